@@ -1,0 +1,84 @@
+# Every target prepares .venv by itself and leaves it alone while pyproject.toml and
+# constraints.txt stay as they are. `make` alone says what there is.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+PYTEST_ARGS ?=
+PIP_ARGS ?=
+DEMO_ARGS ?=
+BENCH_ARGS ?=
+
+PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
+	--constraint constraints.txt $(PIP_ARGS)
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint format types verify bench docs-tables clean distclean
+
+help: ## say what there is
+	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
+	@echo
+	@echo "  make demo     see it: train a two-player policy for three minutes and evaluate it"
+	@echo "  make test     trust it: the test suite"
+	@echo
+	@echo "All targets:"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "Each installs into $(VENV) what it needs. Variables, as in 'make test WORKERS=4':"
+	@echo "  PYTHON=python3.12     the Python that $(VENV) is made of (now: $(PYTHON)); 3.11 or later"
+	@echo "  WORKERS=4             processes that share the tests (now: $(WORKERS))"
+	@echo "  PYTEST_ARGS='-k moon' more for pytest; likewise DEMO_ARGS, BENCH_ARGS, PIP_ARGS"
+	@echo
+	@echo "Afterwards: $(BIN)/hearts --help"
+
+install: $(VENV)/.installed ## make .venv with everything but the bench peers
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "hearts-env needs Python 3.11 or later; $(PYTHON) is not. Name one: make PYTHON=python3.12" >&2; \
+		exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing into $(VENV) (some minutes the first time) ..."
+	$(PIP_INSTALL) --editable ".[test,dev]"
+	@touch $@
+
+$(VENV)/.installed-bench: $(VENV)/.installed
+	@echo "Installing the peers to measure beside ..."
+	$(PIP_INSTALL) --editable ".[test,dev,bench]"
+	@touch $@
+
+demo: install ## train a two-player policy for about three minutes and evaluate it
+	$(BIN)/hearts train demo $(DEMO_ARGS)
+
+# torch takes all cores for itself in every process, and is many times slower where they are shared.
+test: install ## run the tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+lint: install ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: install ## format, and mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: install ## check types
+	$(BIN)/mypy
+
+verify: install ## the tests' full counts, results in docs/verification.md (long)
+	$(BIN)/python tests/verify.py
+
+bench: $(VENV)/.installed-bench ## measure speed beside the peers
+	$(BIN)/hearts bench $(BENCH_ARGS)
+
+docs-tables: install ## write the docs' tables anew from the code
+	$(BIN)/python docs/tables.py
+
+clean: ## remove caches and builds; runs/ and .venv stay
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+distclean: clean ## remove .venv too; runs/ stays
+	rm -rf $(VENV)

@@ -1,0 +1,95 @@
+"""Compilation: the one decorator under which the package's compiled functions are made.
+
+Numba refreshes a cached function when the file that defines it changes, but not when a function
+that it calls in another file does. So the cache lies in a folder named by a digest of the
+sources of this package and of the package of the function: edited code is never run stale, and
+nothing of a user's own numba cache is touched. Where no folder can be written (a read-only
+install without a home), functions are compiled anew at each start.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_HERE = Path(__file__).resolve().parent
+
+
+@functools.cache
+def _digest(package: Path) -> str:
+    """A digest of all sources of this package and of `package`, and of numba's version."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for root in sorted({_HERE, package}):
+        for path in sorted(root.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _roots(package: Path) -> list[Path]:
+    """Where a cache may lie, best first."""
+    roots = [Path(d)] if (d := os.environ.get("NUMBA_CACHE_DIR")) else []
+    roots.append(package / "__pycache__")
+    home = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
+    roots.append((Path(home) if home else Path(os.path.expanduser("~/.cache"))) / "hearts_env")
+    return roots
+
+
+@functools.cache
+def cache_folder(package: Path) -> Path | None:
+    """The folder of the compiled functions of `package`, or None where none can be written."""
+    name = f"compiled-{_digest(package)}"
+    for root in _roots(package):
+        folder = root / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError:
+            continue
+        if root == package / "__pycache__":  # the user's own folder is the user's to clean
+            for old in root.glob("compiled-*"):
+                if old != folder:
+                    shutil.rmtree(old, ignore_errors=True)
+        return folder
+    return None
+
+
+def is_compiled(package: Path = _HERE) -> bool:
+    """Whether an earlier start has left compiled functions of `package` to load."""
+    folder = cache_folder(package)
+    return folder is not None and any(folder.rglob("*.nbc"))
+
+
+def jit(function: F) -> F:
+    """`function`, compiled on first use without the GIL, and cached where a folder can be written.
+
+    Nothing so compiled raises: errors are return values.
+    """
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return function
+    module = sys.modules[function.__module__]
+    top = sys.modules[function.__module__.partition(".")[0]]
+    package = Path(getattr(top, "__file__", None) or module.__file__ or __file__).resolve().parent
+    folder = cache_folder(package)
+    before = numba.config.CACHE_DIR
+    if folder is not None:
+        # Read once, where the cache of the function is made; put back for everybody else's.
+        numba.config.CACHE_DIR = str(folder)
+    try:
+        compiled: F = numba.njit(cache=folder is not None, nogil=True, error_model="numpy")(
+            function
+        )
+    finally:
+        numba.config.CACHE_DIR = before
+    return compiled

@@ -1,0 +1,95 @@
+"""Cards, suits and ranks, and their text: the only place that knows the numbering.
+
+A card is written rank then suit (``QS``). Within a rule set a card is a number, its place in the
+deck: clubs, diamonds, spades, hearts, each suit low to high. Sets of cards are bit masks over
+these numbers. ``Deck`` translates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hearts_env.errors import NotationError
+
+RANKS = "23456789TJQKA"
+SUITS = "CDSH"
+CLUBS, DIAMONDS, SPADES, HEARTS = range(4)
+SUIT_NAMES = ("clubs", "diamonds", "spades", "hearts")
+ALL_CARDS: tuple[str, ...] = tuple(rank + suit for suit in SUITS for rank in RANKS)
+
+_ORDER = {card: place for place, card in enumerate(ALL_CARDS)}
+
+
+def suit_of(card: str) -> int:
+    """The suit of a card's name, 0..3 in the order clubs, diamonds, spades, hearts."""
+    return SUITS.index(card[1])
+
+
+def rank_of(card: str) -> int:
+    """The rank of a card's name, 0 (the two) .. 12 (the ace)."""
+    return RANKS.index(card[0])
+
+
+def parse_card(text: object) -> str:
+    """The card's name in its one spelling; also from lower case, ``10h`` and ``Q♠``.
+
+    Raises:
+        NotationError: `text` is not a card.
+    """
+    name = str(text).strip().upper().replace("10", "T")
+    for symbol, letter in zip("♣♦♠♥", SUITS, strict=True):
+        name = name.replace(symbol, letter)
+    if not isinstance(text, str) or name not in _ORDER:
+        raise NotationError(
+            f"card: {text!r} is not a card; write rank (2..9 T J Q K A) then suit (C D S H), like QS"
+        )
+    return name
+
+
+def sort_cards(cards: Iterable[str]) -> tuple[str, ...]:
+    """Cards in the order of the deck."""
+    return tuple(sorted(cards, key=_ORDER.__getitem__))
+
+
+def mask_of(cards: Iterable[int]) -> int:
+    """The bit set of card numbers."""
+    mask = 0
+    for card in cards:
+        mask |= 1 << card
+    return mask
+
+
+def cards_of(mask: int) -> Iterator[int]:
+    """The card numbers in a bit set, ascending."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+# Bit sets become lists 13 bits at a time: a look-up is several times quicker than a loop, and
+# legal actions are asked for at every step. The tables are made when first needed.
+_CHUNK = 13
+_tables: list[list[tuple[int, ...]]] = []
+
+
+def _make_tables() -> None:
+    for shift in range(0, 65, _CHUNK):
+        table: list[tuple[int, ...]] = [()]
+        for bit in range(_CHUNK):
+            table += [(*smaller, shift + bit) for smaller in table]
+        _tables.append(table)
+
+
+def list_of(mask: int) -> list[int]:
+    """The card numbers in a bit set below 2**65, as an ascending list."""
+    if not _tables:
+        _make_tables()
+    a, b, c, d, e = _tables
+    return [
+        *a[mask & 8191],
+        *b[mask >> 13 & 8191],
+        *c[mask >> 26 & 8191],
+        *d[mask >> 39 & 8191],
+        *e[mask >> 52],
+    ]

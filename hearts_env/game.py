@@ -1,0 +1,376 @@
+"""One deal from the hands to the scores: checks, clone, undo and text around the compiled core."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hearts_env import kernel as k
+from hearts_env.cards import cards_of, list_of, parse_card
+from hearts_env.errors import DealError, IllegalActionError, NotationError
+from hearts_env.rules import Rules
+from hearts_env.view import Position, PlayerView
+
+_LEGAL = (1 << 54) - 1
+_MAX_SEED = 2**63
+
+
+def check_seed(seed: object) -> int:
+    """`seed` as a whole number from 0 to 2**63 - 1.
+
+    Raises:
+        DealError: it is none.
+    """
+    try:
+        number = operator.index(seed)  # type: ignore[arg-type]
+    except TypeError:
+        raise DealError(f"seed: {seed!r} is not a whole number from 0 to 2**63 - 1") from None
+    if not 0 <= number < _MAX_SEED:
+        raise DealError(f"seed: {number} is out of range; give one from 0 to 2**63 - 1")
+    return number
+
+
+class Game(Position):
+    """The play of one deal, everything known; knows nothing of reinforcement learning.
+
+    Cards are strings, in deck order; actions are whole numbers (action i is ``rules.deck[i]``).
+    ``game.vector`` is the state as the compiled core has it: read it, but change it only by
+    ``play``, ``undo`` and ``revoke``.
+    """
+
+    __slots__ = ("_actions", "_start", "_status")
+
+    def __init__(
+        self,
+        rules: Rules | str,
+        hands: Sequence[Iterable[str]],
+        kitty: Iterable[str] | None = None,
+        *,
+        deal_number: int = 0,
+        dealer: int = 0,
+        totals: Sequence[int] | None = None,
+    ) -> None:
+        """A known deal.
+
+        Args:
+            rules: the rules, or a preset's name.
+            hands: the cards of each seat.
+            kitty: the cards not dealt; None: whatever the hands leave.
+            deal_number: which deal of a match it is; picks the rotation of the exchange.
+            dealer: seat that dealt; the next is the eldest hand.
+            totals: scores before this deal in a match, one a seat.
+
+        Raises:
+            DealError: a missing, doubled or foreign card, or a wrong number of them.
+        """
+        rules = Rules.make(rules)
+        masks = _deal_masks(rules, hands, kitty)
+        vector = np.empty(k.STATE_SIZE, np.int64)
+        k.clear(vector)
+        vector[k.HANDS : k.HANDS + rules.players] = masks[:-1]
+        vector[k.KITTY] = masks[-1]
+        vector[k.DEAL_NUMBER] = _check_count("deal_number", deal_number, 2**31)
+        vector[k.DEALER] = _check_count("dealer", dealer, rules.players)
+        self._set_totals(rules, vector, totals)
+        k.start(rules.vector, vector)
+        self._begin(rules, vector)
+
+    @classmethod
+    def deal(
+        cls,
+        rules: Rules | str,
+        seed: int,
+        deal_number: int | None = None,
+        dealer: int | None = None,
+        *,
+        totals: Sequence[int] | None = None,
+    ) -> Game:
+        """The deal of `seed`, the same on every machine; the cards depend on `seed` alone.
+
+        Args:
+            rules: the rules, or a preset's name.
+            seed: 0 .. 2**63 - 1.
+            deal_number: picks the rotation of the exchange; None: drawn from the seed.
+            dealer: seat that dealt; None: drawn from the seed.
+            totals: scores before this deal in a match, one a seat.
+        """
+        rules = Rules.make(rules)
+        vector = np.empty(k.STATE_SIZE, np.int64)
+        k.clear(vector)
+        cls._set_totals(rules, vector, totals)
+        number = -1 if deal_number is None else _check_count("deal_number", deal_number, 2**31)
+        seat = -1 if dealer is None else _check_count("dealer", dealer, rules.players)
+        k.deal(rules.vector, vector, check_seed(seed), number, seat)
+        game = cls.__new__(cls)
+        game._begin(rules, vector)
+        return game
+
+    def _begin(self, rules: Rules, vector: k.Vector) -> None:
+        self.rules = rules
+        self.vector = vector
+        self._start = vector.copy()
+        self._actions: list[int] = []
+        self._status = int(k.status(rules.vector, vector))
+
+    @staticmethod
+    def _set_totals(rules: Rules, vector: k.Vector, totals: Sequence[int] | None) -> None:
+        if totals is None:
+            return
+        if len(totals) != rules.players:
+            raise DealError(
+                f"totals: {totals!r} has not one total for each of {rules.players} seats"
+            )
+        vector[k.TOTALS : k.TOTALS + rules.players] = totals
+
+    # -- play --------------------------------------------------------------------------------------
+    @property
+    def player(self) -> int | None:
+        """The seat whose turn it is; None when the game is over."""
+        seat = (self._status >> 54 & 15) - 1
+        return None if seat < 0 else seat
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all is played."""
+        return self._status >> 58 == k.OVER
+
+    @property
+    def legal_mask(self) -> int:
+        """What the player to act may do, as a bit mask over actions; 0 when the game is over."""
+        return self._status & _LEGAL
+
+    def legal_actions(self) -> list[int]:
+        """What the player to act may do, ascending; empty when the game is over."""
+        return list_of(self._status & _LEGAL)
+
+    def play(self, action: int | str) -> None:
+        """Do an action: a number, or a card's name.
+
+        Raises:
+            IllegalActionError: the rules do not allow it; the game is unchanged.
+        """
+        if action.__class__ is not int:
+            action = self.action_of(action)
+        status = k.step(self.rules.vector, self.vector, action)
+        if status < 0:
+            raise IllegalActionError(self._why_illegal(action))  # type: ignore[arg-type]
+        self._status = status
+        self._actions.append(action)  # type: ignore[arg-type]
+
+    def action_of(self, action: object) -> int:
+        """The number of an action given as a number or as a card's name.
+
+        Raises:
+            IllegalActionError: it is neither.
+        """
+        if isinstance(action, str):
+            try:
+                return self.rules.index[parse_card(action)]
+            except NotationError as error:
+                raise IllegalActionError(f"action: {error}") from None
+            except KeyError:
+                raise IllegalActionError(
+                    f"action: {action!r} is not in the deck of these rules"
+                ) from None
+        if not isinstance(action, bool | np.bool_):
+            if isinstance(action, np.ndarray) and action.size == 1:
+                action = action.reshape(()).item()
+            try:
+                number = operator.index(action)  # type: ignore[arg-type]
+            except TypeError:
+                pass
+            else:
+                return number if -1 < number < k.MAX_ACTIONS else -1
+        raise IllegalActionError(
+            f"action: {action!r} ({type(action).__name__}) is neither a whole number nor a card's name"
+        )
+
+    def _why_illegal(self, action: int) -> str:
+        if self.is_over:
+            return "action: the game is over; start another with Game.deal"
+        legal = ", ".join(f"{a} ({self.rules_action_name(a)})" for a in self.legal_actions())
+        if not 0 <= action < self.rules.num_actions:
+            return f"action: {action} is no action of these rules; legal now: {legal}"
+        name = self.rules_action_name(action)
+        return (
+            f"action: {action} ({name}) is not legal for player {self.player}; legal now: {legal}"
+        )
+
+    def rules_action_name(self, action: int) -> str:
+        """The card's name, or the name of a moon choice."""
+        return action_name(self.rules, action)
+
+    def revoke(self) -> None:
+        """End the deal as after an illegal action at the card table: the player to act pays for all.
+
+        Raises:
+            IllegalActionError: the game is over.
+        """
+        if self.is_over:
+            raise IllegalActionError("action: the game is over; nobody can revoke")
+        k.revoke(self.rules.vector, self.vector)
+        self._status = int(k.status(self.rules.vector, self.vector))
+        self._actions.append(-1)
+
+    def undo(self) -> None:
+        """Take the last action back.
+
+        Raises:
+            IllegalActionError: there is none.
+        """
+        if not self._actions:
+            raise IllegalActionError("undo: nothing has been played")
+        self._actions.pop()
+        self.vector[:] = self._start
+        played = np.array(self._actions, np.int64)
+        self._status = int(k.replay(self.rules.vector, self.vector, played))
+
+    @property
+    def actions(self) -> list[int]:
+        """All actions so far, from the exchange on; -1 for a revoke."""
+        return list(self._actions)
+
+    def start(self) -> Game:
+        """The same deal before anything was played."""
+        return Game._restore(self.rules, self._start.copy(), [])
+
+    # -- results ------------------------------------------------------------------------------------
+    def scores(self) -> list[int]:
+        """The score of each seat: card points with moon and ``no_trick_points``, never chips.
+
+        Before the end as if the deal stopped now, without moon.
+        """
+        r = self.rules.vector
+        return [int(k.score(r, self.vector, p)) for p in range(self.rules.players)]
+
+    def margins(self) -> list[float]:
+        """The margin of each seat: the others' mean score less its own."""
+        scores = self.scores()
+        total, others = sum(scores), len(scores) - 1
+        return [(total - own) / others - own for own in scores]
+
+    # -- copies --------------------------------------------------------------------------------------
+    def clone(self) -> Game:
+        """An independent game in the same state, with the same past."""
+        game = Game.__new__(Game)
+        game.rules = self.rules
+        game.vector = self.vector.copy()
+        game._start = self._start
+        game._actions = self._actions.copy()
+        game._status = self._status
+        return game
+
+    __copy__ = clone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Game:
+        return self.clone()
+
+    @classmethod
+    def _restore(cls, rules: Rules, start: k.Vector, actions: list[int]) -> Game:
+        game = cls.__new__(cls)
+        game._begin(rules, start)
+        for action in actions:
+            if action == -1:
+                game.revoke()
+            else:
+                game.play(action)
+        return game
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Game._restore, (self.rules, self._start, self._actions)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Game):
+            return NotImplemented
+        return self.rules == other.rules and bool(np.array_equal(self.vector, other.vector))
+
+    __hash__ = None  # type: ignore[assignment]  # a game changes
+
+    # -- views and text -------------------------------------------------------------------------------
+    def view(self, player: int) -> PlayerView:
+        """All that `player` may know now, and nothing else; later play does not change it."""
+        out = np.empty(k.STATE_SIZE, np.int64)
+        seat = _check_count("player", player, self.rules.players)
+        k.write_view(self.rules.vector, self.vector, seat, out)
+        return PlayerView(self.rules, out, seat)
+
+    def to_text(self) -> str:
+        """The hand history: rules, deal and play, readable by people and by ``from_text``."""
+        from hearts_env.notation import format_game
+
+        return format_game(self)
+
+    @classmethod
+    def from_text(cls, text: str) -> Game:
+        """The game that a hand history tells.
+
+        Raises:
+            NotationError: it is none, or tells of an impossible play.
+        """
+        from hearts_env.notation import parse_game
+
+        return parse_game(text)
+
+    def __repr__(self) -> str:
+        turn = "over" if self.is_over else f"{self.phase}, player {self.player} to act"
+        return f"<Game {self.rules.name}: {turn}, {len(self._actions)} actions>"
+
+
+def action_name(rules: Rules, action: int) -> str:
+    """The name of an action: a card, or a choice after a moon."""
+    if action < len(rules.deck):
+        return rules.deck[action]
+    return ("moon:off", "moon:others")[action - len(rules.deck)]
+
+
+def _check_count(name: str, value: object, bound: int) -> int:
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise DealError(f"{name}: {value!r} is not a whole number") from None
+    if not 0 <= number < bound:
+        raise DealError(f"{name}: {number} is out of range; give 0 to {bound - 1}")
+    return number
+
+
+def _deal_masks(
+    rules: Rules, hands: Sequence[Iterable[str]], kitty: Iterable[str] | None
+) -> list[int]:
+    """The card masks of all hands and of the kitty, checked."""
+    if isinstance(hands, str) or not hasattr(hands, "__len__") or len(hands) != rules.players:
+        raise DealError(
+            f"hands: {rules.players} hands are needed, one list of cards a seat; got {hands!r}"
+        )
+    owner: dict[str, str] = {}
+    masks = []
+    names = [f"hands[{seat}]" for seat in range(rules.players)] + ["kitty"]
+    for name, cards in zip(names, [*hands, kitty], strict=True):
+        mask = 0
+        if cards is None:
+            cards = [card for card in rules.deck if card not in owner]
+        elif isinstance(cards, str):
+            cards = cards.split()
+        for card in cards:
+            try:
+                card = parse_card(card)
+            except NotationError as error:
+                raise DealError(f"{name}: {error}") from None
+            if card not in rules.index:
+                raise DealError(f"{name}: {card} is not in the deck of these rules; leave it out")
+            if card in owner:
+                raise DealError(
+                    f"{name}: {card} is dealt twice, also in {owner[card]}; deal it once"
+                )
+            owner[card] = name
+            mask |= 1 << rules.index[card]
+        size = rules.kitty_size if name == "kitty" else rules.hand_size
+        if mask.bit_count() != size:
+            raise DealError(f"{name}: {mask.bit_count()} cards, but the rules deal {size}")
+        masks.append(mask)
+    return masks
+
+
+__all__ = ["Game", "action_name", "cards_of", "check_seed"]

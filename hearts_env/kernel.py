@@ -1,0 +1,683 @@
+"""The compiled core: layout of a game's state, dealing, legality, play, scores. Nothing else decides a rule.
+
+The caller owns all memory. A game is one int64 vector `s` of `STATE_SIZE` fields, a rule set one
+int64 vector `r` of `RULES_SIZE` fields (made by ``Rules.vector``). Queries return; the commands
+``deal``, ``start``, ``play`` and ``revoke`` change `s` in place. Randomness comes only from the
+uint64 vector `rng` of one element that is passed in. Nothing here allocates or raises:
+legality is checked by ``step``, which answers -1 and changes nothing.
+
+Cards are their places in the deck (0 .. deck size - 1; clubs, diamonds, spades, hearts, each low
+to high); sets of cards are bit masks. Actions are cards, and after a moon under
+``moon = "choose"`` the two numbers behind the deck.
+
+State, one field a line (arrays have one element a seat, 7 of them):
+
+| field | shape | meaning | empty | who may know |
+|---|---|---|---|---|
+| PHASE | 1 | PASS, PLAY, MOON or OVER | | all |
+| PLAYER | 1 | seat to act | -1 | all |
+| LEADER | 1 | seat that led, or leads, this trick | -1 | all |
+| FIRST_LEADER | 1 | seat of the first lead | -1 | all |
+| TRICK_NUM | 1 | tricks finished | 0 | all |
+| TRICK_LEN | 1 | cards in the unfinished trick | 0 | all |
+| TRICK_MASK | 1 | those cards | 0 | all |
+| TRICK_POINTS | 1 | their points | 0 | all |
+| WINNER | 1 | seat that takes the trick as it stands | -1 | all |
+| WINNING_CARD | 1 | its card | -1 | all |
+| BROKEN | 1 | hearts may be led freely | 0 | all |
+| DODGED | 1 | suit the queen was played on by one seen to hold it (see `play_card`) | -1 | all |
+| DEALER, DEAL_NUMBER | 1 | as dealt | | all |
+| EXCHANGE | 1 | cards pass to the seat this much further; 0: no exchange | 0 | all |
+| SHOOTER | 1 | who shot the moon, after the last trick | -1 | all |
+| MOON_CHOICE | 1 | 0 points off oneself, 1 others pay | -1 | all |
+| REVOKER | 1 | who ended the deal with an illegal action | -1 | all |
+| KITTY | 1 | cards not dealt | 0 | nobody; all once awarded |
+| KITTY_TAKER | 1 | who was awarded it | -1 | all |
+| NUM_PLAYED | 1 | length of the history | 0 | all |
+| HANDS | 7 | cards held | 0 | own player |
+| TAKEN | 7 | cards taken, an awarded kitty with them | 0 | all |
+| POINTS | 7 | their points | 0 | all |
+| TRICKS | 7 | tricks taken | 0 | all |
+| VOIDS | 7 | suits shown void, 4 bits | 0 | all |
+| EXCLUDED | 7 | cards that play proves not to be in the hand | 0 | all |
+| PLAYED | 7 | cards played | 0 | all |
+| PASSED | 7 | cards chosen to pass | 0 | own player |
+| RECEIVED | 7 | cards got, once delivered | 0 | own player |
+| TOTALS | 7 | score before this deal in a match | 0 | all |
+| HISTORY | 52 | cards in order of play, card + 64 * seat | -1 | all |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env._bits import highest, lowest, popcount
+from hearts_env._jit import jit
+from hearts_env.cards import HEARTS, SPADES
+
+Vector = NDArray[np.int64]
+"""A game's state, a view of one, or a rule set, as the kernel reads it."""
+
+MAX_PLAYERS = 7
+MAX_CARDS = 52
+MAX_ACTIONS = MAX_CARDS + 2
+
+# Phases
+PASS, PLAY, MOON, OVER = range(4)
+
+# ---- state -------------------------------------------------------------------------------------
+PHASE, PLAYER, LEADER, FIRST_LEADER = 0, 1, 2, 3
+TRICK_NUM, TRICK_LEN, TRICK_MASK, TRICK_POINTS, WINNER, WINNING_CARD = 4, 5, 6, 7, 8, 9
+BROKEN, DODGED, DEALER, DEAL_NUMBER, EXCHANGE = 10, 11, 12, 13, 14
+SHOOTER, MOON_CHOICE, REVOKER, KITTY, KITTY_TAKER, NUM_PLAYED = 15, 16, 17, 18, 19, 20
+HANDS = 21
+TAKEN = HANDS + MAX_PLAYERS
+POINTS = TAKEN + MAX_PLAYERS
+TRICKS = POINTS + MAX_PLAYERS
+VOIDS = TRICKS + MAX_PLAYERS
+EXCLUDED = VOIDS + MAX_PLAYERS
+PLAYED = EXCLUDED + MAX_PLAYERS
+PASSED = PLAYED + MAX_PLAYERS
+RECEIVED = PASSED + MAX_PLAYERS
+TOTALS = RECEIVED + MAX_PLAYERS
+HISTORY = TOTALS + MAX_PLAYERS
+STATE_SIZE = HISTORY + MAX_CARDS
+
+# ---- rules: numbers of one element, then tables ---------------------------------------------------
+R_PLAYERS, R_NUM_CARDS, R_HAND_SIZE, R_TRUMP, R_FIRST_LEAD, R_BREAK_ON = 0, 1, 2, 3, 4, 5
+R_UNBROKEN_LEAD, R_POINTS_FIRST, R_QUEEN_ANY_TIME, R_QUEEN_BREAKS = 6, 7, 8, 9
+R_MOON, R_MOON_POINTS, R_NO_TRICK, R_KITTY_TO, R_PASS_COUNT, R_ROTATION_LEN = 10, 11, 12, 13, 14, 15
+R_DECK, R_PENALTY, R_QUEEN, R_KITTY_SIZE, R_NUM_ACTIONS = 16, 17, 18, 19, 20
+R_SUIT_MASK = 21  # 4: the cards of each suit
+R_ROTATION = R_SUIT_MASK + 4  # 16: seats further, 0 hold
+MAX_ROTATION = 16
+R_POINTS_OF = R_ROTATION + MAX_ROTATION  # 52: points of each card
+R_SUIT_OF = R_POINTS_OF + MAX_CARDS  # 52: suit of each card
+R_RANK_OF = R_SUIT_OF + MAX_CARDS  # 52: rank of each card, 0 the two .. 12 the ace
+RULES_SIZE = R_RANK_OF + MAX_CARDS
+
+# Values of the options, in the order of the rule book's table
+FIRST_LEADS = ("lowest_club", "any_club", "eldest_hand")
+LOWEST_CLUB, ANY_CLUB, ELDEST_HAND = range(3)
+BREAKS = ("heart", "void", None)
+BREAK_HEART, BREAK_VOID, BREAK_NONE = range(3)
+UNBROKEN_LEADS = ("only_hearts", "spades_or_hearts", "queen_frees_hearts")
+ONLY_HEARTS, SPADES_OR_HEARTS, QUEEN_FREES_HEARTS = range(3)
+MOONS = ("others_plus", "self_minus", "choose", "none")
+MOON_OTHERS, MOON_SELF, MOON_CHOOSE, MOON_NONE = range(4)
+KITTIES = ("nobody", "first_trick", "last_trick", "first_heart")
+KITTY_NOBODY, KITTY_FIRST, KITTY_LAST, KITTY_HEART = range(4)
+
+
+# ---- randomness ------------------------------------------------------------------------------------
+@jit
+def mix(x):
+    """A well mixed 64-bit number from another (finaliser of SplitMix64, Steele et al. 2014)."""
+    z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@jit
+def random_below(rng, n):
+    """The next number of `rng` in 0 .. n - 1, uniform but for less than n / 2**64."""
+    rng[0] += np.uint64(0x9E3779B97F4A7C15)
+    return np.int64(mix(rng[0]) % np.uint64(n))
+
+
+@jit
+def random_card(rng, mask):
+    """A uniformly drawn element of a non-empty set."""
+    skip = random_below(rng, popcount(mask))
+    for _ in range(skip):
+        mask &= mask - 1
+    return lowest(mask)
+
+
+# ---- queries ---------------------------------------------------------------------------------------
+@jit
+def mask_points(r, mask):
+    """The points of a set of cards, bonuses negative."""
+    total = 0
+    while mask:
+        total += r[R_POINTS_OF + lowest(mask)]
+        mask &= mask - 1
+    return total
+
+
+@jit
+def cards_left(r, s, p):
+    """How many cards player `p` holds; public, unlike which."""
+    return r[R_HAND_SIZE] - popcount(s[PLAYED + p])
+
+
+@jit
+def hands_mask(r, s):
+    """All cards that are in a hand."""
+    mask = 0
+    for p in range(r[R_PLAYERS]):
+        mask |= s[HANDS + p]
+    return mask
+
+
+@jit
+def led_suit(r, s):
+    """The suit led to the unfinished trick, or -1 before its lead."""
+    if s[TRICK_LEN] == 0:
+        return np.int64(-1)
+    return r[R_SUIT_OF + (s[HISTORY + s[NUM_PLAYED] - s[TRICK_LEN]] & 63)]
+
+
+@jit
+def legal_leads(r, s, hand):
+    """The cards of `hand` that may be led, as a mask."""
+    # The first lead is fixed, or fixed to a suit. Clubs come first in the deck and the next suit
+    # stands in where no hand has one, so the leader holds the lowest card that was dealt.
+    if s[TRICK_NUM] == 0:
+        if r[R_FIRST_LEAD] == LOWEST_CLUB:
+            return hand & -hand
+        if r[R_FIRST_LEAD] == ANY_CLUB:
+            return hand & r[R_SUIT_MASK + r[R_SUIT_OF + lowest(hand)]]
+    if s[BROKEN]:
+        return hand
+    # Hearts are unbroken: they may be led only by a hand that has nothing else to lead ...
+    others = hand & ~r[R_SUIT_MASK + HEARTS]
+    if others & ~unbroken_company(r) == 0:
+        return hand
+    return others
+
+
+@jit
+def unbroken_company(r):
+    """The cards beside hearts that a hand may hold and yet lead an unbroken heart, as a mask."""
+    if r[R_UNBROKEN_LEAD] == SPADES_OR_HEARTS:
+        return r[R_SUIT_MASK + SPADES]
+    if r[R_UNBROKEN_LEAD] == QUEEN_FREES_HEARTS:
+        return r[R_QUEEN]
+    return np.int64(0)
+
+
+@jit
+def legal_mask(r, s):
+    """What the player to act may do, as a mask over actions; 0 when the game is over."""
+    phase = s[PHASE]
+    if phase == OVER:
+        return np.int64(0)
+    player = s[PLAYER]
+    hand = s[HANDS + player]
+    if phase == PASS:  # a chosen card is not legal again
+        return hand & ~s[PASSED + player]
+    if phase == MOON:
+        return np.int64(3) << r[R_NUM_CARDS]
+    if s[TRICK_LEN] == 0:
+        return legal_leads(r, s, hand)
+    # The queen may be played at any time, where that is the rule.
+    queen = hand & r[R_QUEEN] if r[R_QUEEN_ANY_TIME] else np.int64(0)
+    # Follow suit if able.
+    follow = hand & r[R_SUIT_MASK + led_suit(r, s)]
+    if follow:
+        return follow | queen
+    # No points on the first trick, unless the hand holds nothing else.
+    if s[TRICK_NUM] == 0 and not r[R_POINTS_FIRST]:
+        harmless = hand & ~r[R_PENALTY]
+        if harmless:
+            return harmless | queen
+    return hand
+
+
+@jit
+def status(r, s):
+    """Legal actions (bits 0-53), player to act + 1 (bits 54-57) and phase (bits 58-59) in one number."""
+    return legal_mask(r, s) | (s[PLAYER] + 1) << 54 | s[PHASE] << 58
+
+
+@jit
+def penalty_at_stake(r, s):
+    """Every penalty point in play or taken; a kitty that nobody can get is not in play."""
+    mask = r[R_DECK]
+    if r[R_KITTY_TO] == KITTY_NOBODY:
+        mask &= ~s[KITTY]
+    return mask_points(r, mask & r[R_PENALTY])
+
+
+@jit
+def score(r, s, p):
+    """The score of player `p`: with the moon when the game is over, as if it stopped now before."""
+    if s[REVOKER] >= 0:
+        return penalty_at_stake(r, s) if p == s[REVOKER] else np.int64(0)
+    shooter = s[SHOOTER]
+    if shooter < 0 or s[PHASE] != OVER:
+        return s[POINTS + p] + (r[R_NO_TRICK] if s[TRICKS + p] == 0 else 0)
+    # Bonus points stay with whoever took them.
+    bonus = s[POINTS + p] - mask_points(r, s[TAKEN + p] & r[R_PENALTY])
+    others_pay = r[R_MOON] == MOON_OTHERS or (r[R_MOON] == MOON_CHOOSE and s[MOON_CHOICE] == 1)
+    if others_pay:
+        return bonus + (0 if p == shooter else r[R_MOON_POINTS])
+    return bonus - (r[R_MOON_POINTS] if p == shooter else 0)
+
+
+@jit
+def margin_sum(r, s, p):
+    """The margin of player `p` times the number of others, a whole number: others' sum - (n-1) own."""
+    total = 0
+    for q in range(r[R_PLAYERS]):
+        total += score(r, s, q)
+    return total - r[R_PLAYERS] * score(r, s, p)
+
+
+# ---- commands --------------------------------------------------------------------------------------
+@jit
+def clear(s):
+    """Make `s` an empty state, in place."""
+    s[:HISTORY] = 0
+    s[HISTORY:] = -1
+    s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = s[WINNER] = s[WINNING_CARD] = -1
+    s[DODGED] = s[SHOOTER] = s[MOON_CHOICE] = s[REVOKER] = s[KITTY_TAKER] = -1
+
+
+@jit
+def deal(r, s, seed, deal_number, dealer):
+    """Start the game of `seed`, in place; `deal_number` and `dealer` below 0 are drawn from it too.
+
+    Totals of a match are kept. The cards depend on the seed alone.
+    """
+    n = r[R_NUM_CARDS]
+    players = r[R_PLAYERS]
+    rng_state = mix(np.uint64(seed))
+    # The history is free until the first card is played: shuffle there.
+    for i in range(n):
+        s[HISTORY + i] = i
+    for i in range(n - 1, 0, -1):
+        rng_state += np.uint64(0x9E3779B97F4A7C15)
+        j = np.int64(mix(rng_state) % np.uint64(i + 1))
+        card = s[HISTORY + i]
+        s[HISTORY + i] = s[HISTORY + j]
+        s[HISTORY + j] = card
+    kitty = r[R_DECK]
+    for p in range(players):
+        hand = np.int64(0)
+        for i in range(p * r[R_HAND_SIZE], (p + 1) * r[R_HAND_SIZE]):
+            hand |= np.int64(1) << s[HISTORY + i]
+        s[HANDS + p] = hand
+        kitty &= ~hand
+    s[KITTY] = kitty
+    rng_state += np.uint64(0x9E3779B97F4A7C15)
+    drawn_number = np.int64(mix(rng_state) % np.uint64(r[R_ROTATION_LEN]))
+    rng_state += np.uint64(0x9E3779B97F4A7C15)
+    drawn_dealer = np.int64(mix(rng_state) % np.uint64(players))
+    s[DEAL_NUMBER] = drawn_number if deal_number < 0 else deal_number
+    s[DEALER] = drawn_dealer if dealer < 0 else dealer
+    start(r, s)
+
+
+@jit
+def start(r, s):
+    """Make the state that follows dealing from HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
+    s[PHASE:HANDS] *= KEPT
+    s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = s[WINNER] = s[WINNING_CARD] = -1
+    s[DODGED] = s[SHOOTER] = s[MOON_CHOICE] = s[REVOKER] = s[KITTY_TAKER] = -1
+    s[TAKEN:TOTALS] = 0
+    s[HISTORY:] = -1
+    if r[R_PASS_COUNT] > 0:
+        s[EXCHANGE] = r[R_ROTATION + s[DEAL_NUMBER] % r[R_ROTATION_LEN]]
+    if s[EXCHANGE] > 0:
+        s[PHASE] = PASS
+        s[PLAYER] = 0
+    else:
+        start_play(r, s)
+
+
+KEPT = np.zeros(HANDS, np.int64)
+KEPT[[DEALER, DEAL_NUMBER, KITTY]] = 1
+KEPT.setflags(write=False)
+
+
+@jit
+def start_play(r, s):
+    """Find the first leader and begin the first trick, in place."""
+    if r[R_FIRST_LEAD] == ELDEST_HAND:
+        leader = (s[DEALER] + 1) % r[R_PLAYERS]
+    else:
+        first = hands_mask(r, s)
+        first &= -first
+        leader = np.int64(0)
+        while s[HANDS + leader] & first == 0:
+            leader += 1
+    s[PHASE] = PLAY
+    s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = leader
+    s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE
+
+
+@jit
+def pass_card(r, s, card):
+    """Choose `card` for the exchange, in place; the last choice delivers all cards together."""
+    player = s[PLAYER]
+    s[PASSED + player] |= np.int64(1) << card
+    if popcount(s[PASSED + player]) < r[R_PASS_COUNT]:
+        return
+    s[PLAYER] = player + 1
+    players = r[R_PLAYERS]
+    if player + 1 < players:
+        return
+    for p in range(players):
+        receiver = (p + s[EXCHANGE]) % players
+        s[RECEIVED + receiver] = s[PASSED + p]
+    for p in range(players):
+        s[HANDS + p] = s[HANDS + p] & ~s[PASSED + p] | s[RECEIVED + p]
+    start_play(r, s)
+
+
+@jit
+def note_lead(r, s, player, suit, card):
+    """Write down what a lead proves to everybody about the hands, in place."""
+    if s[TRICK_NUM] == 0 and r[R_FIRST_LEAD] != ELDEST_HAND:
+        # It is the lowest card in any hand, or of its suit: the lower ones are in no hand.
+        if r[R_FIRST_LEAD] == LOWEST_CLUB:
+            below = (np.int64(1) << card) - 1
+        else:
+            below = (np.int64(1) << lowest(r[R_SUIT_MASK + suit])) - 1
+        for p in range(r[R_PLAYERS]):
+            s[EXCLUDED + p] |= below
+    elif suit == HEARTS and not s[BROKEN]:
+        # Who leads an unbroken heart has nothing else to lead.
+        s[EXCLUDED + player] |= r[R_DECK] & ~r[R_SUIT_MASK + HEARTS] & ~unbroken_company(r)
+
+
+@jit
+def note_void(r, s, player, suit, card, led):
+    """Write down what a card off the led suit shows to everybody, and break hearts, in place."""
+    follow = s[HANDS + player] & r[R_SUIT_MASK + led]
+    dodging = r[R_QUEEN_ANY_TIME] and r[R_QUEEN] >> card & 1
+    could_break = r[R_BREAK_ON] == BREAK_VOID and not s[BROKEN]
+    if follow == 0 and could_break:
+        s[BROKEN] = 1
+    elif dodging:
+        # Nobody can tell whether the queen was played for want of the suit, except where a void
+        # would have broken hearts, and they are seen not to be broken.
+        if could_break and not r[R_QUEEN_BREAKS]:
+            s[DODGED] = led
+        return
+    if dodging and r[R_QUEEN_BREAKS]:
+        return  # the queen has broken hearts herself, so that nothing is seen
+    s[VOIDS + player] |= np.int64(1) << led
+    s[EXCLUDED + player] |= r[R_SUIT_MASK + led]
+    # Points on a first trick that forbids them: the hand holds nothing else.
+    if s[TRICK_NUM] == 0 and not r[R_POINTS_FIRST] and r[R_PENALTY] >> card & 1 and not dodging:
+        s[EXCLUDED + player] |= r[R_DECK] & ~r[R_PENALTY]
+
+
+@jit
+def play_card(r, s, card):
+    """Play `card` to the trick, in place."""
+    player = s[PLAYER]
+    bit = np.int64(1) << card
+    suit = r[R_SUIT_OF + card]
+    if s[TRICK_LEN] == 0:
+        note_lead(r, s, player, suit, card)
+        s[WINNER] = player
+        s[WINNING_CARD] = card
+    else:
+        led = led_suit(r, s)
+        if suit != led:
+            note_void(r, s, player, suit, card, led)
+        # The highest trump takes the trick, else the highest card of the led suit.
+        best = s[WINNING_CARD]
+        best_suit = r[R_SUIT_OF + best]
+        if card > best if suit == best_suit else suit == r[R_TRUMP]:
+            s[WINNER] = player
+            s[WINNING_CARD] = card
+    if suit == HEARTS or (r[R_QUEEN_BREAKS] and r[R_QUEEN] & bit):
+        s[BROKEN] = 1
+    s[HANDS + player] &= ~bit
+    s[PLAYED + player] |= bit
+    s[TRICK_MASK] |= bit
+    s[TRICK_POINTS] += r[R_POINTS_OF + card]
+    s[HISTORY + s[NUM_PLAYED]] = card + 64 * player
+    s[NUM_PLAYED] += 1
+    s[TRICK_LEN] += 1
+    if s[TRICK_LEN] == r[R_PLAYERS]:
+        take_trick(r, s)
+    else:
+        s[PLAYER] = player + 1 if player + 1 < r[R_PLAYERS] else 0
+
+
+@jit
+def take_trick(r, s):
+    """Give the full trick to its taker, who leads the next, in place."""
+    taker = s[WINNER]
+    last = s[TRICK_NUM] + 1 == r[R_HAND_SIZE]
+    s[TAKEN + taker] |= s[TRICK_MASK]
+    s[POINTS + taker] += s[TRICK_POINTS]
+    s[TRICKS + taker] += 1
+    if s[KITTY_TAKER] < 0 and r[R_KITTY_TO] != KITTY_NOBODY:
+        to = r[R_KITTY_TO]
+        if (
+            to == KITTY_FIRST
+            or (to == KITTY_LAST and last)
+            or (to == KITTY_HEART and s[TRICK_MASK] & r[R_SUIT_MASK + HEARTS] != 0)
+        ):
+            s[KITTY_TAKER] = taker
+            s[TAKEN + taker] |= s[KITTY]
+            s[POINTS + taker] += mask_points(r, s[KITTY])
+    s[TRICK_NUM] += 1
+    s[TRICK_LEN] = 0
+    s[TRICK_MASK] = 0
+    s[TRICK_POINTS] = 0
+    s[LEADER] = s[PLAYER] = taker
+    s[WINNER] = s[WINNING_CARD] = -1
+    if last:
+        end_play(r, s)
+
+
+@jit
+def end_play(r, s):
+    """Find a shooter and end the game, or let the shooter choose, in place."""
+    shooter = np.int64(-1)
+    for p in range(r[R_PLAYERS]):
+        if s[TAKEN + p] & r[R_PENALTY]:
+            # A second player with penalty cards: nobody has them all.
+            shooter = p if shooter == -1 else np.int64(-2)
+    if shooter >= 0 and r[R_MOON] != MOON_NONE:
+        s[SHOOTER] = shooter
+        if r[R_MOON] == MOON_CHOOSE:
+            s[PHASE] = MOON
+            s[PLAYER] = s[LEADER] = shooter
+            return
+    s[PHASE] = OVER
+    s[PLAYER] = s[LEADER] = -1
+
+
+@jit
+def play(r, s, action):
+    """Do a legal `action`, in place."""
+    phase = s[PHASE]
+    if phase == PLAY:
+        play_card(r, s, action)
+    elif phase == PASS:
+        pass_card(r, s, action)
+    else:
+        s[MOON_CHOICE] = action - r[R_NUM_CARDS]
+        s[PHASE] = OVER
+        s[PLAYER] = s[LEADER] = -1
+
+
+@jit
+def step(r, s, action):
+    """Do `action` if it is legal, in place, and return the new ``status``; else -1, nothing changed."""
+    if action < 0 or action >= MAX_ACTIONS or not legal_mask(r, s) >> action & 1:
+        return np.int64(-1)
+    play(r, s, action)
+    return status(r, s)
+
+
+@jit
+def replay(r, s, actions):
+    """Do a sequence of actions, in place; returns the ``status``, or -1 at the first illegal one."""
+    for action in actions:
+        if action < 0 or action >= MAX_ACTIONS or not legal_mask(r, s) >> action & 1:
+            return np.int64(-1)
+        play(r, s, action)
+    return status(r, s)
+
+
+@jit
+def revoke(r, s):
+    """End the deal at the expense of the player to act, in place."""
+    s[REVOKER] = s[PLAYER]
+    s[PHASE] = OVER
+    s[PLAYER] = s[LEADER] = -1
+
+
+@jit
+def play_randomly(r, s, rng):
+    """Play on to the end with uniformly random legal actions, in place; returns their number."""
+    count = 0
+    while s[PHASE] != OVER:
+        play(r, s, random_card(rng, legal_mask(r, s)))
+        count += 1
+    return count
+
+
+@jit
+def write_view(r, s, player, out):
+    """Copy into `out` what `player` may know of the state, everything else empty."""
+    out[:] = s
+    for p in range(r[R_PLAYERS]):
+        if p != player:
+            out[HANDS + p] = 0
+            out[PASSED + p] = 0
+            out[RECEIVED + p] = 0
+    if s[KITTY_TAKER] < 0:
+        out[KITTY] = 0
+
+
+# ---- what a player can conclude about the hidden cards ----------------------------------------------
+# Owners are the seats and, last, the kitty. A world gives every unseen card an owner. Worlds are
+# bounded card by card (`hidden_cards`) and by two facts about several cards at once (`fits`).
+
+
+@jit
+def unseen_mask(r, v, player):
+    """The cards whose place `player` has not seen: not own, not played, not in an awarded kitty."""
+    mask = r[R_DECK] & ~v[HANDS + player]
+    for p in range(r[R_PLAYERS]):
+        mask &= ~v[PLAYED + p]
+    if v[KITTY_TAKER] >= 0:
+        mask &= ~v[KITTY]
+    return mask
+
+
+@jit
+def hidden_cards(r, v, player, possible, certain, sizes):
+    """Write per owner which unseen cards it can have, which it must have, and how many it has.
+
+    The arrays have ``MAX_PLAYERS + 1`` elements; the kitty's is ``[players]``; the observer's own
+    are empty. Reads only what `player` may know.
+    """
+    players = r[R_PLAYERS]
+    unseen = unseen_mask(r, v, player)
+    known = np.int64(0)
+    receiver = np.int64(-1)
+    if v[EXCHANGE] > 0 and v[PHASE] != PASS:
+        receiver = (player + v[EXCHANGE]) % players
+        known = v[PASSED + player] & unseen  # passed, and not played since
+    below = np.int64(0)
+    if v[FIRST_LEADER] == player and r[R_FIRST_LEAD] != ELDEST_HAND:
+        # Who leads first holds the lowest card in any hand.
+        own = v[HANDS + player] | v[PLAYED + player]
+        below = (own & -own) - 1
+    for p in range(players):
+        if p == player:
+            possible[p] = certain[p] = sizes[p] = 0
+            continue
+        certain[p] = known if p == receiver else 0
+        possible[p] = (unseen & ~v[EXCLUDED + p] & ~below & ~known) | certain[p]
+        sizes[p] = cards_left(r, v, p)
+    possible[players] = unseen & ~known
+    certain[players] = 0
+    sizes[players] = r[R_KITTY_SIZE] if v[KITTY_TAKER] < 0 else 0
+
+
+@jit
+def fits(r, v, hands):
+    """Whether all hands (the observer's too) agree with the two facts that bind several cards.
+
+    The first leader held the lowest card of all hands (not yet covered card by card before the
+    first lead, nor under ``any_club``), and who played the queen on a suit without breaking
+    hearts held a card of it.
+    """
+    if v[FIRST_LEADER] >= 0 and r[R_FIRST_LEAD] != ELDEST_HAND:
+        everything = np.int64(0)
+        for p in range(r[R_PLAYERS]):
+            everything |= hands[p] | v[PLAYED + p]
+        first = everything & -everything
+        leader = v[FIRST_LEADER]
+        if first & (hands[leader] | v[PLAYED + leader]) == 0:
+            return False
+    if v[DODGED] >= 0:
+        held = np.int64(0)
+        dodger = np.int64(-1)
+        for i in range(v[NUM_PLAYED]):
+            bit = np.int64(1) << (v[HISTORY + i] & 63)
+            seat = v[HISTORY + i] >> 6
+            if dodger < 0 and bit == r[R_QUEEN]:
+                dodger = seat
+                held = hands[seat]
+            elif seat == dodger:
+                held |= bit
+        if held & r[R_SUIT_MASK + v[DODGED]] == 0:
+            return False
+    return True
+
+
+@jit
+def next_combination(chosen, k, n):
+    """The next k of n places in lexicographic order, in place; False after the last."""
+    i = k - 1
+    while i >= 0 and chosen[i] == n - k + i:
+        i -= 1
+    if i < 0:
+        return False
+    chosen[i] += 1
+    for j in range(i + 1, k):
+        chosen[j] = chosen[j - 1] + 1
+    return True
+
+
+@jit
+def worlds_of_two(r, v, player, out, scratch):
+    """Write the other player's possible hands (two players) into `out`; returns how many there are.
+
+    In lexicographic order of the cards. No more than ``len(out)`` are written, and one more is
+    counted. `scratch` holds 3 * (MAX_PLAYERS + 1) + 2 * 64 numbers.
+    """
+    m = MAX_PLAYERS + 1
+    possible, certain, sizes = scratch[:m], scratch[m : 2 * m], scratch[2 * m : 3 * m]
+    free, chosen = scratch[3 * m : 3 * m + 64], scratch[3 * m + 64 :]
+    hidden_cards(r, v, player, possible, certain, sizes)
+    other = 1 - player
+    k = sizes[other] - popcount(certain[other])
+    n = 0
+    rest = possible[other] & ~certain[other]
+    while rest:
+        free[n] = rest & -rest
+        rest &= rest - 1
+        n += 1
+    for i in range(k):
+        chosen[i] = i
+    possible[player] = v[HANDS + player]  # now the hands that `fits` reads
+    count = 0
+    more = k <= n
+    while more and count <= len(out):
+        hand = certain[other]
+        for i in range(k):
+            hand |= free[chosen[i]]
+        possible[other] = hand
+        if fits(r, v, possible):
+            if count < len(out):
+                out[count] = hand
+            count += 1
+        more = next_combination(chosen, k, n)
+    return count

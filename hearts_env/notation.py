@@ -1,0 +1,292 @@
+"""Deals, games and views as text: the hand history, both ways.
+
+A hand history is a header of bracketed fields and one line for each hand of the exchange, each
+trick and the rest (docs/notation.md)::
+
+    [Rules "two_player"]
+    [Deal "0"]
+    [Dealer "0"]
+    [Hand 0 "2C 6C QC ..."]
+    [Hand 1 "4C 8C TC ..."]
+    [Kitty "2H AD"]
+    [Scores "20 0"]
+
+    1. 0: 2C 4C
+    2. 1: QS 2S
+
+``pass 2: 3C 4C QS`` are the cards that seat 2 passes; ``7. 1: AH QS`` is trick 7, led by seat 1;
+``moon 1: others`` is a choice after a moon; ``revoke 0`` an illegal action that ended the deal.
+``#`` begins a comment. Several games follow one another, each with its header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hearts_env.cards import SUIT_NAMES, SUITS, parse_card
+from hearts_env.errors import HeartsError, NotationError
+from hearts_env.game import Game, action_name
+from hearts_env.rules import Rules
+
+if TYPE_CHECKING:
+    from hearts_env.view import PlayerView
+
+_FIELD = re.compile(r'\[\s*(\w+)(?:\s+(\d+))?\s+"(.*)"\s*\]$')
+_TRICK = re.compile(r"(\d+)\.\s*(\d+)\s*:\s*(.+)$")
+_PASS = re.compile(r"pass\s+(\d+)\s*:\s*(.*)$")
+_MOON = re.compile(r"moon\s+(\d+)\s*:\s*(off|others)$")
+_REVOKE = re.compile(r"revoke\s+(\d+)$")
+_FIELDS = ("Rules", "Deal", "Dealer", "Totals", "Hand", "Kitty", "Scores")
+
+
+# ---- writing -----------------------------------------------------------------------------------------
+def format_deal(game: Game) -> str:
+    """The header of a game: its rules and the cards as dealt, without the play."""
+    start = game.start()
+    rules = game.rules.name.replace('"', "'")
+    lines = [f'[Rules "{rules}"]', f'[Deal "{game.deal_number}"]', f'[Dealer "{game.dealer}"]']
+    if any(game.totals):
+        lines.append(f'[Totals "{" ".join(map(str, game.totals))}"]')
+    for seat in range(game.rules.players):
+        lines.append(f'[Hand {seat} "{" ".join(start.hand(seat))}"]')
+    lines.append(f'[Kitty "{" ".join(start.kitty)}"]')
+    return "\n".join(lines) + "\n"
+
+
+def format_game(game: Game) -> str:
+    """The whole hand history; ``parse_game`` reads it back to an equal game."""
+    header = format_deal(game)
+    if game.is_over:
+        header += f'[Scores "{" ".join(map(str, game.scores()))}"]\n'
+    return header + "".join(line + "\n" for line in ["", *_play_lines(game)])
+
+
+def _play_lines(game: Game) -> Iterator[str]:
+    replay = game.start()
+    lead, cards, number = 0, list[str](), 0
+    for action in game.actions:
+        seat = replay.player
+        if action == -1:
+            if cards:
+                yield f"{number}. {lead}: {' '.join(cards)}"
+            yield f"revoke {seat}"
+            return
+        phase, name = replay.phase, action_name(game.rules, action)
+        replay.play(action)
+        if phase == "moon":
+            yield f"moon {seat}: {name.partition(':')[2]}"
+            continue
+        if not cards:
+            lead, number = seat or 0, replay.trick_number + bool(replay.trick)
+        cards.append(name)
+        if phase == "pass" and (replay.player != seat or replay.phase != "pass"):
+            yield f"pass {seat}: {' '.join(cards)}"
+            cards = []
+        elif phase == "play" and not replay.trick:
+            yield f"{number}. {lead}: {' '.join(cards)}"
+            cards = []
+    if cards:
+        yield (f"pass {lead}: " if replay.phase == "pass" else f"{number}. {lead}: ") + " ".join(
+            cards
+        )
+
+
+def format_view(view: PlayerView) -> str:
+    """What a player knows, in words: for people, logs and language models."""
+    rules = view.rules
+    me = view.player
+    lines = [f"Hearts ({rules.name}), you are player {me} of {rules.players}."]
+    if any(view.totals):
+        lines.append("Match totals: " + _by_seat(view, view.totals))
+    if view.direction != "hold":
+        lines.append(f"Exchange: {rules.pass_count} cards {view.direction}.")
+        if view.passed:
+            lines.append("You passed: " + " ".join(view.passed))
+        if view.received:
+            lines.append("You received: " + " ".join(view.received))
+    for number, trick in enumerate(view.tricks, 1):
+        lines.append(f"Trick {number}: " + ", ".join(f"player {p} {card}" for p, card in trick))
+    if view.trick:
+        lines.append("This trick: " + ", ".join(f"player {p} {card}" for p, card in view.trick))
+    lines.append("Points taken: " + _by_seat(view, view.points))
+    shown = [
+        f"player {p} has no {' or '.join(SUIT_NAMES[SUITS.index(s)] for s in suits)}"
+        for p, suits in enumerate(view.voids)
+        if suits
+    ]
+    if shown:
+        lines.append("Shown: " + "; ".join(shown))
+    if view.kitty_taker is not None:
+        lines.append(f"The kitty {' '.join(view.kitty)} went to player {view.kitty_taker}.")
+    if rules.break_on is not None:
+        lines.append("Hearts are broken." if view.hearts_broken else "Hearts are not broken.")
+    lines.append("Your hand: " + (" ".join(view.hand) or "empty"))
+    if view.to_move is None:
+        lines.append("The deal is over.")
+    elif view.to_move != me:
+        lines.append(f"Player {view.to_move} is to act.")
+    else:
+        task = {"pass": "choose a card to pass", "play": "play a card", "moon": "choose"}[
+            view.phase
+        ]
+        names = " ".join(action_name(rules, action) for action in view.legal_actions())
+        lines.append(f"You are to {task}. Legal: {names}")
+    return "\n".join(lines) + "\n"
+
+
+def _by_seat(view: PlayerView, values: object) -> str:
+    return ", ".join(f"player {p} {value}" for p, value in enumerate(values))  # type: ignore[call-overload]
+
+
+# ---- reading ------------------------------------------------------------------------------------------
+def parse_game(text: str) -> Game:
+    """The one game that a hand history tells, each play checked.
+
+    Raises:
+        NotationError: the line, what is wrong with it, and what would be right.
+    """
+    games = parse_games(text)
+    if len(games) != 1:
+        raise NotationError(f"history: {len(games)} games in the text; give exactly one")
+    return games[0]
+
+
+def parse_games(text: str) -> list[Game]:
+    """All games that a text tells, in order.
+
+    Raises:
+        NotationError: the line, what is wrong with it, and what would be right.
+    """
+    if not isinstance(text, str):
+        raise NotationError(f"history: {type(text).__name__} is not text")
+    games: list[Game] = []
+    header: dict[str, str] = {}
+    game: Game | None = None
+
+    def finish(at: int) -> None:
+        nonlocal game, header
+        if not header and game is None:
+            return
+        if game is None:
+            game = _start_game(header, at)
+        stated = header.get("Scores")
+        if stated is not None and game.is_over and stated.split() != [*map(str, game.scores())]:
+            raise NotationError(
+                f"history: [Scores] says {stated}, the play gives {' '.join(map(str, game.scores()))}"
+            )
+        games.append(game)
+        game, header = None, {}
+
+    number = 0
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.partition("#")[0].strip()
+        if not line:
+            continue
+        if line.startswith("["):
+            if game is not None or (line.startswith("[Rules") and header):
+                finish(number)
+            _read_field(line, number, header)
+            continue
+        if game is None:
+            game = _start_game(header, number)
+        _read_play(line, number, game)
+    finish(number)
+    if not games:
+        raise NotationError('history: the text has no game; it begins with [Rules "two_player"]')
+    return games
+
+
+def _read_field(line: str, number: int, header: dict[str, str]) -> None:
+    found = _FIELD.match(line)
+    if not found or found[1] not in _FIELDS:
+        raise NotationError(
+            f'line {number}: {line!r} is no field; write [Name "value"], with one of '
+            f"{', '.join(_FIELDS)}"
+        )
+    name = found[1] + (f" {int(found[2])}" if found[2] is not None else "")
+    if name in header:
+        raise NotationError(f"line {number}: [{name}] is given twice; give it once")
+    header[name] = found[3]
+
+
+def _start_game(header: dict[str, str], number: int) -> Game:
+    if "Rules" not in header:
+        raise NotationError(
+            f'line {number}: the header is missing; a game begins with [Rules "two_player"]'
+        )
+    try:
+        rules = Rules.from_text(header["Rules"].replace("'", '"'))
+        hands = []
+        for seat in range(rules.players):
+            if f"Hand {seat}" not in header:
+                raise NotationError(
+                    f'the cards of seat {seat} are missing; add [Hand {seat} "..."]'
+                )
+            hands.append(header[f"Hand {seat}"].split())
+        for name in header:
+            if name.startswith("Hand") and name not in {f"Hand {s}" for s in range(rules.players)}:
+                raise NotationError(f"[{name}] is for no seat of these rules")
+        kitty = header["Kitty"].split() if "Kitty" in header else None
+        totals = _numbers("Totals", header["Totals"]) if "Totals" in header else None
+        (deal,), (dealer,) = (_numbers(f, header.get(f, "0")) for f in ("Deal", "Dealer"))
+        return Game(rules, hands, kitty, deal_number=deal, dealer=dealer, totals=totals)
+    except NotationError as error:
+        raise NotationError(f"line {number}: {error}") from None
+    except HeartsError as error:
+        raise NotationError(f"line {number}: the deal above cannot be: {error}") from None
+
+
+def _numbers(field: str, text: str) -> list[int]:
+    try:
+        numbers = [int(word) for word in text.split()]
+    except ValueError:
+        numbers = []
+    if not numbers or (field != "Totals" and len(numbers) != 1):
+        raise NotationError(f"[{field}] is {text!r}, not a whole number")
+    return numbers
+
+
+def _read_play(line: str, number: int, game: Game) -> None:
+    def fail(message: str) -> NotationError:
+        return NotationError(f"line {number}: {message}")
+
+    def expect(seat: str, phase: str) -> None:
+        if game.is_over:
+            raise fail(f"{line!r} follows the end of the deal; leave it out")
+        if game.phase != phase or game.player != int(seat):
+            raise fail(f"{line!r}: it is the turn of player {game.player} ({game.phase})")
+
+    def play_all(words: str, seat: str, phase: str) -> None:
+        for card in words.split():
+            if phase == "pass":
+                expect(seat, phase)
+            elif game.phase != "play":
+                raise fail(f"{line!r}: {card} cannot be played, the phase is {game.phase}")
+            try:
+                game.play(parse_card(card))
+            except HeartsError as error:
+                raise fail(str(error)) from None
+
+    if found := _TRICK.match(line):
+        expect(found[2], "play")
+        if game.trick or int(found[1]) != game.trick_number + 1:
+            raise fail(f"{line!r}: trick {game.trick_number + 1} is not finished or comes first")
+        if len(found[3].split()) > game.rules.players:
+            raise fail(f"{line!r} has more than {game.rules.players} cards")
+        play_all(found[3], found[2], "play")
+    elif found := _PASS.match(line):
+        expect(found[1], "pass")
+        play_all(found[2], found[1], "pass")
+    elif found := _MOON.match(line):
+        expect(found[1], "moon")
+        game.play(len(game.rules.deck) + (found[2] == "others"))
+    elif found := _REVOKE.match(line):
+        expect(found[1], game.phase)
+        game.revoke()
+    else:
+        raise fail(
+            f"{line!r} is not understood; write '1. 0: 2C 4C', 'pass 0: 2C', 'moon 0: off' or "
+            "'revoke 0'"
+        )

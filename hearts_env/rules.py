@@ -1,0 +1,523 @@
+"""Rule sets: one frozen field per house rule, and the presets of the rule book."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hearts_env import kernel
+from hearts_env.cards import ALL_CARDS, RANKS, SUITS, parse_card, rank_of, sort_cards, suit_of
+from hearts_env.errors import NotationError, RulesError, did_you_mean
+
+DIRECTIONS = ("left", "right", "across", "hold")
+SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
+
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "trump": (None, *SUITS),
+    "first_lead": kernel.FIRST_LEADS,
+    "break_on": kernel.BREAKS,
+    "unbroken_lead": kernel.UNBROKEN_LEADS,
+    "moon": kernel.MOONS,
+    "kitty_to": kernel.KITTIES,
+    "end_when": ("reached", "exceeded"),
+    "tie": ("lowest_shared", "all_past_limit"),
+    "settlement": SETTLEMENTS,
+}
+# Least and greatest value; the greatest keep every sum far inside 64 bits.
+_RANGES: dict[str, tuple[int, int]] = {
+    "players": (2, 7),
+    "hand_size": (1, 26),
+    "moon_points": (0, 10**6),
+    "no_trick_points": (-(10**6), 0),
+    "pass_count": (0, 26),
+    "end_score": (1, 10**9),
+    "stake": (1, 10**9),
+}
+_OPTIONAL_RANGES = {"max_deals": (1, 10**9), "target": (1, 10**9)}
+_MAX_POINTS = 10**6
+
+
+class CardPoints(Mapping[str, int]):
+    """Points by card, immutable and hashable; cards that are not named are worth nothing."""
+
+    def __init__(self, points: Mapping[str, int]) -> None:
+        self._points = {card: points[card] for card in sort_cards(points) if points[card]}
+
+    def __getitem__(self, card: str) -> int:
+        return self._points[card]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._points)
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._points.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self._points == dict(other)
+
+    def __repr__(self) -> str:
+        return repr(self._points)
+
+
+HEARTS_ONE = CardPoints({rank + "H": 1 for rank in RANKS})
+HEARTS_AND_QUEEN = CardPoints({**HEARTS_ONE, "QS": 13})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """Every rule of a game, as the rule book (docs/rules.md) names them.
+
+    Checked when made: what cannot be played raises ``RulesError`` naming the field, the value
+    and the mend. Equal rules are equal and hash alike, whatever preset they came from.
+    """
+
+    players: int = 4
+    removed: tuple[str, ...] = ()
+    hand_size: int = 13
+    trump: str | None = None
+    first_lead: str = "lowest_club"
+    break_on: str | None = "heart"
+    unbroken_lead: str = "only_hearts"
+    points_on_first_trick: bool = True
+    queen_any_time: bool = False
+    queen_breaks_hearts: bool = False
+    card_points: Mapping[str, int] = field(default_factory=lambda: HEARTS_AND_QUEEN)
+    moon: str = "others_plus"
+    moon_points: int = 26
+    no_trick_points: int = 0
+    kitty_to: str = "nobody"
+    pass_count: int = 0
+    pass_rotation: tuple[str, ...] = ("hold",)
+    end_score: int = 100
+    end_when: str = "reached"
+    tie: str = "lowest_shared"
+    max_deals: int | None = None
+    settlement: str = "points"
+    stake: int = 100
+    target: int | None = None
+
+    def __post_init__(self) -> None:
+        put = functools.partial(object.__setattr__, self)
+        for name, (low, high) in _RANGES.items():
+            put(name, _whole(name, getattr(self, name), low, high))
+        for name, (low, high) in _OPTIONAL_RANGES.items():
+            if getattr(self, name) is not None:
+                put(name, _whole(name, getattr(self, name), low, high, "or None"))
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if not isinstance(value, str | None) or value not in choices:
+                raise RulesError(f"{name}: {value!r} is no choice; {_one_of(value, choices)}")
+        for name in ("points_on_first_trick", "queen_any_time", "queen_breaks_hearts"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise RulesError(f"{name}: {getattr(self, name)!r} is not True or False")
+            put(name, bool(getattr(self, name)))
+        put("removed", _cards("removed", self.removed))
+        put("card_points", _points(self.card_points))
+        put("pass_rotation", _rotation(self.pass_rotation))
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse what each field allows but all together cannot be played."""
+        deck = self.deck
+        needed = self.players * self.hand_size
+        if needed > len(deck):
+            raise RulesError(
+                f"hand_size: {self.players} players with {self.hand_size} cards each need {needed} "
+                f"cards, the deck has {len(deck)}; deal at most {len(deck) // self.players} each "
+                "or remove fewer cards"
+            )
+        if self.first_lead != "eldest_hand" and not any(card[1] == "C" for card in deck):
+            raise RulesError(
+                f"first_lead: {self.first_lead!r} needs clubs and the deck has none; "
+                "take 'eldest_hand' or leave a club in the deck"
+            )
+        if self.pass_count > self.hand_size:
+            raise RulesError(
+                f"pass_count: {self.pass_count} cards cannot be passed from a hand of "
+                f"{self.hand_size}; pass at most {self.hand_size}"
+            )
+        if self.kitty_to != "nobody" and needed == len(deck):
+            raise RulesError(
+                f"kitty_to: {self.kitty_to!r} needs a kitty, but all {needed} cards are dealt; "
+                "take 'nobody', or a smaller hand_size"
+            )
+        points = [self.card_points.get(card, 0) for card in deck]
+        if not any(points):
+            raise RulesError(
+                "card_points: no card of the deck is worth points, so nobody can win; "
+                'give some, like {"QS": 13}'
+            )
+        if self.settlement != "points" and min(points) < 0:
+            bonus = next(card for card in deck if self.card_points.get(card, 0) < 0)
+            raise RulesError(
+                f"settlement: {self.settlement!r} is not defined with bonus cards ({bonus} is worth "
+                f"{self.card_points[bonus]}); take 'points' or no negative card_points"
+            )
+        if self.settlement == "sweepstakes" and self.players == 2:
+            raise RulesError(
+                "settlement: 'sweepstakes' could never be won by one of two players; "
+                "take 'simple' or 'howell', or 3 players or more"
+            )
+
+    # -- what follows from the fields ------------------------------------------------------------
+    @functools.cached_property
+    def deck(self) -> tuple[str, ...]:
+        """All cards in use; action i is ``deck[i]``."""
+        return tuple(card for card in ALL_CARDS if card not in self.removed)
+
+    @functools.cached_property
+    def index(self) -> dict[str, int]:
+        """The number of each card of the deck."""
+        return {card: number for number, card in enumerate(self.deck)}
+
+    @property
+    def num_actions(self) -> int:
+        """Size of the action space: the deck, and two choices under ``moon = "choose"``."""
+        return len(self.deck) + 2 * (self.moon == "choose")
+
+    @property
+    def kitty_size(self) -> int:
+        """How many cards are not dealt."""
+        return len(self.deck) - self.players * self.hand_size
+
+    @functools.cached_property
+    def max_margin(self) -> float:
+        """The largest possible size of a margin in a deal: others' mean score minus one's own.
+
+        ``reward="margin"`` divides by it, so that rewards lie in [-1, 1].
+        """
+        points = [self.card_points.get(card, 0) for card in self.deck]
+        penalties = sorted(p for p in points if p > 0)
+        total, bonus, idle = sum(penalties), -sum(p for p in points if p < 0), -self.no_trick_points
+        others = self.players - 1
+        if self.moon == "none" or not penalties:
+            return max(total / others + max(bonus, idle), total + max(bonus / others, idle))
+        # All penalty cards on one side would be a moon: the least of them lies elsewhere.
+        least = penalties[0]
+        moon = self.moon_points + bonus
+        if len(penalties) == 1:
+            return float(moon)
+        ahead = (total if others > 1 else total - 2 * least) / others + max(bonus, idle)
+        behind = total - least - least / others + bonus / others
+        return float(max(moon, ahead, behind))
+
+    @functools.cached_property
+    def vector(self) -> kernel.Vector:
+        """The rules as the compiled core reads them, int64, read-only; layout in ``kernel``."""
+        r = np.zeros(kernel.RULES_SIZE, np.int64)
+        deck = self.deck
+        masks = {
+            suit: sum(1 << i for i, card in enumerate(deck) if card[1] == suit) for suit in SUITS
+        }
+        r[kernel.R_PLAYERS] = self.players
+        r[kernel.R_NUM_CARDS] = len(deck)
+        r[kernel.R_HAND_SIZE] = self.hand_size
+        r[kernel.R_TRUMP] = -1 if self.trump is None else SUITS.index(self.trump)
+        r[kernel.R_FIRST_LEAD] = kernel.FIRST_LEADS.index(self.first_lead)
+        r[kernel.R_BREAK_ON] = kernel.BREAKS.index(self.break_on)
+        r[kernel.R_UNBROKEN_LEAD] = kernel.UNBROKEN_LEADS.index(self.unbroken_lead)
+        r[kernel.R_POINTS_FIRST] = self.points_on_first_trick
+        r[kernel.R_QUEEN_ANY_TIME] = self.queen_any_time
+        r[kernel.R_QUEEN_BREAKS] = self.queen_breaks_hearts
+        r[kernel.R_MOON] = kernel.MOONS.index(self.moon)
+        r[kernel.R_MOON_POINTS] = self.moon_points
+        r[kernel.R_NO_TRICK] = self.no_trick_points
+        r[kernel.R_KITTY_TO] = kernel.KITTIES.index(self.kitty_to)
+        r[kernel.R_PASS_COUNT] = self.pass_count
+        r[kernel.R_ROTATION_LEN] = len(self.pass_rotation)
+        r[kernel.R_DECK] = (1 << len(deck)) - 1
+        r[kernel.R_PENALTY] = sum(
+            1 << i for i, card in enumerate(deck) if self.card_points.get(card, 0) > 0
+        )
+        r[kernel.R_QUEEN] = 1 << self.index["QS"] if "QS" in self.index else 0
+        r[kernel.R_KITTY_SIZE] = self.kitty_size
+        r[kernel.R_NUM_ACTIONS] = self.num_actions
+        r[kernel.R_SUIT_MASK : kernel.R_SUIT_MASK + 4] = [masks[suit] for suit in SUITS]
+        steps = {"left": 1, "right": self.players - 1, "across": self.players // 2, "hold": 0}
+        for i, direction in enumerate(self.pass_rotation):
+            r[kernel.R_ROTATION + i] = steps[direction]
+        for i, card in enumerate(deck):
+            r[kernel.R_POINTS_OF + i] = self.card_points.get(card, 0)
+            r[kernel.R_SUIT_OF + i] = suit_of(card)
+            r[kernel.R_RANK_OF + i] = rank_of(card)
+        r.setflags(write=False)
+        return r
+
+    # -- making others ----------------------------------------------------------------------------
+    @classmethod
+    def preset(cls, name: str, players: int | None = None) -> Rules:
+        """A game of the rule book; `players` where it is played by several numbers.
+
+        Raises:
+            RulesError: no such preset, or not for so many players.
+        """
+        if not isinstance(name, str) or name not in PRESETS:
+            raise RulesError(f"rules: no preset {name!r}; {did_you_mean(str(name), PRESETS)}")
+        numbers, make = PRESETS[name]
+        if players is None:
+            players = 4 if 4 in numbers else numbers[0]
+        if players not in numbers:
+            span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"exactly {numbers[0]}"
+            raise RulesError(f"players: {name} is played by {span}, not by {players!r}")
+        return make(operator.index(players))
+
+    @classmethod
+    def make(cls, rules: str | Rules, players: int | None = None) -> Rules:
+        """`rules` itself, or the rules that its text describes; what every `rules` argument takes."""
+        if isinstance(rules, str):
+            return cls.from_text(rules, players)
+        if not isinstance(rules, Rules):
+            raise RulesError(
+                f"rules: {rules!r} is neither a preset's name nor Rules; known: {', '.join(PRESETS)}"
+            )
+        if players is not None and players != rules.players:
+            raise RulesError(
+                f"players: the rules are for {rules.players}, not for {players!r}; "
+                "leave players out, or give a preset's name"
+            )
+        return rules
+
+    def replace(self, **changes: Any) -> Rules:
+        """The same rules with some fields changed, checked anew."""
+        _refuse_unknown(changes)
+        return dataclasses.replace(self, **changes)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Rules:
+        """Rules from named fields (lists for tuples, as JSON and YAML give them)."""
+        _refuse_unknown(fields)
+        return cls(**fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, of types that JSON knows."""
+        plain = {name: getattr(self, name) for name in FIELDS}
+        return plain | {
+            "removed": list(self.removed),
+            "card_points": dict(self.card_points),
+            "pass_rotation": list(self.pass_rotation),
+        }
+
+    @functools.cached_property
+    def name(self) -> str:
+        """The nearest preset's name and what differs from it: ``party players=5 trump="S"``.
+
+        ``from_text`` reads it back.
+        """
+        best: tuple[int, int, str] | None = None
+        for order, (preset, (numbers, make)) in enumerate(PRESETS.items()):
+            for players in numbers:
+                base = make(players)
+                words = [preset]
+                if players != (4 if 4 in numbers else numbers[0]):
+                    words.append(f"players={players}")
+                differing = [f for f in FIELDS if getattr(self, f) != getattr(base, f)]
+                plain = self.to_dict()
+                words += [f"{f}={json.dumps(plain[f], separators=(',', ':'))}" for f in differing]
+                key = (len(differing) + (self.players != players) * 100, order, " ".join(words))
+                best = key if best is None else min(best, key)
+        assert best is not None
+        return best[2]
+
+    @classmethod
+    def from_text(cls, text: str, players: int | None = None) -> Rules:
+        """Rules from a preset's name, with ``field=value`` words behind it (values as in JSON).
+
+        Raises:
+            RulesError: an unknown preset or field, or a value that is refused.
+        """
+        words = text.split()
+        if not words:
+            raise RulesError(f"rules: {text!r} names no preset; known: {', '.join(PRESETS)}")
+        changes: dict[str, Any] = {}
+        for word in words[1:]:
+            name, equals, value = word.partition("=")
+            if not equals:
+                raise RulesError(f"rules: {word!r} is not of the form field=value")
+            try:
+                changes[name] = json.loads(value)
+            except json.JSONDecodeError:
+                changes[name] = value
+        stated = changes.pop("players", None)
+        base = cls.preset(words[0], players if stated is None else stated)
+        return base.replace(**changes) if changes else base
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rules.from_dict, (self.to_dict(),)
+
+
+FIELDS = tuple(f.name for f in dataclasses.fields(Rules))
+
+
+def _refuse_unknown(names: Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in FIELDS:
+            raise RulesError(f"rules: no rule is named {name!r}; {did_you_mean(name, FIELDS)}")
+
+
+def _one_of(value: object, choices: tuple[Any, ...]) -> str:
+    if isinstance(value, str):
+        return did_you_mean(value, [str(c) for c in choices])
+    return "known: " + ", ".join(str(c) for c in choices)
+
+
+def _whole(name: str, value: object, low: int, high: int, other: str = "") -> int:
+    bounds = f"{low}..{high} {other}".strip()
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise RulesError(f"{name}: {value!r} is not a whole number; give {bounds}") from None
+    if not low <= number <= high:
+        raise RulesError(f"{name}: {number} is out of range; give {bounds}")
+    return number
+
+
+def _cards(name: str, cards: object) -> tuple[str, ...]:
+    if isinstance(cards, str):
+        cards = cards.split()
+    try:
+        names = [parse_card(card) for card in cards]  # type: ignore[attr-defined]
+    except TypeError:
+        raise RulesError(f'{name}: {cards!r} is not a list of cards; write ["2D", "2C"]') from None
+    except NotationError as error:
+        raise RulesError(f"{name}: {error}") from None
+    for card in names:
+        if names.count(card) > 1:
+            raise RulesError(f"{name}: {card} is named twice; name each card once")
+    return sort_cards(names)
+
+
+def _points(points: object) -> CardPoints:
+    if not isinstance(points, Mapping):
+        raise RulesError(
+            f'card_points: {points!r} is not a mapping of cards to points; write {{"QS": 13}}'
+        )
+    by_card: dict[str, int] = {}
+    for card, worth in points.items():
+        (name,) = _cards("card_points", [card])
+        by_card[name] = _whole(f"card_points[{name}]", worth, -_MAX_POINTS, _MAX_POINTS)
+    return CardPoints(by_card)
+
+
+def _rotation(rotation: object) -> tuple[str, ...]:
+    words = (rotation,) if isinstance(rotation, str) else rotation
+    mend = f"give 1 to {kernel.MAX_ROTATION} of {', '.join(DIRECTIONS)}"
+    if not isinstance(words, list | tuple) or not 1 <= len(words) <= kernel.MAX_ROTATION:
+        raise RulesError(f"pass_rotation: {rotation!r} cannot be used; {mend}")
+    for word in words:
+        if word not in DIRECTIONS:
+            raise RulesError(f"pass_rotation: {word!r} is no direction; {mend}")
+    return tuple(words)
+
+
+# ---- the games of the rule book -------------------------------------------------------------------
+
+_FOUR_WAYS = ("left", "right", "across", "hold")
+# The deck without these cards and the hand, by number of players (party and its kin).
+_EVEN_DEALS: dict[int, tuple[tuple[str, ...], int]] = {
+    3: (("2D",), 17),
+    4: ((), 13),
+    5: (("2C", "2D"), 10),
+    6: (("3C", "4C", "2D", "3D"), 8),
+    7: (("3C", "2D", "3D"), 7),
+}
+_KITTY_HANDS = {3: 17, 4: 12, 5: 10, 6: 8, 7: 7}
+
+
+def _short_deck(ranks: str, hand_size: int, moon_points: int) -> Callable[[int], Rules]:
+    """Two-player Hearts with these ranks of each suit."""
+
+    def make(players: int) -> Rules:
+        return Rules(
+            players=2,
+            removed=tuple(card for card in ALL_CARDS if card[0] not in ranks),
+            hand_size=hand_size,
+            trump="H",
+            break_on="void",
+            unbroken_lead="spades_or_hearts",
+            moon_points=moon_points,
+        )
+
+    return make
+
+
+def _classic(players: int) -> Rules:
+    return Rules(points_on_first_trick=False, pass_count=3, pass_rotation=_FOUR_WAYS)
+
+
+def _no_pass(players: int) -> Rules:
+    return Rules(moon="choose")
+
+
+def _party(players: int) -> Rules:
+    removed, hand_size = _EVEN_DEALS[players]
+    return Rules(
+        players=players,
+        removed=removed,
+        hand_size=hand_size,
+        points_on_first_trick=False,
+        pass_count=3,
+        pass_rotation=_FOUR_WAYS if players == 4 else ("left", "right"),
+        end_when="exceeded",
+    )
+
+
+def _kitty(players: int) -> Rules:
+    return _party(players).replace(
+        removed=(), hand_size=_KITTY_HANDS[players], kitty_to="first_trick"
+    )
+
+
+def _omnibus(players: int) -> Rules:
+    return _party(players).replace(
+        card_points={**HEARTS_AND_QUEEN, "JD": -10}, end_score=50, end_when="reached"
+    )
+
+
+def _in_chips(extra: Mapping[str, int]) -> Callable[[int], Rules]:
+    """The older games settled in chips: every heart one point, and these cards."""
+
+    def make(players: int) -> Rules:
+        removed, hand_size = _EVEN_DEALS[players] if players > 4 else ((), 13)
+        return Rules(
+            players=players,
+            removed=removed,
+            hand_size=hand_size,
+            first_lead="eldest_hand",
+            break_on=None,
+            card_points={**HEARTS_ONE, **extra},
+            moon="none",
+            settlement="simple",
+        )
+
+    return make
+
+
+PRESETS: dict[str, tuple[range, Callable[[int], Rules]]] = {
+    "two_player": (range(2, 3), _short_deck("2468TQA", 13, 20)),
+    "mini": (range(2, 3), _short_deck("TQA", 5, 16)),
+    "micro": (range(2, 3), _short_deck("QA", 3, 15)),
+    "classic": (range(4, 5), _classic),
+    "no_pass": (range(4, 5), _no_pass),
+    "party": (range(3, 8), _party),
+    "kitty": (range(3, 8), _kitty),
+    "omnibus": (range(3, 8), _omnibus),
+    "hoyle": (range(2, 7), _in_chips({})),
+    "black_jack": (range(2, 7), _in_chips({"JS": 10})),
+    "black_lady": (range(2, 7), _in_chips({"QS": 10})),
+}
+"""Preset name -> (numbers of players, maker)."""
