@@ -5,6 +5,8 @@ of the rule book. ``Game`` plays a deal, ``hearts_v0`` is the PettingZoo environ
 plays thousands of games at once.
 """
 
+from hearts_env.batch import BatchGame, BatchView
+from hearts_env.encoders import Encoder, make_encoder, register_encoder
 from hearts_env.errors import (
     CheckpointError,
     DealError,
@@ -21,6 +23,11 @@ from hearts_env.view import PlayerView
 __version__ = "0.1.0"
 
 __all__ = [
+    "BatchGame",
+    "BatchView",
+    "Encoder",
+    "make_encoder",
+    "register_encoder",
     "CheckpointError",
     "DealError",
     "Game",

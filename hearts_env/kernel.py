@@ -88,8 +88,8 @@ STATE_SIZE = HISTORY + MAX_CARDS
 R_PLAYERS, R_NUM_CARDS, R_HAND_SIZE, R_TRUMP, R_FIRST_LEAD, R_BREAK_ON = 0, 1, 2, 3, 4, 5
 R_UNBROKEN_LEAD, R_POINTS_FIRST, R_QUEEN_ANY_TIME, R_QUEEN_BREAKS = 6, 7, 8, 9
 R_MOON, R_MOON_POINTS, R_NO_TRICK, R_KITTY_TO, R_PASS_COUNT, R_ROTATION_LEN = 10, 11, 12, 13, 14, 15
-R_DECK, R_PENALTY, R_QUEEN, R_KITTY_SIZE, R_NUM_ACTIONS = 16, 17, 18, 19, 20
-R_SUIT_MASK = 21  # 4: the cards of each suit
+R_DECK, R_PENALTY, R_QUEEN, R_KITTY_SIZE, R_NUM_ACTIONS, R_TOTAL_SCALE = 16, 17, 18, 19, 20, 21
+R_SUIT_MASK = 22  # 4: the cards of each suit
 R_ROTATION = R_SUIT_MASK + 4  # 16: seats further, 0 hold
 MAX_ROTATION = 16
 R_POINTS_OF = R_ROTATION + MAX_ROTATION  # 52: points of each card
@@ -320,6 +320,7 @@ def start(r, s):
     s[DODGED] = s[SHOOTER] = s[MOON_CHOICE] = s[REVOKER] = s[KITTY_TAKER] = -1
     s[TAKEN:TOTALS] = 0
     s[HISTORY:] = -1
+    s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE
     if r[R_PASS_COUNT] > 0:
         s[EXCHANGE] = r[R_ROTATION + s[DEAL_NUMBER] % r[R_ROTATION_LEN]]
     if s[EXCHANGE] > 0:
@@ -347,7 +348,6 @@ def start_play(r, s):
             leader += 1
     s[PHASE] = PLAY
     s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = leader
-    s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE
 
 
 @jit
@@ -483,7 +483,8 @@ def end_play(r, s):
         s[SHOOTER] = shooter
         if r[R_MOON] == MOON_CHOOSE:
             s[PHASE] = MOON
-            s[PLAYER] = s[LEADER] = shooter
+            s[PLAYER] = shooter
+            s[LEADER] = -1
             return
     s[PHASE] = OVER
     s[PLAYER] = s[LEADER] = -1
@@ -524,8 +525,9 @@ def replay(r, s, actions):
 
 @jit
 def revoke(r, s):
-    """End the deal at the expense of the player to act, in place."""
+    """End the deal at the expense of the player to act, in place; it has no moon then."""
     s[REVOKER] = s[PLAYER]
+    s[SHOOTER] = -1
     s[PHASE] = OVER
     s[PLAYER] = s[LEADER] = -1
 

@@ -242,6 +242,9 @@ class Rules:
         r[kernel.R_QUEEN] = 1 << self.index["QS"] if "QS" in self.index else 0
         r[kernel.R_KITTY_SIZE] = self.kitty_size
         r[kernel.R_NUM_ACTIONS] = self.num_actions
+        r[kernel.R_TOTAL_SCALE] = (
+            self.end_score if self.settlement == "points" else self.stake * self.players
+        )
         r[kernel.R_SUIT_MASK : kernel.R_SUIT_MASK + 4] = [masks[suit] for suit in SUITS]
         steps = {"left": 1, "right": self.players - 1, "across": self.players // 2, "hold": 0}
         for i, direction in enumerate(self.pass_rotation):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env.cards import SUITS, cards_of, list_of, mask_of
@@ -406,6 +407,32 @@ class Worlds:
             hands.insert(self.view.player, own)
             yield tuple(hands)
 
+    def chances(self) -> NDArray[np.float64]:
+        """The chance that each owner holds each card of the deck, ``(owners, deck)``, exact."""
+        deck = len(self.view.rules.deck)
+        ways = [[0] * deck for _ in self.owners]
+        for family in self.families:
+            for sign, bounds in ((1, family), (-1, self._dodge(family))):
+                if bounds is not None:
+                    self._add_ways(sign, bounds, ways)
+        return np.array([[n / max(self.count, 1) for n in row] for row in ways])
+
+    def _add_ways(self, sign: int, family: tuple[int, ...], ways: list[list[int]]) -> None:
+        """Add to `ways` in how many worlds of the family each owner holds each card."""
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for card in self.unseen:
+            groups.setdefault(_owners_of(card, family), []).append(card)
+        for owners, cards in groups.items():
+            for place in owners:
+                # The card is there: one less of its kind, one place less.
+                if not self.sizes[place]:
+                    continue
+                left = tuple(s - (i == place) for i, s in enumerate(self.sizes))
+                others = [c for c in self.unseen if c != cards[0]]
+                number = sign * _count_ways(_kinds(others, family), left)
+                for card in cards:
+                    ways[place][card] += number
+
     def sampler(self, rng: random.Random) -> Any:
         """A function that draws one world, uniformly, as card masks of every seat and the dead."""
         if self.count == 0:
@@ -427,11 +454,15 @@ class Worlds:
         return draw
 
 
+def _owners_of(card: int, family: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(place for place, bound in enumerate(family) if bound >> card & 1)
+
+
 def _kinds(unseen: list[int], family: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
     """The unseen cards grouped by their possible owners: (owners, how many cards)."""
     counts: dict[tuple[int, ...], int] = {}
     for card in unseen:
-        owners = tuple(place for place, bound in enumerate(family) if bound >> card & 1)
+        owners = _owners_of(card, family)
         counts[owners] = counts.get(owners, 0) + 1
     return tuple(sorted(counts.items()))
 
@@ -468,8 +499,7 @@ def _draw(
     """One way to fill the owners, uniform over all."""
     cards: dict[tuple[int, ...], list[int]] = {}
     for card in unseen:
-        owners = tuple(place for place, bound in enumerate(family) if bound >> card & 1)
-        cards.setdefault(owners, []).append(card)
+        cards.setdefault(_owners_of(card, family), []).append(card)
     kinds = _kinds(unseen, family)
     hands = [0] * len(sizes)
     for i, (owners, number) in enumerate(kinds):

@@ -1,0 +1,374 @@
+"""Thousands of games of one rule set at once, compiled; and what their players may know."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import kernel as k
+from hearts_env._jit import jit
+from hearts_env.encoders import Encoder, make_encoder, write_many
+from hearts_env.errors import DealError, HeartsError, IllegalActionError
+from hearts_env.game import Game, check_seed
+from hearts_env.rules import Rules
+from hearts_env.view import PlayerView
+
+Array = NDArray[Any]
+_MAX_GAMES = 10_000_000
+
+
+class BatchView:
+    """What the player to act may know in each of many games, and nothing else.
+
+    ``vectors`` is ``(len, STATE_SIZE) int64``, states in which everything hidden is empty;
+    ``players`` is ``(len,) int64``, whose views they are. ``views[i]`` is a ``PlayerView``.
+    """
+
+    __slots__ = ("players", "rules", "vectors")
+
+    def __init__(self, rules: Rules, vectors: k.Vector, players: k.Vector) -> None:
+        self.rules = rules
+        self.vectors = vectors
+        self.players = players
+
+    @classmethod
+    def of(cls, views: list[PlayerView]) -> BatchView:
+        """The views of a list, all of the same rules."""
+        vectors = np.stack([view.vector for view in views])
+        return cls(views[0].rules, vectors, np.array([view.player for view in views], np.int64))
+
+    @property
+    def legal_masks(self) -> k.Vector:
+        """What each player may do, as bit masks over actions, ``(len,) int64``."""
+        out = np.empty(len(self), np.int64)
+        _legal_bits(self.rules.vector, self.vectors, out)
+        return out
+
+    def subset(self, rows: Array) -> BatchView:
+        """The views of some rows."""
+        return BatchView(self.rules, self.vectors[rows], self.players[rows])
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, row: int) -> PlayerView:
+        return PlayerView(self.rules, self.vectors[row].copy(), int(self.players[row]))
+
+    def __iter__(self) -> Iterator[PlayerView]:
+        return (self[row] for row in range(len(self)))
+
+
+class BatchGame:
+    """Many games side by side, for self-play: every player is moved from outside.
+
+    Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` whatever the number of games or
+    threads. With `autodeal` a finished game is followed by a new deal at once: ``done`` and
+    ``scores()`` then tell of the finished one, ``player`` and observations of the new.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | str,
+        num_games: int,
+        seed: int = 0,
+        *,
+        observation: str | Encoder = "flat",
+        autodeal: bool = True,
+        num_threads: int = 1,
+    ) -> None:
+        """Deal `num_games` games.
+
+        Args:
+            rules: the rules, or a preset's name.
+            num_games: 1 to ten million.
+            seed: from which all seeds of deals follow.
+            observation: an encoder or its name.
+            autodeal: whether a finished game is dealt anew at once.
+            num_threads: threads that share the work.
+
+        Raises:
+            HeartsError: an argument that cannot be; it is named.
+        """
+        self.rules = Rules.make(rules)
+        self.num_games = _check_number("num_games", num_games, _MAX_GAMES)
+        self.num_threads = _check_number("num_threads", num_threads, 1024)
+        self.seed = check_seed(seed)
+        self.autodeal = bool(autodeal)
+        self.encoder = make_encoder(observation)
+        self.space = self.encoder.space(self.rules)
+        n = self.num_games
+        self.states: k.Vector = np.empty((n, k.STATE_SIZE), np.int64)
+        self.states[:] = _empty_state()
+        self.seeds: k.Vector = np.zeros(n, np.int64)
+        self.done: NDArray[np.bool_] = np.zeros(n, np.bool_)
+        self._deals: k.Vector = np.zeros(n, np.int64)
+        self._scores: k.Vector = np.zeros((n, self.rules.players), np.int64)
+        self._all: k.Vector = np.arange(n)
+        self._pool = ThreadPoolExecutor(num_threads) if num_threads > 1 else None
+        self.reset()
+
+    # -- reading -----------------------------------------------------------------------------------
+    @property
+    def player(self) -> k.Vector:
+        """Whose turn it is in each game, ``(num_games,) int64``; -1 where a game is over."""
+        return self.states[:, k.PLAYER].copy()
+
+    def scores(self) -> k.Vector:
+        """The scores of the last finished deal of each game, ``(num_games, players) int64``."""
+        return self._scores.copy()
+
+    def observe(
+        self, out: Array | None = None, *, games: Array | None = None, players: Array | None = None
+    ) -> Array:
+        """The view of each game's player to act, encoded, ``(num_games, *space.shape)``.
+
+        Args:
+            out: written in place and returned; None: a new array.
+            games: the rows of these games only.
+            players: whose views, instead of the player's to act.
+
+        Raises:
+            HeartsError: `out` has another shape or dtype, or is not contiguous.
+        """
+        rows = self._rows(games)
+        out = self._check_out(out, (len(rows), *self.space.shape), self.space.dtype)
+        seats = self.states[rows, k.PLAYER] if players is None else np.asarray(players, np.int64)
+        if len(seats) != len(rows):
+            raise HeartsError(f"players: {len(seats)} seats for {len(rows)} games; give one each")
+        if seats.size and seats.min() < 0:  # a game that is over is shown as seat 0 sees it
+            seats = np.maximum(seats, 0)
+        self._share(
+            lambda part: write_many(
+                self.encoder, self.rules, self.states, rows[part], seats[part], out[part]
+            ),
+            len(rows),
+        )
+        return out
+
+    def masks(self, out: Array | None = None, *, games: Array | None = None) -> Array:
+        """The legal actions of each game's player to act, ``(num_games, num_actions) int8``."""
+        rows = self._rows(games)
+        out = self._check_out(out, (len(rows), self.rules.num_actions), np.dtype(np.int8))
+        r = self.rules.vector
+        self._share(lambda part: _masks(r, self.states, rows[part], out[part]), len(rows))
+        return out
+
+    def views(self, games: Array | None = None) -> BatchView:
+        """What the players to act may know; of some games only."""
+        rows = self._rows(games)
+        vectors = np.empty((len(rows), k.STATE_SIZE), np.int64)
+        players = np.empty(len(rows), np.int64)
+        r = self.rules.vector
+        self._share(
+            lambda part: _views(r, self.states, rows[part], vectors[part], players[part]),
+            len(rows),
+        )
+        return BatchView(self.rules, vectors, players)
+
+    def game(self, index: int) -> Game:
+        """An independent ``Game`` in the state of game `index`, without its past."""
+        game = Game.__new__(Game)
+        game._begin(self.rules, self.states[index].copy())
+        return game
+
+    # -- playing -------------------------------------------------------------------------------------
+    def play(self, actions: Array, *, games: Array | None = None) -> None:
+        """Do one action in each game, or in some games only; all or, on an error, none.
+
+        Raises:
+            IllegalActionError: which games' actions are illegal.
+            HeartsError: `actions` is not one whole number a game.
+        """
+        rows = self._rows(games)
+        acts = np.asarray(actions)
+        if acts.shape != rows.shape or acts.dtype.kind not in "iu":
+            raise HeartsError(
+                f"actions: shape {acts.shape} and dtype {acts.dtype}; give one whole number for "
+                f"each of {len(rows)} games"
+            )
+        acts = acts.astype(np.int64, copy=False)
+        r = self.rules.vector
+        bad = np.zeros(len(rows), np.bool_)
+        self._share(lambda p: _find_illegal(r, self.states, rows[p], acts[p], bad[p]), len(rows))
+        if bad.any():
+            wrong = np.flatnonzero(bad)
+            shown = ", ".join(f"game {rows[i]}: {acts[i]}" for i in wrong[:5])
+            over = (
+                "; finished games wait for reset"
+                if (self.states[rows[wrong], k.PLAYER] < 0).any()
+                else ""
+            )
+            raise IllegalActionError(
+                f"actions: {len(wrong)} illegal ({shown}{', ...' if len(wrong) > 5 else ''}){over}; "
+                "nothing was played"
+            )
+        if games is None:
+            self.done[:] = False
+        else:
+            self.done[rows] = False
+        self._share(
+            lambda part: _play(
+                r,
+                self.states,
+                rows[part],
+                acts[part],
+                self.done,
+                self._scores,
+                self.seeds,
+                self._deals,
+                self.seed,
+                self.autodeal,
+            ),
+            len(rows),
+        )
+
+    def reset(self, seeds: Array | None = None, *, games: Array | None = None) -> None:
+        """Deal anew: the next deals of each game, or those of given `seeds`; of some games only.
+
+        Raises:
+            DealError: not one seed from 0 to 2**63 - 1 for each game.
+        """
+        rows = self._rows(games)
+        if seeds is None:
+            _next_seeds(rows, self.seeds, self._deals, self.seed)
+        else:
+            given = np.asarray(seeds)
+            if given.shape != rows.shape or given.dtype.kind not in "iu" or (given < 0).any():
+                raise DealError(
+                    f"seeds: give a whole number from 0 to 2**63 - 1 for each of {len(rows)} games"
+                )
+            self.seeds[rows] = given
+        self.done[rows] = False
+        r = self.rules.vector
+        self._share(lambda part: _deal(r, self.states, rows[part], self.seeds), len(rows))
+
+    # -- helpers ---------------------------------------------------------------------------------------
+    def _share(self, work: Callable[[slice], None], size: int) -> None:
+        """Do `work` on all rows, in equal parts on the threads."""
+        if self._pool is None or size < 2 * self.num_threads:
+            work(slice(0, size))
+            return
+        cuts = [size * i // self.num_threads for i in range(self.num_threads + 1)]
+        parts = [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        list(self._pool.map(work, parts))
+
+    def _rows(self, games: Array | None) -> k.Vector:
+        if games is None:
+            return self._all
+        rows = np.asarray(games)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise HeartsError("games: give a one-dimensional array of whole numbers")
+        if rows.size and not (0 <= rows.min() and rows.max() < self.num_games):
+            raise HeartsError(f"games: give numbers from 0 to {self.num_games - 1}")
+        return rows.astype(np.int64, copy=False)
+
+    def _check_out(self, out: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
+        if out is None:
+            return np.empty(shape, dtype)
+        if not isinstance(out, np.ndarray):
+            raise HeartsError(f"out: {type(out).__name__} is not a NumPy array in main memory")
+        if out.shape != shape or out.dtype != dtype:
+            raise HeartsError(
+                f"out: shape {out.shape} and dtype {out.dtype}; needed are {shape} and {dtype}"
+            )
+        if not (out.flags.c_contiguous and out.flags.writeable):
+            raise HeartsError("out: the array is not C-contiguous and writeable; give one that is")
+        return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_pool"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._pool = ThreadPoolExecutor(self.num_threads) if self.num_threads > 1 else None
+
+    def __repr__(self) -> str:
+        return f"<BatchGame {self.rules.name}: {self.num_games} games>"
+
+
+def _check_number(name: str, value: object, most: int) -> int:
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise HeartsError(f"{name}: {value!r} is not a whole number") from None
+    if not 1 <= number <= most:
+        raise HeartsError(f"{name}: {number} is out of range; give 1 to {most}")
+    return number
+
+
+def _empty_state() -> k.Vector:
+    state = np.empty(k.STATE_SIZE, np.int64)
+    k.clear(state)
+    return state
+
+
+# ---- compiled loops -------------------------------------------------------------------------------------
+@jit
+def _legal_bits(r, states, out):
+    for i in range(len(states)):
+        out[i] = k.legal_mask(r, states[i])
+
+
+@jit
+def _masks(r, states, rows, out):
+    n = r[k.R_NUM_ACTIONS]
+    for i in range(len(rows)):
+        legal = k.legal_mask(r, states[rows[i]])
+        for j in range(n):
+            out[i, j] = legal >> j & 1
+
+
+@jit
+def _views(r, states, rows, vectors, players):
+    for i in range(len(rows)):
+        s = states[rows[i]]
+        players[i] = max(s[k.PLAYER], 0)
+        k.write_view(r, s, players[i], vectors[i])
+
+
+@jit
+def _find_illegal(r, states, rows, actions, bad):
+    for i in range(len(rows)):
+        action = actions[i]
+        inside = 0 <= action < k.MAX_ACTIONS
+        bad[i] = not inside or not k.legal_mask(r, states[rows[i]]) >> action & 1
+
+
+@jit
+def _next_seed(g, deals, seed):
+    """The seed of the next deal of game `g`, which does not depend on the number of games."""
+    stream = k.mix(np.uint64(seed) + k.mix(np.uint64(g)))
+    deals[g] += 1
+    return np.int64(k.mix(stream + np.uint64(deals[g])) >> np.uint64(1))
+
+
+@jit
+def _next_seeds(rows, seeds, deals, seed):
+    for i in range(len(rows)):
+        seeds[rows[i]] = _next_seed(rows[i], deals, seed)
+
+
+@jit
+def _deal(r, states, rows, seeds):
+    for i in range(len(rows)):
+        k.deal(r, states[rows[i]], seeds[rows[i]], -1, -1)
+
+
+@jit
+def _play(r, states, rows, actions, done, scores, seeds, deals, seed, autodeal):
+    for i in range(len(rows)):
+        g = rows[i]
+        s = states[g]
+        k.play(r, s, actions[i])
+        if s[k.PHASE] == k.OVER:
+            done[g] = True
+            for p in range(r[k.R_PLAYERS]):
+                scores[g, p] = k.score(r, s, p)
+            if autodeal:
+                seeds[g] = _next_seed(g, deals, seed)
+                k.deal(r, s, seeds[g], -1, -1)

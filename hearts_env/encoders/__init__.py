@@ -1,0 +1,108 @@
+"""Observations: one encoder a file, and the registry of them by name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hearts_env.encoders.base import Array, BatchEncoder, Encoder
+from hearts_env.encoders.belief import BeliefEncoder
+from hearts_env.encoders.flat import FlatEncoder
+from hearts_env.encoders.history import HistoryEncoder
+from hearts_env.encoders.planes import PlanesEncoder
+from hearts_env.encoders.text import TextEncoder
+from hearts_env.errors import HeartsError, did_you_mean
+from hearts_env.rules import Rules
+from hearts_env.view import PlayerView
+
+ENCODERS: dict[str, Encoder] = {
+    encoder.name: encoder
+    for encoder in (
+        FlatEncoder(),
+        PlanesEncoder(),
+        HistoryEncoder(),
+        BeliefEncoder(),
+        TextEncoder(),
+    )
+}
+"""Every encoder by its name."""
+
+
+def register_encoder(name: str, encoder: Encoder) -> None:
+    """Make `encoder` known under `name`, wherever an ``observation`` is asked for.
+
+    Raises:
+        HeartsError: the name is taken by another, or `encoder` is none.
+    """
+    _check(encoder)
+    if ENCODERS.get(name, encoder) is not encoder:
+        raise HeartsError(f"observation: {name!r} is registered already; choose another name")
+    ENCODERS[name] = encoder
+
+
+def make_encoder(observation: str | Encoder) -> Encoder:
+    """The encoder of this name, or `observation` itself if it is one.
+
+    Raises:
+        HeartsError: an unknown name, or no encoder.
+    """
+    if isinstance(observation, str):
+        if observation not in ENCODERS:
+            raise HeartsError(
+                f"observation: no encoder {observation!r}; {did_you_mean(observation, ENCODERS)}"
+            )
+        return ENCODERS[observation]
+    return _check(observation)
+
+
+def _check(encoder: Encoder) -> Encoder:
+    if isinstance(encoder, type) or not isinstance(encoder, Encoder):
+        raise HeartsError(
+            f"observation: {encoder!r} is no encoder; it needs space(rules) and write(view, out)"
+        )
+    return encoder
+
+
+def write_many(
+    encoder: Encoder,
+    rules: Rules,
+    states: Array,
+    games: Array,
+    players: Array,
+    out: Array,
+) -> None:
+    """``BatchEncoder.write_many`` for any encoder, view by view where it knows no better."""
+    if isinstance(encoder, BatchEncoder):
+        encoder.write_many(rules, states, games, players, out)
+    else:
+        _Looped(encoder).write_many(rules, states, games, players, out)
+
+
+class _Looped(BatchEncoder):
+    """A user's encoder, asked view by view."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.write = encoder.write  # type: ignore[method-assign]
+
+
+def encode(encoder: Encoder, view: PlayerView) -> Array:
+    """A new array with the observation of `view`."""
+    space = encoder.space(view.rules)
+    out = np.zeros(space.shape, space.dtype)
+    encoder.write(view, out)
+    return out
+
+
+__all__ = [
+    "ENCODERS",
+    "BatchEncoder",
+    "BeliefEncoder",
+    "Encoder",
+    "FlatEncoder",
+    "HistoryEncoder",
+    "PlanesEncoder",
+    "TextEncoder",
+    "encode",
+    "make_encoder",
+    "register_encoder",
+    "write_many",
+]

@@ -1,0 +1,93 @@
+"""What an encoder is, and the base of those that are lists of blocks."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from hearts_env import kernel as k
+from hearts_env.encoders.features import Block, plan_of
+from hearts_env.rules import Rules
+from hearts_env.view import PlayerView
+
+Array = NDArray[Any]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Makes arrays of views. Anything with these two methods is an encoder."""
+
+    def space(self, rules: Rules) -> spaces.Box:
+        """The space of one observation: shape, dtype and bounds."""
+
+    def write(self, view: PlayerView, out: Array) -> None:
+        """Write the observation of `view` over `out`, an array of the space's shape and dtype."""
+
+
+class BatchEncoder:
+    """An encoder that writes many observations at once; the compiled ones override `write_many`.
+
+    States may be passed instead of views: an encoder reads only what the observer may know.
+    """
+
+    name = ""
+
+    def space(self, rules: Rules) -> spaces.Box:
+        """The space of one observation."""
+        raise NotImplementedError
+
+    def write(self, view: PlayerView, out: Array) -> None:
+        """Write the observation of `view` over `out`, in place."""
+        self.write_many(
+            view.rules, view.vector[np.newaxis], _FIRST, np.array([view.player]), out[np.newaxis]
+        )
+
+    def write_many(
+        self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
+    ) -> None:
+        """Write row i of `out` from the view that ``players[i]`` has of ``states[games[i]]``.
+
+        Args:
+            rules: of all the states.
+            states: (num_states, STATE_SIZE) int64.
+            games: (n,) int64, rows of `states`.
+            players: (n,) int64, seats.
+            out: (n, *shape), of the dtype of the space, in place.
+        """
+        vector = np.empty(k.STATE_SIZE, np.int64)
+        for row, (game, player) in enumerate(zip(games.tolist(), players.tolist(), strict=True)):
+            k.write_view(rules.vector, states[game], player, vector)
+            self.write(PlayerView(rules, vector, player), out[row])
+
+
+_FIRST = np.zeros(1, np.int64)
+
+
+class BlockEncoder(BatchEncoder):
+    """An encoder whose observations are a list of blocks of zeros and ones."""
+
+    def blocks(self, rules: Rules) -> list[Block]:
+        """The facts in an observation, in order."""
+        raise NotImplementedError
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019  # encoders live as long as the process
+    def plan(self, rules: Rules) -> k.Vector:
+        """The blocks as the compiled code walks them."""
+        return plan_of(self.blocks(rules))
+
+
+class Stateless:
+    """Pickles and compares by class and fields, so that copies of environments are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"

@@ -1,0 +1,102 @@
+"""``belief``: ``flat``, and the exact chance that each other player holds each card."""
+
+from __future__ import annotations
+
+import numpy as np
+from gymnasium import spaces
+
+from hearts_env import kernel as k
+from hearts_env._bits import popcount
+from hearts_env._jit import jit
+from hearts_env.encoders.base import Array, BlockEncoder, Stateless
+from hearts_env.encoders.features import Block
+from hearts_env.encoders.flat import FlatEncoder, write_row
+from hearts_env.rules import Rules
+from hearts_env.view import PlayerView, Worlds
+
+_FLAT = FlatEncoder()
+
+
+class BeliefEncoder(Stateless, BlockEncoder):
+    """``flat`` and a probability for each other seat and card, ``(size,) float32``.
+
+    All worlds that play so far allows are taken as equally likely.
+    """
+
+    name = "belief"
+
+    def blocks(self, rules: Rules) -> list[Block]:
+        """The blocks of ``flat``; the probabilities follow."""
+        return _FLAT.blocks(rules)
+
+    def size(self, rules: Rules) -> int:
+        """How long an observation is."""
+        return _FLAT.size(rules) + (rules.players - 1) * len(rules.deck)
+
+    def space(self, rules: Rules) -> spaces.Box:
+        """``(size,) float32`` in [0, 1]."""
+        return spaces.Box(0.0, 1.0, (self.size(rules),), np.float32)
+
+    def write_many(
+        self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
+    ) -> None:
+        """Write rows, in place: compiled for two players, counted exactly for more."""
+        start = _FLAT.size(rules)
+        hard = np.zeros(len(games), np.bool_)
+        scratch = np.empty((3, k.MAX_PLAYERS + 1), np.int64)
+        write_beliefs(
+            rules.vector, self.plan(rules), start, states, games, players, out, scratch, hard
+        )
+        for row in np.flatnonzero(hard).tolist():
+            vector = np.empty(k.STATE_SIZE, np.int64)
+            player = int(players[row])
+            k.write_view(rules.vector, states[games[row]], player, vector)
+            chances = card_chances(PlayerView(rules, vector, player))
+            out[row, start:] = chances.reshape(-1)
+
+    def decode(self, rules: Rules, observation: Array) -> tuple[dict[str, int], Array]:
+        """The blocks of ``flat`` as bit masks, and ``(players - 1, deck) float32`` chances."""
+        start = _FLAT.size(rules)
+        chances = observation[start:].reshape(rules.players - 1, len(rules.deck))
+        return _FLAT.decode(rules, observation[:start]), chances
+
+
+def card_chances(view: PlayerView) -> Array:
+    """The chance that each other seat holds each card, ``(players - 1, deck) float64``.
+
+    Uniform over ``view.worlds()``; row p - 1 is the seat p further.
+    """
+    rules = view.rules
+    worlds = Worlds(view)
+    by_owner = worlds.chances()
+    chances = np.zeros((rules.players - 1, len(rules.deck)))
+    for place, owner in enumerate(worlds.owners):
+        if owner < rules.players:
+            chances[(owner - view.player) % rules.players - 1] = by_owner[place]
+    return chances
+
+
+@jit
+def write_beliefs(r, plan, start, states, games, players, out, scratch, hard):
+    """Write rows; where chances are not card by card, mark the row in `hard` and leave it to others."""
+    n = r[k.R_NUM_CARDS]
+    two = r[k.R_PLAYERS] == 2
+    possible, certain, sizes = scratch[0], scratch[1], scratch[2]
+    for i in range(len(games)):
+        s = states[games[i]]
+        me = players[i]
+        write_row(r, plan, s, me, out[i])
+        waiting = s[k.NUM_PLAYED] == 0 or r[k.R_FIRST_LEAD] == k.ANY_CLUB
+        bound = r[k.R_FIRST_LEAD] != k.ELDEST_HAND and s[k.FIRST_LEADER] not in (-1, me)
+        if not two or s[k.DODGED] >= 0 or (waiting and bound):
+            hard[i] = True
+            continue
+        # One other hand, any of the free cards as likely as another.
+        k.hidden_cards(r, s, me, possible, certain, sizes)
+        other = 1 - me
+        free = possible[other] & ~certain[other]
+        number = popcount(free)
+        chance = (sizes[other] - popcount(certain[other])) / number if number else 0.0
+        for card in range(n):
+            sure = certain[other] >> card & 1
+            out[i, start + card] = 1.0 if sure else (chance if free >> card & 1 else 0.0)

@@ -1,0 +1,146 @@
+"""``history``: who played what, in order, for recurrent and attention networks."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from gymnasium import spaces
+
+from hearts_env import kernel as k
+from hearts_env._jit import jit
+from hearts_env.encoders import features as f
+from hearts_env.encoders.base import Array, BatchEncoder, Stateless
+from hearts_env.rules import Rules
+
+
+KINDS = ("play", "hand", "passed", "received", "kitty", "seat")
+_PLAY, _HAND, _PASSED, _RECEIVED, _KITTY, _SEAT = range(6)
+
+
+class HistoryEncoder(Stateless, BatchEncoder):
+    """A padded sequence ``(rows, columns) int8`` of zeros and ones.
+
+    Leading rows give the present (hand, exchange, kitty, one row a seat with voids and total);
+    then comes a row for every card played, in order; the rest is zero. The columns: the kind of
+    the row, the card or cards, the seat, and facts about the present.
+    """
+
+    name = "history"
+
+    def rows(self, rules: Rules) -> list[tuple[str, str]]:
+        """The leading rows, (kind, meaning)."""
+        rows = [("hand", "cards held; whose lead; the facts")]
+        if rules.pass_count:
+            rows.append(("passed", "cards passed; to whom"))
+            rows.append(("received", "cards received"))
+        if rules.kitty_to != "nobody":
+            rows.append(("kitty", "an awarded kitty; its taker"))
+        rows += [
+            ("seat", f"seat +{p}: cards it can hold, its shown voids and its total")
+            for p in range(rules.players)
+        ]
+        return rows
+
+    def columns(self, rules: Rules) -> list[tuple[str, int, str]]:
+        """The columns, (name, size, meaning)."""
+        return [
+            ("kind", len(KINDS), "kind of row: " + ", ".join(KINDS)),
+            ("cards", len(rules.deck), "the card played, or a set of cards"),
+            ("seat", rules.players, "the seat, relative to the observer, one-hot"),
+            ("lead", 1, "the card was a lead"),
+            (
+                "facts",
+                6,
+                "the observer is to act, hearts are broken, phase (pass, play, moon, over)",
+            ),
+            ("voids", 4, "suits shown void, CDSH"),
+            ("total", f.TOTAL_STEPS, "total in the match, in tenths of the end score"),
+        ]
+
+    def space(self, rules: Rules) -> spaces.Box:
+        """``(rows, columns) int8``, zeros and ones."""
+        length = len(self.rows(rules)) + rules.players * rules.hand_size
+        return spaces.Box(0, 1, (length, sum(c[1] for c in self.columns(rules))), np.int8)
+
+    def write_many(
+        self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
+    ) -> None:
+        """Write sequences of zeros and ones, in place."""
+        write_sequences(rules.vector, _kinds(self, rules), states, games, players, out)
+
+    def decode(self, rules: Rules, observation: Array) -> list[dict[str, int]]:
+        """Every row that is not padding: its columns as bit masks, by name."""
+        rows = []
+        for row in observation:
+            if not row.any():
+                continue
+            facts, start = {}, 0
+            for name, size, _ in self.columns(rules):
+                bits = np.flatnonzero(row[start : start + size])
+                facts[name] = sum(1 << int(j) for j in bits)
+                start += size
+            rows.append(facts)
+        return rows
+
+
+@functools.lru_cache(maxsize=64)
+def _kinds(encoder: HistoryEncoder, rules: Rules) -> k.Vector:
+    return np.array([KINDS.index(kind) for kind, _ in encoder.rows(rules)], np.int64)
+
+
+@jit
+def put(out, start, size, mask):
+    """Write the bits of `mask` over ``out[start : start + size]``; returns the next start."""
+    for j in range(size):
+        out[start + j] = mask >> j & 1
+    return start + size
+
+
+@jit
+def write_sequences(r, kinds, states, games, players, out):
+    """Write ``out[i]``, ``(rows, columns)``, for each of `games` as `players` see them."""
+    n = r[k.R_PLAYERS]
+    num_cards = r[k.R_NUM_CARDS]
+    for i in range(len(games)):
+        s = states[games[i]]
+        me = players[i]
+        o = out[i]
+        o[:] = 0
+        seat = 0
+        for row in range(len(kinds)):
+            kind = kinds[row]
+            cards = who = facts = voids = total = np.int64(0)
+            if kind == _HAND:
+                cards = f.feature(r, s, me, f.HAND, 0)
+                who = f.feature(r, s, me, f.LEADER, 0)
+                facts = f.feature(r, s, me, f.TO_MOVE, 0) | f.feature(r, s, me, f.BROKEN, 0) << 1
+                facts |= f.feature(r, s, me, f.PHASE, 0) << 2
+            elif kind == _PASSED:
+                cards = f.feature(r, s, me, f.PASSED, 0)
+                who = f.feature(r, s, me, f.EXCHANGE, 0)
+            elif kind == _RECEIVED:
+                cards = f.feature(r, s, me, f.RECEIVED, 0)
+            elif kind == _KITTY:
+                cards = f.feature(r, s, me, f.KITTY, 0)
+                who = f.feature(r, s, me, f.KITTY_TAKER, 0)
+            else:
+                if seat > 0:
+                    cards = f.feature(r, s, me, f.MAY_HOLD, seat)
+                who = np.int64(1) << seat
+                voids = f.feature(r, s, me, f.VOIDS, seat)
+                total = f.feature(r, s, me, f.TOTAL, seat)
+                seat += 1
+            at = put(o[row], 0, 6, np.int64(1) << kind)
+            at = put(o[row], at, num_cards, cards)
+            at = put(o[row], at, n, who) + 1
+            at = put(o[row], at, 6, facts)
+            at = put(o[row], at, 4, voids)
+            put(o[row], at, f.TOTAL_STEPS, total)
+        for t in range(s[k.NUM_PLAYED]):
+            row = len(kinds) + t
+            code = s[k.HISTORY + t]
+            o[row, _PLAY] = 1
+            o[row, 6 + (code & 63)] = 1
+            o[row, 6 + num_cards + ((code >> 6) - me) % n] = 1
+            o[row, 6 + num_cards + n] = t % n == 0

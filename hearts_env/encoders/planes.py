@@ -1,0 +1,110 @@
+"""``planes``: one suits-by-ranks plane a fact, for convolutional networks."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from gymnasium import spaces
+
+from hearts_env import kernel as k
+from hearts_env._jit import jit
+from hearts_env.cards import SUITS, rank_of, suit_of
+from hearts_env.encoders.base import Array, BlockEncoder, Stateless
+from hearts_env.encoders.features import (
+    TAKEN,
+    Block,
+    card_blocks,
+    feature,
+    other_blocks,
+)
+from hearts_env.rules import Rules
+
+
+class PlanesEncoder(Stateless, BlockEncoder):
+    """Planes ``(channels, 4, ranks) int8``: a card set fills the places of its cards.
+
+    Rows are the suits CDSH, columns the ranks of the deck, low to high. Every bit of a fact that
+    is not a set of cards has a plane of its own, filled whole.
+    """
+
+    name = "planes"
+
+    def blocks(self, rules: Rules) -> list[Block]:
+        """Card sets with all cards taken, then the rest."""
+        taken = [
+            Block(
+                f"taken_{p}",
+                TAKEN,
+                p,
+                len(rules.deck),
+                "cards taken by " + ("the observer" if p == 0 else f"seat +{p}"),
+                is_cards=True,
+            )
+            for p in range(rules.players)
+        ]
+        return card_blocks(rules) + taken + other_blocks(rules)
+
+    def channels(self, rules: Rules) -> int:
+        """How many planes there are."""
+        return sum(1 if block.is_cards else block.size for block in self.blocks(rules))
+
+    def space(self, rules: Rules) -> spaces.Box:
+        """``(channels, 4, ranks) int8``, zeros and ones."""
+        shape = (self.channels(rules), len(SUITS), len(_ranks(rules)))
+        return spaces.Box(0, 1, shape, np.int8)
+
+    def write_many(
+        self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
+    ) -> None:
+        """Write planes of zeros and ones, in place."""
+        flat = out.reshape(len(out), out.shape[1], -1)
+        write_planes(rules.vector, self.plan(rules), _cells(rules), states, games, players, flat)
+
+    def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
+        """Every block of an observation as a bit mask, by name."""
+        facts, channel = {}, 0
+        cells = _cells(rules)
+        for block in self.blocks(rules):
+            if block.is_cards:
+                plane = observation[channel].reshape(-1)
+                facts[block.name] = sum(1 << i for i, cell in enumerate(cells) if plane[cell])
+                channel += 1
+            else:
+                planes = observation[channel : channel + block.size]
+                facts[block.name] = sum(1 << j for j, plane in enumerate(planes) if plane.any())
+                channel += block.size
+        return facts
+
+
+def _ranks(rules: Rules) -> list[int]:
+    return sorted({rank_of(card) for card in rules.deck})
+
+
+@functools.lru_cache(maxsize=64)
+def _cells(rules: Rules) -> k.Vector:
+    """The place of each card in a plane laid out in one row."""
+    ranks = _ranks(rules)
+    return np.array(
+        [suit_of(card) * len(ranks) + ranks.index(rank_of(card)) for card in rules.deck], np.int64
+    )
+
+
+@jit
+def write_planes(r, plan, cells, states, games, players, out):
+    """Write ``out[i]``, ``(channels, 4 * ranks)``, for each of `games` as `players` see them."""
+    for i in range(len(games)):
+        s = states[games[i]]
+        channel = 0
+        for b in range(len(plan)):
+            mask = feature(r, s, players[i], plan[b, 0], plan[b, 1])
+            if plan[b, 3]:
+                out[i, channel] = 0
+                for card in range(plan[b, 2]):
+                    if mask >> card & 1:
+                        out[i, channel, cells[card]] = 1
+                channel += 1
+            else:
+                for j in range(plan[b, 2]):
+                    out[i, channel] = mask >> j & 1
+                    channel += 1

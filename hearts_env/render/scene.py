@@ -1,0 +1,192 @@
+"""What a drawing of the card table shows, as plain data.
+
+A `TablePicture` is everything the renderers ever see. Whoever makes one decides what the viewer
+may know; a closed hand is here a number and nothing else, so no renderer can give it away. Cards
+are names such as ``"QS"`` (rank, then suit), seats are indices ``0 .. players - 1``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+RANKS = "23456789TJQKA"
+SUITS = "CDSH"
+
+MIN_SEATS = 2
+MAX_SEATS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class SeatPicture:
+    """One player as the viewer sees them.
+
+    Attributes:
+        name: The player's name, e.g. ``"player_0"``.
+        hand: The cards in deck order where they may be shown, else how many there are.
+        points: Points of the cards taken in this deal so far.
+        tricks: How many tricks the player has taken in this deal.
+        taken: The penalty (and bonus) cards among the cards taken.
+        voids: Suits, e.g. ``"C"``, which all know the player to be out of.
+        total: The match score before this deal (chips may be fractions), None outside a match.
+        passed: Cards given in the exchange, where the viewer may know them.
+        received: Cards got in the exchange, where the viewer may know them.
+    """
+
+    name: str
+    hand: tuple[str, ...] | int
+    points: int = 0
+    tricks: int = 0
+    taken: tuple[str, ...] = ()
+    voids: tuple[str, ...] = ()
+    total: int | Fraction | None = None
+    passed: tuple[str, ...] = ()
+    received: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuses names that are no cards or suits, and negative counts.
+
+        Raises:
+            ValueError: A field cannot be drawn; the message names it.
+        """
+        if isinstance(self.hand, int):
+            if self.hand < 0:
+                raise ValueError(f"hand of {self.name!r}: a count cannot be {self.hand}")
+        else:
+            _check_cards(f"hand of {self.name!r}", self.hand)
+        if self.tricks < 0:
+            raise ValueError(f"tricks of {self.name!r}: a count cannot be {self.tricks}")
+        _check_cards(f"taken of {self.name!r}", self.taken)
+        _check_cards(f"passed of {self.name!r}", self.passed)
+        _check_cards(f"received of {self.name!r}", self.received)
+        for suit in self.voids:
+            _check_suit(f"voids of {self.name!r}", suit)
+
+    @property
+    def num_cards(self) -> int:
+        """How many cards the player holds."""
+        return self.hand if isinstance(self.hand, int) else len(self.hand)
+
+    @property
+    def open_cards(self) -> tuple[str, ...]:
+        """The cards of the hand where they may be shown, else nothing."""
+        return () if isinstance(self.hand, int) else self.hand
+
+
+@dataclass(frozen=True, slots=True)
+class TablePicture:
+    """The table as one viewer sees it: all that is drawn, and nothing hidden.
+
+    Attributes:
+        title: The name of the rules.
+        seats: The players in seat order, 2 to 7 of them.
+        phase: ``"pass"``, ``"play"``, ``"moon"`` or ``"over"``.
+        viewer: The seat that looks, drawn at the bottom; None for an onlooker (seat 0 is then
+            at the bottom).
+        to_move: The seat whose turn it is, None when nobody's.
+        legal: The cards the viewer may play now (for an onlooker who sees all hands: the mover);
+            drawn raised. Empty where the viewer may not know them.
+        trick: The cards on the table as ``(seat, card)``, the lead first.
+        last_trick: The trick before this one, likewise; empty before there is one.
+        last_taker: Who took `last_trick`.
+        kitty: The cards of the kitty where they may be shown, else how many there are.
+        hearts_broken: Whether hearts have been broken.
+        trump: The trump suit, or None.
+        message: What to say across the table, e.g. the result; lines are split at newlines.
+    """
+
+    title: str
+    seats: tuple[SeatPicture, ...]
+    phase: str = "play"
+    viewer: int | None = None
+    to_move: int | None = None
+    legal: tuple[str, ...] = ()
+    trick: tuple[tuple[int, str], ...] = ()
+    last_trick: tuple[tuple[int, str], ...] = ()
+    last_taker: int | None = None
+    kitty: tuple[str, ...] | int = 0
+    hearts_broken: bool = False
+    trump: str | None = None
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be drawn.
+
+        Raises:
+            ValueError: A field cannot be drawn; the message names it.
+        """
+        if not MIN_SEATS <= len(self.seats) <= MAX_SEATS:
+            raise ValueError(
+                f"seats: a table has {MIN_SEATS} to {MAX_SEATS} players, not {len(self.seats)}"
+            )
+        for field in ("viewer", "to_move", "last_taker"):
+            seat = getattr(self, field)
+            if seat is not None:
+                self._check_seat(field, seat)
+        for field in ("trick", "last_trick"):
+            plays: tuple[tuple[int, str], ...] = getattr(self, field)
+            for seat, card in plays:
+                self._check_seat(field, seat)
+                _check_cards(field, (card,))
+        _check_cards("legal", self.legal)
+        if isinstance(self.kitty, int):
+            if self.kitty < 0:
+                raise ValueError(f"kitty: a count cannot be {self.kitty}")
+        else:
+            _check_cards("kitty", self.kitty)
+        if self.trump is not None:
+            _check_suit("trump", self.trump)
+
+    def _check_seat(self, field: str, seat: int) -> None:
+        if not 0 <= seat < len(self.seats):
+            raise ValueError(f"{field}: there is no seat {seat} among {len(self.seats)}")
+
+    @property
+    def bottom(self) -> int:
+        """The seat drawn at the bottom of the table."""
+        return 0 if self.viewer is None else self.viewer
+
+    @property
+    def num_kitty(self) -> int:
+        """How many cards the kitty has."""
+        return self.kitty if isinstance(self.kitty, int) else len(self.kitty)
+
+    @property
+    def trick_number(self) -> int:
+        """The number of the trick being played, from 1; after the last one, of the last."""
+        done = sum(seat.tricks for seat in self.seats)
+        return done if done and self.phase in ("moon", "over") else done + 1
+
+    @property
+    def turn(self) -> str:
+        """Whose turn it is in words, e.g. ``"player_1 to move"``; empty when nobody's."""
+        return "" if self.to_move is None else f"{self.seats[self.to_move].name} to move"
+
+
+def phase_title(phase: str) -> str:
+    """The phase in the words of the rule book."""
+    return {"pass": "exchange", "moon": "moon choice"}.get(phase, phase)
+
+
+def count_text(count: int, noun: str) -> str:
+    """A count with its noun in the right number, e.g. ``"1 trick"``, ``"2 tricks"``."""
+    return f"{count} {noun}" if abs(count) == 1 else f"{count} {noun}s"
+
+
+def printable(text: str) -> str:
+    """The text with everything that is no visible character replaced by ``?``.
+
+    Names come from outside; control characters would break XML and move a terminal's cursor.
+    """
+    return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def _check_cards(field: str, cards: tuple[str, ...]) -> None:
+    for card in cards:
+        if len(card) != 2 or card[0] not in RANKS or card[1] not in SUITS:
+            raise ValueError(f"{field}: {card!r} is no card; write rank then suit, e.g. 'QS'")
+
+
+def _check_suit(field: str, suit: str) -> None:
+    if len(suit) != 1 or suit not in SUITS:
+        raise ValueError(f"{field}: {suit!r} is no suit; the suits are C, D, S and H")
