@@ -87,9 +87,10 @@ def jit(function: F) -> F:
         # Read once, where the cache of the function is made; put back for everybody else's.
         numba.config.CACHE_DIR = str(folder)
     try:
-        compiled: F = numba.njit(cache=folder is not None, nogil=True, error_model="numpy")(
-            function
-        )
+        # Without numba's runtime nothing can allocate, and arrays are not reference-counted: at
+        # every call that cost more than most of the functions do (observing took 4 times as long).
+        options = {"nogil": True, "error_model": "numpy", "_nrt": False}
+        compiled: F = numba.njit(cache=folder is not None, **options)(function)
     finally:
         numba.config.CACHE_DIR = before
     return compiled

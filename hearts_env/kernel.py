@@ -89,7 +89,8 @@ R_PLAYERS, R_NUM_CARDS, R_HAND_SIZE, R_TRUMP, R_FIRST_LEAD, R_BREAK_ON = 0, 1, 2
 R_UNBROKEN_LEAD, R_POINTS_FIRST, R_QUEEN_ANY_TIME, R_QUEEN_BREAKS = 6, 7, 8, 9
 R_MOON, R_MOON_POINTS, R_NO_TRICK, R_KITTY_TO, R_PASS_COUNT, R_ROTATION_LEN = 10, 11, 12, 13, 14, 15
 R_DECK, R_PENALTY, R_QUEEN, R_KITTY_SIZE, R_NUM_ACTIONS, R_TOTAL_SCALE = 16, 17, 18, 19, 20, 21
-R_SUIT_MASK = 22  # 4: the cards of each suit
+R_POINT_CARDS = 22
+R_SUIT_MASK = 23  # 4: the cards of each suit
 R_ROTATION = R_SUIT_MASK + 4  # 16: seats further, 0 hold
 MAX_ROTATION = 16
 R_POINTS_OF = R_ROTATION + MAX_ROTATION  # 52: points of each card
@@ -315,12 +316,13 @@ def deal(r, s, seed, deal_number, dealer):
 @jit
 def start(r, s):
     """Make the state that follows dealing from HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
-    s[PHASE:HANDS] *= KEPT
+    for field in range(HANDS):
+        if field != DEALER and field != DEAL_NUMBER and field != KITTY:  # noqa: PLR1714
+            s[field] = 0
     s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = s[WINNER] = s[WINNING_CARD] = -1
     s[DODGED] = s[SHOOTER] = s[MOON_CHOICE] = s[REVOKER] = s[KITTY_TAKER] = -1
     s[TAKEN:TOTALS] = 0
     s[HISTORY:] = -1
-    s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE
     if r[R_PASS_COUNT] > 0:
         s[EXCHANGE] = r[R_ROTATION + s[DEAL_NUMBER] % r[R_ROTATION_LEN]]
     if s[EXCHANGE] > 0:
@@ -328,11 +330,6 @@ def start(r, s):
         s[PLAYER] = 0
     else:
         start_play(r, s)
-
-
-KEPT = np.zeros(HANDS, np.int64)
-KEPT[[DEALER, DEAL_NUMBER, KITTY]] = 1
-KEPT.setflags(write=False)
 
 
 @jit
@@ -543,9 +540,16 @@ def play_randomly(r, s, rng):
 
 
 @jit
+def copy_state(s, out):
+    """Make `out` equal to `s`, in place. (An array assignment would allocate.)"""
+    for i in range(STATE_SIZE):
+        out[i] = s[i]
+
+
+@jit
 def write_view(r, s, player, out):
     """Copy into `out` what `player` may know of the state, everything else empty."""
-    out[:] = s
+    copy_state(s, out)
     for p in range(r[R_PLAYERS]):
         if p != player:
             out[HANDS + p] = 0

@@ -239,6 +239,9 @@ class Rules:
         r[kernel.R_PENALTY] = sum(
             1 << i for i, card in enumerate(deck) if self.card_points.get(card, 0) > 0
         )
+        r[kernel.R_POINT_CARDS] = sum(
+            1 << i for i, card in enumerate(deck) if card in self.card_points
+        )
         r[kernel.R_QUEEN] = 1 << self.index["QS"] if "QS" in self.index else 0
         r[kernel.R_KITTY_SIZE] = self.kitty_size
         r[kernel.R_NUM_ACTIONS] = self.num_actions

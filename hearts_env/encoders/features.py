@@ -61,8 +61,9 @@ class Block:
 @jit
 def feature(r, s, player, fact, seat):
     """A fact about state or view `s` that `player` may know, as a bit mask."""
-    n = r[k.R_PLAYERS]
-    p = (player + seat) % n
+    p = player + seat
+    if p >= r[k.R_PLAYERS]:
+        p -= r[k.R_PLAYERS]
     if fact == HAND:
         return s[k.HANDS + player]
     if fact == PLAYED:
@@ -90,7 +91,7 @@ def feature(r, s, player, fact, seat):
     if fact == BROKEN:
         return s[k.BROKEN]
     if fact == TOTAL:
-        return total_steps(s[k.TOTALS + p], seat_scale(r))
+        return total_steps(s[k.TOTALS + p], r[k.R_TOTAL_SCALE])
     if fact == PHASE:
         return np.int64(1) << s[k.PHASE]
     if fact == PASSED:
@@ -117,7 +118,8 @@ def relative(r, player, seat):
     """The bit of a seat seen from `player`; nothing for no seat."""
     if seat < 0:
         return np.int64(0)
-    return np.int64(1) << (seat - player) % r[k.R_PLAYERS]
+    away = seat - player
+    return np.int64(1) << (away + r[k.R_PLAYERS] if away < 0 else away)
 
 
 @jit
@@ -138,24 +140,20 @@ def point_cards(r, taken):
     """Which of the cards worth points are in `taken`, numbered in deck order."""
     bits = np.int64(0)
     place = 0
-    for card in range(r[k.R_NUM_CARDS]):
-        if r[k.R_POINTS_OF + card] != 0:
-            bits |= (taken >> card & 1) << place
-            place += 1
+    worth = r[k.R_POINT_CARDS]
+    while worth:
+        bits |= np.int64(taken & worth & -worth != 0) << place
+        worth &= worth - 1
+        place += 1
     return bits
-
-
-@jit
-def seat_scale(r):
-    """The total that fills the thermometer of totals."""
-    return r[k.R_TOTAL_SCALE]
 
 
 @jit
 def total_steps(total, scale):
     """A thermometer of `total`: bit j is set from (j + 1) tenths of `scale` on."""
-    steps = min(max(TOTAL_STEPS * total // scale, 0), TOTAL_STEPS)
-    return (np.int64(1) << steps) - 1
+    if total <= 0:
+        return np.int64(0)
+    return (np.int64(1) << min(TOTAL_STEPS * total // scale, TOTAL_STEPS)) - 1
 
 
 def num_point_cards(rules: Rules) -> int:

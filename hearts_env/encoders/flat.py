@@ -57,10 +57,11 @@ def write_row(r, plan, s, player, out):
     start = 0
     for i in range(len(plan)):
         mask = feature(r, s, player, plan[i, 0], plan[i, 1])
-        size = plan[i, 2]
-        for j in range(size):
-            out[start + j] = mask >> j & 1
-        start += size
+        end = start + plan[i, 2]
+        part = out[start:end]
+        for j in range(len(part)):
+            part[j] = mask >> j & 1
+        start = end
 
 
 @jit

@@ -1,0 +1,255 @@
+"""Encoders: what is written can be read back, agrees with the view, and nothing is left out."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from hearts_env import Game, HeartsError, PlayerView, Rules, register_encoder
+from hearts_env.cards import SUITS, mask_of
+from hearts_env.encoders import (
+    ENCODERS,
+    BeliefEncoder,
+    FlatEncoder,
+    HistoryEncoder,
+    PlanesEncoder,
+    TextEncoder,
+    encode,
+    make_encoder,
+)
+from hearts_env.rules import PRESETS
+
+ALL_RULES = [
+    Rules.preset(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers
+]
+VARIANTS = [
+    Rules.preset("two_player").replace(queen_any_time=True),
+    Rules.preset("two_player").replace(first_lead="any_club"),
+    Rules.preset("micro").replace(kitty_to="last_trick", pass_count=1, pass_rotation=("left",)),
+]
+
+
+def positions(rules: Rules, deals: int, seed: int):
+    """Views of every player at every position of some random deals."""
+    rng = random.Random(seed)
+    for deal in range(deals):
+        totals = [rng.randrange(rules.end_score) for _ in range(rules.players)]
+        game = Game.deal(rules, deal + 1000 * seed, totals=totals)
+        while True:
+            yield from (game.view(p) for p in range(rules.players))
+            if game.is_over:
+                break
+            game.play(rng.choice(game.legal_actions()))
+
+
+def mask(view: PlayerView, cards: object) -> int:
+    """Card names as a bit mask."""
+    return mask_of(view.rules.index[card] for card in cards)
+
+
+def relative(view: PlayerView, seat: int | None) -> int:
+    """The bit of a seat as the observer counts seats."""
+    return 0 if seat is None else 1 << (seat - view.player) % view.rules.players
+
+
+def suits(text: str) -> int:
+    return sum(1 << SUITS.index(s) for s in text)
+
+
+def expected_blocks(view: PlayerView) -> dict[str, int]:
+    """What the blocks promise, from the view's own words and cards."""
+    rules, n, me = view.rules, view.rules.players, view.player
+    led = view.trick[0][1][1] if view.trick else ""
+    facts = {
+        "hand": mask(view, view.hand),
+        "trick": mask(view, [card for _, card in view.trick]),
+        "led_suit": suits(led),
+        "winner": relative(view, view.winner),
+        "leader": relative(view, view.leader),
+        "to_move": int(view.to_move == me),
+        "broken": int(view.hearts_broken),
+        "phase": 1 << ("pass", "play", "moon", "over").index(view.phase),
+        "passed": mask(view, view.passed),
+        "received": mask(view, view.received),
+        "kitty": mask(view, view.kitty),
+        "kitty_taker": relative(view, view.kitty_taker),
+    }
+    worth = [card for card in rules.deck if card in rules.card_points]
+    scale = rules.end_score if rules.settlement == "points" else rules.stake * n
+    for p in range(n):
+        seat = (me + p) % n
+        facts[f"played_{p}"] = mask(view, [card for q, card in view.history if q == seat])
+        facts[f"voids_{p}"] = suits(view.voids[seat])
+        facts[f"taken_{p}"] = sum(1 << worth.index(c) for c in view.taken(seat) if c in worth)
+        facts[f"total_{p}"] = (1 << min(10 * view.totals[seat] // scale, 10)) - 1
+    return facts
+
+
+@pytest.mark.parametrize("rules", ALL_RULES + VARIANTS, ids=lambda r: r.name)
+def test_flat_gives_back_what_the_view_says(rules: Rules) -> None:
+    encoder = FlatEncoder()
+    names = {block.name for block in encoder.blocks(rules)}
+    hit = np.zeros(encoder.size(rules), bool)
+    for view in positions(rules, 2, 1):
+        observation = encode(encoder, view)
+        assert encoder.space(rules).contains(observation)
+        facts = encoder.decode(rules, observation)
+        for name, value in expected_blocks(view).items():
+            if name in names:
+                assert facts[name] == value, (name, view.to_text())
+        hit |= observation.astype(bool)
+    assert hit.mean() > 0.5
+
+
+def test_flat_shows_what_the_first_lead_proves() -> None:
+    """Seat 1 leads 6C, so that 2C and 4C are dead: seat 0 sees that seat 1 cannot hold them."""
+    rules = Rules.preset("two_player")
+    game = Game(
+        rules,
+        [
+            "8C TC 2D 4D 6D 8D TD 2S 4S 6S 8S TS QS".split(),
+            "6C QC AC QD AD AS 2H 4H 6H 8H TH QH AH".split(),
+        ],
+        ["2C", "4C"],
+    )
+    game.play("6C")
+    encoder = FlatEncoder()
+    facts = encoder.decode(rules, encode(encoder, game.view(0)))
+    assert facts["may_hold_1"] == mask(game.view(0), "QC AC QD AD AS 2H 4H 6H 8H TH QH AH".split())
+
+
+def test_flat_places_are_all_used() -> None:
+    """Over enough play with totals every place of a two-player observation is hit.
+
+    But for: phases "pass" and "moon", which these rules do not have, and the total steps that a
+    match's end cuts off (a total at the end score).
+    """
+    rules = Rules.preset("two_player")
+    encoder = FlatEncoder()
+    hit = np.zeros(encoder.size(rules), bool)
+    for view in positions(rules, 300, 3):
+        hit |= encode(encoder, view).astype(bool)
+    start = {}
+    place = 0
+    for block in encoder.blocks(rules):
+        start[block.name] = place
+        place += block.size
+    never = {start["phase"], start["phase"] + 2, start["total_0"] + 9, start["total_1"] + 9}
+    assert set(np.flatnonzero(~hit).tolist()) == never
+
+
+@pytest.mark.parametrize("rules", ALL_RULES[::3] + VARIANTS, ids=lambda r: r.name)
+def test_planes_give_back_what_the_view_says(rules: Rules) -> None:
+    encoder = PlanesEncoder()
+    for view in positions(rules, 1, 2):
+        observation = encode(encoder, view)
+        assert encoder.space(rules).contains(observation)
+        facts = encoder.decode(rules, observation)
+        expected = expected_blocks(view)
+        for p in range(rules.players):
+            expected[f"taken_{p}"] = mask(view, view.taken((view.player + p) % rules.players))
+        assert all(facts[name] == expected[name] for name in facts if name in expected)
+
+
+def test_planes_put_cards_by_suit_and_rank() -> None:
+    rules = Rules.preset("two_player")
+    view = Game.deal(rules, 3).view(0)
+    plane = encode(PlanesEncoder(), view)[0]
+    ranks = "2468TQA"
+    shown = {ranks[c] + SUITS[r] for r, c in zip(*np.nonzero(plane), strict=True)}
+    assert shown == set(view.hand)
+
+
+@pytest.mark.parametrize("rules", ALL_RULES[::3] + VARIANTS, ids=lambda r: r.name)
+def test_history_gives_back_the_play_in_order(rules: Rules) -> None:
+    encoder = HistoryEncoder()
+    for view in positions(rules, 1, 4):
+        observation = encode(encoder, view)
+        assert encoder.space(rules).contains(observation)
+        rows = encoder.decode(rules, observation)
+        lead = len(encoder.rows(rules))
+        assert rows[0]["cards"] == mask(view, view.hand)
+        played = [(row["seat"], row["cards"], row["lead"]) for row in rows[lead:]]
+        assert played == [
+            (relative(view, seat), mask(view, [card]), int(t % rules.players == 0))
+            for t, (seat, card) in enumerate(view.history)
+        ]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [Rules.preset("two_player"), Rules.preset("mini"), *VARIANTS[:2]],
+    ids=lambda r: r.name,
+)
+def test_belief_is_the_share_of_worlds(rules: Rules) -> None:
+    """Against counting over ``view.worlds()``, which has its own tests."""
+    encoder = BeliefEncoder()
+    for view in positions(rules, 4, 5):
+        worlds = list(view.worlds())
+        facts, chances = encoder.decode(rules, encode(encoder, view))
+        assert facts["hand"] == mask(view, view.hand)
+        for card in rules.deck:
+            share = sum(card in world[1 - view.player] for world in worlds) / len(worlds)
+            assert chances[0, rules.index[card]] == pytest.approx(share, abs=1e-6)
+
+
+def test_belief_of_four_is_the_share_of_worlds() -> None:
+    """A small four-player game with an exchange and a kitty, seat by seat."""
+    rules = Rules(
+        removed=[r + s for r in "23456789TJ" for s in "CDSH"],
+        hand_size=2,
+        pass_count=1,
+        pass_rotation=("left",),
+        break_on="void",
+    )
+    for view in positions(rules, 3, 6):
+        worlds = list(view.worlds())
+        _, chances = BeliefEncoder().decode(rules, encode(BeliefEncoder(), view))
+        for p in range(1, 4):
+            for card in rules.deck:
+                share = sum(card in w[(view.player + p) % 4] for w in worlds) / len(worlds)
+                assert chances[p - 1, rules.index[card]] == pytest.approx(share, abs=1e-6)
+
+
+@pytest.mark.parametrize("rules", ALL_RULES + VARIANTS, ids=lambda r: r.name)
+def test_text_is_the_text_of_the_view(rules: Rules) -> None:
+    encoder = TextEncoder()
+    for view in positions(rules, 1, 7):
+        observation = encode(encoder, view)
+        assert encoder.space(rules).contains(observation)
+        assert encoder.decode(observation) == view.to_text()
+
+
+def test_text_has_room_for_the_longest_view() -> None:
+    """All seats void in all suits, all exchanged, totals of many digits: still in bounds."""
+    for rules in ALL_RULES:
+        longest = max(
+            (len(view.to_text()) for view in positions(rules, 1, 8) if view.phase == "over"),
+        )
+        voids = 60 * rules.players
+        assert longest + voids + 10 * rules.players <= TextEncoder().length(rules)
+
+
+def test_unknown_names_and_wrong_objects_are_refused() -> None:
+    with pytest.raises(HeartsError, match="did you mean 'planes'"):
+        make_encoder("plane")
+    with pytest.raises(HeartsError, match="no encoder"):
+        make_encoder(3)  # type: ignore[arg-type]
+    with pytest.raises(HeartsError, match="no encoder"):
+        register_encoder("mine", object())  # type: ignore[arg-type]
+
+
+def test_a_users_encoder_can_be_registered() -> None:
+    class Mine(FlatEncoder):
+        name = "mine"
+
+    mine = Mine()
+    register_encoder("mine", mine)
+    try:
+        assert make_encoder("mine") is mine
+        with pytest.raises(HeartsError, match="registered already"):
+            register_encoder("mine", FlatEncoder.__new__(Mine))
+    finally:
+        del ENCODERS["mine"]
