@@ -345,6 +345,7 @@ def start_play(r, s):
             leader += 1
     s[PHASE] = PLAY
     s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = leader
+    s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE
 
 
 @jit

@@ -360,6 +360,14 @@ class Rules:
     def __str__(self) -> str:
         return self.name
 
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, name) for name in FIELDS))
+
+    def __hash__(self) -> int:
+        """Kept, since rules are the key of every cache that is asked at each step."""
+        return self._hash
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Rules.from_dict, (self.to_dict(),)
 

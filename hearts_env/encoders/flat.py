@@ -16,6 +16,7 @@ from hearts_env.encoders.features import (
     taken_blocks,
 )
 from hearts_env.rules import Rules
+from hearts_env.view import PlayerView
 
 
 class FlatEncoder(Stateless, BlockEncoder):
@@ -34,6 +35,11 @@ class FlatEncoder(Stateless, BlockEncoder):
     def space(self, rules: Rules) -> spaces.Box:
         """``(size,) int8``, zeros and ones."""
         return spaces.Box(0, 1, (self.size(rules),), np.int8)
+
+    def write(self, view: PlayerView, out: Array) -> None:
+        """Write the observation of `view` over `out`, in place."""
+        rules = view.rules
+        write_row(rules.vector, self.plan(rules), view.vector, view.player, out)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array

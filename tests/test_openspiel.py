@@ -1,0 +1,137 @@
+"""Lock-step with OpenSpiel's hearts over all 256 combinations of its options.
+
+An independent C++ implementation (extra ``bench``; skipped where it is not installed). Compared
+at each step: player, legal cards, whether hearts are broken (through the legal leads and the
+information tensor's absence of it: legality is what it decides), points, and the returns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+
+import pytest
+
+from hearts_env import Game, Rules
+from hearts_env.rules import HEARTS_AND_QUEEN
+
+pyspiel = pytest.importorskip("pyspiel")
+
+OPTIONS = (
+    "pass_cards",
+    "no_pts_on_first_trick",
+    "can_lead_any_club",
+    "jd_bonus",
+    "avoid_all_tricks_bonus",
+    "must_break_hearts",
+    "qs_breaks_hearts",
+    "can_lead_hearts_instead_of_qs",
+)
+COMBINATIONS = list(itertools.product((False, True), repeat=len(OPTIONS)))
+DEALS = int(os.environ.get("HEARTS_OPENSPIEL_DEALS", "2"))
+# OpenSpiel's direction is how many seats further the cards go.
+DIRECTIONS = ("hold", "left", "across", "right")
+
+
+def our_rules(options: dict[str, bool], direction: str) -> Rules:
+    """The same rules in our words."""
+    points = {**HEARTS_AND_QUEEN, **({"JD": -10} if options["jd_bonus"] else {})}
+    return Rules(
+        pass_count=3 if options["pass_cards"] else 0,
+        pass_rotation=(direction,),
+        points_on_first_trick=not options["no_pts_on_first_trick"],
+        first_lead="any_club" if options["can_lead_any_club"] else "lowest_club",
+        card_points=points,
+        no_trick_points=-5 if options["avoid_all_tricks_bonus"] else 0,
+        break_on="heart" if options["must_break_hearts"] else None,
+        queen_breaks_hearts=options["qs_breaks_hearts"],
+        unbroken_lead=(
+            "queen_frees_hearts" if options["can_lead_hearts_instead_of_qs"] else "only_hearts"
+        ),
+    )
+
+
+def card_table(game: object) -> dict[str, int]:
+    """OpenSpiel's number of each card, by our name, asked of OpenSpiel itself."""
+    state = game.new_initial_state()  # type: ignore[attr-defined]
+    state.apply_action(0)
+    names = {a: state.action_to_string(a) for a in state.legal_actions()}
+    # Its text is ours already, rank then suit, in capitals.
+    return {name: number for number, name in names.items()}
+
+
+def start_both(options: dict[str, bool], hands: list[list[str]], direction: int):
+    """The same deal in both programs."""
+    theirs = pyspiel.load_game("hearts", options)
+    table = card_table(theirs)
+    state = theirs.new_initial_state()
+    state.apply_action(direction)
+    for place in range(52):  # dealt round the table
+        state.apply_action(table[hands[place % 4][place // 4]])
+    game = Game(our_rules(options, DIRECTIONS[direction]), hands)
+    return game, state, table
+
+
+def play_both(game: Game, state, table: dict[str, int], choose) -> None:
+    """Play to the end side by side, comparing at every step."""
+    while not game.is_over:
+        assert state.current_player() == game.player
+        legal = [game.rules.deck[action] for action in game.legal_actions()]
+        assert sorted(state.legal_actions()) == sorted(table[card] for card in legal)
+        card = choose(game, legal)
+        state.apply_action(table[card])
+        game.play(card)
+    assert state.is_terminal()
+    # Returns are 26 - points; a moon takes 26 off the shooter, who has taken 26: 0, as with us.
+    assert [26 - value for value in state.returns()] == game.scores()
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS[:: 1 if DEALS > 2 else 4])
+def test_random_deals(combination: tuple[bool, ...]) -> None:
+    options = dict(zip(OPTIONS, combination, strict=True))
+    rng = random.Random(str(combination))
+    for _ in range(DEALS):
+        deck = list(Rules.preset("classic").deck)
+        rng.shuffle(deck)
+        hands = [deck[seat::4] for seat in range(4)]
+        direction = rng.randrange(4) if options["pass_cards"] else 0
+        play_both(*start_both(options, hands, direction), lambda _, legal: rng.choice(legal))
+
+
+@pytest.mark.parametrize("jd_bonus", [False, True])
+@pytest.mark.parametrize("avoid", [False, True])
+def test_constructed_moons(*, jd_bonus: bool, avoid: bool) -> None:
+    """Seat 0 has all hearts, who has to be let in: A of the others' suits fall to it by its ace.
+
+    Seat 0: 2C and twelve hearts (all but the two, which falls under its ace). It leads 2C and
+    never the trick again unless it gets in, so it also holds nothing to follow: it discards.
+    To shoot it must take all; give it AC instead of a low club by the lowest-club rule.
+    """
+    options = dict.fromkeys(OPTIONS, False) | {
+        "jd_bonus": jd_bonus,
+        "avoid_all_tricks_bonus": avoid,
+    }
+    # Seat 0: AC and the hearts from 3 up, so that it takes trick 1 and every heart it leads; the
+    # 2H and QS fall on them, since their holders run out of hearts and choose the queen.
+    zero = ["AC", *[rank + "H" for rank in "3456789TJQKA"]]
+    rest = [c for c in Rules.preset("classic").deck if c not in zero]
+    rng = random.Random(3)
+    rng.shuffle(rest)
+    hands = [zero, rest[0::3], rest[1::3], rest[2::3]]
+    game, state, table = start_both(options, hands, 0)
+    play_both(
+        game,
+        state,
+        table,
+        # Seat 0 plays its highest, the others get rid of points last.
+        lambda g, legal: (
+            legal[-1] if g.player == 0 else ("QS" if "QS" in legal and g.trick_number else legal[0])
+        ),
+    )
+    assert game.shooter == 0
+    bonus = -10 if jd_bonus else 0
+    taker = next(p for p in range(4) if "JD" in game.taken(p))
+    expected = [0, 26, 26, 26]
+    expected[taker] += bonus
+    assert game.scores() == expected
