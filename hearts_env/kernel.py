@@ -323,6 +323,7 @@ def start(r, s):
     s[DODGED] = s[SHOOTER] = s[MOON_CHOICE] = s[REVOKER] = s[KITTY_TAKER] = -1
     s[TAKEN:TOTALS] = 0
     s[HISTORY:] = -1
+    s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE  # of the exchange too, where nothing need break them
     if r[R_PASS_COUNT] > 0:
         s[EXCHANGE] = r[R_ROTATION + s[DEAL_NUMBER] % r[R_ROTATION_LEN]]
     if s[EXCHANGE] > 0:
@@ -345,7 +346,6 @@ def start_play(r, s):
             leader += 1
     s[PHASE] = PLAY
     s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = leader
-    s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE
 
 
 @jit

@@ -57,6 +57,8 @@ class NaiveKnowledge:
         phase: "pass", "play", "moon" or "over".
         hand: The observer's present hand.
         history: Every card played, by everybody, in order, as (player, card).
+        broken: After each card of the history, whether hearts could be led freely: this is public
+            (a view shows it), and tells a void from a queen played at any time.
         first_leader: Who leads or led the first trick; None until the exchange is over.
         passed: The cards the observer has chosen to pass.
         received: The cards the observer got in the exchange.
@@ -69,6 +71,7 @@ class NaiveKnowledge:
     phase: str
     hand: frozenset[str]
     history: tuple[tuple[int, str], ...]
+    broken: tuple[bool, ...]
     first_leader: int | None
     passed: frozenset[str]
     received: frozenset[str]
@@ -89,6 +92,7 @@ class NaiveGame:
         tricks_taken: How many tricks each seat took.
         trick: The unfinished trick as (player, card); empty between tricks.
         history: All cards played, as (player, card).
+        broken: What `hearts_broken` was after each card of the history.
         hearts_broken: Whether hearts may be led; True from the start where nothing forbids it.
         leader: Who leads the trick in progress; None in the exchange, in the end the last taker.
         first_leader: Who leads trick 1; None in the exchange.
@@ -126,6 +130,7 @@ class NaiveGame:
         self.tricks_taken = [0 for _ in seats]
         self.trick: list[tuple[int, str]] = []
         self.history: list[tuple[int, str]] = []
+        self.broken: list[bool] = []
         self.passed: list[set[str]] = [set() for _ in seats]
         self.received: list[set[str]] = [set() for _ in seats]
         # "`break_on = None` any time".
@@ -276,6 +281,7 @@ class NaiveGame:
         hand.remove(card)
         self.trick.append((self.player, card))
         self.history.append((self.player, card))
+        self.broken.append(self.hearts_broken)
         if len(self.trick) == rules.players:
             self._finish_trick()
         else:
@@ -379,6 +385,7 @@ class NaiveGame:
             phase=self.phase,
             hand=frozenset(self.hands[player]),
             history=tuple(self.history),
+            broken=tuple(self.broken),
             first_leader=self.first_leader,
             passed=frozenset(self.passed[player]),
             received=frozenset(self.received[player]),
@@ -410,8 +417,8 @@ def naive_worlds(rules: Any, known: NaiveKnowledge) -> set[World]:
     """Returns every distribution of the unseen cards that fits all a player knows.
 
     All assignments are tried; one is kept if the whole public history, replayed from the hands
-    which it implies, begins with the right leader and is legal at every card. Exponential: look at
-    `naive_world_bound` first.
+    which it implies, begins with the right leader, is legal at every card and breaks hearts when
+    they were seen to break. Exponential: look at `naive_world_bound` first.
 
     Args:
         rules: The rules.
@@ -485,10 +492,12 @@ def _fits(rules: Any, known: NaiveKnowledge, present: list[set[str]], dead: set[
     # Whoever leads first holds the lowest card dealt (or is the eldest hand).
     if game.player != known.first_leader:
         return False
-    for player, card in known.history:
+    for (player, card), broken in zip(known.history, known.broken, strict=True):
         if game.player != player or card not in game.legal_cards():
             return False
         game.play(game.deck.index(card))
+        if game.hearts_broken != broken:
+            return False
     return True
 
 
