@@ -25,7 +25,7 @@ State, one field a line (arrays have one element a seat, 7 of them):
 | WINNER | 1 | seat that takes the trick as it stands | -1 | all |
 | WINNING_CARD | 1 | its card | -1 | all |
 | BROKEN | 1 | hearts may be led freely | 0 | all |
-| DODGED | 1 | suit the queen was played on by one seen to hold it (see `play_card`) | -1 | all |
+| DODGED | 1 | suit the queen was played on by one seen to hold it (see `note_void`) | -1 | all |
 | DEALER, DEAL_NUMBER | 1 | as dealt | | all |
 | EXCHANGE | 1 | cards pass to the seat this much further; 0: no exchange | 0 | all |
 | SHOOTER | 1 | who shot the moon, after the last trick | -1 | all |

@@ -65,32 +65,27 @@ def format_game(game: Game) -> str:
 
 def _play_lines(game: Game) -> Iterator[str]:
     replay = game.start()
-    lead, cards, number = 0, list[str](), 0
+    label, cards = "", list[str]()
     for action in game.actions:
-        seat = replay.player
+        seat, phase = replay.player, replay.phase
         if action == -1:
-            if cards:
-                yield f"{number}. {lead}: {' '.join(cards)}"
-            yield f"revoke {seat}"
-            return
-        phase, name = replay.phase, action_name(game.rules, action)
+            break
+        if not cards:
+            label = f"pass {seat}" if phase == "pass" else f"{replay.trick_number + 1}. {seat}"
+        name = action_name(game.rules, action)
         replay.play(action)
         if phase == "moon":
             yield f"moon {seat}: {name.partition(':')[2]}"
             continue
-        if not cards:
-            lead, number = seat or 0, replay.trick_number + bool(replay.trick)
         cards.append(name)
-        if phase == "pass" and (replay.player != seat or replay.phase != "pass"):
-            yield f"pass {seat}: {' '.join(cards)}"
-            cards = []
-        elif phase == "play" and not replay.trick:
-            yield f"{number}. {lead}: {' '.join(cards)}"
+        passed_all = phase == "pass" and (replay.player != seat or replay.phase != "pass")
+        if passed_all or (phase == "play" and not replay.trick):
+            yield f"{label}: {' '.join(cards)}"
             cards = []
     if cards:
-        yield (f"pass {lead}: " if replay.phase == "pass" else f"{number}. {lead}: ") + " ".join(
-            cards
-        )
+        yield f"{label}: {' '.join(cards)}"
+    if game.revoker is not None:
+        yield f"revoke {game.revoker}"
 
 
 def format_view(view: PlayerView) -> str:

@@ -200,15 +200,18 @@ class Rules:
         penalties = sorted(p for p in points if p > 0)
         total, bonus, idle = sum(penalties), -sum(p for p in points if p < 0), -self.no_trick_points
         others = self.players - 1
+        # Behind: one other player has the bonus cards, the rest took no trick.
+        spared = (bonus + idle * (others - 1)) / others
         if self.moon == "none" or not penalties:
-            return max(total / others + max(bonus, idle), total + max(bonus / others, idle))
+            ahead = total / others + max(bonus, idle)
+            return float(max(ahead, total - bonus + idle, total + spared))
         # All penalty cards on one side would be a moon: the least of them lies elsewhere.
         least = penalties[0]
         moon = self.moon_points + bonus
-        if len(penalties) == 1:
-            return float(moon)
-        ahead = (total if others > 1 else total - 2 * least) / others + max(bonus, idle)
-        behind = total - least - least / others + bonus / others
+        if len(penalties) == 1:  # a moon, or the card is dead
+            return float(max(moon, bonus, idle, 1))
+        ahead = total / others + max(bonus, idle) if others > 1 else total - 2 * least + bonus
+        behind = total - least - least / others + spared
         return float(max(moon, ahead, behind))
 
     @functools.cached_property

@@ -20,7 +20,10 @@ from hearts_env.view import PlayerView
 
 
 class FlatEncoder(Stateless, BlockEncoder):
-    """All that the observer knows but the order of play, as ``(size,) int8`` of zeros and ones."""
+    """What the observer knows, as ``(size,) int8`` of zeros and ones.
+
+    Left out: the order of play, who took tricks without points, and who dealt.
+    """
 
     name = "flat"
 

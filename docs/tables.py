@@ -1,0 +1,429 @@
+"""Writes the parts of the documentation that follow from the code.
+
+A generated part stands between two comments and is never edited by hand::
+
+    <!-- generated: NAME -->
+    <!-- end -->
+
+NAME is one of `PARTS` with its arguments. ``output`` is special: the part is what the Python
+blocks of the page before it print, back to the last such part. So a page cannot show an answer
+that the code no longer gives.
+
+    python docs/tables.py            write every part anew
+    python docs/tables.py --check    write nothing; exit status 1 when a part is stale
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import io
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hearts_env import HeartsError, Rules, kernel
+from hearts_env import rules as rules_module
+from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
+from hearts_env.encoders.base import BlockEncoder
+from hearts_env.rules import FIELDS, PRESETS
+
+DOCS = Path(__file__).resolve().parent
+
+_TOKEN = re.compile(
+    r"^```python(?P<flags>[^\n]*)\n(?P<code>.*?)^```[ ]*$"
+    r"|<!-- generated: (?P<name>.+?) -->\n(?P<body>.*?)<!-- end -->",
+    re.DOTALL | re.MULTILINE,
+)
+_BAR = re.compile(r"(?<!\\)\|")
+
+MEANINGS = {
+    "players": "seats at the table",
+    "removed": "cards left out of the pack",
+    "hand_size": "cards dealt to each player; what is left is the kitty",
+    "trump": "suit that beats every other",
+    "first_lead": "who leads first, and what",
+    "break_on": "what breaks hearts; `None`: nothing need be broken",
+    "unbroken_lead": "when a heart may be led although hearts are not broken",
+    "points_on_first_trick": "whether a player void in the suit led may play a penalty card to "
+    "trick 1",
+    "queen_any_time": "whether QS may be played instead of following suit",
+    "queen_breaks_hearts": "whether QS, played, breaks hearts too",
+    "card_points": "points by card: penalties positive, bonuses negative, all others 0",
+    "moon": "what happens when one player takes every penalty card",
+    "moon_points": "how much that is worth",
+    "no_trick_points": "added to the score of a player who took no trick",
+    "kitty_to": "whoever takes this trick is awarded the kitty",
+    "pass_count": "cards each player passes before play",
+    "pass_rotation": "where they go, deal by deal",
+    "end_score": "the total at which a match ends",
+    "end_when": "whether that total must be reached or exceeded",
+    "tie": "when another deal is played although a total is there",
+    "max_deals": "a match ends after so many deals at the latest",
+    "settlement": "score sheet, or one of three ways to settle each deal in chips",
+    "stake": "chips of each player at the start (chips only)",
+    "target": "chips won above the stake that end a match (chips only)",
+}
+
+
+# ---- tables ------------------------------------------------------------------------------------
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table; bars in cells are escaped."""
+    lines = [list(head), ["---"] * len(head), *(list(map(str, row)) for row in rows)]
+    return "".join("| " + " | ".join(_BAR.sub(r"\\|", c) for c in line) + " |\n" for line in lines)
+
+
+def show(value: object) -> str:
+    """A field's value in the fewest words that `Rules` would read back."""
+    if isinstance(value, str):
+        return f"`{value}`"
+    if isinstance(value, tuple):
+        return " ".join(map(str, value)) or "none"
+    if isinstance(value, rules_module.CardPoints):
+        return show_points(dict(value))
+    return str(value)
+
+
+def show_points(points: dict[str, int]) -> str:
+    """Points by card; thirteen equal hearts in a word."""
+    hearts = {points.pop(card) for card in [c for c in points if c[1] == "H"]}
+    words = [f"every heart {worth}" for worth in hearts]
+    return ", ".join(words + [f"{card} {worth}" for card, worth in points.items()])
+
+
+def ranks_of(rules: Rules) -> str:
+    """The ranks of the deck if they are the same in each suit, else nothing."""
+    ranks = {" ".join(c[0] for c in rules.deck if c[1] == suit) for suit in "CDSH"}
+    return ranks.pop() if len(ranks) == 1 else ""
+
+
+def show_deck(rules: Rules) -> str:
+    """The deck of a rule set, in words."""
+    size, ranks = len(rules.deck), ranks_of(rules)
+    if not rules.removed:
+        return str(size)
+    return f"{size}: {ranks} of each suit" if ranks else f"{size}: without {show(rules.removed)}"
+
+
+def show_removed(rules: Rules) -> str:
+    """The cards that are left out, in words."""
+    ranks = ranks_of(rules)
+    return f"all but {ranks}" if rules.removed and ranks else show(rules.removed)
+
+
+def show_exchange(rules: Rules) -> str:
+    """The exchange of a rule set, in words."""
+    return f"{rules.pass_count}: {show(rules.pass_rotation)}" if rules.pass_count else "none"
+
+
+def show_match(rules: Rules) -> str:
+    """How a match ends, in words."""
+    if rules.settlement == "points":
+        return f"{rules.end_score} {rules.end_when}"
+    return f"chips, `{rules.settlement}`, stake {rules.stake}"
+
+
+def show_numbers(numbers: range) -> str:
+    """The numbers of players that a preset has."""
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+
+
+def fields() -> str:
+    """Every field of ``Rules``: values, default, meaning."""
+    rows = []
+    for field in dataclasses.fields(Rules):
+        name = field.name
+        default = getattr(Rules(), name)
+        rows.append([f"`{name}`", field_values(name), show(default), MEANINGS[name]])
+    return table(["field", "values", "default", "meaning"], rows)
+
+
+def field_values(name: str) -> str:
+    """What a field may be."""
+    if name in rules_module._CHOICES:
+        return ", ".join(show(value) for value in rules_module._CHOICES[name])
+    if name in rules_module._RANGES or name in rules_module._OPTIONAL_RANGES:
+        low, high = {**rules_module._RANGES, **rules_module._OPTIONAL_RANGES}[name]
+        other = " or None" if name in rules_module._OPTIONAL_RANGES else ""
+        return f"{low:,} to {high:,}{other}"
+    if name == "card_points":
+        most = rules_module._MAX_POINTS
+        return f"card → whole number, {-most:,} to {most:,}"
+    if name == "removed":
+        return "cards"
+    if name == "pass_rotation":
+        words = ", ".join(f"`{word}`" for word in rules_module.DIRECTIONS)
+        return f"1 to {kernel.MAX_ROTATION} of {words}"
+    return "True, False"
+
+
+def presets() -> str:
+    """Every preset in one line, as it is for the number of players that it is made with."""
+    rows = []
+    for name, (numbers, _) in PRESETS.items():
+        rules = Rules.preset(name)
+        rows.append(
+            [
+                f"`{name}`",
+                show_numbers(numbers),
+                show_deck(rules),
+                rules.hand_size,
+                rules.kitty_size,
+                show(rules.trump) if rules.trump else "none",
+                show_points(dict(rules.card_points)),
+                f"`{rules.moon}`" + (f" {rules.moon_points}" if rules.moon != "none" else ""),
+                show_exchange(rules),
+                show_match(rules),
+            ]
+        )
+    head = ["preset", "players", "deck", "hand", "kitty", "trump", "points", "moon", "exchange"]
+    return table([*head, "match"], rows)
+
+
+def options(*names: str) -> str:
+    """Every field of some presets side by side, and what a plain ``Rules()`` has."""
+    all_rules = [Rules.preset(name) for name in names]
+    rows = []
+    for field in FIELDS:
+        values = [show(getattr(rules, field)) for rules in all_rules]
+        if field == "removed":
+            values = [show_removed(rules) for rules in all_rules]
+        rows.append([f"`{field}`", *values, MEANINGS[field]])
+    return table(["field", *(f"`{name}`" for name in names), "meaning"], rows)
+
+
+def players(*names: str) -> str:
+    """What depends on the number of players, for the presets of one family."""
+    rows = []
+    for name in names:
+        for number in PRESETS[name][0]:
+            r = Rules.preset(name, number)
+            rows.append(
+                [
+                    f"`{name}`",
+                    number,
+                    show_deck(r),
+                    r.hand_size,
+                    r.kitty_size,
+                    show_exchange(r),
+                    f"{r.max_margin:g}",
+                ]
+            )
+    head = ["preset", "players", "deck", "hand", "kitty", "exchange", "`max_margin`"]
+    return table(head, rows)
+
+
+def margins() -> str:
+    """``max_margin`` of every preset, by number of players."""
+    rows = []
+    for name, (numbers, _) in PRESETS.items():
+        words = [f"{number}: {Rules.preset(name, number).max_margin:g}" for number in numbers]
+        rows.append([f"`{name}`", ", ".join(words)])
+    return table(["preset", "`max_margin` by number of players"], rows)
+
+
+def refusals() -> str:
+    """Rule sets that are refused, each with its message."""
+    cases: list[tuple[str, Callable[[], object]]] = [
+        ('Rules.preset("classical")', lambda: Rules.preset("classical")),
+        ('Rules.preset("classic", players=5)', lambda: Rules.preset("classic", players=5)),
+        ('Rules.preset("party", players=8)', lambda: Rules.preset("party", players=8)),
+        ("Rules(moon_point=20)", lambda: Rules.from_dict({"moon_point": 20})),
+        ("Rules(moon_points=-26)", lambda: Rules(moon_points=-26)),
+        ('Rules(trump="hearts")', lambda: Rules(trump="hearts")),
+        ('Rules(card_points={"1S": 13})', lambda: Rules(card_points={"1S": 13})),
+        ("Rules(card_points={})", lambda: Rules(card_points={})),
+        ("Rules(players=5)", lambda: Rules(players=5)),
+        ("Rules(pass_count=14)", lambda: Rules(pass_count=14)),
+        ('Rules(kitty_to="first_trick")', lambda: Rules(kitty_to="first_trick")),
+        (
+            "Rules(removed=[every club], hand_size=9)",
+            lambda: Rules(removed=tuple(r + "C" for r in "23456789TJQKA"), hand_size=9),
+        ),
+        (
+            'Rules.preset("omnibus").replace(settlement="simple")',
+            lambda: Rules.preset("omnibus").replace(settlement="simple"),
+        ),
+        (
+            'Rules.preset("hoyle", 2).replace(settlement="sweepstakes")',
+            lambda: Rules.preset("hoyle", 2).replace(settlement="sweepstakes"),
+        ),
+    ]
+    return table(["asked for", "refused with"], [[f"`{what}`", refusal(do)] for what, do in cases])
+
+
+def refusal(do: Callable[[], object]) -> str:
+    """The message with which `do` is refused."""
+    try:
+        do()
+    except HeartsError as error:
+        return str(error)
+    raise AssertionError("this was to be refused")
+
+
+def state() -> str:
+    """The layout of a state, from the table in the kernel's docstring."""
+    assert kernel.__doc__ is not None
+    lines = [line for line in kernel.__doc__.splitlines() if line.startswith("| ")][1:]
+    rows = []
+    for line in lines:
+        names, shape, meaning, empty, known = (c.strip() for c in line[1:-1].split("|"))
+        starts = [str(getattr(kernel, name)) for name in names.split(", ")]
+        rows.append([names, ", ".join(starts), shape, meaning, empty, known])
+    head = ["field", "place", "size", "meaning", "empty", "who may know"]
+    return f"`STATE_SIZE` is {kernel.STATE_SIZE}.\n\n" + table(head, rows)
+
+
+def encoder(name: str, preset: str) -> str:
+    """The places of an encoder's observation of a preset."""
+    made, rules = ENCODERS[name], Rules.preset(preset)
+    space = made.space(rules)
+    text = f"`{preset}`: shape `{space.shape}`, `{space.dtype}`.\n\n"
+    if isinstance(made, HistoryEncoder):
+        return text + history(made, rules)
+    if isinstance(made, TextEncoder):
+        return text
+    assert isinstance(made, BlockEncoder)
+    rows, start = [], 0
+    for block in made.blocks(rules):
+        size = 1 if isinstance(made, PlanesEncoder) and block.is_cards else block.size
+        rows.append([f"`{block.name}`", start, size, block.meaning])
+        start += size
+    if name == "belief":
+        rows = [["blocks of `flat`", 0, start, "as above"]]
+        for seat in range(1, rules.players):
+            size = len(rules.deck)
+            rows.append(
+                [f"chances of seat +{seat}", start, size, "that it holds each card of the deck"]
+            )
+            start += size
+    assert start == space.shape[0], f"{name} of {preset} has no such table"
+    unit = "channel" if isinstance(made, PlanesEncoder) else "start"
+    return text + table(["name", unit, "size", "meaning"], rows)
+
+
+def history(made: HistoryEncoder, rules: Rules) -> str:
+    """The rows and the columns of ``history``."""
+    rows: list[list[object]] = [
+        [number, f"`{kind}`", meaning] for number, (kind, meaning) in enumerate(made.rows(rules))
+    ]
+    length = made.space(rules).shape[0]
+    plays = "a card played, in order; zeros where none has been played yet"
+    rows.append([f"{len(rows)} to {length - 1}", "`play`", plays])
+    columns, start = [], 0
+    for name, size, meaning in made.columns(rules):
+        columns.append([f"`{name}`", start, size, meaning])
+        start += size
+    assert start == made.space(rules).shape[1], "history has no such columns"
+    return (
+        table(["row", "kind", "meaning"], rows)
+        + "\n"
+        + table(["columns", "start", "size", "meaning"], columns)
+    )
+
+
+def sizes() -> str:
+    """The shape of every encoder's observation under every preset."""
+    rows = []
+    for preset, (numbers, _) in PRESETS.items():
+        for number in dict.fromkeys((numbers[0], numbers[-1])):
+            rules = Rules.preset(preset, number)
+            shapes = ["x".join(map(str, e.space(rules).shape)) for e in ENCODERS.values()]
+            rows.append([f"`{preset}`", number, *shapes])
+    return table(["preset", "players", *(f"`{name}`" for name in ENCODERS)], rows)
+
+
+PARTS: dict[str, Callable[..., str]] = {
+    part.__name__: part
+    for part in (fields, presets, options, players, margins, refusals, state, encoder, sizes)
+}
+"""Generated parts by name; the words after the name are their arguments."""
+
+
+# ---- pages -------------------------------------------------------------------------------------
+def pages() -> list[Path]:
+    """Every page of the documentation."""
+    return sorted(DOCS.rglob("*.md"))
+
+
+def run_block(code: str, name: str, line: int, names: dict[str, Any]) -> str:
+    """What a Python block of a page prints; `names` are the page's variables, in place."""
+    printed = io.StringIO()
+    # Blank lines before it, so that a traceback names the page's own line.
+    compiled = compile("\n" * line + code, name, "exec")
+    with contextlib.redirect_stdout(printed):
+        exec(compiled, names)
+    return printed.getvalue()
+
+
+@contextlib.contextmanager
+def empty_folder() -> Iterator[None]:
+    """Work in an empty folder, and come back from it; encoders registered there are forgotten."""
+    before, known = Path.cwd(), dict(ENCODERS)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+            ENCODERS.clear()
+            ENCODERS.update(known)
+
+
+def render(text: str, name: str = "page", *, run_all: bool = True) -> str:
+    """A page with its generated parts written anew.
+
+    Its Python blocks are run in order, in one namespace and in an empty folder, but for those
+    marked ``no-run``; without `run_all` only where the page shows their output.
+    """
+    names: dict[str, Any] = {"__name__": "__main__"}
+    run = run_all or "<!-- generated: output -->" in text
+    printed: list[str] = []
+
+    def write(found: re.Match[str]) -> str:
+        if found["name"] is None:
+            if run and "no-run" not in found["flags"]:
+                line = text.count("\n", 0, found.start("code"))
+                printed.append(run_block(found["code"], name, line, names))
+            return found[0]
+        if found["name"] == "output":
+            body = "```text\n" + "".join(printed).rstrip("\n") + "\n```\n"
+            printed.clear()
+        else:
+            word, *arguments = found["name"].split()
+            if word not in PARTS:
+                raise SystemExit(f"{name}: no generated part {word!r}; known: {', '.join(PARTS)}")
+            body = PARTS[word](*arguments)
+        return f"<!-- generated: {found['name']} -->\n{body}<!-- end -->"
+
+    with empty_folder():
+        return _TOKEN.sub(write, text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write or check every page; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Write the generated parts of the docs anew.")
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 if one is stale")
+    check: bool = parser.parse_args(arguments).check
+    stale = []
+    for page in pages():
+        old = page.read_text(encoding="utf-8")
+        new = render(old, str(page), run_all=False)
+        if new != old:
+            stale.append(str(page.relative_to(DOCS.parent)))
+            if not check:
+                page.write_text(new, encoding="utf-8")
+    if check and stale:
+        print(f"stale: {', '.join(stale)}; run make docs-tables", file=sys.stderr)
+        return 1
+    print(f"rewritten: {', '.join(stale)}" if stale else "all pages are fresh")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

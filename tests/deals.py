@@ -1,0 +1,53 @@
+"""Known deals from text, for tests that count by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hearts_env import Game, Rules
+from hearts_env.cards import ALL_CARDS
+
+HEARTS_AND_QUEEN = {**{card: 1 for card in ALL_CARDS if card[1] == "H"}, "QS": 13}
+
+
+def make_game(
+    hands: str, kitty: str = "", *, deal_number: int = 0, dealer: int = 0, **changes: Any
+) -> Game:
+    """A deal of exactly the cards named, under the default rules but for `changes`.
+
+    Args:
+        hands: the cards of each seat, parted by slashes.
+        kitty: the cards not dealt.
+        deal_number: picks the rotation.
+        dealer: the seat before the eldest hand.
+        changes: fields of ``Rules``.
+    """
+    parts = [hand.split() for hand in hands.split("/")]
+    deck = [card for part in parts for card in part] + kitty.split()
+    points = {card: worth for card, worth in HEARTS_AND_QUEEN.items() if card in deck}
+    fields = {
+        "players": len(parts),
+        "hand_size": len(parts[0]),
+        "removed": tuple(card for card in ALL_CARDS if card not in deck),
+        # Some card must be worth something.
+        "card_points": points or {max(deck): 1},
+    }
+    rules = Rules(**{**fields, **changes})
+    return Game(rules, parts, kitty.split(), deal_number=deal_number, dealer=dealer)
+
+
+def play(game: Game, plays: str) -> Game:
+    """Plays the cards named, and returns the game."""
+    for card in plays.split():
+        game.play(card)
+    return game
+
+
+def legal(game: Game) -> str:
+    """The legal cards, in deck order."""
+    return " ".join(game.rules.deck[action] for action in game.legal_actions())
+
+
+def hand(game: Game, player: int) -> str:
+    """The cards that a seat holds, in deck order."""
+    return " ".join(game.hand(player))

@@ -1,0 +1,217 @@
+"""The package's ``Game`` and the naive second implementation, played side by side."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hearts_env import Game, Rules, RulesError
+from hearts_env.cards import ALL_CARDS
+from hearts_env.rules import HEARTS_AND_QUEEN, HEARTS_ONE, PRESETS
+from tests.naive import NaiveGame
+
+GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
+"""Every preset with every number of players."""
+
+MATCH_FIELDS = ("end_score", "end_when", "tie", "max_deals", "settlement", "stake", "target")
+"""The fields that a single deal does not depend on."""
+
+# Other values of every field; those that a rule set refuses are left out.
+OTHER_VALUES: dict[str, Sequence[Any]] = {
+    "players": range(2, 8),
+    "removed": ((), ("2C",), ("QS",), ("AH", "AC"), tuple(c for c in ALL_CARDS if c[0] in "35K")),
+    "hand_size": (1, 2, 3, 5, 7, 9, 12, 17, 25),
+    "trump": (None, "C", "D", "S", "H"),
+    "first_lead": ("lowest_club", "any_club", "eldest_hand"),
+    "break_on": ("heart", "void", None),
+    "unbroken_lead": ("only_hearts", "spades_or_hearts", "queen_frees_hearts"),
+    "points_on_first_trick": (True, False),
+    "queen_any_time": (True, False),
+    "queen_breaks_hearts": (True, False),
+    "card_points": (
+        HEARTS_AND_QUEEN,
+        HEARTS_ONE,
+        {"QS": 13},
+        {**HEARTS_AND_QUEEN, "JD": -10, "TC": -3},
+        {**HEARTS_ONE, "AS": 7, "AC": 1, "2H": 0},
+        {"AD": -5},
+    ),
+    "moon": ("others_plus", "self_minus", "choose", "none"),
+    "moon_points": (0, 7, 26),
+    "no_trick_points": (0, -5),
+    "kitty_to": ("nobody", "first_trick", "last_trick", "first_heart"),
+    "pass_count": (0, 1, 3, 7),
+    "pass_rotation": (
+        ("left",),
+        ("right",),
+        ("across",),
+        ("hold",),
+        ("across", "hold", "left", "right", "left"),
+    ),
+    "end_score": (1, 50),
+    "end_when": ("reached", "exceeded"),
+    "tie": ("lowest_shared", "all_past_limit"),
+    "max_deals": (None, 3),
+    "settlement": ("points", "simple", "sweepstakes", "howell"),
+    "stake": (1, 500),
+    "target": (None, 10),
+}
+
+
+def single_changes(rules: Rules) -> Iterator[tuple[str, Rules]]:
+    """Every accepted rule set that differs from `rules` in one field, with that field's name."""
+    for field, values in OTHER_VALUES.items():
+        for value in values:
+            try:
+                changed = rules.replace(**{field: value})
+            except RulesError:
+                continue
+            if changed != rules:
+                yield field, changed
+
+
+def naive_of(game: Game) -> NaiveGame:
+    """The naive game of the same deal, from its beginning."""
+    start = game.start()
+    hands = [start.hand(seat) for seat in range(game.rules.players)]
+    return NaiveGame(game.rules, hands, start.kitty, game.deal_number, game.dealer)
+
+
+def copy_naive(game: NaiveGame) -> NaiveGame:
+    """An independent copy, much quicker than ``deepcopy``."""
+    other = copy.copy(game)
+    for name in ("hands", "taken", "passed", "received"):
+        setattr(other, name, [set(cards) for cards in getattr(game, name)])
+    other.tricks_taken = list(game.tricks_taken)
+    other.trick = list(game.trick)
+    other.history = list(game.history)
+    other.broken = list(game.broken)
+    return other
+
+
+def facts_of_naive(game: NaiveGame) -> dict[str, Any]:
+    """All that can be compared."""
+    seats = range(game.rules.players)
+    kitty = game.kitty if game.kitty_taker is not None else set()
+    choice = None if game.moon_choice is None else game.moon_choice - len(game.deck)
+    return {
+        "phase": game.phase,
+        "player": game.player,
+        "legal": game.legal(),
+        "trick": game.trick,
+        "hands": game.hands,
+        "history": len(game.history),
+        "last": game.history[-1:],
+        "points": game.points(),
+        "scores": game.scores(),
+        "broken": game.hearts_broken,
+        "leader": game.leader if game.phase == "play" else None,
+        "passed": game.passed,
+        "received": game.received,
+        "taken": [game.taken[s] | kitty if s == game.kitty_taker else game.taken[s] for s in seats],
+        "tricks": game.tricks_taken,
+        "kitty": game.kitty,
+        "kitty taker": game.kitty_taker,
+        "shooter": game.shooter,
+        "choice": None if choice is None else ("off", "others")[choice],
+        "revoker": game.offender,
+    }
+
+
+def facts_of_game(game: Game) -> dict[str, Any]:
+    """The same of the package's game, by its public interface."""
+    seats = range(game.rules.players)
+    history = game.history
+    return {
+        "phase": game.phase,
+        "player": game.player,
+        "legal": game.legal_actions(),
+        "trick": list(game.trick),
+        "hands": [set(game.hand(seat)) for seat in seats],
+        "history": len(history),
+        "last": list(history[-1:]),
+        "points": game.points(),
+        "scores": game.scores(),
+        "broken": game.hearts_broken,
+        "leader": game.leader,
+        "passed": [set(game.passed(seat)) for seat in seats],
+        "received": [set(game.received(seat)) for seat in seats],
+        "taken": [set(game.taken(seat)) for seat in seats],
+        "tricks": game.tricks_taken(),
+        "kitty": set(game.kitty),
+        "kitty taker": game.kitty_taker,
+        "shooter": game.shooter,
+        "choice": game.moon_choice,
+        "revoker": game.revoker,
+    }
+
+
+def assert_same(game: Game, naive: NaiveGame) -> None:
+    """Fails, saying what differs and where, unless both games agree in everything."""
+    ours, theirs = facts_of_game(game), facts_of_naive(naive)
+    if ours != theirs:
+        differing = [
+            f"{name}: game {ours[name]!r}, naive {theirs[name]!r}"
+            for name in theirs
+            if ours[name] != theirs[name]
+        ]
+        raise AssertionError("\n".join([*differing, game.to_text()]))
+
+
+def play_in_lockstep(game: Game, rng: random.Random, *, revoke: float = 0.0) -> int:
+    """Plays a game at random to its end, compared at each step; returns the number of actions.
+
+    Args:
+        game: a game not yet begun; played on in place.
+        rng: draws the actions.
+        revoke: how likely the player to act is to end the deal by an illegal action, each time.
+    """
+    naive = naive_of(game)
+    steps = 0
+    assert_same(game, naive)
+    while not game.is_over:
+        if revoke and rng.random() < revoke:
+            game.revoke()
+            naive.revoke()
+        else:
+            action = rng.choice(naive.legal())
+            game.play(action)
+            naive.play(action)
+        steps += 1
+        assert_same(game, naive)
+    return steps
+
+
+def lockstep_deals(rules: Rules, deals: int, first_seed: int) -> int:
+    """Plays that many deals, every tenth ended by a revoke sooner or later; returns the actions."""
+    steps = 0
+    for seed in range(first_seed, first_seed + deals):
+        rng = random.Random(seed)
+        revoke = 1 / (rules.hand_size * rules.players) if seed % 10 == 9 else 0.0
+        steps += play_in_lockstep(Game.deal(rules, seed), rng, revoke=revoke)
+    return steps
+
+
+def every_deal(rules: Rules) -> Iterator[Game]:
+    """Every deal of a two-player rule set, in the order of the cards."""
+    deck = rules.deck
+    for first in itertools.combinations(deck, rules.hand_size):
+        rest = [card for card in deck if card not in first]
+        for second in itertools.combinations(rest, rules.hand_size):
+            yield Game(rules, [first, second])
+
+
+def every_line(game: Game) -> Iterator[tuple[Game, NaiveGame]]:
+    """Every position that can arise from a deal, in both implementations; ends are leaves."""
+    stack = [(game, naive_of(game))]
+    while stack:
+        ours, theirs = stack.pop()
+        yield ours, theirs
+        for action in theirs.legal():
+            after, naive = ours.clone(), copy_naive(theirs)
+            after.play(action)
+            naive.play(action)
+            stack.append((after, naive))

@@ -1,0 +1,109 @@
+"""What hypothesis draws: valid rule sets, and games somewhere in their play."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from hearts_env import Game, Rules
+from hearts_env.cards import ALL_CARDS
+
+SEEDED = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+"""The same examples on every run; for tests decorate with ``settings(SEEDED, max_examples=n)``."""
+
+DIRECTIONS = ("left", "right", "across", "hold")
+
+
+@st.composite
+def rule_sets(
+    draw: st.DrawFn, *, max_players: int = 7, max_hand: int = 26, max_deck: int = 52
+) -> Rules:
+    """Any rule set that can be played, of every option; small decks are drawn often."""
+    players = draw(st.integers(2, max_players))
+    size = draw(st.integers(max(players, 4), max_deck))
+    if draw(st.booleans()):  # whole ranks, as the presets of two players have them
+        ranks = draw(st.permutations("23456789TJQKA"))[: -(-size // 4)]
+        deck = [card for card in ALL_CARDS if card[0] in ranks]
+    else:
+        deck = list(draw(st.permutations(ALL_CARDS))[:size])
+    hand_size = draw(st.integers(1, min(len(deck) // players, max_hand)))
+    has_clubs = any(card[1] == "C" for card in deck)
+    leads = ["lowest_club", "any_club", "eldest_hand"] if has_clubs else ["eldest_hand"]
+    points = draw(
+        st.one_of(
+            st.just({**{c: 1 for c in ALL_CARDS if c[1] == "H"}, "QS": 13}),
+            st.dictionaries(st.sampled_from(deck), st.integers(-10, 15), max_size=8),
+        )
+    )
+    if not any(points.get(card) for card in deck):
+        points = {deck[0]: draw(st.sampled_from([1, 5, -5]))}
+    bonus = any(points.get(card, 0) < 0 for card in deck)
+    settlements = ["points"] if bonus else ["points", "simple", "howell"]
+    if not bonus and players > 2:
+        settlements.append("sweepstakes")
+    kitties = ["nobody"]
+    if len(deck) > players * hand_size:
+        kitties += ["first_trick", "last_trick", "first_heart"]
+    fields: dict[str, Any] = {
+        "trump": draw(st.sampled_from([None, "C", "D", "S", "H"])),
+        "first_lead": draw(st.sampled_from(leads)),
+        "break_on": draw(st.sampled_from(["heart", "void", None])),
+        "unbroken_lead": draw(
+            st.sampled_from(["only_hearts", "spades_or_hearts", "queen_frees_hearts"])
+        ),
+        "points_on_first_trick": draw(st.booleans()),
+        "queen_any_time": draw(st.booleans()),
+        "queen_breaks_hearts": draw(st.booleans()),
+        "moon": draw(st.sampled_from(["others_plus", "self_minus", "choose", "none"])),
+        "moon_points": draw(st.integers(0, 30)),
+        "no_trick_points": draw(st.integers(-6, 0)),
+        "kitty_to": draw(st.sampled_from(kitties)),
+        "pass_count": draw(st.integers(0, min(hand_size, 4))),
+        "pass_rotation": tuple(draw(st.lists(st.sampled_from(DIRECTIONS), min_size=1, max_size=5))),
+        "end_score": draw(st.integers(1, 120)),
+        "end_when": draw(st.sampled_from(["reached", "exceeded"])),
+        "tie": draw(st.sampled_from(["lowest_shared", "all_past_limit"])),
+        "max_deals": draw(st.one_of(st.none(), st.integers(1, 10))),
+        "settlement": draw(st.sampled_from(settlements)),
+        "stake": draw(st.integers(1, 120)),
+        "target": draw(st.one_of(st.none(), st.integers(1, 100))),
+    }
+    return Rules(
+        players=players,
+        removed=tuple(card for card in ALL_CARDS if card not in deck),
+        hand_size=hand_size,
+        card_points=points,
+        **fields,
+    )
+
+
+def played_on(rules: Rules, seed: int, steps: int, *, revoke: bool = False) -> Game:
+    """The deal of `seed` after so many random actions, or at its end; revoked then, if wanted."""
+    game = Game.deal(rules, seed)
+    rng = random.Random(seed)
+    for _ in range(steps):
+        if game.is_over:
+            break
+        game.play(rng.choice(game.legal_actions()))
+    if revoke and not game.is_over:
+        game.revoke()
+    return game
+
+
+@st.composite
+def games(draw: st.DrawFn, rules: st.SearchStrategy[Rules] | None = None) -> Game:
+    """A game of any rules at any point of its play, now and then ended by a revoke."""
+    drawn = draw(rule_sets() if rules is None else rules)
+    seed = draw(st.integers(0, 2**63 - 1))
+    length = drawn.players * (drawn.hand_size + drawn.pass_count) + 1
+    steps = draw(st.integers(0, length))
+    return played_on(drawn, seed, steps, revoke=draw(st.integers(0, 7)) == 7)

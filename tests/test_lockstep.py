@@ -1,0 +1,87 @@
+"""The package's game and the naive one, side by side at every step (more: ``make verify``)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hearts_env import Game, Rules
+from hearts_env.rules import FIELDS
+from tests.lockstep import (
+    GAMES,
+    MATCH_FIELDS,
+    assert_same,
+    every_deal,
+    every_line,
+    lockstep_deals,
+    naive_of,
+    play_in_lockstep,
+    single_changes,
+)
+from tests.strategies import SEEDED, rule_sets
+
+
+@pytest.mark.parametrize(("name", "players"), GAMES)
+def test_random_deals(name: str, players: int) -> None:
+    lockstep_deals(Rules.preset(name, players), 800 if players == 2 else 80, first_seed=0)
+
+
+@pytest.mark.parametrize(("name", "players"), GAMES)
+def test_each_single_option_changed(name: str, players: int) -> None:
+    seen = set()
+    for number, (field, rules) in enumerate(single_changes(Rules.preset(name, players))):
+        seen.add(field)
+        lockstep_deals(rules, 1 if field in MATCH_FIELDS else 6, first_seed=20 * number)
+    # Every field has another value that these rules accept; a few need more cards than there are,
+    # fewer, or no bonus card.
+    missing = set(FIELDS) - seen
+    assert missing <= {"players", "removed", "kitty_to", "settlement"}
+
+
+@settings(SEEDED, max_examples=250)
+@given(rule_sets(), st.integers(0, 2**40))
+def test_random_rules(rules: Rules, seed: int) -> None:
+    lockstep_deals(rules, 10, first_seed=seed)
+
+
+def test_every_line_of_play_of_micro() -> None:
+    deals = lines = positions = 0
+    for deal in every_deal(Rules.preset("micro")):
+        deals += 1
+        for game, naive in every_line(deal):
+            assert_same(game, naive)
+            positions += 1
+            lines += game.is_over
+    # 8! / (3! 3! 2!) deals; the rule book says "about 4,200 lines of play in all".
+    assert deals == 560
+    assert lines == 4216
+    assert positions > lines
+
+
+@pytest.mark.parametrize(("name", "players"), GAMES)
+def test_a_revoke_at_every_step(name: str, players: int) -> None:
+    rules = Rules.preset(name, players)
+    rng = random.Random(5)
+    game = Game.deal(rules, seed=5)
+    while not game.is_over:
+        revoked, naive = game.clone(), naive_of(game)
+        for action in game.actions:
+            naive.play(action)
+        revoked.revoke()
+        naive.revoke()
+        assert_same(revoked, naive)
+        game.play(rng.choice(game.legal_actions()))
+
+
+@pytest.mark.parametrize("dealer", range(5))
+@pytest.mark.parametrize("deal_number", range(4))
+def test_every_dealer_and_rotation(dealer: int, deal_number: int) -> None:
+    for first_lead in ("eldest_hand", "lowest_club"):
+        rules = Rules.preset("party", players=5).replace(
+            first_lead=first_lead, pass_rotation=("left", "across", "right", "hold")
+        )
+        game = Game.deal(rules, 11, deal_number=deal_number, dealer=dealer)
+        play_in_lockstep(game, random.Random(dealer))

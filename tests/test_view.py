@@ -1,0 +1,552 @@
+"""What one player may know, and what it may conclude: hidden information and possible worlds."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import random
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from hearts_env import Game, HeartsError, PlayerView, Rules, kernel
+from hearts_env.cards import ALL_CARDS, mask_of
+from hearts_env.view import Worlds
+from tests.deals import make_game, play
+from tests.lockstep import GAMES, every_deal, every_line, naive_of
+from tests.naive import NaiveGame, naive_world_bound, naive_worlds
+from tests.reshuffle import game_of_world, reshuffled
+from tests.strategies import SEEDED, games, rule_sets
+
+
+def deck_of(ranks: str) -> tuple[str, ...]:
+    """The cards to remove so that these ranks are left."""
+    return tuple(card for card in ALL_CARDS if card[0] not in ranks)
+
+
+def small(players: int, hand_size: int, ranks: str = "TQA", **changes: Any) -> Rules:
+    """A game small enough for brute force."""
+    return Rules(players=players, hand_size=hand_size, removed=deck_of(ranks), **changes)
+
+
+# Each of them has some of what makes worlds hard: leads that prove something, a queen that may
+# be played any time, first tricks without points, exchanges, kitties that are turned up.
+HARD_RULES = {
+    "micro": Rules.preset("micro"),
+    "mini": Rules.preset("mini"),
+    "mini, a dodging queen": Rules.preset("mini").replace(queen_any_time=True),
+    "mini, the queen breaks": Rules.preset("mini").replace(
+        queen_any_time=True, queen_breaks_hearts=True
+    ),
+    "mini, any club": Rules.preset("mini").replace(first_lead="any_club", break_on="heart"),
+    "two, exchange and last trick": small(
+        2, 5, pass_count=2, pass_rotation=("left",), kitty_to="last_trick", trump="S"
+    ),
+    "two, eldest hand": small(
+        2, 5, first_lead="eldest_hand", unbroken_lead="queen_frees_hearts", queen_any_time=True
+    ),
+    "three, all at once": small(
+        3,
+        3,
+        first_lead="any_club",
+        break_on="void",
+        unbroken_lead="spades_or_hearts",
+        queen_any_time=True,
+        points_on_first_trick=False,
+        pass_count=1,
+        pass_rotation=("right",),
+        kitty_to="first_heart",
+    ),
+    "three, void": small(
+        3, 4, break_on="void", queen_any_time=True, points_on_first_trick=False, trump="H"
+    ),
+    "three, across": small(3, 4, pass_count=2, pass_rotation=("across", "hold")),
+    "four, first trick": small(
+        4, 3, points_on_first_trick=False, pass_count=1, pass_rotation=("across",)
+    ),
+    "four, kitty": small(4, 2, first_lead="any_club", kitty_to="first_trick", break_on="void"),
+    "four, eldest": small(
+        4, 3, first_lead="eldest_hand", unbroken_lead="spades_or_hearts", moon="choose"
+    ),
+    "five": small(5, 2, first_lead="any_club", queen_any_time=True, break_on="void"),
+}
+
+
+def random_positions(rules: Rules, seed: int) -> list[Game]:
+    """Every position of one random deal, the end among them."""
+    game, rng = Game.deal(rules, seed), random.Random(seed)
+    found = [game.clone()]
+    while not game.is_over:
+        game.play(rng.choice(game.legal_actions()))
+        found.append(game.clone())
+    return found
+
+
+# ---- hidden information -------------------------------------------------------------------------
+
+
+def assert_looks_the_same(game: Game, other: Game, player: int) -> None:
+    """Fails if `player` could tell the two games apart."""
+    view, redrawn = game.view(player), other.view(player)
+    np.testing.assert_array_equal(view.vector, redrawn.vector)
+    assert view == redrawn
+    assert view.to_text() == redrawn.to_text()
+    assert view.legal_actions() == redrawn.legal_actions()
+    assert (game.phase, game.player, game.trick) == (other.phase, other.player, other.trick)
+    assert game.points() == other.points()
+    assert game.tricks_taken() == other.tricks_taken()
+    assert game.hearts_broken == other.hearts_broken
+    if game.revoker is None:  # a revoke charges points that lie hidden, but always the same
+        assert game.scores() == other.scores()
+
+
+@pytest.mark.parametrize(("name", "players"), GAMES)
+def test_reshuffling_what_a_player_cannot_know_changes_nothing(name: str, players: int) -> None:
+    rules = Rules.preset(name, players)
+    changed = 0
+    for seed in range(6 if players == 2 else 2 if players < 6 else 1):
+        for game in random_positions(rules, seed)[:: 6 if players > 5 else 1]:
+            for player in range(0, players, 3 if players > 5 else 1):
+                other = reshuffled(game, player, seed)
+                assert_looks_the_same(game, other, player)
+                changed += other != game
+    assert changed > 0
+
+
+@settings(SEEDED, max_examples=150)
+@given(games(rule_sets(max_players=5, max_hand=9)), st.integers(0, 99))
+def test_reshuffling_under_any_rules(game: Game, seed: int) -> None:
+    for player in range(game.rules.players):
+        assert_looks_the_same(game, reshuffled(game, player, seed), player)
+
+
+def test_nobody_sees_passed_cards_before_they_are_delivered() -> None:
+    rules = Rules.preset("classic")
+    game = Game.deal(rules, seed=4, deal_number=0)
+    while game.phase == "pass":
+        for player in range(4):
+            view = game.view(player)
+            assert view.received == ()
+            assert set(view.hand) == set(game.start().hand(player))
+            others = [q for q in range(4) if q != player]
+            for field in (kernel.HANDS, kernel.PASSED, kernel.RECEIVED):
+                assert not view.vector[[field + q for q in others]].any()
+        game.play(game.legal_actions()[0])
+    for player in range(4):
+        # Left: what seat p passed, the next seat has received, and a third seat sees neither.
+        assert game.view((player + 1) % 4).received == game.passed(player)
+        assert game.view(player).vector[kernel.PASSED + (player + 2) % 4] == 0
+
+
+def test_the_layout_says_who_may_know() -> None:
+    """The column "who may know" of the kernel's table is what a view keeps."""
+    table = re.findall(r"^\| ([A-Z_, ]+) \| (\d+) \|.*\| ([^|]*) \|$", kernel.__doc__ or "", re.M)
+    assert sum(int(size) * (names.count(",") + 1) for names, size, _ in table) == kernel.STATE_SIZE
+    rules = Rules.preset("kitty", players=4)
+    for game in random_positions(rules, seed=3):
+        for player in range(4):
+            view = game.view(player)
+            for names, size, who in table:
+                for name in names.split(", "):
+                    start = getattr(kernel, name)
+                    real = game.vector[start : start + int(size)]
+                    shown = view.vector[start : start + int(size)]
+                    if who == "all":
+                        assert (real == shown).all(), name
+                    elif who == "own player":
+                        assert shown[player] == real[player]
+                        assert not np.delete(shown, player).any(), name
+                    else:
+                        assert who == "nobody; all once awarded"
+                        awarded = game.kitty_taker is not None
+                        assert shown == (real if awarded else 0), name
+
+
+def test_a_view_keeps_what_it_saw() -> None:
+    game = Game.deal("two_player", seed=1)
+    view = game.view(0)
+    text = view.to_text()
+    before = view.vector.copy()
+    game.play(game.legal_actions()[0])
+    assert view.to_text() == text
+    assert (view.vector == before).all()
+    assert view != game.view(0)
+
+
+def test_a_view_copies_and_pickles() -> None:
+    view = Game.deal("party", seed=1).view(2)
+    for twin in (copy.copy(view), copy.deepcopy(view), pickle.loads(pickle.dumps(view))):
+        assert twin == view
+        assert isinstance(twin, PlayerView)
+        assert twin.to_text() == view.to_text()
+    assert view != "view"
+    assert view != Game.deal("party", seed=1).view(1)
+
+
+def test_only_the_mover_has_legal_actions() -> None:
+    for game in random_positions(Rules.preset("no_pass"), seed=9):
+        for player in range(4):
+            expected = game.legal_actions() if game.player == player else []
+            assert game.view(player).legal_actions() == expected
+
+
+@pytest.mark.parametrize("player", [-1, 2, 7])
+def test_a_view_of_no_seat_is_refused(player: int) -> None:
+    with pytest.raises(HeartsError, match=r"^player: .* 0 to 1"):
+        Game.deal("two_player", seed=1).view(player)
+
+
+# ---- worlds against brute force -----------------------------------------------------------------
+
+
+def assert_worlds_by_brute_force(game: Game, naive: NaiveGame, limit: int = 1700) -> int:
+    """Compares the worlds of every player with all assignments tried; returns their number."""
+    tried = 0
+    for player in range(game.rules.players):
+        known = naive.knowledge(player)
+        bound = naive_world_bound(game.rules, known)
+        if bound > limit:
+            continue
+        tried += bound
+        view = game.view(player)
+        expected = naive_worlds(game.rules, known)
+        worlds = list(view.worlds())
+        if set(worlds) != expected:
+            extra, missing = sorted(set(worlds) - expected), sorted(expected - set(worlds))
+            raise AssertionError(
+                f"player {player}: impossible {extra[:3]}, missing {missing[:3]}\n{game.to_text()}"
+            )
+        assert len(worlds) == len(expected) == view.num_worlds
+    return tried
+
+
+def naive_at(game: Game) -> NaiveGame:
+    """The naive game at the same point of the same deal."""
+    naive = naive_of(game)
+    for action in game.actions:
+        if action == -1:
+            naive.revoke()
+        else:
+            naive.play(action)
+    return naive
+
+
+@pytest.mark.parametrize("name", HARD_RULES)
+def test_worlds_against_brute_force(name: str) -> None:
+    seed = tried = 0
+    while tried < 15_000:
+        for game in random_positions(HARD_RULES[name], seed):
+            tried += assert_worlds_by_brute_force(game, naive_at(game))
+        seed += 1
+
+
+@settings(SEEDED, max_examples=150)
+@given(games(rule_sets(max_players=4, max_hand=4, max_deck=12)))
+def test_worlds_against_brute_force_under_any_rules(game: Game) -> None:
+    assume(game.revoker is None)
+    assert_worlds_by_brute_force(game, naive_at(game), limit=400)
+
+
+def test_every_world_of_micro_looks_the_same_and_no_other_does() -> None:
+    """Of all deals of micro, those that agree with a view are its worlds: at every position."""
+    rules = Rules.preset("micro")
+    # The positions of all lines of all deals, by all that a player knows of them.
+    alike: dict[tuple[int, bytes], set[tuple[tuple[str, ...], ...]]] = {}
+    views: dict[tuple[int, bytes], PlayerView] = {}
+    for deal in every_deal(rules):
+        for game, _ in every_line(deal):
+            for player in range(2):
+                view = game.view(player)
+                key = (player, view.vector.tobytes())
+                alike.setdefault(key, set()).add((game.hand(0), game.hand(1), game.kitty))
+                views[key] = view
+    for key, worlds in alike.items():
+        assert set(views[key].worlds()) == worlds, views[key].to_text()
+    assert max(map(len, alike.values())) == 10  # C(5, 2): five cards unseen, two of them dead
+
+
+def test_a_game_of_any_world_looks_the_same() -> None:
+    for name, rules in HARD_RULES.items():
+        rng = random.Random(name)
+        for game in random_positions(rules, seed=6):
+            for player in range(rules.players):
+                view = game.view(player)
+                if view.num_worlds <= 30:
+                    for world in view.worlds():
+                        assert game_of_world(game, player, world, rng).view(player) == view
+
+
+# ---- worlds counted by hand ---------------------------------------------------------------------
+
+
+def cards(text: str) -> list[str]:
+    return text.split()
+
+
+def test_worlds_before_anything_is_known() -> None:
+    # In the exchange of the classic game 39 cards lie in three hands of 13.
+    game = Game.deal("classic", seed=1, deal_number=0)
+    assert game.view(2).num_worlds == math.factorial(39) // math.factorial(13) ** 3
+
+
+def test_worlds_when_the_first_leader_is_known() -> None:
+    # No exchange: who is to lead has 2C, so that 38 cards are left for 12, 13 and 13 places.
+    game = Game.deal("classic", seed=1, deal_number=3)
+    assert game.player is not None
+    others = math.factorial(38) // (math.factorial(12) * math.factorial(13) ** 2)
+    assert game.view((game.player + 1) % 4).num_worlds == others
+    assert game.view(game.player).num_worlds == math.factorial(39) // math.factorial(13) ** 3
+
+
+def test_the_leader_of_two_player_hearts_faces_105_worlds_less_the_lower_clubs() -> None:
+    rules = Rules.preset("two_player")
+    hands = [
+        cards("2C 6C 8C 2D 4D 6D 8D TD 2S 4S 6S 8S TS"),
+        cards("4C TC QC AC QD AD QS AS 2H 4H 6H 8H TH"),
+    ]
+    game = Game(rules, hands)
+    # Seat 0 has 2C; 15 cards unseen, two of them dead.
+    assert game.view(0).num_worlds == 105
+    # Seat 1 sees that seat 0 leads, who thus has 2C (the only card below 4C); of the other
+    # 14 unseen cards two are dead.
+    assert game.view(1).num_worlds == 14 * 13 // 2
+
+
+def test_a_first_lead_of_the_four_of_clubs_shows_that_the_two_is_dead() -> None:
+    rules = Rules.preset("two_player")
+    hands = [
+        cards("4C 6C 8C 2D 4D 6D 8D TD 2S 4S 6S 8S TS"),
+        cards("TC QC AC QD AD QS AS 2H 4H 6H 8H TH QH"),
+    ]
+    game = Game(rules, hands)
+    # Seat 0 leads 4C, and so knows itself that 2C is dead: one more of 14 unseen.
+    assert game.view(0).num_worlds == 14
+    # Seat 1 knows only that a card below TC is held: by cases of the lowest card, 2C: C(14, 2),
+    # 4C with 2C dead: 13, 6C with 2C 4C dead: 1.
+    assert game.view(1).num_worlds == 91 + 13 + 1
+    game.play("4C")
+    assert game.view(1).num_worlds == 13
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_two_player_hearts_has_at_most_105_worlds(seed: int) -> None:
+    for game in random_positions(Rules.preset("two_player"), seed):
+        for player in range(2):
+            view = game.view(player)
+            assert 1 <= len(list(view.worlds())) == view.num_worlds <= 105
+
+
+@pytest.mark.parametrize(
+    ("unbroken_lead", "worlds"),
+    [
+        # Four cards are unseen (2C 2D 2S 3S), one of them dead: 4 worlds without the lead. A
+        # heart led before hearts are broken leaves a hand of hearts alone: none possible ...
+        ("only_hearts", 0),
+        # ... or of hearts and spades: 2S, 3S and a third card that is neither club nor diamond.
+        ("spades_or_hearts", 1),
+    ],
+)
+def test_a_heart_led_unbroken_shows_what_the_leader_lacks(unbroken_lead: str, worlds: int) -> None:
+    game = make_game(
+        "4H 2S 3S / 3C 3D 4S",
+        kitty="2C 2D",
+        first_lead="eldest_hand",
+        unbroken_lead=unbroken_lead,
+    )
+    game = Game(game.rules, [game.hand(0), game.hand(1)], dealer=1)
+    if not worlds:
+        with pytest.raises(HeartsError):
+            game.play("4H")
+        return
+    game.play("4H")
+    assert list(game.view(1).worlds()) == [(("2S", "3S"), ("3C", "3D", "4S"), ("2C", "2D"))]
+
+
+def test_a_void_shows_the_whole_suit_gone() -> None:
+    game = make_game("2C 3D 4D / 5D 6D 7H", kitty="3C 4C")
+    # Seat 1 has no club; seat 0 does not know before: 2 of 3C 4C 5D 6D 7H are dead.
+    assert game.view(0).num_worlds == 10
+    play(game, "2C 5D")
+    # Of 3C 4C 6D 7H the clubs are dead.
+    assert list(game.view(0).worlds()) == [(("3D", "4D"), ("6D", "7H"), ("3C", "4C"))]
+
+
+def test_a_point_card_on_a_first_trick_without_points_shows_the_whole_hand() -> None:
+    game = make_game("2C 3D 4D / QS 6H 7H", kitty="3C 5D 8H", points_on_first_trick=False)
+    play(game, "2C 6H")
+    # Seat 1 holds two more cards worth points: of QS 7H 8H one is dead.
+    assert game.view(0).num_worlds == 3
+
+
+def test_a_queen_that_did_not_break_hearts_was_played_by_one_who_could_follow() -> None:
+    changes: dict[str, Any] = {"queen_any_time": True, "break_on": "void"}
+    game = make_game("2C 3D 4D / 3C QS 5D", kitty="4C 6D", **changes)
+    play(game, "2C QS")
+    # Seat 1 keeps two of 3C 4C 5D 6D, but not 5D 6D: hearts would have been broken.
+    assert not game.hearts_broken
+    assert game.view(0).num_worlds == 5
+    # Without a club it would have been a void, and hearts broken: both clubs are dead.
+    game = play(make_game("2C 3D 4D / 6D QS 5D", kitty="3C 4C", **changes), "2C QS")
+    assert game.hearts_broken
+    assert game.view(0).voids == ("", "C")
+    assert game.view(0).num_worlds == 1
+    # Where the queen breaks hearts herself, or hearts are already, she shows nothing.
+    game = make_game("2C 3D 4D / 3C QS 5D", kitty="4C 6D", queen_breaks_hearts=True, **changes)
+    assert play(game, "2C QS").view(0).num_worlds == 6
+    game = make_game("2C 3D 4D / 3C QS 5D", kitty="4C 6D", queen_any_time=True, break_on="heart")
+    assert play(game, "2C QS").view(0).num_worlds == 6
+
+
+def test_any_club_led_shows_only_that_its_leader_has_the_lowest() -> None:
+    game = make_game("2C 5C 4D / 4C 6D 7H", kitty="3C 3D", first_lead="any_club")
+    # Seat 1, before the lead, with 4C: the leader has 2C (then 2 more of 3C 5C 3D 4D: 6), or,
+    # 2C being dead, 3C (then 2 more of 5C 3D 4D: 3).
+    assert game.view(1).num_worlds == 9
+    game.play("5C")
+    # 5C was led: with 2C, one more of 3C 3D 4D; without, 3C and one of 3D 4D.
+    assert game.view(1).num_worlds == 3 + 2
+
+
+def test_passed_cards_are_known_until_they_are_played() -> None:
+    game = make_game("2C 3C 4C / 5D 6D 7D / 8S 9S TS", pass_count=1, pass_rotation=("left",))
+    play(game, "3C 5D TS")
+    # Seat 0 gave 3C to seat 1: two more of 6D 7D 5D 8S 9S for it.
+    assert game.view(0).num_worlds == 10
+    assert all("3C" in world[1] for world in game.view(0).worlds())
+    # It is seat 0 that leads (2C); seat 1 follows with the card passed.
+    play(game, "2C 3C")
+    assert game.view(0).num_worlds == 10
+    assert not any("3C" in world[1] for world in game.view(0).worlds())
+
+
+def test_an_awarded_kitty_is_seen_by_all() -> None:
+    game = make_game("2C TD 4H / 3C 9D 5H", kitty="6H QS", kitty_to="first_trick")
+    assert game.view(0).kitty == ()
+    assert game.view(0).num_worlds == 10
+    play(game, "2C 3C")
+    assert game.view(0).kitty == ("QS", "6H")
+    assert list(game.view(0).worlds()) == [(("TD", "4H"), ("9D", "5H"), ())]
+
+
+def test_more_than_a_million_worlds_are_refused_with_their_number() -> None:
+    view = Game.deal("classic", seed=1, deal_number=0).view(0)
+    with pytest.raises(HeartsError, match=r"worlds: [\d,]+ are possible.*sample_worlds"):
+        view.worlds()
+    with pytest.raises(HeartsError, match=f"{view.num_worlds:,}"):
+        view.worlds()
+
+
+def test_a_million_worlds_are_not_refused() -> None:
+    # 7 unseen hands of 1: 6! worlds of 7 players; and just above a million of 2 players.
+    view = small(7, 1, "QA", first_lead="eldest_hand")
+    assert Game.deal(view, seed=1).view(0).num_worlds == math.factorial(7)  # 7 cards, 1 dead
+    big = Rules(players=2, hand_size=11, first_lead="eldest_hand", removed=deck_of("23456789"))
+    view_of_big = Game.deal(big, seed=1).view(0)
+    assert view_of_big.num_worlds == math.comb(21, 11) == 352_716
+    assert next(iter(view_of_big.worlds()))[0] == view_of_big.hand
+
+
+# ---- order and sampling -------------------------------------------------------------------------
+
+
+def worlds_of_two(view: PlayerView, room: int = 4000) -> list[int]:
+    out = np.zeros(room, np.int64)
+    scratch = np.zeros(3 * (kernel.MAX_PLAYERS + 1) + 128, np.int64)
+    count = kernel.worlds_of_two(view.rules.vector, view.vector, view.player, out, scratch)
+    assert count <= room
+    return [int(hand) for hand in out[:count]]
+
+
+@settings(SEEDED, max_examples=200)
+@given(games(rule_sets(max_players=2, max_hand=8, max_deck=18)))
+def test_the_compiled_worlds_of_two_are_the_views_in_the_same_order(game: Game) -> None:
+    for player in range(2):
+        view = game.view(player)
+        assume(view.num_worlds <= 4000)
+        hands = [mask_of(game.rules.index[c] for c in w[1 - player]) for w in view.worlds()]
+        assert worlds_of_two(view) == hands
+
+
+@pytest.mark.parametrize("name", ["two_player", "mini", "micro"])
+def test_the_compiled_worlds_of_two_in_the_presets(name: str) -> None:
+    for seed in range(10):
+        for game in random_positions(Rules.preset(name), seed):
+            for player in range(2):
+                view = game.view(player)
+                index = game.rules.index
+                hands = [mask_of(index[card] for card in w[1 - player]) for w in view.worlds()]
+                assert worlds_of_two(view, room=105) == hands
+
+
+def test_the_compiled_worlds_of_two_stop_where_the_room_ends() -> None:
+    view = Game.deal("two_player", seed=5).view(0)
+    out = np.zeros(4, np.int64)
+    scratch = np.zeros(3 * (kernel.MAX_PLAYERS + 1) + 128, np.int64)
+    assert kernel.worlds_of_two(view.rules.vector, view.vector, 0, out, scratch) == 5
+    assert out.tolist() == worlds_of_two(view)[:4]
+
+
+@pytest.mark.parametrize("name", HARD_RULES)
+def test_worlds_come_in_lexicographic_order_of_the_hands(name: str) -> None:
+    rules = HARD_RULES[name]
+    for game in random_positions(rules, seed=2):
+        for player in range(rules.players):
+            view = game.view(player)
+            if view.num_worlds < 3000:
+                order = [[[rules.index[c] for c in cards] for cards in w] for w in view.worlds()]
+                assert order == sorted(order)
+
+
+@pytest.mark.parametrize("name", HARD_RULES)
+def test_sampled_worlds_are_uniform(name: str) -> None:
+    rules = HARD_RULES[name]
+    tested = 0
+    for seed in range(60):
+        for game in random_positions(rules, seed)[1::2]:
+            view = game.view(seed % rules.players)
+            cells = view.num_worlds
+            if not 3 <= cells <= 300:
+                continue
+            tested += 1
+            draws = 60 * cells
+            counts = Counter(view.sample_worlds(draws, seed))
+            assert set(counts) <= set(view.worlds())
+            # Pearson's statistic; its cube root is nearly normal (Wilson and Hilferty, 1931).
+            statistic = sum((counts[w] - 60) ** 2 / 60 for w in view.worlds())
+            degrees = cells - 1
+            spread = 2 / (9 * degrees)
+            z = ((statistic / degrees) ** (1 / 3) - (1 - spread)) / math.sqrt(spread)
+            assert z < 4.5, (z, game.to_text())
+            if tested == 8:
+                return
+    assert tested == 8
+
+
+def test_sampled_worlds_follow_from_the_seed() -> None:
+    view = Game.deal("classic", seed=1, deal_number=3).view(0)
+    assert view.sample_worlds(5, 7) == view.sample_worlds(5, 7)
+    assert view.sample_worlds(5, 7) != view.sample_worlds(5, 8)
+    assert view.sample_worlds(0, 7) == []
+
+
+@pytest.mark.parametrize("name", HARD_RULES)
+def test_chances_are_shares_of_the_worlds(name: str) -> None:
+    rules = HARD_RULES[name]
+    for game in random_positions(rules, seed=8):
+        for player in range(rules.players):
+            view = game.view(player)
+            if view.num_worlds > 2000:
+                continue
+            worlds = Worlds(view)
+            chances = worlds.chances()
+            found = list(view.worlds())
+            for place, owner in enumerate(worlds.owners):
+                for number, card in enumerate(rules.deck):
+                    share = sum(card in world[owner] for world in found) / len(found)
+                    assert chances[place, number] == pytest.approx(share)
