@@ -24,7 +24,7 @@ def highest(mask: int) -> int:
     return int(mask).bit_length() - 1
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _ctpop(typing_context: Any, mask: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
@@ -32,7 +32,7 @@ def _ctpop(typing_context: Any, mask: Any) -> Any:
     return types.int64(types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _cttz(typing_context: Any, mask: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], context.get_constant(types.boolean, False))
@@ -40,7 +40,7 @@ def _cttz(typing_context: Any, mask: Any) -> Any:
     return types.int64(types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _ctlz(typing_context: Any, mask: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctlz(args[0], context.get_constant(types.boolean, False))
@@ -48,16 +48,16 @@ def _ctlz(typing_context: Any, mask: Any) -> Any:
     return types.int64(types.int64), codegen
 
 
-@overload(popcount)  # type: ignore[untyped-decorator]
+@overload(popcount)
 def _popcount(mask):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
-    return lambda mask: _ctpop(mask)
+    return lambda mask: _ctpop(mask)  # type: ignore[call-arg]
 
 
-@overload(lowest)  # type: ignore[untyped-decorator]
+@overload(lowest)
 def _lowest(mask):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
-    return lambda mask: _cttz(mask)
+    return lambda mask: _cttz(mask)  # type: ignore[call-arg]
 
 
-@overload(highest)  # type: ignore[untyped-decorator]
+@overload(highest)
 def _highest(mask):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
-    return lambda mask: 63 - _ctlz(mask)
+    return lambda mask: 63 - _ctlz(mask)  # type: ignore[call-arg]

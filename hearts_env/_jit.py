@@ -23,6 +23,7 @@ import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_config: Any = numba.config  # its fields are made at run time
 _HERE = Path(__file__).resolve().parent
 
 
@@ -82,15 +83,15 @@ def jit(function: F) -> F:
     top = sys.modules[function.__module__.partition(".")[0]]
     package = Path(getattr(top, "__file__", None) or module.__file__ or __file__).resolve().parent
     folder = cache_folder(package)
-    before = numba.config.CACHE_DIR
+    before = _config.CACHE_DIR
     if folder is not None:
         # Read once, where the cache of the function is made; put back for everybody else's.
-        numba.config.CACHE_DIR = str(folder)
+        _config.CACHE_DIR = str(folder)
     try:
         # Without numba's runtime nothing can allocate, and arrays are not reference-counted: at
         # every call that cost more than most of the functions do (observing took 4 times as long).
-        options = {"nogil": True, "error_model": "numpy", "_nrt": False}
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
         compiled: F = numba.njit(cache=folder is not None, **options)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        _config.CACHE_DIR = before
     return compiled

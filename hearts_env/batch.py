@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -112,7 +113,7 @@ class BatchGame:
         self._pool = ThreadPoolExecutor(num_threads) if num_threads > 1 else None
         self.reset()
 
-    # -- reading -----------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------
     @property
     def player(self) -> k.Vector:
         """Whose turn it is in each game, ``(num_games,) int64``; -1 where a game is over."""
@@ -176,7 +177,7 @@ class BatchGame:
         game._begin(self.rules, self.states[index].copy())
         return game
 
-    # -- playing -------------------------------------------------------------------------------------
+    # -- playing ----------------------------------------------------------------------------------
     def play(self, actions: Array, *, games: Array | None = None) -> None:
         """Do one action in each game, or in some games only; all or, on an error, none.
 
@@ -198,14 +199,14 @@ class BatchGame:
         if bad.any():
             wrong = np.flatnonzero(bad)
             shown = ", ".join(f"game {rows[i]}: {acts[i]}" for i in wrong[:5])
+            shown += ", ..." if len(wrong) > 5 else ""
             over = (
                 "; finished games wait for reset"
                 if (self.states[rows[wrong], k.PLAYER] < 0).any()
                 else ""
             )
             raise IllegalActionError(
-                f"actions: {len(wrong)} illegal ({shown}{', ...' if len(wrong) > 5 else ''}){over}; "
-                "nothing was played"
+                f"actions: {len(wrong)} illegal ({shown}){over}; nothing was played"
             )
         if games is None:
             self.done[:] = False
@@ -247,14 +248,14 @@ class BatchGame:
         r = self.rules.vector
         self._share(lambda part: _deal(r, self.states, rows[part], self.seeds), len(rows))
 
-    # -- helpers ---------------------------------------------------------------------------------------
+    # -- helpers ----------------------------------------------------------------------------------
     def _share(self, work: Callable[[slice], None], size: int) -> None:
         """Do `work` on all rows, in equal parts on the threads."""
         if self._pool is None or size < 2 * self.num_threads:
             work(slice(0, size))
             return
         cuts = [size * i // self.num_threads for i in range(self.num_threads + 1)]
-        parts = [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
         list(self._pool.map(work, parts))
 
     def _rows(self, games: Array | None) -> k.Vector:
@@ -263,7 +264,7 @@ class BatchGame:
         rows = np.asarray(games)
         if rows.ndim != 1 or rows.dtype.kind not in "iu":
             raise HeartsError("games: give a one-dimensional array of whole numbers")
-        if rows.size and not (0 <= rows.min() and rows.max() < self.num_games):
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.num_games):
             raise HeartsError(f"games: give numbers from 0 to {self.num_games - 1}")
         return rows.astype(np.int64, copy=False)
 
@@ -307,15 +308,15 @@ def _empty_state() -> k.Vector:
     return state
 
 
-# ---- compiled loops -------------------------------------------------------------------------------------
+# ---- compiled loops -----------------------------------------------------------------------------
 @jit
-def _legal_bits(r, states, out):
+def _legal_bits(r: k.Vector, states: k.Vector, out: k.Vector) -> None:
     for i in range(len(states)):
         out[i] = k.legal_mask(r, states[i])
 
 
 @jit
-def _masks(r, states, rows, out):
+def _masks(r: k.Vector, states: k.Vector, rows: k.Vector, out: NDArray[Any]) -> None:
     n = r[k.R_NUM_ACTIONS]
     for i in range(len(rows)):
         legal = k.legal_mask(r, states[rows[i]])
@@ -324,7 +325,9 @@ def _masks(r, states, rows, out):
 
 
 @jit
-def _views(r, states, rows, vectors, players):
+def _views(
+    r: k.Vector, states: k.Vector, rows: k.Vector, vectors: k.Vector, players: k.Vector
+) -> None:
     for i in range(len(rows)):
         s = states[rows[i]]
         players[i] = max(s[k.PLAYER], 0)
@@ -332,7 +335,9 @@ def _views(r, states, rows, vectors, players):
 
 
 @jit
-def _find_illegal(r, states, rows, actions, bad):
+def _find_illegal(
+    r: k.Vector, states: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArray[np.bool_]
+) -> None:
     for i in range(len(rows)):
         action = actions[i]
         inside = 0 <= action < k.MAX_ACTIONS
@@ -340,7 +345,7 @@ def _find_illegal(r, states, rows, actions, bad):
 
 
 @jit
-def _next_seed(g, deals, seed):
+def _next_seed(g: int, deals: k.Vector, seed: int) -> np.int64:
     """The seed of the next deal of game `g`, which does not depend on the number of games."""
     stream = k.mix(np.uint64(seed) + k.mix(np.uint64(g)))
     deals[g] += 1
@@ -348,19 +353,30 @@ def _next_seed(g, deals, seed):
 
 
 @jit
-def _next_seeds(rows, seeds, deals, seed):
+def _next_seeds(rows: k.Vector, seeds: k.Vector, deals: k.Vector, seed: int) -> None:
     for i in range(len(rows)):
         seeds[rows[i]] = _next_seed(rows[i], deals, seed)
 
 
 @jit
-def _deal(r, states, rows, seeds):
+def _deal(r: k.Vector, states: k.Vector, rows: k.Vector, seeds: k.Vector) -> None:
     for i in range(len(rows)):
         k.deal(r, states[rows[i]], seeds[rows[i]], -1, -1)
 
 
 @jit
-def _play(r, states, rows, actions, done, scores, seeds, deals, seed, autodeal):
+def _play(
+    r: k.Vector,
+    states: k.Vector,
+    rows: k.Vector,
+    actions: k.Vector,
+    done: NDArray[np.bool_],
+    scores: k.Vector,
+    seeds: k.Vector,
+    deals: k.Vector,
+    seed: int,
+    autodeal: bool,  # noqa: FBT001
+) -> None:
     for i in range(len(rows)):
         g = rows[i]
         s = states[g]

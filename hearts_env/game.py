@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env.cards import cards_of, list_of, parse_card
+from hearts_env.cards import list_of, parse_card
 from hearts_env.errors import DealError, IllegalActionError, NotationError
 from hearts_env.rules import Rules
-from hearts_env.view import Position, PlayerView
+from hearts_env.view import PlayerView, Position
 
 _LEGAL = (1 << 54) - 1
 _MAX_SEED = 2**63
+_MAX_TOTAL = 2**53
 
 
 def check_seed(seed: object) -> int:
@@ -72,8 +73,8 @@ class Game(Position):
         k.clear(vector)
         vector[k.HANDS : k.HANDS + rules.players] = masks[:-1]
         vector[k.KITTY] = masks[-1]
-        vector[k.DEAL_NUMBER] = _check_count("deal_number", deal_number, 2**31)
-        vector[k.DEALER] = _check_count("dealer", dealer, rules.players)
+        vector[k.DEAL_NUMBER] = check_count("deal_number", deal_number, 2**31)
+        vector[k.DEALER] = check_count("dealer", dealer, rules.players)
         self._set_totals(rules, vector, totals)
         k.start(rules.vector, vector)
         self._begin(rules, vector)
@@ -101,8 +102,8 @@ class Game(Position):
         vector = np.empty(k.STATE_SIZE, np.int64)
         k.clear(vector)
         cls._set_totals(rules, vector, totals)
-        number = -1 if deal_number is None else _check_count("deal_number", deal_number, 2**31)
-        seat = -1 if dealer is None else _check_count("dealer", dealer, rules.players)
+        number = -1 if deal_number is None else check_count("deal_number", deal_number, 2**31)
+        seat = -1 if dealer is None else check_count("dealer", dealer, rules.players)
         k.deal(rules.vector, vector, check_seed(seed), number, seat)
         game = cls.__new__(cls)
         game._begin(rules, vector)
@@ -119,13 +120,17 @@ class Game(Position):
     def _set_totals(rules: Rules, vector: k.Vector, totals: Sequence[int] | None) -> None:
         if totals is None:
             return
-        if len(totals) != rules.players:
+        try:
+            numbers = [operator.index(total) for total in totals]
+        except TypeError:
+            numbers = []
+        if len(numbers) != rules.players or not all(-_MAX_TOTAL < t < _MAX_TOTAL for t in numbers):
             raise DealError(
-                f"totals: {totals!r} has not one total for each of {rules.players} seats"
+                f"totals: {totals!r} is not one whole number for each of {rules.players} seats"
             )
-        vector[k.TOTALS : k.TOTALS + rules.players] = totals
+        vector[k.TOTALS : k.TOTALS + rules.players] = numbers
 
-    # -- play --------------------------------------------------------------------------------------
+    # -- play -------------------------------------------------------------------------------------
     @property
     def player(self) -> int | None:
         """The seat whose turn it is; None when the game is over."""
@@ -154,11 +159,14 @@ class Game(Position):
         """
         if action.__class__ is not int:
             action = self.action_of(action)
-        status = k.step(self.rules.vector, self.vector, action)
+        try:
+            status = k.step(self.rules.vector, self.vector, action)
+        except OverflowError:  # a number beyond 64 bits
+            status = -1
         if status < 0:
-            raise IllegalActionError(self._why_illegal(action))  # type: ignore[arg-type]
+            raise IllegalActionError(self._why_illegal(action))
         self._status = status
-        self._actions.append(action)  # type: ignore[arg-type]
+        self._actions.append(action)
 
     def action_of(self, action: object) -> int:
         """The number of an action given as a number or as a card's name.
@@ -183,9 +191,9 @@ class Game(Position):
             except TypeError:
                 pass
             else:
-                return number if -1 < number < k.MAX_ACTIONS else -1
+                return number
         raise IllegalActionError(
-            f"action: {action!r} ({type(action).__name__}) is neither a whole number nor a card's name"
+            f"action: {action!r} ({type(action).__name__}) is neither a number nor a card's name"
         )
 
     def _why_illegal(self, action: int) -> str:
@@ -204,7 +212,7 @@ class Game(Position):
         return action_name(self.rules, action)
 
     def revoke(self) -> None:
-        """End the deal as after an illegal action at the card table: the player to act pays for all.
+        """End the deal as after an illegal action at a card table: the player to act pays for all.
 
         Raises:
             IllegalActionError: the game is over.
@@ -237,7 +245,28 @@ class Game(Position):
         """The same deal before anything was played."""
         return Game._restore(self.rules, self._start.copy(), [])
 
-    # -- results ------------------------------------------------------------------------------------
+    # -- what only the whole game tells ------------------------------------------------------------
+    def hand(self, player: int) -> tuple[str, ...]:
+        """The cards that a seat holds now."""
+        return self._cards(self.vector[k.HANDS + self._check(player)])
+
+    def passed(self, player: int) -> tuple[str, ...]:
+        """The cards that a seat has chosen to pass."""
+        return self._cards(self.vector[k.PASSED + self._check(player)])
+
+    def received(self, player: int) -> tuple[str, ...]:
+        """The cards that a seat was passed, once delivered."""
+        return self._cards(self.vector[k.RECEIVED + self._check(player)])
+
+    def voids(self, player: int) -> str:
+        """The suits that a seat has shown to be void in, like ``"CS"``."""
+        return self._voids(player)
+
+    def points(self) -> list[int]:
+        """The points of the cards that each seat has taken so far, before any moon."""
+        return self._points()
+
+    # -- results ----------------------------------------------------------------------------------
     def scores(self) -> list[int]:
         """The score of each seat: card points with moon and ``no_trick_points``, never chips.
 
@@ -252,7 +281,7 @@ class Game(Position):
         total, others = sum(scores), len(scores) - 1
         return [(total - own) / others - own for own in scores]
 
-    # -- copies --------------------------------------------------------------------------------------
+    # -- copies -----------------------------------------------------------------------------------
     def clone(self) -> Game:
         """An independent game in the same state, with the same past."""
         game = Game.__new__(Game)
@@ -289,11 +318,11 @@ class Game(Position):
 
     __hash__ = None  # type: ignore[assignment]  # a game changes
 
-    # -- views and text -------------------------------------------------------------------------------
+    # -- views and text ---------------------------------------------------------------------------
     def view(self, player: int) -> PlayerView:
         """All that `player` may know now, and nothing else; later play does not change it."""
         out = np.empty(k.STATE_SIZE, np.int64)
-        seat = _check_count("player", player, self.rules.players)
+        seat = check_count("player", player, self.rules.players)
         k.write_view(self.rules.vector, self.vector, seat, out)
         return PlayerView(self.rules, out, seat)
 
@@ -326,7 +355,12 @@ def action_name(rules: Rules, action: int) -> str:
     return ("moon:off", "moon:others")[action - len(rules.deck)]
 
 
-def _check_count(name: str, value: object, bound: int) -> int:
+def check_count(name: str, value: object, bound: int) -> int:
+    """`value` as a whole number from 0 to `bound` - 1.
+
+    Raises:
+        DealError: it is none.
+    """
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -371,6 +405,3 @@ def _deal_masks(
             raise DealError(f"{name}: {mask.bit_count()} cards, but the rules deal {size}")
         masks.append(mask)
     return masks
-
-
-__all__ = ["Game", "action_name", "cards_of", "check_seed"]

@@ -1,4 +1,4 @@
-"""The compiled core: layout of a game's state, dealing, legality, play, scores. Nothing else decides a rule.
+"""The compiled core: a game's state, dealing, legality, play, scores. All rules are decided here.
 
 The caller owns all memory. A game is one int64 vector `s` of `STATE_SIZE` fields, a rule set one
 int64 vector `r` of `RULES_SIZE` fields (made by ``Rules.vector``). Queries return; the commands
@@ -52,7 +52,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env._bits import highest, lowest, popcount
+from hearts_env._bits import lowest, popcount
 from hearts_env._jit import jit
 from hearts_env.cards import HEARTS, SPADES
 
@@ -66,7 +66,7 @@ MAX_ACTIONS = MAX_CARDS + 2
 # Phases
 PASS, PLAY, MOON, OVER = range(4)
 
-# ---- state -------------------------------------------------------------------------------------
+# ---- state --------------------------------------------------------------------------------------
 PHASE, PLAYER, LEADER, FIRST_LEADER = 0, 1, 2, 3
 TRICK_NUM, TRICK_LEN, TRICK_MASK, TRICK_POINTS, WINNER, WINNING_CARD = 4, 5, 6, 7, 8, 9
 BROKEN, DODGED, DEALER, DEAL_NUMBER, EXCHANGE = 10, 11, 12, 13, 14
@@ -84,7 +84,7 @@ TOTALS = RECEIVED + MAX_PLAYERS
 HISTORY = TOTALS + MAX_PLAYERS
 STATE_SIZE = HISTORY + MAX_CARDS
 
-# ---- rules: numbers of one element, then tables ---------------------------------------------------
+# ---- rules: numbers of one element, then tables -------------------------------------------------
 R_PLAYERS, R_NUM_CARDS, R_HAND_SIZE, R_TRUMP, R_FIRST_LEAD, R_BREAK_ON = 0, 1, 2, 3, 4, 5
 R_UNBROKEN_LEAD, R_POINTS_FIRST, R_QUEEN_ANY_TIME, R_QUEEN_BREAKS = 6, 7, 8, 9
 R_MOON, R_MOON_POINTS, R_NO_TRICK, R_KITTY_TO, R_PASS_COUNT, R_ROTATION_LEN = 10, 11, 12, 13, 14, 15
@@ -111,9 +111,9 @@ KITTIES = ("nobody", "first_trick", "last_trick", "first_heart")
 KITTY_NOBODY, KITTY_FIRST, KITTY_LAST, KITTY_HEART = range(4)
 
 
-# ---- randomness ------------------------------------------------------------------------------------
+# ---- randomness ---------------------------------------------------------------------------------
 @jit
-def mix(x):
+def mix(x: int | np.uint64) -> np.uint64:
     """A well mixed 64-bit number from another (finaliser of SplitMix64, Steele et al. 2014)."""
     z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -122,14 +122,14 @@ def mix(x):
 
 
 @jit
-def random_below(rng, n):
+def random_below(rng: NDArray[np.uint64], n: int) -> np.int64:
     """The next number of `rng` in 0 .. n - 1, uniform but for less than n / 2**64."""
     rng[0] += np.uint64(0x9E3779B97F4A7C15)
     return np.int64(mix(rng[0]) % np.uint64(n))
 
 
 @jit
-def random_card(rng, mask):
+def random_card(rng: NDArray[np.uint64], mask: int) -> int:
     """A uniformly drawn element of a non-empty set."""
     skip = random_below(rng, popcount(mask))
     for _ in range(skip):
@@ -137,9 +137,9 @@ def random_card(rng, mask):
     return lowest(mask)
 
 
-# ---- queries ---------------------------------------------------------------------------------------
+# ---- queries ------------------------------------------------------------------------------------
 @jit
-def mask_points(r, mask):
+def mask_points(r: Vector, mask: int) -> int:
     """The points of a set of cards, bonuses negative."""
     total = 0
     while mask:
@@ -149,13 +149,13 @@ def mask_points(r, mask):
 
 
 @jit
-def cards_left(r, s, p):
+def cards_left(r: Vector, s: Vector, p: int) -> int:
     """How many cards player `p` holds; public, unlike which."""
     return r[R_HAND_SIZE] - popcount(s[PLAYED + p])
 
 
 @jit
-def hands_mask(r, s):
+def hands_mask(r: Vector, s: Vector) -> int:
     """All cards that are in a hand."""
     mask = 0
     for p in range(r[R_PLAYERS]):
@@ -164,15 +164,15 @@ def hands_mask(r, s):
 
 
 @jit
-def led_suit(r, s):
+def led_suit(r: Vector, s: Vector) -> int:
     """The suit led to the unfinished trick, or -1 before its lead."""
     if s[TRICK_LEN] == 0:
-        return np.int64(-1)
+        return -1
     return r[R_SUIT_OF + (s[HISTORY + s[NUM_PLAYED] - s[TRICK_LEN]] & 63)]
 
 
 @jit
-def legal_leads(r, s, hand):
+def legal_leads(r: Vector, s: Vector, hand: int) -> int:
     """The cards of `hand` that may be led, as a mask."""
     # The first lead is fixed, or fixed to a suit. Clubs come first in the deck and the next suit
     # stands in where no hand has one, so the leader holds the lowest card that was dealt.
@@ -191,31 +191,31 @@ def legal_leads(r, s, hand):
 
 
 @jit
-def unbroken_company(r):
+def unbroken_company(r: Vector) -> int:
     """The cards beside hearts that a hand may hold and yet lead an unbroken heart, as a mask."""
     if r[R_UNBROKEN_LEAD] == SPADES_OR_HEARTS:
         return r[R_SUIT_MASK + SPADES]
     if r[R_UNBROKEN_LEAD] == QUEEN_FREES_HEARTS:
         return r[R_QUEEN]
-    return np.int64(0)
+    return 0
 
 
 @jit
-def legal_mask(r, s):
+def legal_mask(r: Vector, s: Vector) -> int:
     """What the player to act may do, as a mask over actions; 0 when the game is over."""
     phase = s[PHASE]
     if phase == OVER:
-        return np.int64(0)
+        return 0
     player = s[PLAYER]
     hand = s[HANDS + player]
     if phase == PASS:  # a chosen card is not legal again
         return hand & ~s[PASSED + player]
     if phase == MOON:
-        return np.int64(3) << r[R_NUM_CARDS]
+        return 3 << r[R_NUM_CARDS]
     if s[TRICK_LEN] == 0:
         return legal_leads(r, s, hand)
     # The queen may be played at any time, where that is the rule.
-    queen = hand & r[R_QUEEN] if r[R_QUEEN_ANY_TIME] else np.int64(0)
+    queen = hand & r[R_QUEEN] if r[R_QUEEN_ANY_TIME] else 0
     # Follow suit if able.
     follow = hand & r[R_SUIT_MASK + led_suit(r, s)]
     if follow:
@@ -229,13 +229,13 @@ def legal_mask(r, s):
 
 
 @jit
-def status(r, s):
-    """Legal actions (bits 0-53), player to act + 1 (bits 54-57) and phase (bits 58-59) in one number."""
+def status(r: Vector, s: Vector) -> int:
+    """Legal actions (bits 0-53), player to act + 1 (54-57) and phase (58-59) in one number."""
     return legal_mask(r, s) | (s[PLAYER] + 1) << 54 | s[PHASE] << 58
 
 
 @jit
-def penalty_at_stake(r, s):
+def penalty_at_stake(r: Vector, s: Vector) -> int:
     """Every penalty point in play or taken; a kitty that nobody can get is not in play."""
     mask = r[R_DECK]
     if r[R_KITTY_TO] == KITTY_NOBODY:
@@ -244,10 +244,10 @@ def penalty_at_stake(r, s):
 
 
 @jit
-def score(r, s, p):
+def score(r: Vector, s: Vector, p: int) -> int:
     """The score of player `p`: with the moon when the game is over, as if it stopped now before."""
     if s[REVOKER] >= 0:
-        return penalty_at_stake(r, s) if p == s[REVOKER] else np.int64(0)
+        return penalty_at_stake(r, s) if p == s[REVOKER] else 0
     shooter = s[SHOOTER]
     if shooter < 0 or s[PHASE] != OVER:
         return s[POINTS + p] + (r[R_NO_TRICK] if s[TRICKS + p] == 0 else 0)
@@ -260,17 +260,17 @@ def score(r, s, p):
 
 
 @jit
-def margin_sum(r, s, p):
-    """The margin of player `p` times the number of others, a whole number: others' sum - (n-1) own."""
+def margin_sum(r: Vector, s: Vector, p: int) -> int:
+    """The margin of `p` times the number of others, a whole number: others' sum - (n-1) own."""
     total = 0
     for q in range(r[R_PLAYERS]):
         total += score(r, s, q)
     return total - r[R_PLAYERS] * score(r, s, p)
 
 
-# ---- commands --------------------------------------------------------------------------------------
+# ---- commands -----------------------------------------------------------------------------------
 @jit
-def clear(s):
+def clear(s: Vector) -> None:
     """Make `s` an empty state, in place."""
     s[:HISTORY] = 0
     s[HISTORY:] = -1
@@ -279,7 +279,7 @@ def clear(s):
 
 
 @jit
-def deal(r, s, seed, deal_number, dealer):
+def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None:
     """Start the game of `seed`, in place; `deal_number` and `dealer` below 0 are drawn from it too.
 
     Totals of a match are kept. The cards depend on the seed alone.
@@ -298,9 +298,9 @@ def deal(r, s, seed, deal_number, dealer):
         s[HISTORY + j] = card
     kitty = r[R_DECK]
     for p in range(players):
-        hand = np.int64(0)
+        hand = 0
         for i in range(p * r[R_HAND_SIZE], (p + 1) * r[R_HAND_SIZE]):
-            hand |= np.int64(1) << s[HISTORY + i]
+            hand |= 1 << s[HISTORY + i]
         s[HANDS + p] = hand
         kitty &= ~hand
     s[KITTY] = kitty
@@ -314,10 +314,10 @@ def deal(r, s, seed, deal_number, dealer):
 
 
 @jit
-def start(r, s):
+def start(r: Vector, s: Vector) -> None:
     """Make the state that follows dealing from HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
     for field in range(HANDS):
-        if field != DEALER and field != DEAL_NUMBER and field != KITTY:  # noqa: PLR1714
+        if field != DEALER and field != DEAL_NUMBER and field != KITTY:
             s[field] = 0
     s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = s[WINNER] = s[WINNING_CARD] = -1
     s[DODGED] = s[SHOOTER] = s[MOON_CHOICE] = s[REVOKER] = s[KITTY_TAKER] = -1
@@ -334,14 +334,14 @@ def start(r, s):
 
 
 @jit
-def start_play(r, s):
+def start_play(r: Vector, s: Vector) -> None:
     """Find the first leader and begin the first trick, in place."""
     if r[R_FIRST_LEAD] == ELDEST_HAND:
         leader = (s[DEALER] + 1) % r[R_PLAYERS]
     else:
         first = hands_mask(r, s)
         first &= -first
-        leader = np.int64(0)
+        leader = 0
         while s[HANDS + leader] & first == 0:
             leader += 1
     s[PHASE] = PLAY
@@ -349,10 +349,10 @@ def start_play(r, s):
 
 
 @jit
-def pass_card(r, s, card):
+def pass_card(r: Vector, s: Vector, card: int) -> None:
     """Choose `card` for the exchange, in place; the last choice delivers all cards together."""
     player = s[PLAYER]
-    s[PASSED + player] |= np.int64(1) << card
+    s[PASSED + player] |= 1 << card
     if popcount(s[PASSED + player]) < r[R_PASS_COUNT]:
         return
     s[PLAYER] = player + 1
@@ -368,14 +368,14 @@ def pass_card(r, s, card):
 
 
 @jit
-def note_lead(r, s, player, suit, card):
+def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
     """Write down what a lead proves to everybody about the hands, in place."""
     if s[TRICK_NUM] == 0 and r[R_FIRST_LEAD] != ELDEST_HAND:
         # It is the lowest card in any hand, or of its suit: the lower ones are in no hand.
         if r[R_FIRST_LEAD] == LOWEST_CLUB:
-            below = (np.int64(1) << card) - 1
+            below = (1 << card) - 1
         else:
-            below = (np.int64(1) << lowest(r[R_SUIT_MASK + suit])) - 1
+            below = (1 << lowest(r[R_SUIT_MASK + suit])) - 1
         for p in range(r[R_PLAYERS]):
             s[EXCLUDED + p] |= below
     elif suit == HEARTS and not s[BROKEN]:
@@ -384,7 +384,7 @@ def note_lead(r, s, player, suit, card):
 
 
 @jit
-def note_void(r, s, player, suit, card, led):
+def note_void(r: Vector, s: Vector, player: int, suit: int, card: int, led: int) -> None:
     """Write down what a card off the led suit shows to everybody, and break hearts, in place."""
     follow = s[HANDS + player] & r[R_SUIT_MASK + led]
     dodging = r[R_QUEEN_ANY_TIME] and r[R_QUEEN] >> card & 1
@@ -399,7 +399,7 @@ def note_void(r, s, player, suit, card, led):
         return
     if dodging and r[R_QUEEN_BREAKS]:
         return  # the queen has broken hearts herself, so that nothing is seen
-    s[VOIDS + player] |= np.int64(1) << led
+    s[VOIDS + player] |= 1 << led
     s[EXCLUDED + player] |= r[R_SUIT_MASK + led]
     # Points on a first trick that forbids them: the hand holds nothing else.
     if s[TRICK_NUM] == 0 and not r[R_POINTS_FIRST] and r[R_PENALTY] >> card & 1 and not dodging:
@@ -407,10 +407,10 @@ def note_void(r, s, player, suit, card, led):
 
 
 @jit
-def play_card(r, s, card):
+def play_card(r: Vector, s: Vector, card: int) -> None:
     """Play `card` to the trick, in place."""
     player = s[PLAYER]
-    bit = np.int64(1) << card
+    bit = 1 << card
     suit = r[R_SUIT_OF + card]
     if s[TRICK_LEN] == 0:
         note_lead(r, s, player, suit, card)
@@ -442,7 +442,7 @@ def play_card(r, s, card):
 
 
 @jit
-def take_trick(r, s):
+def take_trick(r: Vector, s: Vector) -> None:
     """Give the full trick to its taker, who leads the next, in place."""
     taker = s[WINNER]
     last = s[TRICK_NUM] + 1 == r[R_HAND_SIZE]
@@ -470,13 +470,13 @@ def take_trick(r, s):
 
 
 @jit
-def end_play(r, s):
+def end_play(r: Vector, s: Vector) -> None:
     """Find a shooter and end the game, or let the shooter choose, in place."""
-    shooter = np.int64(-1)
+    shooter = -1
     for p in range(r[R_PLAYERS]):
         if s[TAKEN + p] & r[R_PENALTY]:
             # A second player with penalty cards: nobody has them all.
-            shooter = p if shooter == -1 else np.int64(-2)
+            shooter = p if shooter == -1 else -2
     if shooter >= 0 and r[R_MOON] != MOON_NONE:
         s[SHOOTER] = shooter
         if r[R_MOON] == MOON_CHOOSE:
@@ -489,7 +489,7 @@ def end_play(r, s):
 
 
 @jit
-def play(r, s, action):
+def play(r: Vector, s: Vector, action: int) -> None:
     """Do a legal `action`, in place."""
     phase = s[PHASE]
     if phase == PLAY:
@@ -503,26 +503,26 @@ def play(r, s, action):
 
 
 @jit
-def step(r, s, action):
-    """Do `action` if it is legal, in place, and return the new ``status``; else -1, nothing changed."""
+def step(r: Vector, s: Vector, action: int) -> int:
+    """Do `action` if it is legal, in place; returns the new ``status``, or -1: nothing changed."""
     if action < 0 or action >= MAX_ACTIONS or not legal_mask(r, s) >> action & 1:
-        return np.int64(-1)
+        return -1
     play(r, s, action)
     return status(r, s)
 
 
 @jit
-def replay(r, s, actions):
-    """Do a sequence of actions, in place; returns the ``status``, or -1 at the first illegal one."""
+def replay(r: Vector, s: Vector, actions: Vector) -> int:
+    """Do actions one by one, in place; returns the ``status``, or -1 at the first illegal one."""
     for action in actions:
         if action < 0 or action >= MAX_ACTIONS or not legal_mask(r, s) >> action & 1:
-            return np.int64(-1)
+            return -1
         play(r, s, action)
     return status(r, s)
 
 
 @jit
-def revoke(r, s):
+def revoke(r: Vector, s: Vector) -> None:
     """End the deal at the expense of the player to act, in place; it has no moon then."""
     s[REVOKER] = s[PLAYER]
     s[SHOOTER] = -1
@@ -531,7 +531,7 @@ def revoke(r, s):
 
 
 @jit
-def play_randomly(r, s, rng):
+def play_randomly(r: Vector, s: Vector, rng: NDArray[np.uint64]) -> int:
     """Play on to the end with uniformly random legal actions, in place; returns their number."""
     count = 0
     while s[PHASE] != OVER:
@@ -541,14 +541,14 @@ def play_randomly(r, s, rng):
 
 
 @jit
-def copy_state(s, out):
-    """Make `out` equal to `s`, in place. (An array assignment would allocate.)"""
+def copy_state(s: Vector, out: Vector) -> None:
+    """Make `out` equal to `s`, in place; an array assignment would allocate."""
     for i in range(STATE_SIZE):
         out[i] = s[i]
 
 
 @jit
-def write_view(r, s, player, out):
+def write_view(r: Vector, s: Vector, player: int, out: Vector) -> None:
     """Copy into `out` what `player` may know of the state, everything else empty."""
     copy_state(s, out)
     for p in range(r[R_PLAYERS]):
@@ -560,13 +560,13 @@ def write_view(r, s, player, out):
         out[KITTY] = 0
 
 
-# ---- what a player can conclude about the hidden cards ----------------------------------------------
+# ---- what a player can conclude about the hidden cards ------------------------------------------
 # Owners are the seats and, last, the kitty. A world gives every unseen card an owner. Worlds are
 # bounded card by card (`hidden_cards`) and by two facts about several cards at once (`fits`).
 
 
 @jit
-def unseen_mask(r, v, player):
+def unseen_mask(r: Vector, v: Vector, player: int) -> int:
     """The cards whose place `player` has not seen: not own, not played, not in an awarded kitty."""
     mask = r[R_DECK] & ~v[HANDS + player]
     for p in range(r[R_PLAYERS]):
@@ -577,7 +577,9 @@ def unseen_mask(r, v, player):
 
 
 @jit
-def hidden_cards(r, v, player, possible, certain, sizes):
+def hidden_cards(
+    r: Vector, v: Vector, player: int, possible: Vector, certain: Vector, sizes: Vector
+) -> None:
     """Write per owner which unseen cards it can have, which it must have, and how many it has.
 
     The arrays have ``MAX_PLAYERS + 1`` elements; the kitty's is ``[players]``; the observer's own
@@ -585,12 +587,12 @@ def hidden_cards(r, v, player, possible, certain, sizes):
     """
     players = r[R_PLAYERS]
     unseen = unseen_mask(r, v, player)
-    known = np.int64(0)
-    receiver = np.int64(-1)
+    known = 0
+    receiver = -1
     if v[EXCHANGE] > 0 and v[PHASE] != PASS:
         receiver = (player + v[EXCHANGE]) % players
         known = v[PASSED + player] & unseen  # passed, and not played since
-    below = np.int64(0)
+    below = 0
     if v[FIRST_LEADER] == player and r[R_FIRST_LEAD] != ELDEST_HAND:
         # Who leads first holds the lowest card in any hand.
         own = v[HANDS + player] | v[PLAYED + player]
@@ -608,7 +610,7 @@ def hidden_cards(r, v, player, possible, certain, sizes):
 
 
 @jit
-def fits(r, v, hands):
+def fits(r: Vector, v: Vector, hands: Vector) -> bool:
     """Whether all hands (the observer's too) agree with the two facts that bind several cards.
 
     The first leader held the lowest card of all hands (not yet covered card by card before the
@@ -616,7 +618,7 @@ def fits(r, v, hands):
     hearts held a card of it.
     """
     if v[FIRST_LEADER] >= 0 and r[R_FIRST_LEAD] != ELDEST_HAND:
-        everything = np.int64(0)
+        everything = 0
         for p in range(r[R_PLAYERS]):
             everything |= hands[p] | v[PLAYED + p]
         first = everything & -everything
@@ -624,10 +626,10 @@ def fits(r, v, hands):
         if first & (hands[leader] | v[PLAYED + leader]) == 0:
             return False
     if v[DODGED] >= 0:
-        held = np.int64(0)
-        dodger = np.int64(-1)
+        held = 0
+        dodger = -1
         for i in range(v[NUM_PLAYED]):
-            bit = np.int64(1) << (v[HISTORY + i] & 63)
+            bit = 1 << (v[HISTORY + i] & 63)
             seat = v[HISTORY + i] >> 6
             if dodger < 0 and bit == r[R_QUEEN]:
                 dodger = seat
@@ -640,7 +642,7 @@ def fits(r, v, hands):
 
 
 @jit
-def next_combination(chosen, k, n):
+def next_combination(chosen: Vector, k: int, n: int) -> bool:
     """The next k of n places in lexicographic order, in place; False after the last."""
     i = k - 1
     while i >= 0 and chosen[i] == n - k + i:
@@ -654,7 +656,7 @@ def next_combination(chosen, k, n):
 
 
 @jit
-def worlds_of_two(r, v, player, out, scratch):
+def worlds_of_two(r: Vector, v: Vector, player: int, out: Vector, scratch: Vector) -> int:
     """Write the other player's possible hands (two players) into `out`; returns how many there are.
 
     In lexicographic order of the cards. No more than ``len(out)`` are written, and one more is

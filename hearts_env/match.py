@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean
-from hearts_env.game import Game, check_seed
+from hearts_env.game import Game, check_count, check_seed
 from hearts_env.rules import SETTLEMENTS, Rules
 
 Number = int | Fraction
@@ -37,9 +38,10 @@ def settle(
         raise HeartsError(
             f"settlement: {method!r} is unknown; {did_you_mean(method, SETTLEMENTS[1:])}"
         )
-    if min(points) < 0:
+    if len(points) < 2 or not all(isinstance(p, Rational) and p >= 0 for p in points):
         raise HeartsError(
-            f"points: {list(points)!r} has negative points, which chips do not settle"
+            f"points: {list(points)!r} cannot be settled in chips; give each player's points, none "
+            "negative"
         )
     paid = [Fraction(p) for p in points]
     total, pool, n = sum(paid, Fraction()), Fraction(pool), len(paid)
@@ -67,7 +69,7 @@ class Match:
         """A match whose deals follow from `seed`; `dealer` deals first."""
         self.rules = Rules.make(rules)
         self.seed = check_seed(seed)
-        self.first_dealer = dealer
+        self.first_dealer = check_count("dealer", dealer, self.rules.players)
         self.in_chips = self.rules.settlement != "points"
         start: Number = Fraction(self.rules.stake) if self.in_chips else 0
         self.totals: list[Number] = [start] * self.rules.players
@@ -79,7 +81,8 @@ class Match:
 
     def deal_seed(self, number: int) -> int:
         """The seed of the deal with this number."""
-        return int(k.mix(np.uint64(self.seed) + k.mix(np.uint64(number)))) >> 1
+        mixed = (self.seed + int(k.mix(np.uint64(number)))) % 2**64
+        return int(k.mix(np.uint64(mixed))) >> 1
 
     def _deal(self) -> Game:
         number = self.num_deals

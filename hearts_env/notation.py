@@ -22,7 +22,7 @@ trick and the rest (docs/notation.md)::
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hearts_env.cards import SUIT_NAMES, SUITS, parse_card
@@ -41,7 +41,7 @@ _REVOKE = re.compile(r"revoke\s+(\d+)$")
 _FIELDS = ("Rules", "Deal", "Dealer", "Totals", "Hand", "Kitty", "Scores")
 
 
-# ---- writing -----------------------------------------------------------------------------------------
+# ---- writing ------------------------------------------------------------------------------------
 def format_deal(game: Game) -> str:
     """The header of a game: its rules and the cards as dealt, without the play."""
     start = game.start()
@@ -94,7 +94,7 @@ def format_view(view: PlayerView) -> str:
     me = view.player
     lines = [f"Hearts ({rules.name}), you are player {me} of {rules.players}."]
     if any(view.totals):
-        lines.append("Match totals: " + _by_seat(view, view.totals))
+        lines.append("Match totals: " + _by_seat(view.totals))
     if view.direction != "hold":
         lines.append(f"Exchange: {rules.pass_count} cards {view.direction}.")
         if view.passed:
@@ -105,7 +105,7 @@ def format_view(view: PlayerView) -> str:
         lines.append(f"Trick {number}: " + ", ".join(f"player {p} {card}" for p, card in trick))
     if view.trick:
         lines.append("This trick: " + ", ".join(f"player {p} {card}" for p, card in view.trick))
-    lines.append("Points taken: " + _by_seat(view, view.points))
+    lines.append("Points taken: " + _by_seat(view.points))
     shown = [
         f"player {p} has no {' or '.join(SUIT_NAMES[SUITS.index(s)] for s in suits)}"
         for p, suits in enumerate(view.voids)
@@ -131,11 +131,11 @@ def format_view(view: PlayerView) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _by_seat(view: PlayerView, values: object) -> str:
-    return ", ".join(f"player {p} {value}" for p, value in enumerate(values))  # type: ignore[call-overload]
+def _by_seat(values: Sequence[int]) -> str:
+    return ", ".join(f"player {p} {value}" for p, value in enumerate(values))
 
 
-# ---- reading ------------------------------------------------------------------------------------------
+# ---- reading ------------------------------------------------------------------------------------
 def parse_game(text: str) -> Game:
     """The one game that a hand history tells, each play checked.
 
@@ -167,9 +167,9 @@ def parse_games(text: str) -> list[Game]:
         if game is None:
             game = _start_game(header, at)
         stated = header.get("Scores")
-        if stated is not None and game.is_over and stated.split() != [*map(str, game.scores())]:
+        if stated is not None and game.is_over and stated.split() != _words(game.scores()).split():
             raise NotationError(
-                f"history: [Scores] says {stated}, the play gives {' '.join(map(str, game.scores()))}"
+                f"history: [Scores] says {stated}, the play gives {_words(game.scores())}"
             )
         games.append(game)
         game, header = None, {}
@@ -231,6 +231,10 @@ def _start_game(header: dict[str, str], number: int) -> Game:
         raise NotationError(f"line {number}: {error}") from None
     except HeartsError as error:
         raise NotationError(f"line {number}: the deal above cannot be: {error}") from None
+
+
+def _words(numbers: list[int]) -> str:
+    return " ".join(map(str, numbers))
 
 
 def _numbers(field: str, text: str) -> list[int]:

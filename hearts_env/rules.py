@@ -160,7 +160,7 @@ class Rules:
         if self.settlement != "points" and min(points) < 0:
             bonus = next(card for card in deck if self.card_points.get(card, 0) < 0)
             raise RulesError(
-                f"settlement: {self.settlement!r} is not defined with bonus cards ({bonus} is worth "
+                f"settlement: {self.settlement!r} is not defined with bonus cards ({bonus}: "
                 f"{self.card_points[bonus]}); take 'points' or no negative card_points"
             )
         if self.settlement == "sweepstakes" and self.players == 2:
@@ -169,7 +169,7 @@ class Rules:
                 "take 'simple' or 'howell', or 3 players or more"
             )
 
-    # -- what follows from the fields ------------------------------------------------------------
+    # -- what follows from the fields -------------------------------------------------------------
     @functools.cached_property
     def deck(self) -> tuple[str, ...]:
         """All cards in use; action i is ``deck[i]``."""
@@ -270,9 +270,9 @@ class Rules:
         Raises:
             RulesError: no such preset, or not for so many players.
         """
-        if not isinstance(name, str) or name not in PRESETS:
+        if str(name) not in PRESETS:
             raise RulesError(f"rules: no preset {name!r}; {did_you_mean(str(name), PRESETS)}")
-        numbers, make = PRESETS[name]
+        numbers, make = PRESETS[str(name)]
         if players is None:
             players = 4 if 4 in numbers else numbers[0]
         if players not in numbers:
@@ -282,12 +282,12 @@ class Rules:
 
     @classmethod
     def make(cls, rules: str | Rules, players: int | None = None) -> Rules:
-        """`rules` itself, or the rules that its text describes; what every `rules` argument takes."""
+        """`rules` itself, or the rules that its text describes: what a `rules` argument takes."""
         if isinstance(rules, str):
             return cls.from_text(rules, players)
         if not isinstance(rules, Rules):
             raise RulesError(
-                f"rules: {rules!r} is neither a preset's name nor Rules; known: {', '.join(PRESETS)}"
+                f"rules: {rules!r} is neither Rules nor a preset's name: {', '.join(PRESETS)}"
             )
         if players is not None and players != rules.players:
             raise RulesError(
@@ -441,7 +441,7 @@ def _rotation(rotation: object) -> tuple[str, ...]:
     return tuple(words)
 
 
-# ---- the games of the rule book -------------------------------------------------------------------
+# ---- the games of the rule book -----------------------------------------------------------------
 
 _FOUR_WAYS = ("left", "right", "across", "hold")
 # The deck without these cards and the hand, by number of players (party and its kin).

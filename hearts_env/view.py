@@ -135,17 +135,9 @@ class Position:
         """The scores before this deal in a match."""
         return tuple(self.vector[k.TOTALS : k.TOTALS + self.rules.players].tolist())
 
-    def points(self) -> list[int]:
-        """The points of the cards that each seat has taken so far, before any moon."""
-        return list(self.vector[k.POINTS : k.POINTS + self.rules.players].tolist())
-
     def tricks_taken(self) -> list[int]:
         """How many tricks each seat has taken."""
         return list(self.vector[k.TRICKS : k.TRICKS + self.rules.players].tolist())
-
-    def hand(self, player: int) -> tuple[str, ...]:
-        """The cards that a seat holds now."""
-        return self._cards(self.vector[k.HANDS + self._check(player)])
 
     def taken(self, player: int) -> tuple[str, ...]:
         """The cards that a seat has taken, an awarded kitty among them."""
@@ -155,22 +147,16 @@ class Position:
         """The cards that a seat has played."""
         return self._cards(self.vector[k.PLAYED + self._check(player)])
 
-    def passed(self, player: int) -> tuple[str, ...]:
-        """The cards that a seat has chosen to pass."""
-        return self._cards(self.vector[k.PASSED + self._check(player)])
-
-    def received(self, player: int) -> tuple[str, ...]:
-        """The cards that a seat was passed, once delivered."""
-        return self._cards(self.vector[k.RECEIVED + self._check(player)])
-
-    def voids(self, player: int) -> str:
-        """The suits that a seat has shown to be void in, like ``"CS"``."""
-        shown = int(self.vector[k.VOIDS + self._check(player)])
-        return "".join(suit for i, suit in enumerate(SUITS) if shown >> i & 1)
-
     def cards_left(self, player: int) -> int:
         """How many cards a seat holds."""
         return int(k.cards_left(self.rules.vector, self.vector, self._check(player)))
+
+    def _points(self) -> list[int]:
+        return list(self.vector[k.POINTS : k.POINTS + self.rules.players].tolist())
+
+    def _voids(self, player: int) -> str:
+        shown = int(self.vector[k.VOIDS + self._check(player)])
+        return "".join(suit for i, suit in enumerate(SUITS) if shown >> i & 1)
 
     def _check(self, player: int) -> int:
         if not 0 <= player < self.rules.players:
@@ -191,31 +177,31 @@ class PlayerView(Position):
         self.vector = vector
         self.player = player
 
-    # The player's own cards read as plain fields; of others only what is public can be asked for.
-    @property  # type: ignore[override]
+    # The player's own cards are plain fields: there is nobody else's to ask for.
+    @property
     def hand(self) -> tuple[str, ...]:
         """The cards that the player holds."""
         return self._cards(self.vector[k.HANDS + self.player])
 
-    @property  # type: ignore[override]
+    @property
     def passed(self) -> tuple[str, ...]:
         """The cards that the player has chosen to pass."""
         return self._cards(self.vector[k.PASSED + self.player])
 
-    @property  # type: ignore[override]
+    @property
     def received(self) -> tuple[str, ...]:
         """The cards that the player was passed."""
         return self._cards(self.vector[k.RECEIVED + self.player])
 
-    @property  # type: ignore[override]
+    @property
     def voids(self) -> tuple[str, ...]:
         """The suits that each seat has shown to be void in, like ``"CS"``."""
-        return tuple(Position.voids(self, p) for p in range(self.rules.players))
+        return tuple(self._voids(p) for p in range(self.rules.players))
 
-    @property  # type: ignore[override]
+    @property
     def points(self) -> list[int]:
         """The points of the cards that each seat has taken so far, before any moon."""
-        return Position.points(self)
+        return self._points()
 
     @property
     def to_move(self) -> int | None:
@@ -244,7 +230,7 @@ class PlayerView(Position):
 
         return format_view(self)
 
-    # -- worlds ------------------------------------------------------------------------------------
+    # -- worlds -----------------------------------------------------------------------------------
     @property
     def num_worlds(self) -> int:
         """How many worlds are still possible, exactly."""
@@ -272,7 +258,7 @@ class PlayerView(Position):
         draw = Worlds(self).sampler(random.Random(f"hearts {seed}"))
         return [tuple(self._cards(mask) for mask in draw()) for _ in range(n)]
 
-    # -- copies ------------------------------------------------------------------------------------
+    # -- copies -----------------------------------------------------------------------------------
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PlayerView):
             return NotImplemented

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._bits import popcount
@@ -77,8 +80,18 @@ def card_chances(view: PlayerView) -> Array:
 
 
 @jit
-def write_beliefs(r, plan, start, states, games, players, out, scratch, hard):
-    """Write rows; where chances are not card by card, mark the row in `hard` and leave it to others."""
+def write_beliefs(
+    r: k.Vector,
+    plan: k.Vector,
+    start: int,
+    states: k.Vector,
+    games: k.Vector,
+    players: k.Vector,
+    out: NDArray[Any],
+    scratch: k.Vector,
+    hard: NDArray[np.bool_],
+) -> None:
+    """Write rows; mark in `hard` those whose chances must be counted, and leave them to others."""
     n = r[k.R_NUM_CARDS]
     two = r[k.R_PLAYERS] == 2
     possible, certain, sizes = scratch[0], scratch[1], scratch[2]

@@ -59,7 +59,7 @@ class Block:
 
 
 @jit
-def feature(r, s, player, fact, seat):
+def feature(r: k.Vector, s: k.Vector, player: int, fact: int, seat: int) -> int:
     """A fact about state or view `s` that `player` may know, as a bit mask."""
     p = player + seat
     if p >= r[k.R_PLAYERS]:
@@ -87,43 +87,43 @@ def feature(r, s, player, fact, seat):
     if fact == FIRST_LEADER:
         return relative(r, player, s[k.FIRST_LEADER])
     if fact == TO_MOVE:
-        return np.int64(s[k.PLAYER] == player)
+        return 1 if s[k.PLAYER] == player else 0
     if fact == BROKEN:
         return s[k.BROKEN]
     if fact == TOTAL:
         return total_steps(s[k.TOTALS + p], r[k.R_TOTAL_SCALE])
     if fact == PHASE:
-        return np.int64(1) << s[k.PHASE]
+        return 1 << s[k.PHASE]
     if fact == PASSED:
         return s[k.PASSED + player]
     if fact == RECEIVED:
         return s[k.RECEIVED + player]
     if fact == EXCHANGE:
-        return np.int64(1) << s[k.EXCHANGE]
+        return 1 << s[k.EXCHANGE]
     if fact == KITTY:
-        return s[k.KITTY] if s[k.KITTY_TAKER] >= 0 else np.int64(0)
+        return s[k.KITTY] if s[k.KITTY_TAKER] >= 0 else 0
     if fact == KITTY_TAKER:
         return relative(r, player, s[k.KITTY_TAKER])
     return one_hot(s[k.DODGED])
 
 
 @jit
-def one_hot(value):
+def one_hot(value: int) -> int:
     """The bit of a value from 0; nothing for -1."""
-    return np.int64(0) if value < 0 else np.int64(1) << value
+    return 0 if value < 0 else 1 << value
 
 
 @jit
-def relative(r, player, seat):
+def relative(r: k.Vector, player: int, seat: int) -> int:
     """The bit of a seat seen from `player`; nothing for no seat."""
     if seat < 0:
-        return np.int64(0)
+        return 0
     away = seat - player
-    return np.int64(1) << (away + r[k.R_PLAYERS] if away < 0 else away)
+    return 1 << (away + r[k.R_PLAYERS] if away < 0 else away)
 
 
 @jit
-def may_hold(r, s, player, p):
+def may_hold(r: k.Vector, s: k.Vector, player: int, p: int) -> int:
     """The unseen cards that `p` can hold by what play has shown, one by one."""
     mask = k.unseen_mask(r, s, player) & ~s[k.EXCLUDED + p]
     if (
@@ -136,24 +136,25 @@ def may_hold(r, s, player, p):
 
 
 @jit
-def point_cards(r, taken):
+def point_cards(r: k.Vector, taken: int) -> int:
     """Which of the cards worth points are in `taken`, numbered in deck order."""
-    bits = np.int64(0)
+    bits = 0
     place = 0
     worth = r[k.R_POINT_CARDS]
     while worth:
-        bits |= np.int64(taken & worth & -worth != 0) << place
+        if taken & worth & -worth:
+            bits |= 1 << place
         worth &= worth - 1
         place += 1
     return bits
 
 
 @jit
-def total_steps(total, scale):
+def total_steps(total: int, scale: int) -> int:
     """A thermometer of `total`: bit j is set from (j + 1) tenths of `scale` on."""
     if total <= 0:
-        return np.int64(0)
-    return (np.int64(1) << min(TOTAL_STEPS * total // scale, TOTAL_STEPS)) - 1
+        return 0
+    return (1 << min(TOTAL_STEPS * total // scale, TOTAL_STEPS)) - 1
 
 
 def num_point_cards(rules: Rules) -> int:
@@ -224,7 +225,7 @@ def other_blocks(rules: Rules) -> list[Block]:
             TOTAL,
             p,
             TOTAL_STEPS,
-            f"total of {_seat(p)} in the match, in tenths of the end score (in chips: of all stakes)",
+            f"match total of {_seat(p)}, in tenths of the end score (in chips: of all stakes)",
         )
         for p in every
     ]
@@ -251,5 +252,5 @@ def _seat(p: int) -> str:
 
 
 def plan_of(blocks: list[Block]) -> k.Vector:
-    """The blocks as the compiled code walks them, ``(blocks, 4) int64``: fact, seat, size, is_cards."""
+    """The blocks for compiled code, ``(blocks, 4) int64``: fact, seat, size, is_cards."""
     return np.array([[b.fact, b.seat, b.size, b.is_cards] for b in blocks], np.int64)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._jit import jit
@@ -61,7 +64,7 @@ class FlatEncoder(Stateless, BlockEncoder):
 
 
 @jit
-def write_row(r, plan, s, player, out):
+def write_row(r: k.Vector, plan: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> None:
     """Write the blocks of `plan` over the row `out`, one place a bit, in place."""
     start = 0
     for i in range(len(plan)):
@@ -74,7 +77,14 @@ def write_row(r, plan, s, player, out):
 
 
 @jit
-def write_rows(r, plan, states, games, players, out):
+def write_rows(
+    r: k.Vector,
+    plan: k.Vector,
+    states: k.Vector,
+    games: k.Vector,
+    players: k.Vector,
+    out: NDArray[Any],
+) -> None:
     """Write a row for each of `games` as `players` see them, in place."""
     for i in range(len(games)):
         write_row(r, plan, states[games[i]], players[i], out[i])

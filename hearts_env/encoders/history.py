@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.encoders import features as f
 from hearts_env.encoders.base import Array, BatchEncoder, Stateless
 from hearts_env.rules import Rules
-
 
 KINDS = ("play", "hand", "passed", "received", "kitty", "seat")
 _PLAY, _HAND, _PASSED, _RECEIVED, _KITTY, _SEAT = range(6)
@@ -90,7 +91,7 @@ def _kinds(encoder: HistoryEncoder, rules: Rules) -> k.Vector:
 
 
 @jit
-def put(out, start, size, mask):
+def put(out: NDArray[Any], start: int, size: int, mask: int) -> int:
     """Write the bits of `mask` over ``out[start : start + size]``; returns the next start."""
     for j in range(size):
         out[start + j] = mask >> j & 1
@@ -98,7 +99,14 @@ def put(out, start, size, mask):
 
 
 @jit
-def write_sequences(r, kinds, states, games, players, out):
+def write_sequences(
+    r: k.Vector,
+    kinds: k.Vector,
+    states: k.Vector,
+    games: k.Vector,
+    players: k.Vector,
+    out: NDArray[Any],
+) -> None:
     """Write ``out[i]``, ``(rows, columns)``, for each of `games` as `players` see them."""
     n = r[k.R_PLAYERS]
     num_cards = r[k.R_NUM_CARDS]
@@ -110,7 +118,7 @@ def write_sequences(r, kinds, states, games, players, out):
         seat = 0
         for row in range(len(kinds)):
             kind = kinds[row]
-            cards = who = facts = voids = total = np.int64(0)
+            cards = who = facts = voids = total = 0
             if kind == _HAND:
                 cards = f.feature(r, s, me, f.HAND, 0)
                 who = f.feature(r, s, me, f.LEADER, 0)
@@ -127,11 +135,11 @@ def write_sequences(r, kinds, states, games, players, out):
             else:
                 if seat > 0:
                     cards = f.feature(r, s, me, f.MAY_HOLD, seat)
-                who = np.int64(1) << seat
+                who = 1 << seat
                 voids = f.feature(r, s, me, f.VOIDS, seat)
                 total = f.feature(r, s, me, f.TOTAL, seat)
                 seat += 1
-            at = put(o[row], 0, 6, np.int64(1) << kind)
+            at = put(o[row], 0, 6, 1 << kind)
             at = put(o[row], at, num_cards, cards)
             at = put(o[row], at, n, who) + 1
             at = put(o[row], at, 6, facts)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._jit import jit
@@ -91,7 +93,15 @@ def _cells(rules: Rules) -> k.Vector:
 
 
 @jit
-def write_planes(r, plan, cells, states, games, players, out):
+def write_planes(
+    r: k.Vector,
+    plan: k.Vector,
+    cells: k.Vector,
+    states: k.Vector,
+    games: k.Vector,
+    players: k.Vector,
+    out: NDArray[Any],
+) -> None:
     """Write ``out[i]``, ``(channels, 4 * ranks)``, for each of `games` as `players` see them."""
     for i in range(len(games)):
         s = states[games[i]]
