@@ -29,10 +29,10 @@ _HERE = Path(__file__).resolve().parent
 
 @functools.cache
 def _digest(package: Path) -> str:
-    """A digest of all sources of this package and of `package`, and of numba's version."""
+    """A digest of the sources of this package and of `package`, or one file, and numba's version."""
     digest = hashlib.sha256(numba.__version__.encode())
     for root in sorted({_HERE, package}):
-        for path in sorted(root.rglob("*.py")):
+        for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -40,7 +40,8 @@ def _digest(package: Path) -> str:
 def _roots(package: Path) -> list[Path]:
     """Where a cache may lie, best first."""
     roots = [Path(d)] if (d := os.environ.get("NUMBA_CACHE_DIR")) else []
-    roots.append(package / "__pycache__")
+    if package.is_dir():
+        roots.append(package / "__pycache__")
     home = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME")
     roots.append((Path(home) if home else Path(os.path.expanduser("~/.cache"))) / "hearts_env")
     return roots
@@ -79,10 +80,9 @@ def jit(function: F) -> F:
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return function
-    module = sys.modules[function.__module__]
-    top = sys.modules[function.__module__.partition(".")[0]]
-    package = Path(getattr(top, "__file__", None) or module.__file__ or __file__).resolve().parent
-    folder = cache_folder(package)
+    top, in_package, _ = function.__module__.partition(".")
+    source = Path(sys.modules[top].__file__ or __file__).resolve()
+    folder = cache_folder(source.parent if in_package else source)
     before = _config.CACHE_DIR
     if folder is not None:
         # Read once, where the cache of the function is made; put back for everybody else's.

@@ -25,7 +25,7 @@ WIN_SHARES = 420
 
 
 @jit
-def earned(r, s, kind, p):
+def earned(r: k.Vector, s: k.Vector, kind: int, p: int) -> int:
     """What seat `p` has earned so far in this deal, a whole number; see ``Rewarder.scale``.
 
     0 at the start of a deal. Only ``trick`` earns anything before the end.

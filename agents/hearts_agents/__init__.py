@@ -1,0 +1,50 @@
+"""Players of Hearts, and environments with players inside.
+
+``make_agent`` knows the computer players of the table, players that users and other packages
+register, and trained networks. ``gym_env`` and ``vector`` are Gymnasium environments in which they
+are the opponents, ``sb3`` is the same for stable-baselines3.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from hearts_agents.base import Agent, Player, as_agent
+from hearts_agents.registry import agent_names, make_agent, register_agent
+
+if TYPE_CHECKING:
+    from hearts_agents.gym_env import HeartsEnv
+    from hearts_agents.pool import OpponentPool
+    from hearts_agents.sb3 import HeartsSB3VecEnv
+    from hearts_agents.vector import HeartsVectorEnv
+
+_LATER = {
+    "HeartsEnv": "gym_env",
+    "HeartsSB3VecEnv": "sb3",
+    "HeartsVectorEnv": "vector",
+    "OpponentPool": "pool",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import the environments on first use: players alone need no Gymnasium."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+__all__ = [
+    "Agent",
+    "HeartsEnv",
+    "HeartsSB3VecEnv",
+    "HeartsVectorEnv",
+    "OpponentPool",
+    "Player",
+    "agent_names",
+    "as_agent",
+    "make_agent",
+    "register_agent",
+]

@@ -1,0 +1,628 @@
+"""Many episodes at once, one learner in each, everybody else played by opponents inside.
+
+The core of the vector environments. Players of the table are moved by one compiled loop over all
+games; other agents by ``act_batch``, called once for all the games that wait for them. All that
+is drawn for an episode (cards, the learner's seat, the opponents, their random numbers) follows
+from the episode's seed, and that from the environment's seed and the number of the episode, so
+that game i of many is the game of a single environment with the same seed.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_agents.pool import OpponentPool
+from hearts_agents.table import NAMES, PRO, Scratch, TableAgent, act_row
+from hearts_env import BatchGame, HeartsError, IllegalActionError, Match, Rules
+from hearts_env import kernel as k
+from hearts_env._bits import lowest
+from hearts_env._jit import jit
+from hearts_env.encoders import Encoder
+from hearts_env.errors import did_you_mean
+from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
+from hearts_env.rewards import TRICK, WIN, Rewarder, earned
+
+WAITS, TO_MOVE, ENDED = range(3)
+"""Where a game stands: for an agent outside the compiled loop, for the learner, at its end."""
+
+SEAT, OPPONENT, NUMBERS = 0, 1, 16
+"""What is drawn from an episode's seed (``draw``): OPPONENT + seat of the opponent."""
+
+MAX_FORCED_DEALS = 10_000
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.uint64]
+Bools = NDArray[np.bool_]
+
+
+@jit
+def draw(
+    seed: int | np.int64,
+    what: int,
+) -> np.uint64:
+    """The random 64 bits for one purpose, from a seed."""
+    return k.mix(k.mix(np.uint64(seed)) + k.mix(np.uint64(what)))
+
+
+@jit
+def episode_seed(
+    first: int,
+    number: int,
+) -> np.int64:
+    """The seed of episode `number`, from 0, after a reset with seed `first` (as ``hearts_v0``)."""
+    if number == 0:
+        return np.int64(first)
+    return np.int64(k.mix(np.uint64(first) + k.mix(np.uint64(number))) >> np.uint64(1))
+
+
+@jit
+def draw_place(
+    seed: int | np.int64,
+    what: int,
+    cumulative: Floats,
+) -> int:
+    """A place drawn with the chances whose sums are `cumulative`."""
+    u = np.float64(draw(seed, what) >> np.uint64(11)) * 2.0**-53
+    place = 0
+    while u >= cumulative[place]:
+        place += 1
+    return place
+
+
+@jit
+def draw_episodes(
+    r: k.Vector,
+    rows: Ints,
+    seeds: Ints,
+    numbers: Ints,
+    seat: int,
+    cumulative: Floats,
+    deals: Ints,
+    learner: Ints,
+    cast: Ints,
+    rngs: Numbers,
+) -> None:
+    """Draw the next episode of each of `rows`: seed, learner's seat (`seat` -1), opponents."""
+    players = r[k.R_PLAYERS]
+    for g in rows:
+        deal = episode_seed(seeds[g], numbers[g])
+        numbers[g] += 1
+        deals[g] = deal
+        learner[g] = np.int64(draw(deal, SEAT) % np.uint64(players)) if seat < 0 else seat
+        rngs[g] = k.mix(draw(deal, NUMBERS) >> np.uint64(1))
+        for p in range(players):
+            cast[g, p] = draw_place(deal, OPPONENT + p, cumulative)
+
+
+@jit
+def advance(
+    r: k.Vector,
+    states: Ints,
+    rows: Ints,
+    learner: Ints,
+    cast: Ints,
+    kinds: Ints,
+    limits: Ints,
+    rngs: Numbers,
+    skip: int,
+    worlds: Ints,
+    numbers: Ints,
+    base: Ints,
+    s: Ints,
+    sums: Ints,
+    stand: Ints,
+) -> None:
+    """Move the opponents in each of `rows` until the learner is to move, the deal ends, or ..."""
+    for g in rows:
+        st = states[g]
+        stand[g] = WAITS
+        while True:
+            if st[k.PHASE] == k.OVER:
+                stand[g] = ENDED
+                break
+            p = st[k.PLAYER]
+            kind = kinds[cast[g, p]]
+            if p == learner[g] or kind < 0:
+                legal = k.legal_mask(r, st)
+                if legal & (legal - 1) == 0 and (skip or p != learner[g]):
+                    k.play(r, st, lowest(legal))
+                    continue
+                if p == learner[g]:
+                    stand[g] = TO_MOVE
+                break
+            rng = rngs[g : g + 1]
+            limit = limits[cast[g, p]]
+            action = act_row(r, st, p, kind, limit, rng, worlds, numbers, base, s, sums)
+            if action < 0:  # ... somebody outside is to move
+                break
+            k.play(r, st, action)
+
+
+@jit
+def find_illegal(
+    r: k.Vector,
+    states: Ints,
+    actions: Ints,
+    bad: Bools,
+) -> int:
+    """Mark the games in which the action is illegal; returns how many."""
+    count = 0
+    for g in range(len(states)):
+        bad[g] = not k.legal_mask(r, states[g]) >> actions[g] & 1
+        count += bad[g]
+    return count
+
+
+@jit
+def play_learner(
+    r: k.Vector,
+    states: Ints,
+    actions: Ints,
+    bad: Bools,
+    revoke: int,
+) -> None:
+    """Do the learner's action in each game, in place; an illegal one is a revoke or nothing."""
+    for g in range(len(states)):
+        if not bad[g]:
+            k.play(r, states[g], actions[g])
+        elif revoke:
+            k.revoke(r, states[g])
+
+
+@jit
+def settle_rows(
+    r: k.Vector,
+    states: Ints,
+    rows: Ints,
+    learner: Ints,
+    kind: int,
+    paid: Ints,
+    scale: float,
+    rewards: Floats,
+) -> None:
+    """Add what each learner has earned since it was last paid, in place."""
+    for g in rows:
+        now = earned(r, states[g], kind, learner[g])
+        rewards[g] += (now - paid[g]) / scale
+        paid[g] = 0 if states[g, k.PHASE] == k.OVER else now
+
+
+@jit
+def read_results(
+    r: k.Vector,
+    states: Ints,
+    rows: Ints,
+    scores: Ints,
+    points: Ints,
+    shooters: Ints,
+) -> None:
+    """Write scores, points and shooter of each of `rows`, in place."""
+    for i in range(len(rows)):
+        s = states[rows[i]]
+        shooters[i] = s[k.SHOOTER]
+        for p in range(r[k.R_PLAYERS]):
+            scores[i, p] = k.score(r, s, p)
+            points[i, p] = s[k.POINTS + p]
+
+
+@dataclass
+class Finished:
+    """The episodes that a step ended, in the order of their games; all arrays (len(games), ...)."""
+
+    games: Ints
+    observations: NDArray[Any]
+    scores: Ints
+    points: Ints
+    shooters: Ints
+    seats: Ints
+    seeds: Ints
+    returns: Floats
+    lengths: Ints
+    opponents: list[str]
+    totals: list[list[float]] | None
+
+
+class Arena:
+    """`num_envs` episodes side by side; a finished one is followed by the next at once."""
+
+    def __init__(
+        self,
+        num_envs: int,
+        rules: Rules | str = "two_player",
+        players: int | None = None,
+        *,
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        illegal_action: str = "terminate",
+        opponent: Any = "standard",
+        seat: int | str = "random",
+        skip_forced: bool = False,
+        max_deals: int | None = None,
+        num_threads: int = 1,
+    ) -> None:
+        """Episodes that begin with ``reset``; the arguments are those of the environments."""
+        self.rules = Rules.make(rules, players)
+        self.episode = check_choice("episode", episode, EPISODES)
+        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        self.rewarder = Rewarder(self.rules, reward, episode=self.episode)
+        self.seat = check_seat(self.rules, seat)
+        self.pool = OpponentPool.of(opponent)
+        self.skip_forced = bool(skip_forced)
+        self.max_deals = check_max_deals(max_deals, self.episode)
+        self.batch = BatchGame(
+            self.rules,
+            num_envs,
+            observation=observation,
+            autodeal=False,
+            num_threads=num_threads,
+        )
+        n = self.num_envs = self.batch.num_games
+        self.space = self.batch.space
+        self.states = self.batch.states
+        self.learner: Ints = np.zeros(n, np.int64)
+        self.cast: Ints = np.zeros((n, self.rules.players), np.int64)
+        self.seeds: Ints = np.zeros(n, np.int64)
+        self.numbers: Ints = np.zeros(n, np.int64)
+        self.returns: Floats = np.zeros(n)
+        self.lengths: Ints = np.zeros(n, np.int64)
+        self.truncated: NDArray[np.bool_] = np.zeros(n, np.bool_)
+        self._rngs = np.zeros(n, np.uint64)
+        self.deals: Ints = np.zeros(n, np.int64)
+        self._paid: Ints = np.zeros(n, np.int64)
+        self._carry: Floats = np.zeros(n)
+        self._stand: Ints = np.zeros(n, np.int64)
+        self._all: Ints = np.arange(n)
+        self._matches: list[Match | None] = [None] * n
+        self._version = -1
+        self._threads = ThreadPoolExecutor(num_threads) if num_threads > 1 else None
+        self._read_pool()
+
+    # -- the two commands ----------------------------------------------------------------------
+    def reset(self, seeds: Ints) -> None:
+        """Begin the first episodes of these seeds, one a game."""
+        self.seeds[:] = seeds
+        self.numbers[:] = 0
+        if len(seeds):
+            self.pool.reseed(int(draw(self.seeds[0], NUMBERS) >> np.uint64(1)))
+        self.begin(self._all)
+
+    def begin(self, rows: Ints) -> None:
+        """Begin the next episode in each of `rows`, up to the learner's first decision."""
+        self._read_pool()
+        self.returns[rows] = 0.0
+        self.lengths[rows] = 0
+        for _ in range(MAX_FORCED_DEALS):
+            draw_episodes(
+                self.rules.vector,
+                rows,
+                self.seeds,
+                self.numbers,
+                self.seat,
+                self._cumulative,
+                self.deals,
+                self.learner,
+                self.cast,
+                self._rngs,
+            )
+            if self.episode == "match":
+                for g in rows.tolist():
+                    match = self._matches[g] = Match(self.rules, int(self.deals[g]))
+                    self.states[g] = match.game.vector
+            else:
+                self.batch.reset(self.deals[rows], games=rows)
+            self._paid[rows] = 0
+            self._carry[rows] = 0.0
+            ended = self._run(rows, self._carry)
+            if not len(ended):
+                return
+            rows = ended  # only with skip_forced: an episode without a decision is passed over
+        raise HeartsError("skip_forced: these rules leave nothing to decide; leave it off")
+
+    def step(self, actions: Any) -> tuple[Floats, NDArray[np.bool_], Finished | None]:
+        """Do the learners' actions: rewards, which episodes ended, and what came of those."""
+        acts = np.asarray(actions)
+        if acts.shape != (self.num_envs,) or acts.dtype.kind not in "iu":
+            raise HeartsError(
+                f"actions: shape {acts.shape} and dtype {acts.dtype}; give one whole number for "
+                f"each of {self.num_envs} environments"
+            )
+        acts = acts.astype(np.int64, copy=False)
+        r, n = self.rules.vector, self.num_envs
+        bad = np.zeros(n, np.bool_)
+        outside = (acts < 0) | (acts >= self.rules.num_actions)
+        if outside.any():
+            g = int(np.flatnonzero(outside)[0])
+            raise IllegalActionError(
+                f"actions: {acts[g]} in environment {g} is no action of these rules; "
+                f"give 0 to {self.rules.num_actions - 1}; nothing was played"
+            )
+        number_bad = find_illegal(r, self.states, acts, bad)
+        if number_bad and self.illegal_action == "raise":
+            g = int(np.flatnonzero(bad)[0])
+            raise IllegalActionError(
+                f"actions: {number_bad} illegal, the first {acts[g]} in environment {g}; "
+                "nothing was played"
+            )
+        self.truncated[:] = False
+        terminate = number_bad and self.illegal_action == "terminate"
+        play_learner(r, self.states, acts, bad, self.illegal_action == "revoke")
+        self.lengths += 1
+        rewards = self._carry
+        self._carry = np.zeros(n)
+        done = np.zeros(n, np.bool_)
+        if terminate:
+            done |= bad
+        rows = np.flatnonzero(~bad) if terminate else self._all
+        done[self._run(rows, rewards)] = True
+        if terminate:
+            rewards[bad] = ILLEGAL_REWARD
+        self.returns += rewards
+        finished = None
+        if done.any():
+            finished = self._finish(np.flatnonzero(done))
+            self.begin(finished.games)
+        return rewards, done, finished
+
+    # -- reading -------------------------------------------------------------------------------
+    def observe(self) -> NDArray[Any]:
+        """What every learner sees, a new array (num_envs, *space.shape)."""
+        return self.batch.observe(players=self.learner)
+
+    def masks(self) -> NDArray[np.int8]:
+        """What every learner may do, a new array (num_envs, num_actions)."""
+        return self.batch.masks()
+
+    # -- helpers -------------------------------------------------------------------------------
+    def _read_pool(self) -> None:
+        """Take up what has changed in the pool: who is compiled, and the chances to be drawn."""
+        if self._version == self.pool.version:
+            return
+        if not any(entry.weight for entry in self.pool.entries):
+            raise HeartsError("opponent: every weight of the pool is 0; give somebody some")
+        self._version = self.pool.version
+        kinds, limits, most = [], [], 1
+        for entry in self.pool.entries:
+            kind = compiled_kind(entry.agent, self.rules)
+            kinds.append(kind)
+            limits.append(getattr(entry.agent, "worlds", 1) if kind >= 0 else 1)
+            most = max(most, limits[-1])
+        self._kinds = np.array(kinds, np.int64)
+        self._limits = np.array(limits, np.int64)
+        self._cumulative = self.pool.cumulative
+        self._scratch = [Scratch(most) for _ in range(self.batch.num_threads)]
+
+    def _run(self, rows: Ints, rewards: Floats) -> Ints:
+        """Play on to the learners' next decisions, add their rewards; returns episodes ended."""
+        over: list[Ints] = []
+        while len(rows):
+            self._move_opponents(rows)
+            self._settle(rows, rewards)
+            ended = rows[self._stand[rows] == ENDED]
+            if self.episode == "match" and len(ended):
+                end = np.array([self._end_deal(g, rewards) for g in ended.tolist()], np.bool_)
+                rows = ended[~end]
+                ended = ended[end]
+            else:
+                rows = ended[:0]
+            over.append(ended)
+        if not over:
+            return rows
+        return over[0] if len(over) == 1 else np.sort(np.concatenate(over))
+
+    def _settle(self, rows: Ints, rewards: Floats) -> None:
+        rewarder = self.rewarder
+        if rewarder.number == WIN and self.episode == "match":
+            return
+        if rewarder.number != TRICK:  # all but "trick": nothing before the end
+            rows = rows[self._stand[rows] == ENDED]
+        settle_rows(
+            self.rules.vector,
+            self.states,
+            rows,
+            self.learner,
+            rewarder.number,
+            self._paid,
+            rewarder.scale,
+            rewards,
+        )
+
+    def _end_deal(self, g: int, rewards: Floats) -> bool:
+        """Settle a deal of a match: True: the match is over; False: the next deal lies there."""
+        match = self._matches[g]
+        assert match is not None
+        finish_deal(match, self.batch, g)
+        cut = not match.is_over and match.num_deals == self.max_deals
+        if match.is_over or cut:
+            self.truncated[g] = cut
+            shares = self.rewarder.episode_end(match.totals)
+            if shares is not None:
+                rewards[g] += shares[self.learner[g]]
+            return True
+        self.states[g] = match.game.vector
+        return False
+
+    def _move_opponents(self, rows: Ints) -> None:
+        """Move everybody but the learners until they are to move or the deal ends."""
+        while True:
+            self._share(self._advance, rows)
+            waiting = rows[self._stand[rows] == WAITS]
+            if not len(waiting):
+                return
+            entries = self.cast[waiting, self.states[waiting, k.PLAYER]]
+            for place in np.unique(entries).tolist():
+                games = waiting[entries == place]
+                entry = self.pool.entries[place]
+                actions = np.asarray(entry.agent.act_batch(self.batch.views(games)))
+                try:
+                    self.batch.play(actions, games=games)
+                except HeartsError as error:
+                    raise type(error)(f"opponent {entry.name!r}: {error}") from None
+            rows = waiting
+
+    def _advance(self, rows: Ints, scratch: Scratch) -> None:
+        advance(
+            self.rules.vector,
+            self.states,
+            rows,
+            self.learner,
+            self.cast,
+            self._kinds,
+            self._limits,
+            self._rngs,
+            self.skip_forced,
+            *scratch.arrays,
+            self._stand,
+        )
+
+    def _share(self, work: Callable[[Ints, Scratch], None], rows: Ints) -> None:
+        """Do `work` on all rows, in equal parts on the threads."""
+        if self._threads is None or len(rows) < 2 * len(self._scratch):
+            work(rows, self._scratch[0])
+            return
+        list(self._threads.map(work, np.array_split(rows, len(self._scratch)), self._scratch))
+
+    def _finish(self, games: Ints) -> Finished:
+        """What came of the episodes that have ended."""
+        n, seats = self.rules.players, self.learner[games]
+        scores, points = np.empty((len(games), n), np.int64), np.empty((len(games), n), np.int64)
+        shooters = np.empty(len(games), np.int64)
+        read_results(self.rules.vector, self.states, games, scores, points, shooters)
+        names = self.pool.names
+        if n == 2:
+            opponents = [names[p] for p in self.cast[games, 1 - seats].tolist()]
+        else:
+            opponents = [
+                ", ".join(names[p] for seat, p in enumerate(row) if seat != own)
+                for row, own in zip(self.cast[games].tolist(), seats.tolist(), strict=True)
+            ]
+        totals = None
+        if self.episode == "match":
+            matches = [self._matches[g] for g in games.tolist()]
+            totals = [[float(t) for t in match.totals] for match in matches if match]
+        return Finished(
+            games=games,
+            observations=self.batch.observe(games=games, players=seats),
+            scores=scores,
+            points=points,
+            shooters=shooters,
+            seats=seats,
+            seeds=self.deals[games],
+            returns=self.returns[games],
+            lengths=self.lengths[games],
+            opponents=opponents,
+            totals=totals,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_threads": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.states = self.batch.states  # one memory, not two
+        threads = self.batch.num_threads
+        self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
+
+
+def compiled_kind(agent: Any, rules: Rules) -> int:
+    """The number of a player of the table that the compiled loop can move; -1: of anybody else."""
+    if not isinstance(agent, TableAgent) or type(agent).__module__ != TableAgent.__module__:
+        return -1
+    if agent.policy >= PRO and rules.players != 2:
+        return -1
+    assert NAMES[agent.policy] == agent.name
+    return agent.policy
+
+
+def finish_deal(match: Match, batch: BatchGame, game: int) -> None:
+    """Settle the match's deal, which was played in game `game` of the batch."""
+    match.game = batch.game(game)
+    match._finish_deal()
+
+
+def check_max_deals(max_deals: int | None, episode: str) -> int | None:
+    """The number of deals after which a match is cut off, or None.
+
+    Raises:
+        HeartsError: it is none, or the episode is no match.
+    """
+    if max_deals is None:
+        return None
+    if episode != "match":
+        raise HeartsError(
+            f"max_deals: {max_deals!r}, but the episode is one deal; "
+            'leave it out, or take episode="match"'
+        )
+    try:
+        number = operator.index(max_deals)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise HeartsError(f"max_deals: {max_deals!r} is not a whole number from 1 on, or None")
+    return number
+
+
+def check_choice(field: str, value: Any, choices: tuple[str, ...]) -> str:
+    """`value`, one of `choices`.
+
+    Raises:
+        HeartsError: it is not.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise HeartsError(f"{field}: {value!r} is unknown; {did_you_mean(str(value), choices)}")
+    return value
+
+
+def check_seat(rules: Rules, seat: int | str) -> int:
+    """The seat as a number, -1 for ``random``.
+
+    Raises:
+        HeartsError: it is none.
+    """
+    if isinstance(seat, str) and seat == "random":
+        return -1
+    try:
+        number = operator.index(seat)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if not 0 <= number < rules.players:
+        raise HeartsError(f"seat: {seat!r} is no seat; give 0 to {rules.players - 1}, or 'random'")
+    return number
+
+
+def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
+    """One seed a game, as Gymnasium does it: counting up from an int, a list, or at random."""
+    if seed is None:
+        return fallback.integers(2**62, size=num_envs)
+    if isinstance(seed, int | np.integer):
+        return np.array([check_env_seed(int(seed) + i) for i in range(num_envs)], np.int64)
+    given = list(seed)
+    if len(given) != num_envs:
+        raise HeartsError(f"seed: {len(given)} seeds for {num_envs} environments; give one each")
+    random = fallback.integers(2**62, size=num_envs)
+    return np.array(
+        [random[i] if s is None else check_env_seed(s) for i, s in enumerate(given)], np.int64
+    )
+
+
+def check_env_seed(seed: int) -> int:
+    """`seed` as a whole number that fits 63 bits.
+
+    Raises:
+        HeartsError: it is negative or no whole number.
+    """
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise HeartsError(f"seed: {seed!r} is not a whole number from 0; give one, or None")
+    return number % 2**63

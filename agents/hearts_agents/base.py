@@ -1,0 +1,87 @@
+"""What a player is: anything with ``act(view)``; better, many views at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import HeartsError, PlayerView
+
+if TYPE_CHECKING:
+    from hearts_env.batch import BatchView
+
+Actions = NDArray[np.int64]
+
+
+@runtime_checkable
+class Player(Protocol):
+    """The least that a player must have."""
+
+    def act(self, view: PlayerView) -> int:
+        """The action chosen by the player whose turn it is in `view`."""
+
+
+class Agent:
+    """Base of our players. An agent sees views only, and remembers nothing but its random numbers.
+
+    Derive from it and write ``act``; write ``act_batch`` too where many decisions at once are
+    quicker than one after another.
+    """
+
+    name: str = ""
+
+    def act(self, view: PlayerView) -> int:
+        """The action chosen by the player whose turn it is in `view`."""
+        raise NotImplementedError
+
+    def act_batch(self, views: BatchView) -> Actions:
+        """The actions chosen in many games, (len(views),) int64; here one after another."""
+        return np.fromiter((self.act(views[i]) for i in range(len(views))), np.int64, len(views))
+
+    def reseed(self, seed: int) -> None:
+        """Begin the random numbers anew, in place; without random numbers nothing happens."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+class Adapted(Agent):
+    """A player that has only ``act``, made an ``Agent``; everything else is passed through."""
+
+    def __init__(self, player: Player, name: str = "") -> None:
+        self.player = player
+        self.name = name or getattr(player, "name", "") or type(player).__name__
+
+    def act(self, view: PlayerView) -> int:
+        """The action that the player chooses."""
+        return int(self.player.act(view))
+
+    def reseed(self, seed: int) -> None:
+        """Begin the player's random numbers anew, if it has a method for it."""
+        reseed = getattr(self.player, "reseed", None)
+        if callable(reseed):
+            reseed(seed)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "player":  # copy and pickle look before __init__
+            raise AttributeError(name)
+        return getattr(self.player, name)
+
+
+def as_agent(player: Any, name: str = "") -> Agent:
+    """`player` itself if it can do all that an ``Agent`` can, else adapted.
+
+    Raises:
+        HeartsError: it has no ``act``.
+    """
+    if not callable(getattr(player, "act", None)) or isinstance(player, type):
+        raise HeartsError(
+            f"agent: {player!r} has no act(view); give an object with act(view) -> action, "
+            "or a name for make_agent"
+        )
+    if callable(getattr(player, "act_batch", None)):
+        agent: Agent = player
+        return agent
+    return Adapted(player, name)

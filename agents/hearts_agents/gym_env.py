@@ -1,0 +1,271 @@
+"""One learner, opponents inside: Hearts as a Gymnasium environment."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsFloat
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from hearts_agents._arena import (
+    MAX_FORCED_DEALS,
+    NUMBERS,
+    OPPONENT,
+    SEAT,
+    check_choice,
+    check_env_seed,
+    check_seat,
+    draw,
+    draw_place,
+    episode_seed,
+)
+from hearts_agents.pool import Entry, OpponentPool
+from hearts_env import HeartsError, IllegalActionError, Rules
+from hearts_env._registration import register_envs
+from hearts_env.encoders import Encoder
+from hearts_env.game import Game
+from hearts_env.hearts_v0 import ILLEGAL_ACTIONS, ILLEGAL_REWARD, RENDER_MODES, raw_env
+
+Array = NDArray[Any]
+
+ENV_ID = "hearts_env/Hearts-v0"
+
+__all__ = ["ENV_ID", "HeartsEnv", "register_envs"]
+
+
+class HeartsEnv(gymnasium.Env[Array, np.int64]):
+    """A deal, or a match, against opponents: ``gymnasium.make("hearts_env/Hearts-v0")``.
+
+    Around ``hearts_v0.raw_env``, from which rules, rewards, options and drawing are. A step plays
+    the learner's action and then everybody else's up to the learner's next decision or the end of
+    the episode; the reward is the sum of what the learner got meanwhile, so that nothing is lost.
+
+    ``info`` has ``action_mask`` (int8) after every reset and step, ``seat``, ``seed`` (of the
+    episode: ``Game.deal(rules, seed)``) and ``opponent``; at the end also ``scores``, ``points``,
+    ``shooter`` and ``deal`` (its text). Rendering for ``mover`` shows the learner's cards.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
+
+    def __init__(
+        self,
+        rules: Rules | str = "two_player",
+        players: int | None = None,
+        *,
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        illegal_action: str = "terminate",
+        opponent: Any = "standard",
+        seat: int | str = "random",
+        skip_forced: bool = False,
+        max_deals: int | None = None,
+        render_mode: str | None = None,
+        render_for: str = "mover",
+    ) -> None:
+        """An environment that waits for its first ``reset``.
+
+        Args:
+            rules: the rules, or a preset's name.
+            players: number of players, for presets that several numbers play.
+            episode: ``deal`` or ``match``.
+            reward: ``margin``, ``points``, ``trick`` or ``win``.
+            observation: an encoder or its name; the observation is its array alone.
+            illegal_action: ``terminate``: the episode ends with -1; ``raise``; ``revoke``.
+            opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool`` to draw
+                from, each episode anew for every seat but the learner's. Agents that can be
+                (``reseed``) are seeded with each episode.
+            seat: the learner's, or ``random``.
+            skip_forced: play decisions with a single legal action by itself; a deal without any
+                decision is passed over.
+            max_deals: a match is cut off (truncated) after so many deals.
+            render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
+            render_for: whose cards are shown: a player's name, ``mover`` or ``all``.
+
+        Raises:
+            HeartsError: an argument that cannot be; it is named.
+        """
+        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        self.table = raw_env(
+            rules,
+            players,
+            episode=episode,
+            reward=reward,
+            observation=observation,
+            illegal_action="revoke" if illegal_action == "revoke" else "raise",
+            max_deals=max_deals,
+            render_mode=render_mode,
+            render_for=render_for,
+        )
+        self.rules = self.table.rules
+        self.render_mode = render_mode
+        self.opponents = OpponentPool.of(opponent)
+        self.skip_forced = bool(skip_forced)
+        self._seat_wanted = check_seat(self.rules, seat)
+        self.seat = max(self._seat_wanted, 0)
+        self.observation_space: spaces.Box = self.table.encoder.space(self.rules)
+        self.action_space = spaces.Discrete(self.rules.num_actions)
+        self._first: int | None = None
+        self._number = 0
+        self._seed = 0
+        self._cast: list[Entry] = []
+        self._is_over = True
+
+    # -- the two commands -------------------------------------------------------------------------
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: cards, seat, opponents and their random numbers follow from it; None: the next
+                episode of what the last seed leads to.
+            options: those of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``.
+
+        Raises:
+            HeartsError: a seed, an option or a deal that cannot be.
+        """
+        if seed is not None:
+            seed = check_env_seed(seed)
+        super().reset(seed=seed)
+        if seed is not None:
+            self._first, self._number = seed, 0
+        elif self._first is None:
+            self._first, self._number = int(self.np_random.integers(2**63 - 1)), 0
+        else:
+            self._number += 1
+        for _ in range(MAX_FORCED_DEALS):
+            self._begin(int(episode_seed(self._first, self._number)), options)
+            if not self._is_over:
+                return self._observe(), self._info()
+            self._number += 1  # only with skip_forced
+        raise HeartsError("skip_forced: this leaves nothing to decide; leave it off")
+
+    def _begin(self, seed: int, options: dict[str, Any] | None) -> None:
+        self.table.reset(seed=seed, options=options)
+        self._seed = seed
+        players = self.rules.players
+        drawn = int(draw(seed, SEAT) % np.uint64(players))
+        self.seat = drawn if self._seat_wanted < 0 else self._seat_wanted
+        chances, entries = self.opponents.cumulative, self.opponents.entries
+        self._cast = [entries[draw_place(seed, OPPONENT + p, chances)] for p in range(players)]
+        numbers = int(draw(seed, NUMBERS) >> np.uint64(1))
+        for seat, entry in enumerate(self._cast):
+            reseed = getattr(entry.agent, "reseed", None)
+            if seat != self.seat and callable(reseed):
+                reseed(numbers)
+        self._is_over = False
+        self._carry = self._play_on()
+
+    def step(
+        self, action: int | np.int64
+    ) -> tuple[Array, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Do the learner's action, and everything until its next decision.
+
+        Raises:
+            IllegalActionError: no action of these rules at all, or, under
+                ``illegal_action="raise"``, one that they do not allow now.
+        """
+        if self._is_over:
+            raise gymnasium.error.ResetNeeded("the episode is over, or has not begun: call reset")
+        game = self.table.game
+        number = game.action_of(action)
+        table = self.table
+        if not game.legal_mask >> max(number, 0) & 1 and self.illegal_action == "terminate":
+            if not 0 <= number < self.rules.num_actions:
+                raise IllegalActionError(game._why_illegal(number))
+            self._is_over = True
+            return self._observe(), ILLEGAL_REWARD, True, False, self._info() | _result_of(game)
+        reward = self._carry
+        self._carry = 0.0
+        table.step(number)
+        agent = table.possible_agents[self.seat]
+        reward += table.rewards[agent]
+        self._is_over = table.terminations[agent] or table.truncations[agent]
+        reward += self._play_on()
+        info = self._info()
+        if self._is_over:
+            info |= _result_of(table.game)
+            if table.match is not None:
+                info["totals"] = [float(total) for total in table.match.totals]
+        return (
+            self._observe(),
+            float(reward),
+            bool(table.terminations[agent]),
+            bool(table.truncations[agent]),
+            info,
+        )
+
+    # -- reading ----------------------------------------------------------------------------------
+    @property
+    def game(self) -> Game:
+        """The deal being played; everything known: for search and baselines."""
+        return self.table.game
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """What the learner may do now, a new array (n,) int8; all zero at the end."""
+        masks = np.zeros(self.rules.num_actions, np.int8)
+        if not self._is_over:
+            masks[self.table.game.legal_actions()] = 1
+        return masks
+
+    def render(self) -> Any:
+        """The table, as ``hearts_v0`` draws it in this render mode."""
+        return self.table.render()
+
+    def close(self) -> None:
+        """Close the window, where there is one."""
+        self.table.close()
+
+    # -- helpers ----------------------------------------------------------------------------------
+    def _play_on(self) -> float:
+        """Play up to the learner's next decision or the end; returns the learner's rewards."""
+        table, reward = self.table, 0.0
+        agent = table.possible_agents[self.seat]
+        while not self._is_over:
+            game = table.game
+            player = game.player
+            assert player is not None
+            legal = game.legal_mask
+            if player == self.seat:
+                if not self.skip_forced or legal & (legal - 1):
+                    break
+                action = legal.bit_length() - 1
+            else:
+                entry = self._cast[player]
+                action = int(entry.agent.act(game.view(player)))
+                if not (0 <= action < self.rules.num_actions and legal >> action & 1):
+                    raise IllegalActionError(
+                        f"opponent {entry.name!r}: {game._why_illegal(action)}"
+                    )
+            table.step(action)
+            reward += table.rewards[agent]
+            self._is_over = table.terminations[agent] or table.truncations[agent]
+        return reward
+
+    def _observe(self) -> Array:
+        observation: Array = self.table.observe(self.table.possible_agents[self.seat])[
+            "observation"
+        ]
+        return observation
+
+    def _info(self) -> dict[str, Any]:
+        names = [entry.name for seat, entry in enumerate(self._cast) if seat != self.seat]
+        return {
+            "action_mask": self.action_masks(),
+            "seat": self.seat,
+            "seed": self._seed,
+            "opponent": ", ".join(names),
+        }
+
+
+def _result_of(game: Game) -> dict[str, Any]:
+    """What ``info`` tells at the end."""
+    return {
+        "scores": game.scores(),
+        "points": game.points(),
+        "shooter": game.shooter,
+        "deal": game.to_text(),
+    }

@@ -1,0 +1,453 @@
+"""Players that are policy networks: the checkpoint format, and the forward pass in NumPy.
+
+A checkpoint is one safetensors file: the policy's weights, and in the header, as text, what they
+are for. Nothing in it can run code, and no torch is needed to play.
+
+| header key | value |
+|---|---|
+| `format` | `hearts-env player` |
+| `version` | `1` |
+| `encoder` | JSON: `name`, `size` of an observation, `layout` (digest of its blocks, or null) |
+| `rules` | JSON: all fields of ``Rules`` |
+| `network` | JSON: `kind` (`mlp`), `layers` (sizes, input to output), `activation` |
+| `training` | JSON: opponents, decisions, seed, figures; for people |
+
+Tensors, float32: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias` (outputs), i from 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from hearts_agents.base import Agent
+from hearts_env.batch import BatchView
+from hearts_env.encoders import ENCODERS, Encoder, make_encoder, write_many
+from hearts_env.errors import CheckpointError, HeartsError, did_you_mean
+from hearts_env.rules import Rules
+from hearts_env.view import PlayerView
+
+Array = NDArray[Any]
+
+FORMAT = "hearts-env player"
+VERSION = 1
+CHECKPOINT_NAME = "checkpoint.safetensors"
+"""The player's file in a run folder."""
+
+ACTIVATIONS = ("relu", "tanh")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a player's weights are for."""
+
+    rules: Rules
+    encoder: str
+    layers: tuple[int, ...]
+    """Sizes of the layers, from the observation to the actions."""
+    activation: str
+    training: dict[str, Any] = field(default_factory=dict)
+    """How the weights came about; for people, nothing depends on it."""
+
+    @property
+    def num_weights(self) -> int:
+        """How many numbers the network has."""
+        return sum((a + 1) * b for a, b in zip(self.layers[:-1], self.layers[1:], strict=True))
+
+    def header(self) -> dict[str, str]:
+        """The header of the file."""
+        encoder = make_encoder(self.encoder)
+        values = {
+            "encoder": {
+                "name": self.encoder,
+                "size": math.prod(encoder.space(self.rules).shape),
+                "layout": layout_of(encoder, self.rules),
+            },
+            "rules": self.rules.to_dict(),
+            "network": {
+                "kind": "mlp",
+                "layers": list(self.layers),
+                "activation": self.activation,
+            },
+            "training": self.training,
+        }
+        header = {name: json.dumps(value, allow_nan=False) for name, value in values.items()}
+        return {"format": FORMAT, "version": str(VERSION)} | header
+
+
+def layout_of(encoder: Encoder, rules: Rules) -> str | None:
+    """A digest of what each place of an observation means; None where an encoder does not tell."""
+    blocks = getattr(encoder, "blocks", None)
+    if blocks is None:
+        return None
+    listed = [[block.name, block.seat, block.size] for block in blocks(rules)]
+    return hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Make `data` the content of a file: after a crash there is the old content or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    if os.name == "posix":  # the new name, too, outlives a loss of power
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def save_checkpoint(path: str | Path, tensors: Mapping[str, Array], meta: Checkpoint) -> None:
+    """Write a player's file, whole or not at all.
+
+    Args:
+        path: the file.
+        tensors: ``policy.{i}.weight`` and ``policy.{i}.bias``, as the module describes.
+        meta: what they are for.
+
+    Raises:
+        CheckpointError: the tensors do not agree with `meta`.
+    """
+    arrays = {name: np.ascontiguousarray(a, np.float32) for name, a in tensors.items()}
+    _check_tensors(str(path), {name: a.shape for name, a in arrays.items()}, meta)
+    write_whole(Path(path), save(arrays, meta.header()))
+
+
+def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
+    """The tensors of a player's file, and what they are for. Never runs code from the file.
+
+    Args:
+        path: the file, or a run folder that has a ``checkpoint.safetensors``.
+
+    Raises:
+        CheckpointError: there is none, it is cut short or no checkpoint, or does not agree with
+            itself or with this version's encoders and rules.
+    """
+    file = Path(path)
+    if file.is_dir():
+        if not (file / CHECKPOINT_NAME).is_file():
+            raise CheckpointError(
+                f"checkpoint: the folder {str(path)!r} has no {CHECKPOINT_NAME}; give a run folder "
+                "or a player's file"
+            )
+        file = file / CHECKPOINT_NAME
+    if not file.is_file():
+        raise CheckpointError(f"checkpoint: there is no file {str(path)!r}; check the path")
+    where = str(file)
+    try:
+        with safe_open(where, framework="numpy") as opened:
+            header = dict(opened.metadata() or {})
+            meta = _parse_header(where, header)
+            shapes = {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+            _check_tensors(where, shapes, meta)
+            tensors = {name: opened.get_tensor(name) for name in shapes}
+    except (SafetensorError, OSError, TypeError, OverflowError) as error:
+        raise CheckpointError(
+            f"checkpoint: {where!r} is not a whole safetensors file ({error}); it was cut short or "
+            "is something else: give a file that `hearts train` has written"
+        ) from None
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.float32:
+            raise CheckpointError(
+                f"{name}: is {tensor.dtype} in {where!r}; a player's weights are float32"
+            )
+        if not np.isfinite(tensor).all():
+            raise CheckpointError(
+                f"{name}: has values that are not finite in {where!r}; the training diverged: "
+                "take an earlier checkpoint"
+            )
+    return tensors, meta
+
+
+def _parse_header(where: str, header: Mapping[str, str]) -> Checkpoint:
+    """The header's content, checked against this version's encoders and rules."""
+    found = header.get("format")
+    if found != FORMAT:
+        raise CheckpointError(
+            f"format: {where!r} says {found!r} and not {FORMAT!r}; it is a safetensors file of "
+            "something else: give a player that `hearts train` has written"
+        )
+    if header.get("version") != str(VERSION):
+        raise CheckpointError(
+            f"version: {where!r} is of version {header.get('version')!r}, this package reads "
+            f"{VERSION}; install the version that wrote it"
+        )
+    parsed: dict[str, dict[str, Any]] = {}
+    for name in ("encoder", "rules", "network", "training"):
+        try:
+            parsed[name] = json.loads(header[name])
+        except (KeyError, ValueError, RecursionError):
+            parsed[name] = []  # type: ignore[assignment]
+        if not isinstance(parsed[name], dict):
+            raise CheckpointError(
+                f"{name}: missing or damaged in the header of {where!r}; write it anew with "
+                "save_checkpoint"
+            )
+    try:
+        rules = Rules.from_dict(parsed["rules"])
+    except (HeartsError, TypeError) as error:
+        raise CheckpointError(f"rules: cannot be played, in {where!r}: {error}") from None
+    encoder = _check_encoder(where, parsed["encoder"], rules)
+    layers, activation = _check_network(where, parsed["network"])
+    for end, need, what in (
+        (0, parsed["encoder"]["size"], "observation"),
+        (-1, rules.num_actions, "actions"),
+    ):
+        if layers[end] != need:
+            raise CheckpointError(
+                f"network.layers: {list(layers)} in {where!r} do not fit the {what} of size {need}"
+            )
+    return Checkpoint(rules, encoder, layers, activation, parsed["training"])
+
+
+def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
+    name = stated.get("name")
+    if not isinstance(name, str) or name not in ENCODERS:
+        raise CheckpointError(
+            f"encoder: {where!r} wants {name!r}, which is not registered; "
+            f"{did_you_mean(str(name), ENCODERS)}; register_encoder adds your own"
+        )
+    encoder = ENCODERS[name]
+    size = math.prod(encoder.space(rules).shape)
+    if stated.get("size") != size:
+        raise CheckpointError(
+            f"encoder: {name!r} has observations of size {size} here, but "
+            f"{stated.get('size')!r} in {where!r}; install the version that wrote it, or train anew"
+        )
+    if stated.get("layout") != layout_of(encoder, rules):
+        raise CheckpointError(
+            f"encoder: {name!r} means other things here than in {where!r} (layout "
+            f"{stated.get('layout')!r}, here {layout_of(encoder, rules)!r}); install the version "
+            "that wrote it, or train anew"
+        )
+    return name
+
+
+def _check_network(where: str, stated: Mapping[str, Any]) -> tuple[tuple[int, ...], str]:
+    kind, layers, activation = (stated.get(name) for name in ("kind", "layers", "activation"))
+    if kind != "mlp":
+        raise CheckpointError(f"network.kind: {kind!r} in {where!r} is unknown; known: mlp")
+    if activation not in ACTIVATIONS:
+        raise CheckpointError(
+            f"network.activation: {activation!r} in {where!r}; "
+            f"{did_you_mean(str(activation), ACTIVATIONS)}"
+        )
+    sizes = layers if isinstance(layers, list) else []
+    if len(sizes) < 2 or not all(type(size) is int and size > 0 for size in sizes):
+        raise CheckpointError(
+            f"network.layers: {layers!r} in {where!r} are not two or more positive sizes"
+        )
+    return tuple(sizes), str(activation)
+
+
+def _check_tensors(where: str, shapes: Mapping[str, tuple[int, ...]], meta: Checkpoint) -> None:
+    expected: dict[str, tuple[int, ...]] = {}
+    for i, (inputs, outputs) in enumerate(zip(meta.layers[:-1], meta.layers[1:], strict=True)):
+        expected[f"policy.{i}.weight"] = (outputs, inputs)
+        expected[f"policy.{i}.bias"] = (outputs,)
+    for name, shape in expected.items():
+        if shapes.get(name) != shape:
+            raise CheckpointError(
+                f"{name}: {where!r} has shape {shapes.get(name)}, its layers {list(meta.layers)} "
+                f"need {shape}"
+            )
+    for name in shapes:
+        if name not in expected:
+            raise CheckpointError(f"{name}: a tensor in {where!r} that no layer of it uses")
+
+
+# ---- players -------------------------------------------------------------------------------------
+
+
+class Network:
+    """A multilayer perceptron's forward pass in float32."""
+
+    def __init__(self, tensors: Mapping[str, Array], activation: str = "relu") -> None:
+        """The network of ``policy.{i}.weight`` and ``policy.{i}.bias``."""
+        self.activation = activation
+        self.layers: list[tuple[Array, Array]] = []
+        while f"policy.{len(self.layers)}.weight" in tensors:
+            i = len(self.layers)
+            weight = np.ascontiguousarray(tensors[f"policy.{i}.weight"].T, np.float32)
+            self.layers.append((weight, np.array(tensors[f"policy.{i}.bias"], np.float32)))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of the layers, from the observation to the actions."""
+        return (len(self.layers[0][0]), *(len(bias) for _, bias in self.layers))
+
+    def tensors(self) -> dict[str, Array]:
+        """The weights under their names in a file."""
+        named: dict[str, Array] = {}
+        for i, (weight, bias) in enumerate(self.layers):
+            named[f"policy.{i}.weight"] = np.ascontiguousarray(weight.T)
+            named[f"policy.{i}.bias"] = bias
+        return named
+
+    def logits(self, observations: Array) -> Array:
+        """Preferences of actions, higher better, ``(n, size) -> (n, actions) float32``."""
+        x = observations.reshape(len(observations), -1).astype(np.float32)
+        last = len(self.layers) - 1
+        for i, (weight, bias) in enumerate(self.layers):
+            x = x @ weight
+            x += bias
+            if i < last:
+                if self.activation == "relu":
+                    np.maximum(x, 0.0, out=x)
+                else:
+                    np.tanh(x, out=x)
+        return x
+
+
+class NetworkAgent(Agent):
+    """A policy network as a player: one forward pass a decision.
+
+    Also made from arrays in memory, for pools of snapshots in self-play.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        rules: Rules | str,
+        encoder: str | Encoder = "flat",
+        *,
+        greedy: bool = True,
+        seed: int | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        """A player.
+
+        Args:
+            network: its policy.
+            rules: the only rules it plays.
+            encoder: what its network sees.
+            greedy: take the preferred action; False: draw from the policy's probabilities.
+            seed: of those draws; None: from the operating system.
+            checkpoint: what its file says of it.
+
+        Raises:
+            CheckpointError: the network fits neither the encoder nor the actions of the rules.
+        """
+        self.network = network
+        self.rules = Rules.make(rules)
+        self.encoder = make_encoder(encoder)
+        self.greedy = bool(greedy)
+        self.checkpoint = checkpoint
+        self.name = str(checkpoint.training.get("name", "network")) if checkpoint else "network"
+        self._rng = np.random.default_rng(seed)
+        self._known: Rules = self.rules
+        self._space = self.encoder.space(self.rules)
+        need = (math.prod(self._space.shape), self.rules.num_actions)
+        sizes = network.sizes
+        if (sizes[0], sizes[-1]) != need:
+            raise CheckpointError(
+                f"network.layers: {list(sizes)}, but these rules and this encoder need {need[0]} "
+                f"inputs and {need[1]} outputs"
+            )
+        self._actions = np.arange(self.rules.num_actions)
+
+    def act(self, view: PlayerView) -> int:
+        """The action in one position."""
+        self._check_rules(view.rules)
+        observation = np.zeros((1, *self._space.shape), self._space.dtype)
+        self.encoder.write(view, observation[0])
+        return int(self._choose(observation, np.array([view.legal_mask]))[0])
+
+    def act_batch(self, views: BatchView) -> Array:
+        """The actions in many positions, ``(len(views),) int64``."""
+        self._check_rules(views.rules)
+        n = len(views)
+        observations = np.zeros((n, *self._space.shape), self._space.dtype)
+        rows = np.arange(n)
+        write_many(self.encoder, self.rules, views.vectors, rows, views.players, observations)
+        return self._choose(observations, views.legal_masks)
+
+    def reseed(self, seed: int) -> None:
+        """Begin the draws anew."""
+        self._rng = np.random.default_rng(seed)
+
+    def _choose(self, observations: Array, legal: Array) -> Array:
+        logits = self.network.logits(observations)
+        if not self.greedy:  # the largest of logits + Gumbel noise is a draw from their softmax
+            noise = self._rng.standard_exponential(logits.shape, np.float32)
+            logits -= np.log(np.maximum(noise, np.float32(1e-30)))
+        is_legal = (legal[:, np.newaxis] >> self._actions) & 1 == 1
+        actions: Array = np.where(is_legal, logits, -np.inf).argmax(axis=1)
+        return actions
+
+    def _check_rules(self, rules: Rules) -> None:
+        if rules is self._known:
+            return
+        if rules != self.rules:
+            mine, theirs = self.rules.to_dict(), rules.to_dict()
+            differing = ", ".join(
+                f"{name} {theirs[name]!r} instead of {mine[name]!r}"
+                for name in mine
+                if mine[name] != theirs[name] and name not in ("removed", "card_points")
+            )
+            raise CheckpointError(
+                f"rules: this player was trained for {self.rules.name!r} and cannot play "
+                f"{rules.name!r}{f' ({differing})' if differing else ''}; play its rules, or train "
+                "a player for yours"
+            )
+        self._known = rules
+
+    def __repr__(self) -> str:
+        sizes = "-".join(str(size) for size in self.network.sizes)
+        return f"<NetworkAgent {self.rules.name}: {sizes}>"
+
+
+def load_agent(path: str | Path, seed: int | None = None, *, greedy: bool = True) -> NetworkAgent:
+    """The player of a checkpoint.
+
+    Args:
+        path: the file, or a run folder.
+        seed: of its draws, where it is not greedy.
+        greedy: take the preferred action; False: draw from the policy's probabilities.
+
+    Raises:
+        CheckpointError: see ``read_checkpoint``.
+    """
+    tensors, meta = read_checkpoint(path)
+    network = Network(tensors, meta.activation)
+    return NetworkAgent(
+        network, meta.rules, meta.encoder, greedy=greedy, seed=seed, checkpoint=meta
+    )
+
+
+def snapshot(
+    layers: Sequence[tuple[Array, Array]],
+    rules: Rules,
+    encoder: str | Encoder = "flat",
+    *,
+    activation: str = "relu",
+    seed: int | None = None,
+) -> NetworkAgent:
+    """A player that draws from the policy of (weight, bias) pairs, weights (outputs, inputs)."""
+    tensors = {f"policy.{i}.weight": weight for i, (weight, _) in enumerate(layers)}
+    tensors |= {f"policy.{i}.bias": bias for i, (_, bias) in enumerate(layers)}
+    return NetworkAgent(Network(tensors, activation), rules, encoder, greedy=False, seed=seed)

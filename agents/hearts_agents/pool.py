@@ -1,0 +1,159 @@
+"""Who sits opposite: one opponent, a list to draw from, or a pool that grows during training."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_agents.base import Agent
+from hearts_agents.registry import make_agent
+from hearts_env import HeartsError
+
+
+@dataclass
+class Entry:
+    """One opponent of a pool: drawn in proportion to its weight; 0 is never drawn."""
+
+    name: str
+    agent: Agent
+    weight: float
+
+
+class OpponentPool:
+    """Opponents with weights, from which every seat that is not the learner's draws each episode.
+
+    ::
+
+        pool = OpponentPool({"standard": 1.0, "standard_trump": 2.0})
+        envs = HeartsVectorEnv(num_envs=512, opponent=pool)
+        pool.add(snapshot, name="step 100000", weight=1.0)   # from the next episodes on
+
+    Entries stay in their places: what is removed is only never drawn again, so that episodes
+    under way end as they began.
+    """
+
+    def __init__(self, opponents: Any = (), *, seed: int | None = None) -> None:
+        """A pool of `opponents`.
+
+        Args:
+            opponents: a name, an agent, a list of them, or a mapping from names to weights.
+            seed: from which the random numbers of agents given by name follow.
+        """
+        self.entries: list[Entry] = []
+        self.version = 0
+        self._seed = seed
+        if isinstance(opponents, Mapping):
+            for name, weight in opponents.items():
+                self.add(name, weight=weight)
+        else:
+            single = isinstance(opponents, str | os.PathLike) or hasattr(opponents, "act")
+            if not single and not isinstance(opponents, Iterable):
+                raise HeartsError(
+                    f"opponent: {opponents!r} is neither a name, an agent, nor a list of them"
+                )
+            for opponent in [opponents] if single else opponents:
+                self.add(opponent)
+
+    @classmethod
+    def of(cls, opponent: Any) -> OpponentPool:
+        """The pool that an argument ``opponent`` means; a pool itself is not copied.
+
+        Raises:
+            HeartsError: none can be drawn from it.
+        """
+        pool = opponent if isinstance(opponent, OpponentPool) else cls(opponent)
+        if not any(entry.weight for entry in pool.entries):
+            raise HeartsError(
+                "opponent: nobody to draw from; give a name, an agent, or a list of them"
+            )
+        return pool
+
+    def add(self, agent: Any, *, weight: float = 1.0, name: str | None = None) -> int:
+        """Add an opponent (a name, a path or an agent), and return its place.
+
+        Raises:
+            HeartsError: an unknown name, a negative weight, or a name that is taken.
+        """
+        if name is None and isinstance(agent, str | os.PathLike):
+            name = os.fspath(agent)
+        weight = _check_weight(weight)
+        seed = None if self._seed is None else self._seed + len(self.entries)
+        made = make_agent(agent, seed if isinstance(agent, str | os.PathLike) else None)
+        name = name or getattr(made, "name", "") or type(made).__name__
+        if name in self.names:
+            number = 2
+            while f"{name} ({number})" in self.names:
+                number += 1
+            name = f"{name} ({number})"
+        self.entries.append(Entry(name, made, weight))
+        self.version += 1
+        return len(self.entries) - 1
+
+    def set_weight(self, name: str, weight: float) -> None:
+        """Draw `name` in proportion to `weight` from the next episodes on."""
+        self.entries[self.place(name)].weight = _check_weight(weight)
+        self.version += 1
+
+    def remove(self, name: str) -> None:
+        """Draw `name` no more.
+
+        Raises:
+            HeartsError: it is the last one that can be drawn.
+        """
+        place = self.place(name)
+        if not any(e.weight for i, e in enumerate(self.entries) if i != place):
+            raise HeartsError(f"opponent: {name!r} is the last of the pool; add another first")
+        self.set_weight(name, 0.0)
+
+    def place(self, name: str) -> int:
+        """The number of the entry of this name.
+
+        Raises:
+            HeartsError: there is none.
+        """
+        if name not in self.names:
+            raise HeartsError(f"opponent: {name!r} is not in the pool; it has {self.names}")
+        return self.names.index(name)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all entries, in their places."""
+        return [entry.name for entry in self.entries]
+
+    @property
+    def cumulative(self) -> NDArray[np.float64]:
+        """The chance to draw each entry or one before it, (len,) float64, the last of them 1."""
+        weights = np.array([entry.weight for entry in self.entries])
+        sums = np.cumsum(weights / weights.sum())
+        sums[np.flatnonzero(weights)[-1] :] = 1.0
+        return sums
+
+    def reseed(self, seed: int) -> None:
+        """Begin the random numbers of all agents that have some anew."""
+        for place, entry in enumerate(self.entries):
+            reseed = getattr(entry.agent, "reseed", None)
+            if callable(reseed):
+                reseed(seed + place)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{entry.name}: {entry.weight:g}" for entry in self.entries)
+        return f"<OpponentPool {shown}>"
+
+
+def _check_weight(weight: float) -> float:
+    try:
+        number = float(weight)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not (number >= 0 and math.isfinite(number)):
+        raise HeartsError(f"weight: {weight!r} is not a number from 0")
+    return number

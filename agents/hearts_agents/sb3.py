@@ -1,0 +1,218 @@
+"""stable-baselines3's vector environment, over the same compiled batch.
+
+Needs the extra ``train``; nothing else of this package imports stable-baselines3.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnv
+
+from hearts_agents._arena import Arena, Finished, env_seeds
+from hearts_agents.pool import OpponentPool
+from hearts_env import HeartsError, Rules
+from hearts_env.encoders import Encoder
+
+Array = NDArray[Any]
+
+
+class HeartsSB3VecEnv(VecEnv):
+    """Many episodes, each with one learner, for stable-baselines3 and sb3-contrib.
+
+    ::
+
+        envs = HeartsSB3VecEnv(num_envs=512, opponent="standard_trump")
+        model = MaskablePPO("MlpPolicy", envs)
+
+    Finished episodes are followed by the next in the same step, as stable-baselines3 wants it;
+    ``infos[i]`` then has ``terminal_observation``, ``episode`` (``r``, ``l``, ``t``), ``scores``,
+    ``points``, ``shooter``, ``seat``, ``seed`` and ``opponent``. All other infos are one and the
+    same empty dictionary: there is no loop over environments.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        rules: Rules | str = "two_player",
+        players: int | None = None,
+        *,
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        illegal_action: str = "terminate",
+        opponent: Any = "standard",
+        seat: int | str = "random",
+        skip_forced: bool = False,
+        max_deals: int | None = None,
+        num_threads: int = 1,
+        seed: int | None = None,
+    ) -> None:
+        """Environments that wait for ``reset``; the arguments are ``HeartsVectorEnv``'s.
+
+        Args:
+            num_envs: how many.
+            rules: the rules, or a preset's name.
+            players: number of players, for presets that several numbers play.
+            episode: ``deal`` or ``match``.
+            reward: ``margin``, ``points``, ``trick`` or ``win``.
+            observation: an encoder or its name.
+            illegal_action: ``terminate``, ``raise`` or ``revoke``.
+            opponent: a name, a path, an agent, a list or an ``OpponentPool`` to draw from.
+            seat: the learner's, or ``random``.
+            skip_forced: play decisions with a single legal action by itself.
+            max_deals: a match is cut off (truncated) after so many deals.
+            num_threads: threads that share the opponents' work.
+            seed: of the first environment, the next counting up; None: random. A later
+                ``seed(n)``, as models call it, counts from the next reset.
+
+        Raises:
+            HeartsError: an argument that cannot be; it is named.
+        """
+        self.arena = Arena(
+            num_envs,
+            rules,
+            players,
+            episode=episode,
+            reward=reward,
+            observation=observation,
+            illegal_action=illegal_action,
+            opponent=opponent,
+            seat=seat,
+            skip_forced=skip_forced,
+            max_deals=max_deals,
+            num_threads=num_threads,
+        )
+        self.rules = self.arena.rules
+        self.render_mode: str | None = None
+        self._actions: Array | None = None
+        self._begun = False
+        self._start = time.time()
+        super().__init__(
+            self.arena.num_envs, self.arena.space, spaces.Discrete(self.rules.num_actions)
+        )
+        self._no_info: dict[str, Any] = {}
+        self._random = np.random.default_rng(seed)
+        if seed is not None:
+            self.seed(seed)
+
+    @property
+    def opponents(self) -> OpponentPool:
+        """Whom the opponents are drawn from; what is added takes part from the next episodes on."""
+        return self.arena.pool
+
+    def reset(self) -> Array:
+        """Begin new episodes everywhere; returns the observations."""
+        if any(self._options):
+            raise HeartsError("options: none are known to many environments at once")
+        seeds = self._seeds
+        if self._begun and all(seed is None for seed in seeds):
+            self.arena.begin(np.arange(self.num_envs))
+        else:
+            self.arena.reset(env_seeds(seeds, self.num_envs, self._random))
+        self._begun = True
+        self._reset_seeds()
+        self._reset_options()
+        return self.arena.observe()
+
+    def step_async(self, actions: Array) -> None:
+        """Keep the actions for ``step_wait``."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
+        """Do the actions: observations, rewards, dones, infos."""
+        if self._actions is None or not self._begun:
+            raise HeartsError("step: call reset and step_async first")
+        actions, self._actions = self._actions, None
+        rewards, done, finished = self.arena.step(actions)
+        infos = [self._no_info] * self.num_envs
+        if finished is not None:
+            self._add_final(infos, finished)
+        return self.arena.observe(), rewards.astype(np.float32), done, infos
+
+    def _add_final(self, infos: list[dict[str, Any]], finished: Finished) -> None:
+        now = round(time.time() - self._start, 6)
+        rows = zip(
+            finished.games.tolist(),
+            finished.observations,
+            finished.returns.tolist(),
+            finished.lengths.tolist(),
+            finished.scores.tolist(),
+            finished.points.tolist(),
+            finished.shooters.tolist(),
+            finished.seats.tolist(),
+            finished.seeds.tolist(),
+            finished.opponents,
+            strict=True,
+        )
+        for game, last, total, length, scores, points, shooter, seat, seed, opponent in rows:
+            infos[game] = {
+                "terminal_observation": last,
+                "episode": {"r": total, "l": length, "t": now},
+                "TimeLimit.truncated": bool(self.arena.truncated[game]),
+                "scores": scores,
+                "points": points,
+                "shooter": None if shooter < 0 else shooter,
+                "seat": seat,
+                "seed": seed,
+                "opponent": opponent,
+            }
+        if finished.totals is not None:
+            for game, totals in zip(finished.games.tolist(), finished.totals, strict=True):
+                infos[game]["totals"] = totals
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    # -- what models ask of single environments ---------------------------------------------------
+    def action_masks(self) -> NDArray[np.int8]:
+        """What each learner may do now, a new array (num_envs, n) int8."""
+        return self.arena.masks()
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether environments have an attribute or method of this name."""
+        return attr_name in ("action_masks", "render_mode", "rules", "opponents") or (
+            attr_name in self.__dict__
+        )
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The attribute of each environment; all share them."""
+        if not self.has_attr(attr_name):
+            raise AttributeError(f"{type(self).__name__} has no attribute {attr_name!r}")
+        value = getattr(self, attr_name)
+        return [value for _ in self._places(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of all environments; single ones have none of their own."""
+        if indices is not None and len(self._places(indices)) != self.num_envs:
+            raise HeartsError(f"{attr_name}: the environments share their attributes; set all")
+        setattr(self, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """``action_masks`` of each environment, as sb3-contrib asks for it; and nothing else."""
+        if method_name != "action_masks" or method_args or method_kwargs:
+            raise AttributeError(f"{type(self).__name__}: environments have no {method_name!r}")
+        masks = self.arena.masks()
+        return list(masks if indices is None else masks[self._places(indices)])
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
+        """False for each: nothing is wrapped, except that episodes are monitored already."""
+        from stable_baselines3.common.monitor import Monitor
+
+        return [wrapper_class is Monitor for _ in self._places(indices)]
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """None for each: many environments are not rendered."""
+        return [None] * self.num_envs
+
+    def _places(self, indices: int | Iterable[int] | None) -> list[int]:
+        if indices is None:
+            return list(range(self.num_envs))
+        return [indices] if isinstance(indices, int) else list(indices)

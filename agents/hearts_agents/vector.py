@@ -1,0 +1,203 @@
+"""Gymnasium's vector environment: many learners at once, opponents inside, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from hearts_agents._arena import Arena, Finished, env_seeds
+from hearts_agents.pool import OpponentPool
+from hearts_env import HeartsError, Rules
+from hearts_env.encoders import Encoder
+
+Array = NDArray[Any]
+
+
+class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
+    """Many episodes, each with one learner: ``gymnasium.make_vec("hearts_env/Hearts-v0", ...)``.
+
+    An environment whose episode ends begins the next in the same step
+    (``AutoresetMode.SAME_STEP``): the observation is then the first of the new episode, and
+    ``infos["final_obs"]`` and ``infos["final_info"]`` tell of the one that ended. Environment i
+    after ``reset(seed=s)`` plays the episodes of a single ``HeartsEnv`` after
+    ``reset(seed=s + i)``; only agents from outside the table that draw random numbers of their
+    own (and ``pro`` where it samples) draw others, being asked for many games at once.
+
+    ``infos`` has ``action_mask`` (num_envs, n) int8, and ``seat`` and ``seed`` of each episode.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        rules: Rules | str = "two_player",
+        players: int | None = None,
+        *,
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        illegal_action: str = "terminate",
+        opponent: Any = "standard",
+        seat: int | str = "random",
+        skip_forced: bool = False,
+        max_deals: int | None = None,
+        num_threads: int = 1,
+        render_mode: str | None = None,
+        render_for: str = "mover",
+    ) -> None:
+        """Environments that wait for ``reset``.
+
+        Args:
+            num_envs: how many.
+            rules: the rules, or a preset's name.
+            players: number of players, for presets that several numbers play.
+            episode: ``deal`` or ``match``.
+            reward: ``margin``, ``points``, ``trick`` or ``win``.
+            observation: an encoder or its name; the observation is its array alone.
+            illegal_action: ``terminate``: the episode ends with -1; ``raise``; ``revoke``.
+            opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool`` to draw
+                from, each episode anew for every seat but the learner's.
+            seat: the learner's, or ``random``.
+            skip_forced: play decisions with a single legal action by itself. The learner is not
+                asked, rewards add up; a deal without a decision is passed over. Learning is
+                quicker: about a fifth of all decisions are forced.
+            max_deals: a match is cut off (truncated) after so many deals.
+            num_threads: threads that share the opponents' work.
+            render_mode: None; render single environments.
+            render_for: as in the single environment, where it matters.
+
+        Raises:
+            HeartsError: an argument that cannot be; it is named.
+        """
+        if render_mode is not None:
+            raise HeartsError(
+                f"render_mode: {render_mode!r} is not for many environments; "
+                "render a single one, from gymnasium.make"
+            )
+        self.arena = Arena(
+            num_envs,
+            rules,
+            players,
+            episode=episode,
+            reward=reward,
+            observation=observation,
+            illegal_action=illegal_action,
+            opponent=opponent,
+            seat=seat,
+            skip_forced=skip_forced,
+            max_deals=max_deals,
+            num_threads=num_threads,
+        )
+        self.rules = self.arena.rules
+        self.num_envs = self.arena.num_envs
+        self.single_observation_space = self.arena.space
+        self.single_action_space = spaces.Discrete(self.rules.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.metadata = dict(type(self).metadata)
+        self._begun = False
+        self._masks: NDArray[np.int8] | None = None
+
+    @property
+    def opponents(self) -> OpponentPool:
+        """Whom the opponents are drawn from; what is added takes part from the next episodes on."""
+        return self.arena.pool
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Begin new episodes everywhere.
+
+        Args:
+            seed: of the first environment, the next counting up; or a list; None: play on with
+                what the seed before leads to, at first with a random one.
+            options: none are known here; to play known deals take a single environment.
+        """
+        if options:
+            raise HeartsError(
+                f"options: {sorted(options)} are not for many environments; "
+                "give them to a single one, from gymnasium.make"
+            )
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        if seed is None and self._begun:
+            self.arena.begin(np.arange(self.num_envs))
+        else:
+            self.arena.reset(env_seeds(seed, self.num_envs, self.np_random))
+        self._begun = True
+        return self.arena.observe(), self._infos()
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Do one action in each environment, and everything until the next decision there."""
+        if not self._begun:
+            raise gymnasium.error.ResetNeeded("call reset before the first step")
+        rewards, done, finished = self.arena.step(actions)
+        infos = self._infos()
+        if finished is not None:
+            self._add_final(infos, finished, done)
+        truncated = self.arena.truncated.copy()
+        return self.arena.observe(), rewards, done & ~truncated, truncated, infos
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """What each learner may do now, a new array (num_envs, n) int8."""
+        return self.arena.masks()
+
+    def _infos(self) -> dict[str, Any]:
+        everywhere = np.ones(self.num_envs, np.bool_)
+        return {
+            "action_mask": self.arena.masks(),
+            "_action_mask": everywhere,
+            "seat": self.arena.learner.copy(),
+            "_seat": everywhere.copy(),
+            "seed": self.arena.deals.copy(),
+            "_seed": everywhere.copy(),
+        }
+
+    def _add_final(self, infos: dict[str, Any], finished: Finished, done: Array) -> None:
+        n, games = self.num_envs, finished.games
+        observations = np.full(n, None, dtype=object)
+        for i, g in enumerate(games.tolist()):
+            observations[g] = finished.observations[i]
+        final: dict[str, Any] = {}
+        facts: dict[str, Array] = {
+            "action_mask": np.zeros((len(games), self.rules.num_actions), np.int8),
+            "scores": finished.scores,
+            "points": finished.points,
+            "shooter": finished.shooters,
+            "seat": finished.seats,
+            "seed": finished.seeds,
+            "opponent": np.array(finished.opponents, dtype=object),
+        }
+        if finished.totals is not None:
+            facts["totals"] = np.array(finished.totals)
+        for name, values in facts.items():
+            array = np.zeros((n, *values.shape[1:]), values.dtype)
+            if values.dtype == object:
+                array[:] = None
+            array[games] = values
+            final[name] = array
+            final[f"_{name}"] = done.copy()
+        infos["final_obs"] = observations
+        infos["_final_obs"] = done.copy()
+        infos["final_info"] = final
+        infos["_final_info"] = done.copy()
+        infos["episode"] = {
+            "r": _spread(n, games, finished.returns),
+            "_r": done.copy(),
+            "l": _spread(n, games, finished.lengths),
+            "_l": done.copy(),
+        }
+        infos["_episode"] = done.copy()
+
+
+def _spread(n: int, games: Array, values: Array) -> Array:
+    """An array for all environments with `values` in those of `games`."""
+    out = np.zeros(n, values.dtype)
+    out[games] = values
+    return out

@@ -1,0 +1,314 @@
+"""The single-learner Gymnasium environment."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from hearts_agents import HeartsEnv
+from hearts_agents.gym_env import ENV_ID, register_envs
+from hearts_env import Game, HeartsError, IllegalActionError, Rules
+from hearts_env.rules import PRESETS
+
+ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
+REWARDS = ("margin", "points", "trick", "win")
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    register_envs()
+
+
+def play_out(env, choose):
+    """Play an episode from a reset; returns all rewards and the last info."""
+    rewards, done = [], False
+    info = {"action_mask": env.action_masks()}
+    while not done:
+        _, reward, terminated, truncated, info = env.step(choose(info["action_mask"]))
+        rewards.append(reward)
+        done = terminated or truncated
+    return rewards, info
+
+
+def chooser(seed):
+    rng = np.random.default_rng(seed)
+    return lambda mask: int(rng.choice(np.flatnonzero(mask)))
+
+
+@pytest.mark.parametrize("opponent", ["easy", "standard", ["pro", "easy"]])
+@pytest.mark.parametrize("observation", ["flat", "planes", "history", "belief", "text"])
+def test_gymnasiums_checker_has_nothing_to_say(opponent, observation):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(ENV_ID, opponent=opponent, observation=observation, render_mode="ansi")
+        # The window and the pictures are checked once, below.
+        check_env(env.unwrapped, skip_render_check=True)
+
+
+def test_gymnasiums_checker_draws_in_every_render_mode():
+    check_env(gymnasium.make(ENV_ID).unwrapped)
+
+
+@pytest.mark.parametrize(("rules", "players"), ALL_GAMES)
+def test_stable_baselines3s_checker_has_nothing_to_say(rules, players):
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    checker.check_env(HeartsEnv(rules, players, opponent="easy"))
+
+
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize("reward", REWARDS)
+@pytest.mark.parametrize(("rules", "players"), [("two_player", 2), ("no_pass", 4), ("hoyle", 3)])
+def test_every_reward_adds_up_to_what_the_scores_say(rules, players, reward, episode):
+    env = HeartsEnv(rules, players, opponent="easy", reward=reward, episode=episode)
+    for seed in range(4):
+        env.reset(seed=seed)
+        rewards, info = play_out(env, chooser(seed))
+        seat, n = env.seat, env.rules.players
+        if episode == "deal":
+            games = [Game.from_text(info["deal"])]
+            assert info["scores"] == games[0].scores()
+            totals = info["scores"]
+        else:
+            games = replay(env.rules, info["seed"], env)
+            totals = info["totals"]
+        margins = [game.margins()[seat] / env.rules.max_margin for game in games]
+        points = [-game.scores()[seat] for game in games]
+        best = (max if env.rules.settlement != "points" and episode == "match" else min)(totals)
+        winners = totals.count(best)
+        win = 0.0 if winners == n else 1 / winners if totals[seat] == best else -1 / (n - winners)
+        expected = {"margin": sum(margins), "trick": sum(margins), "points": sum(points)}
+        assert sum(rewards) == pytest.approx(expected.get(reward, win))
+        if reward == "trick" and rules == "two_player":
+            assert np.count_nonzero(rewards) > len(games)
+
+
+def replay(rules, seed, env):
+    """The finished deals of the match that `env` has just played, played once more."""
+    again: Any = HeartsEnv(
+        rules, opponent="easy", episode="match", seat=env.seat, reward=env.table._rewarder.kind
+    )
+    _, info = again.reset(seed=seed)
+    choose, games, done = chooser(seed), [], False
+    while not done:
+        number, match = again.table.match.num_deals, again.table.match
+        _, _, done, _, info = again.step(choose(info["action_mask"]))
+        if match.num_deals > number:
+            games.append(match.last_game.clone())
+    assert len(games) == again.table.match.num_deals
+    return games
+
+
+def test_the_last_reward_of_a_loser_arrives_though_another_plays_the_last_card():
+    seen = set()
+    env = HeartsEnv(opponent="pro", seat=0)
+    for seed in range(60):
+        env.reset(seed=seed)
+        rewards, info = play_out(env, chooser(seed))
+        own, other = info["scores"]
+        assert rewards[:-1] == [0.0] * 12
+        assert rewards[-1] == pytest.approx((other - own) / 20)
+        last_player = Game.from_text(info["deal"]).history[-1][0]
+        seen.add((own > other, last_player))
+    assert (True, 1) in seen  # lost, and the opponent played last
+
+
+@pytest.mark.parametrize("reward", REWARDS)
+def test_an_illegal_action_ends_the_episode_with_minus_one(reward):
+    env = HeartsEnv(reward=reward)
+    _, info = env.reset(seed=3)
+    before = env.game.clone()
+    illegal = int(np.flatnonzero(info["action_mask"] == 0)[0])
+    observation, value, terminated, truncated, info = env.step(illegal)
+    assert (value, terminated, truncated) == (-1.0, True, False)
+    assert env.game == before
+    assert observation in env.observation_space
+    assert not info["action_mask"].any()
+    assert {"scores", "points", "shooter", "deal"} <= set(info)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(0)
+
+
+def test_the_other_answers_to_an_illegal_action():
+    env = HeartsEnv(illegal_action="raise")
+    _, info = env.reset(seed=3)
+    illegal = int(np.flatnonzero(info["action_mask"] == 0)[0])
+    with pytest.raises(IllegalActionError):
+        env.step(illegal)
+    assert (env.action_masks() == info["action_mask"]).all()
+    env = HeartsEnv(illegal_action="revoke", seat=1)
+    _, info = env.reset(seed=3)
+    illegal = int(np.flatnonzero(info["action_mask"] == 0)[0])
+    _, value, terminated, _, info = env.step(illegal)
+    assert terminated
+    assert value == pytest.approx(-info["scores"][1] / 20)
+    assert info["scores"][0] == 0 < info["scores"][1]
+
+
+@pytest.mark.parametrize("action", [28, -1, 1.5, None, "QS and more"])
+def test_what_is_no_action_at_all_is_refused(action):
+    env = HeartsEnv()
+    env.reset(seed=1)
+    before = env.game.clone()
+    with pytest.raises(IllegalActionError):
+        env.step(action)
+    assert env.game == before
+
+
+def test_seeds_repeat_everything_and_later_episodes_follow_from_them():
+    def record(env, seed):
+        episodes = [env.reset(seed=seed)[1]["seed"]]
+        rewards, info = play_out(env, chooser(1))
+        texts = [info["deal"]]
+        for _ in range(3):
+            _, info = env.reset()
+            episodes.append(info["seed"])
+            more, info = play_out(env, chooser(2))
+            rewards += more
+            texts.append((info["deal"], info["opponent"], info["seat"]))
+        return episodes, rewards, texts
+
+    options: dict[str, Any] = {"rules": "classic", "opponent": ["easy", "standard"]}
+    first = record(HeartsEnv(**options), 5)
+    env = HeartsEnv(**options)
+    env.reset(seed=99)
+    assert record(env, 5) == first
+    assert record(env, 5) == first
+    assert record(env, 6) != first
+    assert first[0][0] == 5  # Game.deal(rules, 5)
+    assert len(set(first[0])) == 4
+
+
+def test_the_first_episode_is_the_deal_of_the_seed():
+    env = HeartsEnv(seat=0)
+    _, info = env.reset(seed=7)
+    dealt = Game.deal("two_player", 7)
+    start = env.game.start()
+    assert start == dealt
+    assert info["seed"] == 7
+
+
+def test_known_deals_and_other_options_of_the_table():
+    deck = Rules.preset("two_player").deck
+    deal = {"hands": [deck[:13], deck[13:26]], "kitty": deck[26:]}
+    env = HeartsEnv(seat=0)
+    env.reset(seed=1, options={"deal": deal})
+    assert env.game.start().hand(0) == deck[:13]
+    with pytest.raises(HeartsError, match="options"):
+        env.reset(options={"dael": deal})
+
+
+def test_seats_and_opponents_are_drawn_for_each_episode():
+    env = HeartsEnv("party", 3, opponent=["easy", "standard"])
+    drawn = {(i["seat"], i["opponent"]) for i in (env.reset(seed=s)[1] for s in range(80))}
+    assert {seat for seat, _ in drawn} == {0, 1, 2}
+    assert len({opponent for _, opponent in drawn}) == 4  # every one of two seats its own draw
+    fixed = HeartsEnv("party", 3, seat=2)
+    assert {fixed.reset(seed=s)[1]["seat"] for s in range(20)} == {2}
+
+
+def test_skipping_forced_decisions_leaves_only_real_ones():
+    env = HeartsEnv("micro", skip_forced=True, reward="trick")
+    plain = HeartsEnv("micro", reward="trick")
+    compared = 0
+    for seed in range(200):
+        _, info = env.reset(seed=seed)
+        if info["seed"] != seed:  # a deal without any decision was passed over
+            continue
+        _, whole = plain.reset(seed=seed)
+        total: Any = 0.0
+        done = False
+        while not done:
+            assert info["action_mask"].sum() > 1
+            _, reward, done, _, info = env.step(int(np.flatnonzero(info["action_mask"])[-1]))
+            total += reward
+        rewards, end = play_out(plain, lambda mask: int(np.flatnonzero(mask)[-1]))
+        assert whole["seed"] == seed
+        assert end["deal"] == info["deal"]
+        assert sum(rewards) == pytest.approx(total)
+        compared += 1
+    assert 50 < compared < 200
+
+
+def test_rules_that_leave_nothing_to_decide_are_refused():
+    env = HeartsEnv(Rules(players=2, hand_size=1), skip_forced=True)
+    with pytest.raises(HeartsError, match="skip_forced"):
+        env.reset(seed=1)
+
+
+def test_a_match_can_be_cut_off():
+    env = HeartsEnv(episode="match", max_deals=2)
+    env.reset(seed=1)
+    done = False
+    info = {"action_mask": env.action_masks()}
+    choose, steps = chooser(1), 0
+    while not done:
+        _, _, terminated, truncated, info = env.step(choose(info["action_mask"]))
+        steps += 1
+        done = terminated or truncated
+    assert (steps, terminated, truncated) == (26, False, True)
+    assert len(info["totals"]) == 2
+
+
+def test_copies_and_pickles_play_on_identically():
+    env = HeartsEnv("classic", opponent="easy", reward="trick")
+    env.reset(seed=4)
+    choose = chooser(0)
+    for _ in range(5):
+        env.step(choose(env.action_masks()))
+    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        mine = copy.deepcopy(env)
+        left, right = play_out(mine, chooser(9)), play_out(other, chooser(9))
+        assert left[0] == right[0]
+        assert left[1]["deal"] == right[1]["deal"]
+
+
+def test_an_opponent_that_breaks_the_rules_is_named():
+    class Rogue:
+        name = "rogue"
+
+        def act(self, view):
+            return 27 if 27 not in view.legal_actions() else 0
+
+    env = HeartsEnv(opponent=Rogue(), seat=0)
+    env.reset(seed=1)
+    with pytest.raises(IllegalActionError, match="rogue"):
+        play_out(env, chooser(1))
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("rules", "two_plyer"),
+        ("episode", "game"),
+        ("reward", "score"),
+        ("observation", "flatt"),
+        ("illegal_action", "ignore"),
+        ("opponent", "prot"),
+        ("opponent", []),
+        ("seat", 2),
+        ("seat", "left"),
+        ("max_deals", 3),
+        ("render_mode", "picture"),
+        ("render_for", "player_2"),
+    ],
+)
+def test_arguments_that_cannot_be_are_named(argument, value):
+    name = {"opponent": "agent|opponent", "rules": "rules|preset"}.get(argument, argument)
+    with pytest.raises(HeartsError, match=name):
+        HeartsEnv(**{argument: value})
+
+
+def test_action_masks_reach_through_gymnasiums_wrappers():
+    env = gymnasium.make(ENV_ID)
+    _, info = env.reset(seed=2)
+    masks = env.get_wrapper_attr("action_masks")()
+    assert masks.dtype == info["action_mask"].dtype == np.int8
+    assert (masks == info["action_mask"]).all()

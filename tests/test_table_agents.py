@@ -1,0 +1,392 @@
+"""The players of the table: rule by rule, against a second implementation, and in strength."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearts_agents import make_agent
+from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
+from hearts_env.rules import PRESETS
+from hearts_env.view import Worlds
+from tests.naive import NaiveGame, naive_world_bound
+from tests.naive_agents import naive_pro, naive_standard, naive_standard_trump
+
+ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
+AGENTS = ("easy", "standard", "standard_trump", "pro", "pro_trump")
+
+
+# ---- rule by rule: positions in text; what is expected was read off the rule book ----------------
+def position(hands: str, plays: str = "", **fields: Any) -> Game:
+    """Hands parted by bars and what is played of them; seat 0 leads anything it likes."""
+    dealt = [hand.split() for hand in hands.split("|")]
+    options: dict[str, Any] = {
+        "first_lead": "eldest_hand",
+        "break_on": None,
+        "moon": "none",
+    } | fields
+    rules = Rules(players=len(dealt), hand_size=len(dealt[0]), **options)
+    game = Game(rules, dealt, dealer=len(dealt) - 1)
+    for card in plays.split():
+        game.play(card)
+    return game
+
+
+def own_view(game):
+    """What the player to act sees."""
+    return game.view(game.player)
+
+
+def choice(name: str, game: Game) -> str:
+    action = make_agent(name, seed=1).act(own_view(game))
+    return game.rules_action_name(action)
+
+
+def both(game: Game) -> tuple[str, str]:
+    return choice("standard", game), choice("standard_trump", game)
+
+
+@pytest.mark.parametrize(
+    ("hand", "card"),
+    [
+        ("9C 5H 5S 5D", "5D"),  # of equal rank diamonds are the lowest here
+        ("5H 5S 5C 5D", "5C"),
+        ("5H 5S KC KD", "5H"),
+        ("AS AH 2S 3C", "2S"),  # rank before suit
+    ],
+)
+def test_leading_the_lowest_card_by_value(hand, card):
+    assert both(position(f"{hand} | 6C 6D 6H 6S")) == (card, card)
+
+
+def test_following_not_last_the_highest_that_does_not_take():
+    assert both(position("TD 2C 2S | 9D 4D JD | 3C 3D 3H", "TD")) == ("9D", "9D")
+
+
+def test_following_not_last_having_to_take_the_lowest_of_the_suit():
+    assert both(position("TD 2C 2S | AD JD 2H | 3C 3D 3H", "TD")) == ("JD", "JD")
+
+
+def test_the_trick_as_it_stands_is_what_counts():
+    # QD would beat the jack; the nine takes from the five led, but not from the jack.
+    game = position("5D 2C 2S | JD 3C 3S | QD 9D 6D | 4C 4D 4H", "5D JD")
+    assert both(game) == ("9D", "9D")
+
+
+def test_following_a_trumped_trick_nothing_of_the_suit_takes():
+    game = position("5D 2C 2S | 2H 3C 3S | QD 9D AD | 4C 4D 4H", "5D 2H", trump="H")
+    assert both(game) == ("AD", "AD")
+
+
+def test_following_last_with_points_the_highest_that_does_not_take():
+    assert both(position("5H 2C 2S | 3H 4H KH", "5H")) == ("4H", "4H")
+
+
+def test_following_last_with_points_having_to_take_the_highest_of_the_suit():
+    assert both(position("5H 2C 2S | 9H KH AC", "5H")) == ("KH", "KH")
+
+
+def test_following_last_with_points_having_to_take_not_the_queen_if_another_is_there():
+    game = position("TS 2C 3C | 4H 4D 4C | QS JS AC", "TS 4H")
+    assert both(game) == ("JS", "JS")
+    game = position("TS 2C 3C | 4H 4D 4C | QS JC AC", "TS 4H")
+    assert both(game) == ("QS", "QS")
+
+
+def test_following_last_without_points_the_highest_of_the_suit_even_the_queen():
+    assert both(position("TC 2C 2S | 3C KC AD", "TC")) == ("KC", "KC")
+    # The reading: literally the highest. standard_trump takes with another spade instead.
+    assert both(position("TS 2C 2D | QS JS AD", "TS")) == ("QS", "JS")
+    assert both(position("TS 2C 2D | QS 2S AD", "TS")) == ("QS", "2S")
+    assert both(position("TS 2C 2D | QS AC AD", "TS")) == ("QS", "QS")
+
+
+def test_following_last_a_bonus_that_outweighs_the_points_is_worth_taking():
+    points = {"JD": -10, "QS": 13, "2H": 1}
+    assert both(position("JD 2C 3C | AD 2D 3S", "JD", card_points=points)) == ("AD", "AD")
+    game = position("JD 2C 3C | 2H 4S 4C | AD 2D 3S", "JD 2H", card_points=points)
+    assert both(game) == ("AD", "AD")
+
+
+def test_void_the_queen_of_spades_if_legal_else_the_highest_by_value():
+    assert both(position("TC 2C 3C | QS AH AD", "TC")) == ("QS", "QS")
+    assert both(position("TC 2C 3C | KS AH AD", "TC")) == ("AH", "AH")
+    assert both(position("TC 2C 3C | AS AH AD", "TC")) == ("AS", "AS")
+
+
+def test_void_standard_takes_with_the_ace_of_trump_and_standard_trump_does_not():
+    game = position("TS 2C 3C | AH AD 4D", "TS", trump="H")
+    assert both(game) == ("AH", "AD")
+    game = position("TS 2C 3C | AH 4H 8H", "TS", trump="H")
+    assert both(game) == ("AH", "4H")  # having to take, the lowest
+    game = position("TS 2C 3C | 8H 3D 4D | AH 7H TD", "TS 8H", trump="H")
+    assert both(game) == ("AH", "TD")  # the seven of trump does not take either, but is lower
+
+
+def test_void_with_spades_trump_standard_trump_does_not_take_with_the_queen():
+    assert both(position("TC 2C 3C | QS KS 3D", "TC", trump="S")) == ("QS", "3D")
+    assert both(position("TC 2C 3C | QS KS 4S", "TC", trump="S")) == ("QS", "4S")
+    assert both(position("TC 2C 3C | QS KS AS", "TC", trump="S")) == ("QS", "AS")
+
+
+def test_exchange_the_highest_cards_by_value():
+    rules = Rules.preset("classic")
+    first = ["AS", "AH", "AD", "AC", "KS", "KH", "2C", "3C", "4C", "5C", "6C", "7C", "8C"]
+    rest = [card for card in rules.deck if card not in first]
+    hands = [first, rest[:13], rest[13:26], rest[26:]]
+    for name in AGENTS[1:]:
+        game = Game(rules, hands, deal_number=0)
+        passed = []
+        for _ in range(3):
+            passed.append(choice(name, game))
+            game.play(passed[-1])
+        assert passed == ["AS", "AH", "AD"]
+
+
+def test_moon_choice_the_others_pay():
+    game = position("5H | 3H", "5H 3H", moon="choose", moon_points=26)
+    assert game.phase == "moon"
+    assert {choice(name, game) for name in AGENTS[1:]} == {"moon:others"}
+
+
+def test_easy_chooses_uniformly_in_every_phase():
+    easy = make_agent("easy", seed=3)
+    moon = position("5H | 3H", "5H 3H", moon="choose", moon_points=26)
+    lead = position("9C 5H 5S 5D | 6C 6D 6H 6S")
+    exchange = Game.deal("classic", 1, deal_number=0)
+    for game in (moon, lead, exchange):
+        legal = game.legal_actions()
+        view = own_view(game)
+        drawn = [easy.act(view) for _ in range(400 * len(legal))]
+        counts = np.bincount(drawn, minlength=60)[legal]
+        assert counts.sum() == len(drawn)
+        assert abs(counts - 400).max() < 5 * 20  # five standard deviations
+
+
+# ---- against the second implementation -----------------------------------------------------------
+def naive_of(game: Game) -> NaiveGame:
+    seats = range(game.rules.players)
+    hands = [game.hand(seat) for seat in seats]
+    return NaiveGame(game.rules, hands, game.kitty, game.deal_number, game.dealer)
+
+
+@pytest.mark.parametrize(("preset", "players"), ALL_GAMES)
+def test_standard_in_lockstep_with_the_second_implementation(preset, players):
+    rules = Rules.preset(preset, players)
+    check_lockstep(rules, range(12))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"queen_any_time": True},
+        {"trump": "S"},
+        {"trump": "C", "queen_any_time": True},
+        {"card_points": {"QS": 13, "JD": -10, "AH": 2}},
+        {"first_lead": "any_club", "break_on": "void"},
+        {"moon": "choose", "no_trick_points": -5},
+    ],
+)
+@pytest.mark.parametrize("players", [2, 3, 5])
+def test_standard_in_lockstep_with_single_options_changed(fields, players):
+    check_lockstep(Rules(players=players, hand_size=9, **fields), range(10))
+
+
+def check_lockstep(rules: Rules, seeds: range) -> None:
+    """Random play; at every decision both players are asked what they would do."""
+    plain, aware = make_agent("standard"), make_agent("standard_trump")
+    for seed in seeds:
+        rng = random.Random(seed)
+        game = Game.deal(rules, seed)
+        naive = naive_of(game)
+        while not game.is_over:
+            view = own_view(game)
+            assert plain.act(view) == naive_standard(naive), game.to_text()
+            assert aware.act(view) == naive_standard_trump(naive), game.to_text()
+            # mostly standard's own way, so that positions are as they come in its playouts
+            action = rng.choice(game.legal_actions()) if rng.random() < 0.5 else plain.act(view)
+            game.play(action)
+            naive.play(action)
+
+
+@pytest.mark.parametrize(
+    ("preset", "deals", "most_cards"), [("micro", 60, 3), ("mini", 12, 5), ("two_player", 4, 6)]
+)
+@pytest.mark.parametrize("name", ["pro", "pro_trump"])
+def test_pro_over_all_worlds_is_the_second_implementation(preset, deals, most_cards, name):
+    policy = naive_standard if name == "pro" else naive_standard_trump
+    agent = make_agent(name)
+    for seed in range(deals):
+        rng = random.Random(seed)
+        game = Game.deal(preset, seed)
+        naive = naive_of(game)
+        while not game.is_over:
+            if game.vector[20] >= 2 * (game.rules.hand_size - most_cards):  # NUM_PLAYED
+                view = own_view(game)
+                assert agent.act(view) == naive_pro(naive, policy), game.to_text()
+            action = rng.choice(game.legal_actions())
+            game.play(action)
+            naive.play(action)
+
+
+def test_pro_with_105_worlds_is_the_second_implementation():
+    game = Game.deal("two_player", 5)
+    naive = naive_of(game)
+    game.play(game.legal_actions()[0])
+    naive.play(naive.legal()[0])
+    view = own_view(game)
+    assert len(game.legal_actions()) > 1
+    assert view.num_worlds > 50
+    assert make_agent("pro").act(view) == naive_pro(naive)
+
+
+@pytest.mark.parametrize(
+    ("preset", "players"),
+    [("kitty", 3), ("classic", 4), ("omnibus", 5), ("hoyle", 3), ("party", 7)],
+)
+def test_pro_of_many_players_takes_all_worlds_where_they_are_few(preset, players):
+    rules = Rules.preset(preset, players)
+    agent = make_agent("pro", seed=0, worlds=3000)
+    compared = 0
+    for seed in range(12):
+        rng = random.Random(seed)
+        game = Game.deal(rules, seed)
+        naive = naive_of(game)
+        while not game.is_over:
+            view = own_view(game)
+            late = game.phase == "play" and len(own_view(game).hand) <= 3
+            if late and naive_world_bound(rules, naive.knowledge(own_view(game).player)) <= 300:
+                assert agent.act(view) == naive_pro(naive), game.to_text()
+                compared += 1
+            action = rng.choice(game.legal_actions())
+            game.play(action)
+            naive.play(action)
+    assert compared > 10
+
+
+# ---- sampling, seeds, batches --------------------------------------------------------------------
+@pytest.mark.parametrize(("preset", "players"), [("classic", 4), ("hoyle", 2), ("kitty", 6)])
+def test_pro_with_more_worlds_than_its_budget_samples_by_its_seed(preset, players):
+    game = Game.deal(Rules.preset(preset, players), 3)
+    while game.phase == "pass" or len(game.legal_actions()) == 1 or game.trick_number < 2:
+        game.play(game.legal_actions()[-1])
+    view = own_view(game)
+    assert view.num_worlds > 200
+    chosen = [make_agent("pro", seed=seed, worlds=4).act(view) for seed in range(12)]
+    again = [make_agent("pro", seed=seed, worlds=4).act(view) for seed in range(12)]
+    assert chosen == again
+    assert set(chosen) <= set(game.legal_actions())
+
+
+def test_pro_samples_also_between_two_players_when_its_budget_is_small():
+    game = Game.deal("two_player", 5)
+    game.play(game.legal_actions()[0])
+    view = own_view(game)
+    everything = make_agent("pro").act(view)
+    chosen = [make_agent("pro", seed=seed, worlds=40).act(view) for seed in range(20)]
+    assert chosen.count(everything) > 10
+    assert all(make_agent("pro", seed=s, worlds=105).act(view) == everything for s in range(3))
+    assert Worlds(view).count <= 105
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize(("preset", "players"), [("two_player", 2), ("classic", 4), ("kitty", 3)])
+def test_many_decisions_at_once_are_the_same_as_one_by_one(name, preset, players):
+    options = {"worlds": 6} if name.startswith("pro") and players > 2 else {}
+    rules = Rules.preset(preset, players)
+    batch = BatchGame(rules, 4 if options else 40, seed=3, autodeal=False)
+    rng = np.random.default_rng(0)
+    for _ in range(9):
+        masks = batch.masks()
+        batch.play((masks * rng.random(masks.shape)).argmax(axis=1))
+    together, single = make_agent(name, 7, **options), make_agent(name, 7, **options)
+    views = batch.views()
+    actions = together.act_batch(views)
+    assert actions.dtype == np.int64
+    assert actions.tolist() == [single.act(view) for view in views]
+    assert all(views[i].legal_mask >> a & 1 for i, a in enumerate(actions.tolist()))
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("preset", ["two_player", "classic"])
+def test_hidden_cards_change_no_decision(name, preset):
+    rules = Rules.preset(preset)
+    options = {"worlds": 6} if name.startswith("pro") else {}
+    for seed in range(6):
+        rng = random.Random(seed)
+        game = Game.deal(rules, seed)
+        while not game.is_over:
+            view = own_view(game)
+            if rng.random() < 0.3:
+                world = Worlds(view).sampler(rng)()
+                vector = game.vector.copy()
+                vector[21 : 21 + rules.players] = world[:-1]  # HANDS
+                agent = make_agent(name, 5, **options)
+                other: Any = make_agent(name, 5, **options)
+                seat = np.array([view.player])
+                action = other.act_states(rules, vector[np.newaxis], seat)[0]
+                assert agent.act(view) == action
+            game.play(rng.choice(game.legal_actions()))
+
+
+def test_seeds_repeat_and_reseeding_begins_anew():
+    game = Game.deal("classic", 1, deal_number=3)
+    game.play(game.legal_actions()[0])
+    view = own_view(game)
+
+    def draws(agent):
+        return [agent.act(view) for _ in range(30)]
+
+    agent = make_agent("easy", 4)
+    first = draws(agent)
+    assert draws(agent) != first
+    assert draws(make_agent("easy", 4)) == first
+    assert draws(make_agent("easy", 5)) != first
+    agent.reseed(4)
+    assert draws(agent) == first
+
+
+def test_acting_out_of_turn_is_refused():
+    game = Game.deal("two_player", 1)
+    view = game.view(1 - own_view(game).player)
+    with pytest.raises(HeartsError, match="turn"):
+        make_agent("standard").act(view)
+
+
+def test_an_empty_batch_has_no_actions():
+    batch = BatchGame("two_player", 2)
+    views = batch.views().subset(np.arange(0))
+    assert isinstance(views, BatchView)
+    assert len(make_agent("pro").act_batch(views)) == 0
+
+
+# ---- strength ------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "other", "margin", "pairs"),
+    [
+        ("standard", "easy", 2.2, 2000),
+        ("standard_trump", "standard", 2.0, 2000),
+        ("pro", "standard", 10.4, 300),
+        ("pro", "easy", 8.8, 300),
+        ("pro_trump", "pro", -0.5, 300),
+    ],
+)
+def test_strength_over_duplicate_pairs_is_as_published(name, other, margin, pairs):
+    batch = BatchGame("two_player", 2 * pairs, autodeal=False)
+    batch.reset(np.repeat(np.arange(pairs) + 500, 2))
+    seat = np.tile([0, 1], pairs)  # the other way round in the second game of a pair
+    agents = make_agent(name, 1), make_agent(other, 2)
+    while not batch.done.all():
+        for who, agent in enumerate(agents):
+            mine = (batch.player >= 0) & ((batch.player == seat) == (who == 0))
+            games = np.flatnonzero(mine)
+            if len(games):
+                batch.play(agent.act_batch(batch.views(games)), games=games)
+    scores = batch.scores()
+    row = np.arange(2 * pairs)
+    margins = (scores[row, 1 - seat] - scores[row, seat]).reshape(pairs, 2).mean(axis=1)
+    error = margins.std() / pairs**0.5
+    assert abs(margins.mean() - margin) < 4 * error + 0.05

@@ -1,0 +1,327 @@
+"""Many learners at once: Gymnasium's and stable-baselines3's vector environments."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_agent
+from hearts_agents.gym_env import ENV_ID, register_envs
+from hearts_env import Game, HeartsError, IllegalActionError, Rules
+
+
+def choose(rng, masks):
+    """A random legal action in each row."""
+    return (masks * rng.random(masks.shape)).argmax(axis=1)
+
+
+class Loud(Agent):
+    """An agent outside the compiled loop, which counts how it is asked."""
+
+    name = "loud"
+
+    def __init__(self):
+        self.calls, self.decisions = 0, 0
+        self.inner = make_agent("standard")
+
+    def act_batch(self, views):
+        self.calls += 1
+        self.decisions += len(views)
+        return self.inner.act_batch(views)
+
+    def act(self, view):
+        return self.inner.act(view)
+
+
+CASES = [
+    {},
+    {"opponent": "easy", "reward": "trick"},
+    {"opponent": ["pro", "easy"], "skip_forced": True},
+    {"opponent": Loud(), "reward": "points"},
+    {"rules": "classic", "opponent": ["standard", Loud()], "reward": "trick"},
+    {"rules": "no_pass", "reward": "points", "seat": 2},
+    {"rules": "omnibus", "players": 5, "opponent": "easy", "observation": "planes"},
+    {"rules": "hoyle", "players": 3, "episode": "match", "reward": "win"},
+    {"episode": "match", "reward": "win", "steps": 500},
+    {"episode": "match", "reward": "margin", "max_deals": 2},
+    {"rules": "micro", "skip_forced": True, "reward": "win"},
+    {"rules": "micro", "skip_forced": True, "episode": "match", "opponent": "easy"},
+    {"illegal_action": "revoke", "reward": "trick"},
+    {"illegal_action": "revoke", "episode": "match", "max_deals": 3},
+    {"rules": "kitty", "players": 3, "opponent": "standard_trump", "num_threads": 2},
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_environment_plays_as_a_single_one_of_its_seed(case):
+    """Observations, masks, rewards, ends and final infos, illegal actions among them."""
+    n = 4
+    options = {name: value for name, value in case.items() if name != "steps"}
+    many = HeartsVectorEnv(n, **options)
+    options.pop("num_threads", None)
+    singles = [HeartsEnv(**options) for _ in range(n)]
+    observations, infos = many.reset(seed=11)
+    now = [env.reset(seed=11 + i) for i, env in enumerate(singles)]
+    rng = np.random.default_rng(0)
+    for _ in range(case.get("steps", 90)):
+        for i, (observation, info) in enumerate(now):
+            assert (observations[i] == observation).all()
+            assert (infos["action_mask"][i] == info["action_mask"]).all()
+            assert (infos["seat"][i], infos["seed"][i]) == (info["seat"], info["seed"])
+        assert observations in many.observation_space
+        actions = choose(rng, many.action_masks())
+        wild = rng.random(n) < 0.02
+        actions[wild] = rng.integers(many.rules.num_actions, size=wild.sum())
+        observations, rewards, terminated, truncated, infos = many.step(actions)
+        assert ("final_info" in infos) == (terminated | truncated).any()
+        for i, env in enumerate(singles):
+            observation, reward, end, cut, info = env.step(actions[i])
+            assert rewards[i] == pytest.approx(reward)
+            assert (terminated[i], truncated[i]) == (end, cut)
+            now[i] = (observation, info)
+            if end or cut:
+                check_final(infos, i, observation, info)
+                now[i] = env.reset()
+
+
+def check_final(infos, i, observation, info):
+    assert (infos["final_obs"][i] == observation).all()
+    assert infos["_final_obs"][i]
+    assert infos["_final_info"][i]
+    final = infos["final_info"]
+    for name in ("scores", "points", "totals"):
+        if name in info:
+            assert final[name][i].tolist() == info[name]
+    shooter = -1 if info["shooter"] is None else info["shooter"]
+    assert (final["shooter"][i], final["seat"][i]) == (shooter, info["seat"])
+    assert (final["seed"][i], final["opponent"][i]) == (info["seed"], info["opponent"])
+    assert not final["action_mask"][i].any()
+
+
+def test_gymnasium_makes_it_with_its_compiled_batch():
+    register_envs()
+    envs = gymnasium.make_vec(ENV_ID, num_envs=5, opponent="pro")
+    assert isinstance(envs, HeartsVectorEnv)
+    assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    observations, infos = envs.reset(seed=1)
+    assert observations.shape[0] == 5
+    assert observations in envs.observation_space
+    assert infos["action_mask"].dtype == np.int8
+    assert envs.action_space.shape == (5,)
+    envs.close()
+
+
+def test_opponents_outside_are_asked_together():
+    loud = Loud()
+    envs = HeartsVectorEnv(64, opponent=loud, seat=0)
+    envs.reset(seed=1)
+    rng = np.random.default_rng(0)
+    for _ in range(13):
+        envs.step(choose(rng, envs.action_masks()))
+    assert loud.decisions > 400
+    assert loud.calls < 3 * 14  # not one call a game; forced cards are not even asked for
+
+
+def test_lists_are_drawn_from_and_pools_grow_while_playing():
+    pool = OpponentPool({"easy": 1.0, "standard": 3.0})
+    envs = HeartsVectorEnv(200, opponent=pool, rules="mini")
+    envs.reset(seed=1)
+    rng = np.random.default_rng(0)
+
+    def met(steps):
+        names = []
+        for _ in range(steps):
+            *_, infos = envs.step(choose(rng, envs.action_masks()))
+            if "final_info" in infos:
+                names += [name for name in infos["final_info"]["opponent"] if name]
+        return names
+
+    names = met(20)  # 4 deals
+    assert set(names) == {"easy", "standard"}
+    assert 0.18 < names.count("easy") / len(names) < 0.32  # 800 draws of 1 in 4
+    pool.add(Loud(), name="step 1", weight=4.0)
+    assert envs.opponents is pool
+    met(5)  # deals under way end as they began
+    names = met(20)
+    assert 0.42 < names.count("step 1") / len(names) < 0.58
+    pool.remove("easy")
+    met(5)
+    assert "easy" not in met(10)
+
+
+def test_threads_change_nothing():
+    def record(num_threads):
+        envs = HeartsVectorEnv(33, opponent=["pro", "easy"], num_threads=num_threads)
+        observations, _ = envs.reset(seed=5)
+        rng = np.random.default_rng(1)
+        seen = [observations]
+        for _ in range(20):
+            observations, rewards, *_ = envs.step(choose(rng, envs.action_masks()))
+            seen += [observations, rewards]
+        return seen
+
+    assert all((a == b).all() for a, b in zip(record(1), record(3), strict=True))
+
+
+def test_seeds_repeat_and_without_one_the_stream_goes_on():
+    def record(envs, seed):
+        _, infos = envs.reset(seed=seed)
+        seeds = [infos["seed"].tolist()]
+        rng = np.random.default_rng(1)
+        for _ in range(14):
+            _, rewards, _, _, infos = envs.step(choose(rng, infos["action_mask"]))
+            seeds.append((infos["seed"].tolist(), rewards.tolist()))
+        return seeds, envs.reset()[1]["seed"].tolist()
+
+    envs = HeartsVectorEnv(3, opponent="easy")
+    first = record(envs, 5)
+    assert record(envs, 5) == first == record(HeartsVectorEnv(3, opponent="easy"), [5, 6, 7])
+    assert record(envs, 6) != first
+    assert first[0][0] == [5, 6, 7]
+    assert len({*first[0][0], *first[1]}) == 6
+
+
+def test_illegal_actions_end_episodes_or_raise():
+    envs = HeartsVectorEnv(3, reward="trick")
+    _, infos = envs.reset(seed=1)
+    actions = choose(np.random.default_rng(0), infos["action_mask"])
+    actions[1] = int(np.flatnonzero(infos["action_mask"][1] == 0)[0])
+    _, rewards, terminated, _, _ = envs.step(actions)
+    assert rewards[1] == -1.0
+    assert terminated.tolist() == [False, True, False]
+    envs = HeartsVectorEnv(3, illegal_action="raise")
+    envs.reset(seed=1)
+    with pytest.raises(IllegalActionError, match="environment 1"):
+        envs.step(actions)
+    with pytest.raises(IllegalActionError, match="environment 0"):
+        envs.step(np.array([28, 0, 0]))
+    with pytest.raises(HeartsError, match="shape"):
+        envs.step(np.array([1, 2]))
+    with pytest.raises(HeartsError, match="dtype"):
+        envs.step(np.array([1.0, 2.0, 3.0]))
+
+
+def test_an_opponent_that_breaks_the_rules_is_named():
+    class Rogue(Agent):
+        def act(self, view):
+            return 27
+
+    envs = HeartsVectorEnv(8, opponent=[Rogue()])
+    rng = np.random.default_rng(0)
+
+    def play():
+        _, infos = envs.reset(seed=1)
+        for _ in range(13):
+            *_, infos = envs.step(choose(rng, infos["action_mask"]))
+
+    with pytest.raises(IllegalActionError, match="Rogue"):
+        play()
+
+
+def test_stepping_before_reset_and_options_are_refused():
+    envs = HeartsVectorEnv(2)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        envs.step(np.zeros(2, np.int64))
+    with pytest.raises(HeartsError, match="options"):
+        envs.reset(options={"dealer": 1})
+    with pytest.raises(HeartsError, match="render_mode"):
+        HeartsVectorEnv(2, render_mode="ansi")
+    with pytest.raises(HeartsError, match="seed"):
+        envs.reset(seed=[1])
+    with pytest.raises(HeartsError, match=r"num_envs|num_games"):
+        HeartsVectorEnv(0)
+
+
+def test_copies_play_on_identically():
+    envs = HeartsVectorEnv(6, opponent=["easy", Loud()], reward="trick")
+    _, infos = envs.reset(seed=1)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        *_, infos = envs.step(choose(rng, infos["action_mask"]))
+    others = [copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))]
+    for _ in range(20):
+        actions = choose(rng, envs.action_masks())
+        mine = envs.step(actions)
+        for other in others:
+            theirs = other.step(actions)
+            assert all((a == b).all() for a, b in zip(mine[:4], theirs[:4], strict=True))
+
+
+# ---- stable-baselines3 ---------------------------------------------------------------------------
+@pytest.fixture
+def make_sb3():
+    pytest.importorskip("stable_baselines3")
+    from hearts_agents.sb3 import HeartsSB3VecEnv
+
+    return HeartsSB3VecEnv
+
+
+@pytest.mark.parametrize("options", [{}, {"opponent": "pro", "skip_forced": True}])
+def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
+    theirs, ours = make_sb3(7, seed=3, **options), HeartsVectorEnv(7, **options)
+    observations, infos = ours.reset(seed=3)
+    assert (theirs.reset() == observations).all()
+    rng = np.random.default_rng(0)
+    totals, lengths = np.zeros(7), np.zeros(7, int)
+    ended = 0
+    for _ in range(40):
+        masks = np.stack(theirs.env_method("action_masks"))
+        assert (masks == infos["action_mask"]).all()
+        actions = choose(rng, masks)
+        observations, rewards, done, _, infos = ours.step(actions)
+        seen, paid, over, told = theirs.step(actions)
+        assert (seen == observations).all()
+        assert paid == pytest.approx(rewards)
+        assert paid.dtype == np.float32
+        assert (over == done).all()
+        totals += rewards
+        lengths += 1
+        for i in range(7):
+            if not done[i]:
+                assert told[i] == {}
+                continue
+            ended += 1
+            assert (told[i]["terminal_observation"] == infos["final_obs"][i]).all()
+            assert told[i]["episode"]["r"] == pytest.approx(totals[i])
+            assert told[i]["episode"]["l"] == lengths[i]
+            assert told[i]["scores"] == infos["final_info"]["scores"][i].tolist()
+            assert told[i]["opponent"] == infos["final_info"]["opponent"][i]
+            assert Game.deal("two_player", told[i]["seed"]).player is not None
+            totals[i], lengths[i] = 0, 0
+    assert ended >= 14
+
+
+def test_stable_baselines3s_other_questions(make_sb3):
+    envs = make_sb3(3)
+    assert envs.seed(5) == [5, 6, 7]
+    first = envs.reset()
+    envs.seed(5)
+    assert (envs.reset() == first).all()
+    assert not (envs.reset() == first).all()  # without a seed the stream goes on
+    assert envs.has_attr("action_masks")
+    assert not envs.has_attr("nothing")
+    assert envs.get_attr("rules", [0, 2]) == [Rules.preset("two_player")] * 2
+    assert len(envs.env_method("action_masks", indices=[1])) == 1
+    assert envs.render_mode is None
+    with pytest.raises(AttributeError):
+        envs.env_method("close")
+    with pytest.raises(HeartsError, match="reset"):
+        make_sb3(3).step(np.zeros(3, int))
+
+
+def test_maskable_ppo_learns_on_it(make_sb3):
+    contrib = pytest.importorskip("sb3_contrib")
+    envs = make_sb3(16, seed=1, opponent=["standard", "easy"], rules="mini")
+    model = contrib.MaskablePPO(
+        "MlpPolicy", envs, n_steps=20, batch_size=80, n_epochs=1, seed=1, device="cpu"
+    )
+    model.learn(2 * 16 * 20)
+    assert len(model.ep_info_buffer) == 100
+    masks = np.stack(envs.env_method("action_masks"))
+    actions, _ = model.predict(envs.reset(), action_masks=masks)
+    assert actions.shape == (16,)
