@@ -5,6 +5,10 @@ of the rule book. ``Game`` plays a deal, ``hearts_v0`` is the PettingZoo environ
 plays thousands of games at once.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from hearts_env._registration import register_envs
 from hearts_env.batch import BatchGame, BatchView
 from hearts_env.encoders import Encoder, make_encoder, register_encoder
 from hearts_env.errors import (
@@ -20,16 +24,17 @@ from hearts_env.match import Match, settle
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
+if TYPE_CHECKING:
+    from hearts_env import hearts_v0
+
 __version__ = "0.1.0"
 
 __all__ = [
     "BatchGame",
     "BatchView",
-    "Encoder",
-    "make_encoder",
-    "register_encoder",
     "CheckpointError",
     "DealError",
+    "Encoder",
     "Game",
     "HeartsError",
     "IllegalActionError",
@@ -39,5 +44,22 @@ __all__ = [
     "Rules",
     "RulesError",
     "__version__",
+    "hearts_v0",
+    "make_encoder",
+    "register_encoder",
     "settle",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Imports the environment on first use."""
+    if name == "hearts_v0":
+        return import_module("hearts_env.hearts_v0")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))
+
+
+register_envs()

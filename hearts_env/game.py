@@ -193,7 +193,8 @@ class Game(Position):
             else:
                 return number
         raise IllegalActionError(
-            f"action: {action!r} ({type(action).__name__}) is neither a number nor a card's name"
+            f"action: {action!r} ({type(action).__name__}) is neither a whole number "
+            "nor a card's name"
         )
 
     def _why_illegal(self, action: int) -> str:

@@ -64,26 +64,18 @@ def format_game(game: Game) -> str:
 
 
 def _play_lines(game: Game) -> Iterator[str]:
-    replay = game.start()
-    label, cards = "", list[str]()
-    for action in game.actions:
-        seat, phase = replay.player, replay.phase
-        if action == -1:
-            break
-        if not cards:
-            label = f"pass {seat}" if phase == "pass" else f"{replay.trick_number + 1}. {seat}"
-        name = action_name(game.rules, action)
-        replay.play(action)
-        if phase == "moon":
-            yield f"moon {seat}: {name.partition(':')[2]}"
-            continue
-        cards.append(name)
-        passed_all = phase == "pass" and (replay.player != seat or replay.phase != "pass")
-        if passed_all or (phase == "play" and not replay.trick):
-            yield f"{label}: {' '.join(cards)}"
-            cards = []
-    if cards:
-        yield f"{label}: {' '.join(cards)}"
+    rules, history = game.rules, game.history
+    n, count = rules.players, rules.pass_count
+    if game.direction != "hold":
+        passed = [rules.deck[a] for a in game.actions[: n * count] if a != -1]
+        for seat in range(n):
+            if cards := passed[seat * count : (seat + 1) * count]:
+                yield f"pass {seat}: {' '.join(cards)}"
+    for start in range(0, len(history), n):
+        trick = history[start : start + n]
+        yield f"{start // n + 1}. {trick[0][0]}: {' '.join([card for _, card in trick])}"
+    if game.moon_choice is not None:
+        yield f"moon {game.shooter}: {game.moon_choice}"
     if game.revoker is not None:
         yield f"revoke {game.revoker}"
 

@@ -73,7 +73,7 @@ HEARTS_ONE = CardPoints({rank + "H": 1 for rank in RANKS})
 HEARTS_AND_QUEEN = CardPoints({**HEARTS_ONE, "QS": 13})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
     """Every rule of a game, as the rule book (docs/rules.md) names them.
 
@@ -272,13 +272,13 @@ class Rules:
         """
         if str(name) not in PRESETS:
             raise RulesError(f"rules: no preset {name!r}; {did_you_mean(str(name), PRESETS)}")
-        numbers, make = PRESETS[str(name)]
+        numbers, _ = PRESETS[str(name)]
         if players is None:
             players = 4 if 4 in numbers else numbers[0]
         if players not in numbers:
             span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"exactly {numbers[0]}"
             raise RulesError(f"players: {name} is played by {span}, not by {players!r}")
-        return make(operator.index(players))
+        return _preset(str(name), operator.index(players))
 
     @classmethod
     def make(cls, rules: str | Rules, players: int | None = None) -> Rules:
@@ -323,9 +323,9 @@ class Rules:
         ``from_text`` reads it back.
         """
         best: tuple[int, int, str] | None = None
-        for order, (preset, (numbers, make)) in enumerate(PRESETS.items()):
+        for order, (preset, (numbers, _)) in enumerate(PRESETS.items()):
             for players in numbers:
-                base = make(players)
+                base = _preset(preset, players)
                 words = [preset]
                 if players != (4 if 4 in numbers else numbers[0]):
                     words.append(f"players={players}")
@@ -363,16 +363,30 @@ class Rules:
     def __str__(self) -> str:
         return self.name
 
+    # Rules are the key of every cache that is asked at each step, and seldom made.
+    @functools.cached_property
+    def _fields(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in FIELDS)
+
     @functools.cached_property
     def _hash(self) -> int:
-        return hash(tuple(getattr(self, name) for name in FIELDS))
+        return hash(self._fields)
 
     def __hash__(self) -> int:
-        """Kept, since rules are the key of every cache that is asked at each step."""
         return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rules):
+            return NotImplemented
+        return self is other or (self._hash == other._hash and self._fields == other._fields)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Rules.from_dict, (self.to_dict(),)
+
+
+@functools.cache
+def _preset(name: str, players: int) -> Rules:
+    return PRESETS[name][1](players)
 
 
 FIELDS = tuple(f.name for f in dataclasses.fields(Rules))

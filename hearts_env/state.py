@@ -1,4 +1,4 @@
-"""The perfect-information array of a game, for centralised critics: everything, from no seat's side.
+"""The perfect-information array of a game, for centralised critics: all, from no seat's side.
 
 Nothing else in the package gives hidden cards to a learner. Seats are absolute here. What order
 the earlier tricks were played in is not told: it changes nothing of what can still happen.

@@ -143,7 +143,7 @@ def background() -> tuple[Item, ...]:
     return tuple(items)
 
 
-# --- the corners ------------------------------------------------------------------------------
+# --- the corners ---------------------------------------------------------------------------------
 
 
 def _header(picture: TablePicture) -> list[Item]:
@@ -228,7 +228,7 @@ def _side_notes(picture: TablePicture) -> list[Item]:
     return [Group("notes", "", tuple(items))]
 
 
-# --- the middle -------------------------------------------------------------------------------
+# --- the middle ----------------------------------------------------------------------------------
 
 
 def _trick(picture: TablePicture) -> list[Item]:
@@ -296,7 +296,7 @@ def _message(picture: TablePicture) -> list[Item]:
     return [Group("message", "", tuple(items))]
 
 
-# --- the players ------------------------------------------------------------------------------
+# --- the players ---------------------------------------------------------------------------------
 
 
 def _opponent(picture: TablePicture, seat: int, block: _Block) -> Group:

@@ -1,0 +1,631 @@
+"""Hearts as a PettingZoo environment: every game of the rule book, 2 to 7 players, in turns (AEC).
+
+``env`` makes the environment that users want; ``raw_env`` is the same without the wrapper that
+enforces the order of calls. What PettingZoo's other usual wrappers do (refusing actions outside
+the space, ending the episode at an illegal action) ``raw_env`` does itself, many times quicker.
+The page docs/environment.md tells spaces, rewards, infos and options.
+
+There is no ``parallel_env``. PettingZoo converts environments that move once a cycle, all agents
+in a fixed order; in Hearts the taker of a trick leads the next, so that the conversion's own check
+refuses it.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+import secrets
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from pettingzoo import AECEnv
+from pettingzoo.utils.env_logger import EnvLogger
+from pettingzoo.utils.wrappers import OrderEnforcingWrapper
+
+from hearts_env import kernel as k
+from hearts_env._jit import jit
+from hearts_env.encoders import Encoder, make_encoder
+from hearts_env.errors import DealError, HeartsError, IllegalActionError, did_you_mean
+from hearts_env.game import Game, check_seed
+from hearts_env.match import Match
+from hearts_env.rewards import Rewarder
+from hearts_env.rules import Rules
+from hearts_env.state import FloatArray, encode_state, state_space
+from hearts_env.view import PlayerView
+
+EPISODES = ("deal", "match")
+ILLEGAL_ACTIONS = ("terminate", "raise", "revoke")
+RENDER_MODES = ("ansi", "rgb_array", "human", "svg")
+OPTIONS = ("deal", "deal_number", "dealer")
+
+ILLEGAL_REWARD = -1.0
+"""What an illegal action costs under ``illegal_action="terminate"``."""
+
+Mask: TypeAlias = NDArray[np.int8]
+Observation: TypeAlias = dict[str, NDArray[Any]]
+
+
+class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
+    """One deal, or one match, of Hearts.
+
+    ``env.game`` is the `Game` being played and ``env.match`` the `Match` around it (None in deal
+    episodes): read them, clone them for search, but play only through ``step``.
+    ``env.episode_seed`` is the seed of this episode: ``Game.deal(rules, env.episode_seed)`` deals
+    the same cards. ``infos``, ``rewards``, ``terminations`` and ``truncations`` are current after
+    every ``reset`` and ``step``. Arrays once handed out are never written to again.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012  # as PettingZoo has it
+        "name": "hearts_v0",
+        "render_modes": list(RENDER_MODES),
+        "is_parallelizable": False,
+        "render_fps": 2,
+    }
+
+    def __init__(
+        self,
+        rules: str | Rules = "two_player",
+        players: int | None = None,
+        *,
+        episode: str = "deal",
+        reward: str = "margin",
+        observation: str | Encoder = "flat",
+        illegal_action: str = "terminate",
+        max_deals: int | None = None,
+        render_mode: str | None = None,
+        render_for: str = "mover",
+    ) -> None:
+        """An environment that waits for its first ``reset``.
+
+        Args:
+            rules: a preset's name, or any `Rules`.
+            players: how many, where the preset leaves it open.
+            episode: ``deal``, or ``match``: deals until the end score.
+            reward: ``margin``, ``points``, ``trick`` or ``win``; see `Rewarder`.
+            observation: an encoder or its name.
+            illegal_action: ``terminate`` (-1 and the end), ``raise`` (nothing happens) or
+                ``revoke`` (the deal ends at the offender's expense).
+            max_deals: a match is cut off (truncated) after so many deals.
+            render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
+            render_for: whose cards are shown: an agent's name, ``mover`` or ``all``.
+
+        Raises:
+            HeartsError: an argument that cannot be; it is named, with the mend.
+        """
+        self.rules = Rules.make(rules, players)
+        self.possible_agents = [f"player_{seat}" for seat in range(self.rules.players)]
+        self.agents = self.possible_agents[:]
+        self.episode = _one_of("episode", episode, EPISODES)
+        self.illegal_action = _one_of("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        if render_mode is not None:
+            _one_of("render_mode", render_mode, RENDER_MODES)
+        self.render_mode = render_mode
+        self.render_for = _one_of("render_for", render_for, ("mover", "all", *self.agents))
+        self.max_deals = _check_max_deals(max_deals, episode)
+        self.encoder = make_encoder(observation)
+        self.state_space = state_space(self.rules)
+        self._num_actions = n = self.rules.num_actions
+        self.action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
+        self.observation_spaces = {
+            agent: spaces.Dict(
+                observation=self.encoder.space(self.rules),
+                action_mask=spaces.Box(0, 1, (n,), np.int8),
+            )
+            for agent in self.agents
+        }
+        self.match: Match | None = None
+        self.episode_seed: int | None = None
+        self._rewarder = Rewarder(self.rules, reward, episode=episode)
+        self._seats = {agent: seat for seat, agent in enumerate(self.agents)}
+        self._first_seed: int | None = None  # of the stream that later resets draw from
+        self._num_drawn = 0
+        self._game: Game | None = None
+        self._totals: list[int | Fraction] | None = None  # before this deal; None outside a match
+        self._masks: list[Mask] = []
+        self._is_stopped = False  # nobody is to act any more
+        self._is_paid = False  # whether any of `rewards` is not zero
+        self._offender: str | None = None  # who ended the episode by an illegal action
+        self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        """What copies do not share: the view that encoders are shown, and the window."""
+        box = self.observation_spaces["player_0"]["observation"]
+        assert isinstance(box, spaces.Box)
+        self._shape, self._dtype = box.shape, box.dtype
+        self._view = PlayerView(self.rules, np.empty(k.STATE_SIZE, np.int64), 0)
+        self._window: Any = None
+
+    # -- spaces -----------------------------------------------------------------------------------
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """``{"observation": the encoder's Box, "action_mask": Box of int8}``."""
+        return self.observation_spaces[self._agent_of(agent)]
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        """``Discrete(n)``: action i is ``rules.deck[i]``; two more where a moon is chosen."""
+        return self.action_spaces[self._agent_of(agent)]
+
+    def _agent_of(self, agent: str) -> str:
+        if agent not in self._seats:
+            raise HeartsError(
+                f"agent: there is no {agent!r} here; {did_you_mean(str(agent), self._seats)}"
+            )
+        return agent
+
+    # -- reading ----------------------------------------------------------------------------------
+    @property
+    def game(self) -> Game:
+        """The deal being played, or the last one; everything known: for search and baselines."""
+        if self._game is None:
+            raise HeartsError("game: nothing has been dealt; call reset() first")
+        return self._game
+
+    def observe(self, agent: str) -> Observation:
+        """What `agent` sees now, whosever turn it is; also after the end."""
+        game = self.game
+        try:
+            seat = self._seats[agent]
+        except KeyError:
+            seat = self._seats[self._agent_of(agent)]
+        view = self._view
+        k.write_view(self.rules.vector, game.vector, seat, view.vector)
+        view.player = seat
+        out = np.zeros(self._shape, self._dtype)
+        self.encoder.write(view, out)
+        return {"observation": out, "action_mask": self._masks[seat]}
+
+    def state(self) -> FloatArray:
+        """Everything, hidden cards too: for centralised critics. See ``decode_state``."""
+        game = self.game
+        pool = self.match.pool if self.match is not None else 0
+        return encode_state(game, self._totals, pool)
+
+    # -- reset ------------------------------------------------------------------------------------
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin an episode.
+
+        Args:
+            seed: a deal episode plays ``Game.deal(rules, seed)``, a match ``Match(rules, seed)``.
+                None: the next of a stream of seeds that follows from the last one given.
+            options: ``deal`` (``{"hands": ..., "kitty": ...}``, its text, or a `Game`),
+                ``deal_number`` and ``dealer``.
+
+        Raises:
+            HeartsError: a seed, an option or a deal that cannot be; nothing has changed.
+        """
+        if seed is not None:
+            first, drawn = check_seed(seed), 0
+        elif self._first_seed is not None:
+            first, drawn = self._first_seed, self._num_drawn + 1
+        else:
+            first, drawn = secrets.randbits(63), 0
+        episode_seed = _stream_seed(first, drawn) if drawn else first
+        match, game = self._begin(episode_seed, _check_options(options))
+        self._first_seed, self._num_drawn = first, drawn
+        self.episode_seed = episode_seed
+        self.match, self._game = match, game
+        self._totals = None if match is None else list(match.totals)
+        self._rewarder.reset()
+        agents = self.possible_agents
+        self.agents = agents[:]
+        self.rewards = dict.fromkeys(agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(agents, 0.0)
+        self.terminations = dict.fromkeys(agents, False)
+        self.truncations = dict.fromkeys(agents, False)
+        n = self._num_actions
+        self._masks = [np.zeros(n, np.int8) for _ in agents]
+        self.infos = {
+            agent: {"action_mask": mask} for agent, mask in zip(agents, self._masks, strict=True)
+        }
+        self._skip_agent_selection = None
+        self._is_stopped = self._is_paid = False
+        self._offender = None
+        self._give_turn(game)
+        if self.render_mode == "human":
+            self.render()
+
+    def _begin(self, seed: int, options: Mapping[str, Any]) -> tuple[Match | None, Game]:
+        """The match, if one is played, and the deal of a seed, as far as options leave it open."""
+        rules = self.rules
+        number, dealer = options.get("deal_number"), options.get("dealer")
+        known = None if options.get("deal") is None else _read_deal(options["deal"])
+        if self.episode == "deal":
+            game = Game.deal(rules, seed, deal_number=number, dealer=dealer)
+            if known is not None:
+                game = _known_deal(game, known, number, dealer)
+            return None, game
+        if number not in (None, 0):
+            raise DealError(f"deal_number: {number!r}, but a match begins with 0; leave it out")
+        if dealer is None:
+            dealer = known.dealer if isinstance(known, Game) else 0
+        # A deal made first checks the dealer.
+        match = Match(rules, seed, dealer=Game.deal(rules, seed, dealer=dealer).dealer)
+        if known is not None:
+            match.replace_deal(_known_deal(match.game, known, 0, match.first_dealer))
+        return match, match.game
+
+    # -- play -------------------------------------------------------------------------------------
+    def step(self, action: int | None) -> None:
+        """Do the action of the agent whose turn it is; None for one whose episode is over.
+
+        Raises:
+            IllegalActionError: no action at all, or, under ``illegal_action="raise"``, one that
+                the rules do not allow; nothing has changed.
+        """
+        agent = self.agent_selection
+        if self._is_stopped or self.terminations[agent] or self.truncations[agent]:
+            self._step_dead(agent, action)
+            return
+        number: int = action if action.__class__ is int else _number_of(action, agent)
+        if not -1 < number < self._num_actions:
+            raise IllegalActionError(
+                f"action: {number} is no action of these rules; "
+                f"give one of the mask of {agent}, 0 to {self._num_actions - 1} at most"
+            )
+        game = self.game
+        try:
+            (game if self.match is None else self.match).play(number)
+        except IllegalActionError:
+            if self.illegal_action == "raise":
+                raise
+            self._answer_illegal(agent)
+        else:
+            self._pay_step(agent, game)
+        if self.render_mode == "human":
+            self.render()
+
+    def _answer_illegal(self, agent: str) -> None:
+        """What follows an illegal action, by ``illegal_action``."""
+        game = self.game
+        if self.illegal_action == "revoke":
+            (game if self.match is None else self.match).revoke()
+            self._pay_step(agent, game)
+            return
+        EnvLogger.warn_on_illegal_move()
+        self._offender = agent
+        self._clear_rewards()
+        self._cumulative_rewards[agent] = 0.0
+        self._pay([ILLEGAL_REWARD if other == agent else 0.0 for other in self.agents])
+        self._stop(game, self.terminations)
+
+    def _pay_step(self, agent: str, game: Game) -> None:
+        """Pay for the action that `agent` has done in `game`, and see who is next."""
+        if self._is_paid:
+            self._clear_rewards()
+            self._is_paid = False
+        self._cumulative_rewards[agent] = 0.0
+        rewards = self._rewarder.step(game)
+        if rewards is not None:
+            self._pay(rewards)
+        if game.is_over:
+            self._end_deal(game)
+        else:
+            mask: Mask = np.zeros(self._num_actions, np.int8)
+            self._masks[self._seats[agent]] = mask
+            self.infos[agent] = {"action_mask": mask}
+            self._give_turn(game)
+
+    def _give_turn(self, game: Game) -> None:
+        """Select the player to act and give it its mask; what it was told last stays."""
+        seat = game.player
+        assert seat is not None
+        mask: Mask = np.empty(self._num_actions, np.int8)
+        _write_mask(game.legal_mask, mask)
+        agent = self.agent_selection = self.possible_agents[seat]
+        self._masks[seat] = mask
+        self.infos[agent] = self.infos[agent] | {"action_mask": mask}
+
+    def _pay(self, rewards: list[float]) -> None:
+        """Hand out rewards, one a seat."""
+        self._is_paid = True
+        for agent, reward in zip(self.possible_agents, rewards, strict=True):
+            self.rewards[agent] += reward
+            self._cumulative_rewards[agent] += reward
+
+    def _end_deal(self, game: Game) -> None:
+        """Begin the next deal of a match, or end the episode."""
+        match = self.match
+        if match is None:
+            self._stop(game, self.terminations)
+        elif match.is_over or match.num_deals == self.max_deals:
+            rewards = self._rewarder.episode_end(match.totals)
+            if rewards is not None:
+                self._pay(rewards)
+            self._stop(game, self.terminations if match.is_over else self.truncations)
+        else:
+            self._tell_result(game)
+            self._game = match.game
+            self._totals = list(match.totals)
+            self._give_turn(match.game)
+
+    def _stop(self, game: Game, ends: dict[str, bool]) -> None:
+        """End the episode for all agents; each is then selected once more, for a last look."""
+        self._is_stopped = True
+        for agent in self.agents:
+            ends[agent] = True
+        self._tell_result(game)
+        self._deads_step_first()
+
+    def _tell_result(self, game: Game) -> None:
+        """Take everybody's mask, and tell everybody how the deal has gone."""
+        result: dict[str, Any] = {
+            "scores": game.scores(),
+            "points": game.points(),
+            "shooter": game.shooter,
+            "offender": game.revoker if self._offender is None else self._seats[self._offender],
+            "deal": game.to_text(),
+        }
+        if self.match is not None:
+            result["totals"] = list(self.match.totals)
+            result["winner"] = self.match.winner
+        for seat, agent in enumerate(self.possible_agents):
+            mask: Mask = np.zeros(self._num_actions, np.int8)
+            self._masks[seat] = mask
+            self.infos[agent] = {"action_mask": mask, **result}
+
+    def _step_dead(self, agent: str, action: int | None) -> None:
+        """The last step of an agent whose episode is over."""
+        if not self.agents:
+            raise IllegalActionError("action: the episode is over; call reset() to begin another")
+        if action is not None:
+            raise IllegalActionError(
+                f"action: {action!r}, but the episode is over for {agent}; give None"
+            )
+        self._was_dead_step(None)
+
+    # -- drawing ----------------------------------------------------------------------------------
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """The table as ``render_for`` may see it, in the environment's ``render_mode``.
+
+        Returns:
+            Text (``ansi``), an SVG document (``svg``), (height, width, 3) uint8 (``rgb_array``),
+            or None: ``human`` shows a window, and without a render mode nothing is drawn.
+        """
+        mode = self.render_mode
+        if mode is None:
+            gymnasium.logger.warn(
+                "You are calling render method without specifying any render mode."
+            )
+            return None
+        from hearts_env import render
+        from hearts_env.render.picture import picture_of
+
+        picture = picture_of(
+            self.game,
+            self._seats.get(self.render_for, self.render_for),
+            names=self.possible_agents,
+            totals=self._totals,
+            message=f"{self._offender} has ended the game by an illegal action"
+            if self._offender
+            else "",
+            is_over=self._is_stopped,
+        )
+        if mode == "ansi":
+            return render.render_ansi(picture)
+        if mode == "svg":
+            return render.render_svg(picture)
+        frame = render.render_rgb(picture)
+        if mode == "rgb_array":
+            return frame
+        if self._window is None:
+            self._window = render.Window("Hearts", fps=self.metadata["render_fps"])
+        self._window.show(frame)
+        return None
+
+    def close(self) -> None:
+        """Close the window, where there is one."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+
+    # -- copies -----------------------------------------------------------------------------------
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in _SCRATCH}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.match is not None:
+            self._game = self.match.game
+        self._make_scratch()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> raw_env:
+        other = type(self).__new__(type(self))
+        memo[id(self)] = other
+        memo[id(self.rules)] = self.rules  # never changes
+        other.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return other
+
+
+_SCRATCH = ("_dtype", "_shape", "_view", "_window")
+
+
+class _InOrder(OrderEnforcingWrapper):  # type: ignore[misc]
+    """PettingZoo's wrapper, with short ways to what is asked for at every step.
+
+    Its own way is through ``__getattr__``, several times for each ``last()``. A property that
+    raises AttributeError hands over to just that, and so to its message.
+    """
+
+    @property
+    def agents(self) -> list[str]:
+        """Who is still in the episode."""
+        if not self._has_reset:
+            raise AttributeError
+        return self.env.agents
+
+    @property
+    def agent_selection(self) -> str:
+        """Whose turn it is."""
+        if not self._has_reset:
+            raise AttributeError
+        return self.env.agent_selection
+
+    def last(
+        self,
+        observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
+    ) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
+        """Observation, reward since the last turn, termination, truncation and info."""
+        if not self._has_reset:
+            return super().last(observe)
+        return self.env.last(observe)
+
+    def __str__(self) -> str:
+        return str(self.env)
+
+    def step(self, action: int | None) -> None:
+        """Do the action of the agent whose turn it is."""
+        if self._has_reset and self.env.agents:
+            self._has_updated = True
+            self.env.step(action)
+        else:
+            super().step(action)
+
+
+def env(
+    rules: str | Rules = "two_player",
+    players: int | None = None,
+    *,
+    episode: str = "deal",
+    reward: str = "margin",
+    observation: str | Encoder = "flat",
+    illegal_action: str = "terminate",
+    max_deals: int | None = None,
+    render_mode: str | None = None,
+    render_for: str = "mover",
+) -> OrderEnforcingWrapper:
+    """The environment for users: `raw_env`, in PettingZoo's wrapper that enforces call order.
+
+    The arguments are those of `raw_env`.
+    """
+    return _InOrder(
+        raw_env(
+            rules,
+            players,
+            episode=episode,
+            reward=reward,
+            observation=observation,
+            illegal_action=illegal_action,
+            max_deals=max_deals,
+            render_mode=render_mode,
+            render_for=render_for,
+        )
+    )
+
+
+# ---- checks -------------------------------------------------------------------------------------
+def _one_of(name: str, value: object, choices: Sequence[str]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise HeartsError(f"{name}: {value!r} is unknown; {did_you_mean(str(value), choices)}")
+    return value
+
+
+def _check_max_deals(max_deals: int | None, episode: str) -> int | None:
+    if max_deals is None:
+        return None
+    if episode != "match":
+        raise HeartsError(
+            f"max_deals: {max_deals!r}, but the episode is one deal; "
+            'leave it out, or take episode="match"'
+        )
+    try:
+        number = operator.index(max_deals)
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(max_deals, bool):
+        raise HeartsError(f"max_deals: {max_deals!r} is not a whole number from 1 on, or None")
+    return number
+
+
+def _number_of(action: object, agent: str) -> int:
+    """An action as an int."""
+    if action is None:
+        raise IllegalActionError(
+            f"action: None, but the episode goes on for {agent}; give an action of its mask"
+        )
+    if isinstance(action, np.ndarray) and action.size == 1:
+        action = action.reshape(())[()]
+    try:
+        if isinstance(action, bool | np.bool_):
+            raise TypeError
+        return operator.index(action)  # type: ignore[arg-type]
+    except TypeError:
+        raise IllegalActionError(
+            f"action: {action!r} ({type(action).__name__}) is not a whole number; "
+            "action i is the card rules.deck[i]"
+        ) from None
+
+
+def _check_options(options: object) -> Mapping[str, Any]:
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise HeartsError(f"options: {options!r} is not a dict; known keys: {', '.join(OPTIONS)}")
+    for name in options:
+        # PettingZoo's api_test resets with {"options": 1}.
+        if name not in OPTIONS and name != "options":
+            raise HeartsError(f"options: {name!r} is unknown; {did_you_mean(str(name), OPTIONS)}")
+    return options
+
+
+# ---- deals --------------------------------------------------------------------------------------
+def _stream_seed(first: int, number: int) -> int:
+    """The seed of a stream's episode `number`, from 1, drawn as SplitMix64 does."""
+    step = int(k.mix(np.uint64(number)))
+    return int(k.mix(np.uint64((first + step) % 2**64))) >> 1
+
+
+def _read_deal(known: object) -> Game | Mapping[str, Any]:
+    """What the option ``deal`` gives, its form checked."""
+    if isinstance(known, str):
+        return Game.from_text(known)
+    if isinstance(known, Game):
+        return known
+    if not isinstance(known, Mapping):
+        raise DealError(
+            f"deal: {known!r} is no deal; give {{'hands': [[...], ...], 'kitty': [...]}}, "
+            "a hand history or a Game"
+        )
+    for name in known:
+        if name not in ("hands", "kitty"):
+            raise DealError(f"deal: {name!r} is unknown; {did_you_mean(name, ('hands', 'kitty'))}")
+    if "hands" not in known:
+        raise DealError("deal: 'hands' is missing; give the cards of each seat")
+    return known
+
+
+def _known_deal(
+    drawn: Game, known: Game | Mapping[str, Any], number: int | None, dealer: int | None
+) -> Game:
+    """The cards of `known`, as they were dealt; what it does not tell is as in `drawn`."""
+    rules = drawn.rules
+    if isinstance(known, Game):
+        if known.rules != rules:
+            raise DealError(
+                f"deal: it is one of {known.rules.name!r}, but {rules.name!r} is played here; "
+                "give a deal of the same rules"
+            )
+        start = known.start()
+        hands: Any = [start.hand(seat) for seat in range(rules.players)]
+        kitty: Any = start.kitty
+        told = start
+    else:
+        hands, kitty, told = known["hands"], known.get("kitty"), drawn
+    return Game(
+        rules,
+        hands,
+        kitty,
+        deal_number=told.deal_number if number is None else number,
+        dealer=told.dealer if dealer is None else dealer,
+        totals=told.totals if number is None else drawn.totals,
+    )
+
+
+@jit
+def _write_mask(legal: int, out: Mask) -> None:
+    """Write a bit mask of actions as zeros and ones, in place."""
+    for action in range(len(out)):
+        out[action] = legal >> action & 1

@@ -1,0 +1,969 @@
+"""The PettingZoo environment: batteries, rewards counted by hand, seeds, copies, bad input."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+import random
+import warnings
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.spaces import Box
+from pettingzoo.test import api_test, seed_test
+from pettingzoo.test.state_test import test_state_space as check_state_space
+from pettingzoo.utils import turn_based_aec_to_parallel
+from pettingzoo.utils.wrappers import BaseWrapper, OrderEnforcingWrapper, TerminateIllegalWrapper
+
+from hearts_env import (
+    DealError,
+    Game,
+    HeartsError,
+    IllegalActionError,
+    Match,
+    NotationError,
+    Rules,
+    RulesError,
+    hearts_v0,
+)
+from hearts_env.cards import ALL_CARDS
+from hearts_env.encoders import ENCODERS, FlatEncoder
+from hearts_env.rewards import REWARDS
+from hearts_env.rules import PRESETS
+from hearts_env.state import decode_state, encode_state, state_blocks
+from tests.reshuffle import reshuffled
+
+GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
+KINDS = list(itertools.product(ENCODERS, ("deal", "match"), REWARDS))
+
+# PettingZoo's battery warns where a space is a Dict, though that is how it wants action masks.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
+
+# Two cards of each suit: queen and ace; hearts are trump; moon_points and max_margin are 15.
+MICRO = Rules.preset("micro")
+MOON: dict[str, Any] = {"hands": [["QC", "QH", "AH"], ["QD", "QS", "AS"]], "kitty": ["AC", "AD"]}
+"""Seat 0 leads QC, and takes QS, then leads QH and AH: it takes all there is."""
+MOON_PLAY = ["QC", "QS", "QH", "AS", "AH", "QD"]
+PLAIN: dict[str, Any] = {"hands": [["QC", "QD", "AS"], ["AC", "QS", "AH"]], "kitty": ["AD", "QH"]}
+"""AC takes QC; AS takes QS for 13 points; AH trumps QD for 1 point."""
+PLAIN_PLAY = ["QC", "AC", "QS", "AS", "QD", "AH"]
+# Six cards, three players, no moon; 3 points in all, max_margin 3.
+THREE = Rules(
+    players=3,
+    removed=tuple(c for c in ALL_CARDS if c[0] not in "234" or c[1] not in "CH"),
+    hand_size=2,
+    moon="none",
+)
+THREE_DEAL: dict[str, Any] = {"hands": [["2C", "2H"], ["3C", "3H"], ["4C", "4H"]]}
+"""4C takes the clubs; then only hearts are left, and 4H takes them: 0, 0 and 3 points."""
+THREE_PLAY = ["2C", "3C", "4C", "4H", "2H", "3H"]
+
+
+def arguments(i: int, game: tuple[str, int]) -> dict[str, Any]:
+    """The i-th way to play a game."""
+    observation, episode, reward = KINDS[i % len(KINDS)]
+    return {
+        "rules": game[0],
+        "players": game[1],
+        "observation": observation,
+        "episode": episode,
+        "reward": reward,
+        "max_deals": 1 + i % 2 if episode == "match" else None,
+    }
+
+
+def play_out(env: Any, choose: Any = None) -> dict[str, float]:
+    """Play an episode to its end through ``last`` and ``step``; what each agent was paid."""
+    rng = random.Random(0)
+    choose = choose or (lambda mask: rng.choice(np.flatnonzero(mask).tolist()))
+    returns = dict.fromkeys(env.possible_agents, 0.0)
+    for agent in env.agent_iter():
+        observation, reward, termination, truncation, _ = env.last()
+        returns[agent] += reward
+        over = termination or truncation
+        env.step(None if over else choose(observation["action_mask"]))
+    return returns
+
+
+def play_cards(env: Any, cards: list[str]) -> list[dict[str, float]]:
+    """Play cards by name; ``rewards`` after each."""
+    rewards = []
+    for card in cards:
+        env.step(env.unwrapped.rules.index[card])
+        rewards.append(dict(env.rewards))
+    return rewards
+
+
+def made(deal: dict[str, Any], rules: Rules = MICRO, **kwargs: Any) -> Any:
+    env: Any = hearts_v0.raw_env(rules=rules, **kwargs)
+    env.reset(seed=0, options={"deal": deal})
+    return env
+
+
+# ---- the public batteries ------------------------------------------------------------------------
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_battery_of_pettingzoo(game: tuple[str, int]) -> None:
+    """Every game with every encoder, and over all games every encoder x episode x reward."""
+    offset = 5 * GAMES.index(game)
+    rules = Rules.preset(*game)
+    cycles = rules.hand_size + rules.pass_count + 2  # so many turns has everybody in a deal
+    for i, observation in enumerate(ENCODERS):
+        ways = [kind for kind in range(len(KINDS)) if KINDS[kind][0] == observation]
+        kwargs = arguments(ways[(offset + i) % len(ways)], game)
+        api_test(hearts_v0.env(**kwargs), num_cycles=cycles)
+        seed_test(lambda kwargs=kwargs: hearts_v0.env(**kwargs), num_cycles=4)
+
+
+def test_battery_covers_every_kind() -> None:
+    """The sample above leaves no encoder x episode x reward out."""
+    seen = set()
+    for g in range(len(GAMES)):
+        for i, observation in enumerate(ENCODERS):
+            ways = [kind for kind in KINDS if kind[0] == observation]
+            seen.add(ways[(5 * g + i) % len(ways)])
+    assert seen == set(KINDS)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_observations_lie_in_their_spaces_and_masks_are_the_movers(game: tuple[str, int]) -> None:
+    """At each step of a deal and for every agent; only the mover has a mask, and it is right."""
+    env: Any = hearts_v0.raw_env(*game)
+    env.reset(seed=1)
+    while not any(env.terminations.values()):
+        check_agents(env)
+        env.step(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[-1])
+    check_agents(env)
+    while env.agents:
+        env.step(None)
+    for agent in env.possible_agents:
+        assert env.observation_space(agent).contains(env.observe(agent))
+
+
+def check_agents(env: hearts_v0.raw_env) -> None:
+    for seat, agent in enumerate(env.possible_agents):
+        observation = env.observe(agent)
+        assert env.observation_space(agent).contains(observation)
+        mask = observation["action_mask"]
+        assert mask.dtype == np.int8
+        assert np.array_equal(mask, env.infos[agent]["action_mask"])
+        legal = env.game.legal_actions() if env.game.player == seat else []
+        assert np.flatnonzero(mask).tolist() == legal
+
+
+def test_observation_is_what_the_encoder_makes_of_the_view() -> None:
+    for name, encoder in ENCODERS.items():
+        env = hearts_v0.raw_env("classic", observation=name)
+        env.reset(seed=3)
+        for agent in env.possible_agents:
+            out = np.zeros(encoder.space(env.rules).shape, encoder.space(env.rules).dtype)
+            encoder.write(env.game.view(int(agent[-1])), out)
+            assert np.array_equal(env.observe(agent)["observation"], out)
+
+
+def test_a_users_encoder_serves_too() -> None:
+    class Mine:
+        def space(self, rules: Rules) -> Box:
+            return Box(0, 60, (2,), np.float32)
+
+        def write(self, view: Any, out: Any) -> None:
+            out[:] = len(view.hand), len(view.history)
+
+    env = hearts_v0.env(observation=Mine())
+    env.reset(seed=0)
+    assert env.last()[0]["observation"].tolist() == [13, 0]
+    api_test(env, num_cycles=5)
+
+
+def test_handed_out_arrays_are_never_written_to_again() -> None:
+    env: Any = hearts_v0.raw_env()
+    env.reset(seed=5)
+    seen = []
+    while not env.terminations["player_0"]:
+        observation, *_, info = env.last()
+        seen.append((observation, copy.deepcopy(observation), info, copy.deepcopy(info)))
+        env.step(np.flatnonzero(observation["action_mask"])[0])
+    for observation, was, info, info_was in seen:
+        assert all(np.array_equal(observation[key], was[key]) for key in was)
+        assert info.keys() == info_was.keys()
+        assert np.array_equal(info["action_mask"], info_was["action_mask"])
+
+
+def test_all_agents_act_in_the_order_of_the_game() -> None:
+    """Who takes a trick leads the next; in the exchange seat 0 chooses all its cards first."""
+    env = hearts_v0.env(rules="classic")
+    env.reset(seed=2, options={"deal_number": 0})
+    order = []
+    for agent in env.agent_iter(16):
+        order.append(agent)
+        env.step(np.flatnonzero(env.last()[0]["action_mask"])[0])
+    assert order[:12] == [f"player_{i}" for i in (0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3)]
+    leader = int(order[12][-1])
+    assert order[12:] == [f"player_{(leader + i) % 4}" for i in range(4)]
+    assert env.agent_selection == f"player_{env.unwrapped.game.leader}"
+
+
+# ---- rewards, counted by hand --------------------------------------------------------------------
+def test_margin_of_a_moon() -> None:
+    """Scores 0 and 15: margins 15 and -15, of at most 15. Nothing before the last card."""
+    env = made(MOON)
+    rewards = play_cards(env, MOON_PLAY)
+    assert rewards[:-1] == [{"player_0": 0, "player_1": 0}] * 5
+    assert rewards[-1] == {"player_0": 1.0, "player_1": -1.0}
+    assert env.infos["player_1"]["scores"] == [0, 15]
+    assert env.infos["player_1"]["points"] == [15, 0]
+    assert env.infos["player_0"]["shooter"] == 0
+
+
+def test_trick_rewards_of_a_moon_are_put_right_at_the_end() -> None:
+    """13 points, then 1, then 1: and then 30 thirds of ten the other way."""
+    rewards = play_cards(made(MOON, reward="trick"), MOON_PLAY)
+    paid = [reward["player_0"] for reward in rewards]
+    assert paid == pytest.approx([0, -13 / 15, 0, -1 / 15, 0, 1 + 14 / 15])
+    assert [reward["player_1"] for reward in rewards] == pytest.approx([-x for x in paid])
+
+
+def test_margin_and_trick_without_a_moon() -> None:
+    """13 and 1 points: margins -12 and 12 of 15."""
+    assert play_cards(made(PLAIN), PLAIN_PLAY)[-1] == pytest.approx(
+        {"player_0": -12 / 15, "player_1": 12 / 15}
+    )
+    rewards = play_cards(made(PLAIN, reward="trick"), PLAIN_PLAY)
+    paid = [reward["player_0"] for reward in rewards]
+    assert paid == pytest.approx([0, 0, 0, -13 / 15, 0, 1 / 15])
+
+
+def test_points_and_win() -> None:
+    assert play_cards(made(PLAIN, reward="points"), PLAIN_PLAY)[-1] == {
+        "player_0": -13.0,
+        "player_1": -1.0,
+    }
+    assert play_cards(made(MOON, reward="points"), MOON_PLAY)[-1] == {
+        "player_0": 0.0,
+        "player_1": -15.0,
+    }
+    assert play_cards(made(PLAIN, reward="win"), PLAIN_PLAY)[-1] == {
+        "player_0": -1.0,
+        "player_1": 1.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("reward", "expected"),
+    [
+        ("margin", [0.5, 0.5, -1.0]),  # others' mean 1.5 of 3; 0 - 3 of 3
+        ("trick", [0.5, 0.5, -1.0]),
+        ("points", [0.0, 0.0, -3.0]),
+        ("win", [0.5, 0.5, -1.0]),  # two share +1
+    ],
+)
+def test_rewards_of_three(reward: str, expected: list[float]) -> None:
+    env = made(THREE_DEAL, THREE, reward=reward)
+    assert list(play_cards(env, THREE_PLAY)[-1].values()) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("reward", REWARDS)
+def test_everybody_gets_the_last_reward(reward: str) -> None:
+    """What ``last`` hands out adds up to all rewards, the loser's last one among them."""
+    env = hearts_v0.env(rules=MICRO, reward=reward)
+    env.reset(seed=0, options={"deal": MOON})
+    cards = iter(MOON_PLAY)
+    returns = play_out(env, lambda _: MICRO.index[next(cards)])
+    expected = {"points": (0.0, -15.0)}.get(reward, (1.0, -1.0))
+    assert list(returns.values()) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_returns_are_zero_sum_and_trick_pays_what_margin_pays(game: tuple[str, int]) -> None:
+    for seed in range(4):
+        returns = {}
+        for reward in REWARDS:
+            env = hearts_v0.env(*game, reward=reward)
+            env.reset(seed=seed)
+            returns[reward] = list(play_out(env).values())
+        scores = env.unwrapped.game.scores()
+        rules = env.unwrapped.rules
+        margins = [(sum(scores) - own) / (len(scores) - 1) - own for own in scores]
+        assert returns["margin"] == pytest.approx([m / rules.max_margin for m in margins])
+        assert max(map(abs, returns["margin"])) <= 1
+        assert returns["trick"] == pytest.approx(returns["margin"])
+        assert returns["points"] == [-score for score in scores]
+        for zero_sum in ("margin", "trick", "win"):
+            assert sum(returns[zero_sum]) == pytest.approx(0)
+
+
+# ---- matches -------------------------------------------------------------------------------------
+def test_match_is_that_of_the_seed() -> None:
+    """The same cards as ``Match(rules, seed)``, deal by deal, to the same end."""
+    env = hearts_v0.env(rules="mini", episode="match", reward="points")
+    env.reset(seed=11)
+    match = Match("mini", 11)
+    raw = env.unwrapped
+    for agent in env.agent_iter():
+        _, _, termination, truncation, info = env.last()
+        assert not truncation
+        if termination:
+            assert info["totals"] == match.totals
+            assert info["winner"] == match.winner
+            env.step(None)
+            continue
+        assert raw.game == match.game
+        assert agent == f"player_{match.player}"
+        action = int(np.flatnonzero(info["action_mask"])[0])
+        match.play(action)
+        env.step(action)
+    assert match.is_over
+
+
+@pytest.mark.parametrize("reward", REWARDS)
+def test_match_pays_deal_by_deal_and_a_win_at_its_end(reward: str) -> None:
+    env: Any = hearts_v0.raw_env("micro", episode="match", reward=reward)
+    env.reset(seed=4)
+    before = [0, 0]
+    paid = 0.0
+    while env.agents and not any(env.terminations.values()):
+        game = env.game
+        env.step(int(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[0]))
+        paid += env.rewards["player_0"]
+        if not game.is_over:
+            assert reward == "trick" or env.rewards["player_0"] == 0
+            continue
+        scores = game.scores()
+        deal = (scores[1] - scores[0]) / 15
+        if reward in ("margin", "trick"):
+            assert paid == pytest.approx(deal)
+        elif reward == "points":
+            assert paid == -scores[0]
+        elif not env.match.is_over:
+            assert paid == 0
+        paid = 0.0 if reward != "win" else paid
+        before = [b + s for b, s in zip(before, scores, strict=True)]
+        assert env.match.totals == before
+    if reward == "win":
+        assert paid == (1.0 if before[0] < before[1] else -1.0)
+
+
+def test_win_in_chips_goes_to_the_most_chips() -> None:
+    rules = Rules.preset("hoyle", 3).replace(stake=5)
+    env: Any = hearts_v0.raw_env(rules, episode="match", reward="win")
+    env.reset(seed=1)
+    play_out(env)
+    totals = env.match.totals
+    assert sum(totals) == 15
+    env.reset(seed=1)
+    returns = list(play_out(env).values())
+    assert [r > 0 for r in returns] == [t == max(totals) for t in totals]
+    assert sum(returns) == pytest.approx(0)
+
+
+def test_what_a_deal_was_reaches_every_player_of_a_match_at_its_next_turn() -> None:
+    env = hearts_v0.env(rules="classic", episode="match", max_deals=2)
+    env.reset(seed=5)
+    told = {}
+    for agent in env.agent_iter():
+        *_, termination, truncation, info = env.last()
+        if env.unwrapped.match.num_deals == 1 and agent not in told:
+            told[agent] = info["deal"]
+        env.step(None if termination or truncation else int(np.flatnonzero(info["action_mask"])[0]))
+    assert len(told) == 4
+    assert len(set(told.values())) == 1
+    assert Game.from_text(told["player_0"]).is_over
+
+
+def test_max_deals_truncates() -> None:
+    env: Any = hearts_v0.raw_env("classic", episode="match", max_deals=2, reward="win")
+    env.reset(seed=5)
+    returns = play_out(env)
+    env.reset(seed=5)
+    while not any(env.truncations.values()):
+        env.step(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[0])
+    assert set(env.truncations.values()) == {True}
+    assert set(env.terminations.values()) == {False}
+    assert env.match.num_deals == 2
+    assert not env.match.is_over
+    assert sum(returns.values()) == pytest.approx(0)
+    assert any(returns.values())
+    # A rule that ends the match is an end, not a cut.
+    rules = Rules.preset("classic").replace(max_deals=2)
+    env = hearts_v0.raw_env(rules, episode="match", max_deals=2)
+    env.reset(seed=5)
+    while not any(env.terminations.values()):
+        env.step(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[0])
+    assert set(env.truncations.values()) == {False}
+
+
+# ---- the end -------------------------------------------------------------------------------------
+def test_info_at_the_end() -> None:
+    env = made(MOON)
+    assert set(env.infos["player_0"]) == {"action_mask"}
+    play_cards(env, MOON_PLAY)
+    for agent in env.agents:
+        info = env.infos[agent]
+        assert not info["action_mask"].any()
+        assert info["scores"] == [0, 15]
+        assert info["shooter"] == 0
+        assert info["offender"] is None
+        assert Game.from_text(info["deal"]) == env.game
+    assert env.terminations == {"player_0": True, "player_1": True}
+    assert env.agents == ["player_0", "player_1"]
+    env.step(None)
+    assert env.agents == ["player_1"]
+    assert env.last()[1] == -1.0
+    env.step(None)
+    assert env.agents == []
+    assert env.infos == env.rewards == env.terminations == env.truncations == {}
+    assert not env.observe("player_0")["action_mask"].any()
+    assert env.state().any()
+
+
+def test_deal_of_the_info_can_be_played_again() -> None:
+    env: Any = hearts_v0.raw_env("party", 5)
+    env.reset(seed=3)
+    start = env.game.clone()
+    play_out(env)
+    env.reset(seed=3)
+    while not any(env.terminations.values()):
+        env.step(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[0])
+    text = env.infos["player_0"]["deal"]
+    env.reset(seed=99, options={"deal": text})
+    assert env.game == start
+
+
+# ---- illegal actions -----------------------------------------------------------------------------
+def illegal(env: Any) -> int:
+    """An action outside the mover's mask."""
+    return int(np.flatnonzero(env.infos[env.agent_selection]["action_mask"] == 0)[0])
+
+
+@pytest.mark.parametrize("episode", ["deal", "match"])
+def test_terminate(episode: str) -> None:
+    """The offender gets -1, the others nothing, and all is over."""
+    env = hearts_v0.env(rules="party", players=3, episode=episode)
+    env.reset(seed=1)
+    env.step(int(np.flatnonzero(env.last()[0]["action_mask"])[0]))
+    offender = env.agent_selection
+    env.step(illegal(env))
+    assert env.rewards == {a: -1.0 if a == offender else 0.0 for a in env.possible_agents}
+    assert set(env.terminations.values()) == {True}
+    assert set(env.truncations.values()) == {False}
+    assert env.infos["player_0"]["offender"] == int(offender[-1])
+    assert Game.from_text(env.infos["player_0"]["deal"]) == env.unwrapped.game
+    assert not any(env.observe(a)["action_mask"].any() for a in env.possible_agents)
+    returns = play_out(env)
+    assert returns == {a: -1.0 if a == offender else 0.0 for a in env.possible_agents}
+    assert env.agents == []
+    env.reset()
+    assert set(env.infos["player_0"]) == {"action_mask"}
+    assert len(env.agents) == 3
+
+
+def test_raise_leaves_everything_as_it_was() -> None:
+    env = hearts_v0.env(illegal_action="raise", reward="trick")
+    env.reset(seed=1)
+    for _ in range(5):
+        env.step(int(np.flatnonzero(env.last()[0]["action_mask"])[0]))
+    twin = copy.deepcopy(env)
+    with pytest.raises(IllegalActionError, match="not legal"):
+        env.step(illegal(env))
+    assert_same(env.unwrapped, twin.unwrapped)
+    assert play_out(env) == play_out(twin)
+
+
+def test_revoke_charges_the_offender_with_every_penalty_point() -> None:
+    """Micro, 15 points in the deck of which QH (in the kitty) is dead: 14, of at most 15."""
+    env = made(PLAIN, illegal_action="revoke")
+    env.step(MICRO.index["QC"])
+    env.step(MICRO.index["QS"])  # must follow with AC
+    assert env.rewards == pytest.approx({"player_0": 14 / 15, "player_1": -14 / 15})
+    assert env.infos["player_0"]["scores"] == [0, 14]
+    assert env.infos["player_0"]["offender"] == 1
+    assert set(env.terminations.values()) == {True}
+    assert Game.from_text(env.infos["player_0"]["deal"]) == env.game
+
+
+def test_revoke_in_a_match_begins_the_next_deal() -> None:
+    env: Any = hearts_v0.raw_env("two_player", episode="match", illegal_action="revoke")
+    env.reset(seed=1)
+    offender = env.agent_selection
+    env.step(illegal(env))
+    assert env.match.num_deals == 1
+    assert env.rewards[offender] < 0
+    assert set(env.terminations.values()) == {False}
+    assert env.infos[env.agent_selection]["offender"] == int(offender[-1])
+    assert env.infos[env.agent_selection]["action_mask"].any()
+
+
+def test_pettingzoos_own_wrapper_can_take_over() -> None:
+    """TerminateIllegalWrapper around ``illegal_action="raise"``, as users of PettingZoo know it."""
+    env = TerminateIllegalWrapper(hearts_v0.raw_env(illegal_action="raise"), illegal_reward=-5)
+    env = OrderEnforcingWrapper(env)
+    env.reset(seed=1)
+    offender = env.agent_selection
+    env.step(illegal(env))
+    assert env.rewards[offender] == -5
+    assert play_out(env)[offender] == -5
+    env.reset(seed=2)
+    assert sum(play_out(env).values()) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("action", ["2C", 1.0, True, np.bool_(True), [0], {}, np.zeros(2, int)])
+@pytest.mark.parametrize("illegal_action", hearts_v0.ILLEGAL_ACTIONS)
+def test_what_is_no_number_is_refused(action: Any, illegal_action: str) -> None:
+    env = hearts_v0.env(illegal_action=illegal_action)
+    env.reset(seed=1)
+    twin = copy.deepcopy(env)
+    with pytest.raises(IllegalActionError, match=r"action: .* is not a whole number"):
+        env.step(action)
+    assert_same(env.unwrapped, twin.unwrapped)
+
+
+@pytest.mark.parametrize("illegal_action", hearts_v0.ILLEGAL_ACTIONS)
+def test_numbers_outside_the_space_and_none_are_refused(illegal_action: str) -> None:
+    """They are no moves at all; PettingZoo's AssertOutOfBoundsWrapper raises too."""
+    env = hearts_v0.env(illegal_action=illegal_action)
+    env.reset(seed=1)
+    twin = copy.deepcopy(env)
+    for action in (-1, 28, 10**30, np.int64(28)):
+        with pytest.raises(IllegalActionError, match="no action of these rules"):
+            env.step(action)
+    with pytest.raises(IllegalActionError, match="None, but the episode goes on for player_"):
+        env.step(None)
+    assert_same(env.unwrapped, twin.unwrapped)
+
+
+def test_any_kind_of_whole_number_is_an_action() -> None:
+    for kind in (int, np.int8, np.int32, np.int64, np.uint16, np.array, lambda a: np.array([a])):
+        env = hearts_v0.env()
+        env.reset(seed=1)
+        legal = int(np.flatnonzero(env.last()[0]["action_mask"])[0])
+        env.step(kind(legal))
+        assert env.unwrapped.game.actions == [legal]
+
+
+def test_actions_after_the_end() -> None:
+    env = made(MOON)
+    play_cards(env, MOON_PLAY)
+    with pytest.raises(IllegalActionError, match="over for player_0; give None"):
+        env.step(0)
+    env.step(None)
+    env.step(None)
+    with pytest.raises(IllegalActionError, match="call reset"):
+        env.step(None)
+    wrapped = hearts_v0.env()
+    wrapped.reset(seed=1)
+    play_out(wrapped)
+    wrapped.step(0)  # PettingZoo's wrapper warns
+    assert wrapped.agents == []
+
+
+def test_order_of_calls() -> None:
+    env = hearts_v0.env()
+    assert isinstance(env, OrderEnforcingWrapper)
+    assert isinstance(env, BaseWrapper)
+    assert str(env) == "hearts_v0"
+    for call in (env.last, env.state, env.render, env.agent_iter, lambda: env.step(0)):
+        with pytest.raises((AssertionError, AttributeError), match="reset"):
+            call()
+    with pytest.raises(AssertionError, match="reset"):
+        env.observe("player_0")
+    with pytest.raises(AttributeError, match="agents cannot be accessed before reset"):
+        _ = env.agents
+    with pytest.raises(HeartsError, match="reset"):
+        _ = hearts_v0.raw_env().game
+    env.reset(seed=0)
+    with pytest.raises(AssertionError, match="need to call step"):
+        for _ in env.agent_iter():
+            pass
+
+
+# ---- seeds and options ---------------------------------------------------------------------------
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_a_seed_is_the_deal_of_that_seed(game: tuple[str, int]) -> None:
+    env: Any = hearts_v0.raw_env(*game)
+    for seed in (0, 7, 2**63 - 1):
+        env.reset(seed=seed)
+        assert env.game == Game.deal(env.rules, seed)
+        assert env.episode_seed == seed
+
+
+@pytest.mark.parametrize("episode", ["deal", "match"])
+def test_later_resets_follow_from_the_first_seed(episode: str) -> None:
+    one, other = (hearts_v0.raw_env("classic", episode=episode) for _ in range(2))
+    one.reset(seed=3)
+    other.reset(seed=8)
+    other.reset()
+    other.reset(seed=3)
+    seeds = set()
+    for _ in range(20):
+        one.reset()
+        other.reset()
+        assert one.game == other.game
+        assert one.episode_seed == other.episode_seed
+        assert one.episode_seed is not None
+        seeds.add(one.episode_seed)
+        made = Match("classic", one.episode_seed).game
+        assert one.game == (made if episode == "match" else Game.deal("classic", one.episode_seed))
+    assert len(seeds) == 20
+
+
+def test_without_a_seed_envs_differ() -> None:
+    starts = set()
+    for _ in range(3):
+        env = hearts_v0.raw_env()
+        env.reset()
+        starts.add(env.episode_seed)
+    assert len(starts) == 3
+
+
+def test_options_fix_deal_number_and_dealer() -> None:
+    env: Any = hearts_v0.raw_env("classic")
+    env.reset(seed=1, options={"deal_number": 2, "dealer": 3})
+    assert (env.game.deal_number, env.game.dealer, env.game.direction) == (2, 3, "across")
+    assert env.game == Game.deal("classic", 1, 2, 3)
+    env.reset(seed=1)
+    assert env.game == Game.deal("classic", 1)
+    match: Any = hearts_v0.raw_env("hoyle", 3, episode="match")
+    match.reset(seed=1, options={"dealer": 1})
+    assert match.game == Match("hoyle players=3", 1, dealer=1).game
+    assert match.agent_selection == "player_2"
+
+
+def test_options_give_a_deal() -> None:
+    env: Any = hearts_v0.raw_env(MICRO)
+    env.reset(seed=1, options={"deal": PLAIN})
+    assert env.game.hand(0) == ("QC", "QD", "AS")
+    without_kitty = {"hands": PLAIN["hands"]}
+    env.reset(seed=1, options={"deal": without_kitty, "dealer": 1, "deal_number": 0})
+    assert env.game == Game(MICRO, PLAIN["hands"], dealer=1)
+    env.reset(seed=2, options={"deal": env.game})
+    assert env.game == Game(MICRO, PLAIN["hands"], dealer=1)
+    env.reset(seed=2, options={"deal": env.game.to_text(), "dealer": 0})
+    assert env.game == Game(MICRO, PLAIN["hands"])
+    match: Any = hearts_v0.raw_env(MICRO, episode="match")
+    match.reset(seed=1, options={"deal": PLAIN})
+    assert match.game is match.match.game
+    assert match.game == Game(MICRO, PLAIN["hands"])
+    play_cards(match, PLAIN_PLAY)
+    assert match.match.totals == [13, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"dael": PLAIN}, HeartsError, "options: 'dael' is unknown; did you mean 'deal'"),
+        ([1], HeartsError, "options: .* is not a dict"),
+        ({"deal": 3}, DealError, "deal: 3 is no deal"),
+        ({"deal": {"kitty": []}}, DealError, "'hands' is missing"),
+        ({"deal": {"hands": [], "kity": []}}, DealError, "did you mean 'kitty'"),
+        ({"deal": {"hands": [["QC"], ["AC"]]}}, DealError, "rules deal 3"),
+        ({"deal": {"hands": [["QC", "QC", "AC"], ["QS", "AS", "QD"]]}}, DealError, "dealt twice"),
+        ({"deal": {"hands": [["2C", "QC", "AC"], ["QS", "AS", "QD"]]}}, DealError, "not in the de"),
+        ({"deal": "nonsense"}, NotationError, "header is missing"),
+        ({"deal": Game.deal("mini", 1)}, DealError, "it is one of 'mini', but 'micro' is played"),
+        ({"dealer": 2}, DealError, "dealer: 2 is out of range"),
+        ({"dealer": "me"}, DealError, "dealer: 'me' is not a whole number"),
+        ({"deal_number": -1}, DealError, "deal_number: -1 is out of range"),
+    ],
+)
+def test_bad_options(options: Any, error: type[Exception], message: str) -> None:
+    env: Any = hearts_v0.raw_env(MICRO)
+    env.reset(seed=1)
+    twin = copy.deepcopy(env)
+    with pytest.raises(error, match=message):
+        env.reset(options=options)
+    assert_same(env, twin)
+    env.reset()
+    twin.reset()
+    assert env.game == twin.game
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "7"])
+def test_bad_seeds(seed: Any) -> None:
+    with pytest.raises(DealError, match="seed: "):
+        hearts_v0.env().reset(seed=seed)
+
+
+def test_a_match_begins_with_deal_0() -> None:
+    env = hearts_v0.env(rules="classic", episode="match")
+    with pytest.raises(DealError, match="deal_number: 2, but a match begins with 0"):
+        env.reset(options={"deal_number": 2})
+    with pytest.raises(DealError, match="dealer: 9"):
+        env.reset(options={"dealer": 9})
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("kwargs", "error", "message"),
+    [
+        ({"rules": "clasic"}, RulesError, "did you mean 'classic'"),
+        ({"rules": 3}, RulesError, "rules: 3 is neither"),
+        ({"rules": "classic", "players": 5}, RulesError, "players: classic is played by exactly 4"),
+        ({"episode": "mach"}, HeartsError, "episode: 'mach' is unknown; did you mean 'match'"),
+        ({"reward": "margn"}, HeartsError, "reward: 'margn' is unknown; did you mean 'margin'"),
+        ({"observation": "flatt"}, HeartsError, "observation: no encoder 'flatt'; did you mean"),
+        ({"observation": FlatEncoder}, HeartsError, "observation: .* is no encoder"),
+        ({"illegal_action": "ignore"}, HeartsError, "illegal_action: 'ignore' is unknown; known"),
+        ({"render_mode": "rgb"}, HeartsError, "render_mode: 'rgb' is unknown"),
+        ({"render_for": "player_2"}, HeartsError, "render_for: 'player_2' is unknown"),
+        ({"render_for": None}, HeartsError, "render_for: None is unknown"),
+        ({"max_deals": 3}, HeartsError, "max_deals: 3, but the episode is one deal"),
+        ({"max_deals": 0, "episode": "match"}, HeartsError, "max_deals: 0 is not a whole number"),
+        ({"max_deals": "2", "episode": "match"}, HeartsError, "max_deals: '2' is not a whole"),
+    ],
+)
+@pytest.mark.parametrize("make", [hearts_v0.env, hearts_v0.raw_env])
+def test_bad_arguments(make: Any, kwargs: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make(**kwargs)
+
+
+def test_unknown_agents() -> None:
+    env = hearts_v0.env()
+    env.reset(seed=1)
+    for call in (env.observe, env.observation_space, env.action_space):
+        with pytest.raises(HeartsError, match=r"agent: there is no 'player_2' here; did you mean"):
+            call("player_2")
+
+
+# ---- copies --------------------------------------------------------------------------------------
+def assert_same(one: hearts_v0.raw_env, other: hearts_v0.raw_env) -> None:
+    """The same in all that a user can see."""
+    assert one.agents == other.agents
+    assert one.agent_selection == other.agent_selection
+    assert one.game == other.game
+    assert one.match == other.match
+    for name in ("rewards", "_cumulative_rewards", "terminations", "truncations"):
+        assert getattr(one, name) == getattr(other, name)
+    assert np.array_equal(one.state(), other.state())
+    for agent in one.possible_agents:
+        mine, theirs = one.observe(agent), other.observe(agent)
+        assert all(np.array_equal(mine[key], theirs[key]) for key in mine)
+    for agent, info in one.infos.items():
+        assert info.keys() == other.infos[agent].keys()
+        assert all(np.array_equal(info[key], other.infos[agent][key]) for key in info)
+
+
+@pytest.mark.parametrize("make", [hearts_v0.env, hearts_v0.raw_env])
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize("reward", ["trick", "win"])
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"]
+)
+def test_copies_play_on_identically(make: Any, episode: str, reward: str, copied: Any) -> None:
+    max_deals = 3 if episode == "match" else None
+    env = make(rules="classic", episode=episode, reward=reward, max_deals=max_deals)
+    assert copied(env).possible_agents == env.possible_agents  # also before the first reset
+    env.reset(seed=2)
+    rng = random.Random(1)
+    for step in itertools.count():
+        if not env.agents:
+            break
+        twin = copied(env) if step % 17 == 3 else None
+        *_, termination, truncation, info = env.last()
+        over = termination or truncation
+        action = None if over else rng.choice(np.flatnonzero(info["action_mask"]).tolist())
+        before = env.unwrapped.game.clone()
+        if twin is not None:
+            twin.step(action)
+            assert env.unwrapped.game == before  # nothing is shared
+            env.step(action)
+            assert_same(env.unwrapped, twin.unwrapped)
+            played = [dict(e.rewards) for e in (env, twin)]
+            assert played[0] == played[1]
+            env = twin
+        else:
+            env.step(action)
+    env.reset()
+    assert env.agents
+
+
+def test_copies_sample_on_identically_and_apart() -> None:
+    env: Any = hearts_v0.raw_env()
+    env.reset(seed=1)
+    env.action_space("player_0").seed(3)
+    twin = copy.deepcopy(env)
+    mine = [env.action_space("player_0").sample() for _ in range(5)]
+    assert [twin.action_space("player_0").sample() for _ in range(5)] == mine
+
+
+# ---- state ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_state_gives_back_the_whole_game(game: tuple[str, int]) -> None:
+    env: Any = hearts_v0.raw_env(*game)
+    check_state_space(env)
+    rules, n = env.rules, env.rules.players
+    rng = random.Random(2)
+    env.reset(seed=2)
+    while True:
+        state, g = env.state(), env.game
+        assert env.state_space.contains(state)
+        facts = decode_state(rules, state)
+        for p in range(n):
+            assert facts[f"hand_{p}"] == g.hand(p)
+            assert facts[f"played_{p}"] == g.played(p)
+            assert facts[f"taken_{p}"] == g.taken(p)
+            assert facts.get(f"passed_{p}", ()) == g.passed(p)
+            assert facts[f"tricks_{p}"] == g.tricks_taken()[p]
+            assert facts[f"total_{p}"] == 0
+        deck = {card: i for i, card in enumerate(rules.deck)}
+        assert facts["trick"] == tuple(sorted((c for _, c in g.trick), key=deck.__getitem__))
+        assert facts.get("kitty", ()) == g.kitty
+        assert facts["player"] == g.player
+        assert facts["leader"] == g.leader
+        assert facts["winner"] == g.winner
+        assert facts["dealer"] == g.dealer
+        assert facts["broken"] == g.hearts_broken
+        assert ("pass", "play", "moon", "over")[facts["phase"]] == g.phase
+        assert facts.get("kitty_taker") == g.kitty_taker
+        assert facts.get("shooter") == g.shooter
+        if "exchange" in facts:
+            steps = {"left": 1, "right": n - 1, "across": n // 2, "hold": 0}
+            assert facts["exchange"] == steps[g.direction]
+        if not env.infos or any(env.terminations.values()):
+            break
+        env.step(rng.choice(g.legal_actions()))
+
+
+def test_state_of_a_match_has_totals_and_pool() -> None:
+    rules = Rules.preset("hoyle", 3).replace(settlement="sweepstakes", stake=10)
+    game = Game.deal(rules, 1)
+    state = encode_state(game, [Fraction(7, 2), 15, Fraction(-5)], Fraction(33, 2))
+    facts = decode_state(rules, state)
+    totals = [facts[f"total_{p}"] for p in range(3)]
+    assert [*totals, facts["pool"]] == pytest.approx([3.5, 15, -5, 16.5])
+    env: Any = hearts_v0.raw_env("micro", episode="match")
+    env.reset(seed=1)
+    for _ in range(6):
+        env.step(env.game.legal_actions()[0])
+    facts = decode_state(env.rules, env.state())
+    assert [facts["total_0"], facts["total_1"]] == pytest.approx(env.match.totals)
+    assert any(env.match.totals)
+
+
+def test_state_space_has_the_size_of_its_blocks() -> None:
+    for name, n in GAMES:
+        rules = Rules.preset(name, n)
+        env = hearts_v0.raw_env(rules)
+        assert env.state_space.shape == (sum(block.size for block in state_blocks(rules)),)
+
+
+# ---- hidden information --------------------------------------------------------------------------
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
+def test_hidden_cards_change_nothing_that_a_player_gets(
+    game: tuple[str, int], illegal_action: str
+) -> None:
+    """Redeal what one player cannot know and replay: the same for that player, at some decisions.
+
+    But for ``info["deal"]``, which tells all when the deal is over; and where a revoke ends a deal,
+    what it costs depends, by the rules, on what lies in a dead kitty.
+    """
+    rules = Rules.preset(*game)
+    kwargs: dict[str, Any] = {"reward": "trick", "illegal_action": illegal_action}
+    observation = ["flat", "planes", "history", "text", "belief"][GAMES.index(game) % 5]
+    env, other = (
+        hearts_v0.raw_env(rules, observation=observation, render_mode="ansi", **kwargs)
+        for _ in range(2)
+    )
+    rng = random.Random(9)
+    for seed in range(2):
+        env.reset(seed=seed)
+        stop = rng.randrange(60)
+        while not any(env.terminations.values()):
+            if rng.random() < 0.15:
+                check_hidden(env, other, rng)
+            if len(env.game.actions) == stop and seed:
+                env.step(illegal(env))
+            else:
+                env.step(rng.choice(env.game.legal_actions()))
+        check_hidden(env, other, rng)
+
+
+def check_hidden(env: hearts_v0.raw_env, other: hearts_v0.raw_env, rng: random.Random) -> None:
+    player = rng.randrange(env.rules.players)
+    agent = f"player_{player}"
+    true = env.game
+    false = reshuffled(true, player, rng.randrange(1000))
+    other.reset(seed=0, options={"deal": false})
+    for action in false.actions:
+        other.step(action if action >= 0 else illegal(other))
+    if env._offender is not None:
+        other.step(illegal(other))
+    mine, theirs = env.observe(agent), other.observe(agent)
+    assert all(np.array_equal(mine[key], theirs[key]) for key in mine)
+    if true.revoker is not None and true.rules.kitty_size:
+        return
+    assert env.rewards == pytest.approx(other.rewards)
+    info, info_other = env.infos[agent], other.infos[agent]
+    assert info.keys() == info_other.keys()
+    for key in info.keys() - {"deal"}:
+        assert np.array_equal(info[key], info_other[key])
+    env.render_for = other.render_for = agent
+    assert env.render() == other.render()
+    if env.game.player in (player, None):
+        env.render_for = other.render_for = "mover"
+        assert env.render() == other.render()
+
+
+# ---- registration --------------------------------------------------------------------------------
+def test_registered_with_pettingzoo_and_gymnasium() -> None:
+    env = pettingzoo.make("aec", "hearts_env/hearts-v0", reward="win", rules="mini")
+    assert isinstance(env.unwrapped, hearts_v0.raw_env)
+    env.reset(seed=1)
+    assert len(env.agents) == 2
+    spec = gymnasium.spec("hearts_env/Hearts-v0")
+    assert spec.entry_point == "hearts_agents.gym_env:HeartsEnv"
+    assert spec.vector_entry_point == "hearts_agents.vector:HeartsVectorEnv"
+
+
+def test_no_parallel_env_for_pettingzoos_conversion_refuses_turns() -> None:
+    assert not hasattr(hearts_v0, "parallel_env")
+    with pytest.raises(AssertionError, match="is_parallelizable"):
+        pettingzoo.utils.aec_to_parallel(hearts_v0.env())
+
+
+def test_the_turn_based_conversion_serves_whoever_wants_dicts() -> None:
+    env = turn_based_aec_to_parallel(hearts_v0.env(rules="classic"))
+    observations, _ = env.reset(seed=3)
+    returns = dict.fromkeys(env.agents, 0.0)
+    while env.agents:
+        legal = {a: np.flatnonzero(o["action_mask"]) for a, o in observations.items()}
+        actions = {a: int(some[0]) if len(some) else None for a, some in legal.items()}
+        observations, rewards, *_ = env.step(actions)
+        for agent, reward in rewards.items():
+            returns[agent] += reward
+    assert sum(returns.values()) == pytest.approx(0)
+    assert any(returns.values())
+
+
+def steps(env: Any, n: int) -> Iterator[Any]:
+    """The first `n` observations of an episode."""
+    for _ in env.agent_iter(n):
+        observation, *_ = env.last()
+        yield observation
+        env.step(int(np.flatnonzero(observation["action_mask"])[0]))
+
+
+def test_two_environments_do_not_disturb_each_other() -> None:
+    one, other = hearts_v0.env(), hearts_v0.env(rules="classic")
+    one.reset(seed=1)
+    other.reset(seed=1)
+    alone = hearts_v0.env()
+    alone.reset(seed=1)
+    expected = [o["observation"].copy() for o in steps(alone, 20)]
+    for mine, _, was in zip(steps(one, 20), steps(other, 20), expected, strict=True):
+        assert np.array_equal(mine["observation"], was)
+
+
+def test_nothing_warns() -> None:
+    """No warning of our own in a whole match of seeds that are large."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = hearts_v0.env(rules="mini", episode="match")
+        env.reset(seed=2**63 - 1)
+        play_out(env)

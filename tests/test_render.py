@@ -1,0 +1,309 @@
+"""From games to pictures: what each viewer is shown, in every mode, in every game."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from pettingzoo.test import render_test
+
+from hearts_env import Game, HeartsError, Rules, hearts_v0
+from hearts_env.render import SeatPicture, TablePicture
+from hearts_env.render.picture import picture_of
+from hearts_env.rules import PRESETS
+from tests.reshuffle import reshuffled
+
+GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(autouse=True)
+def no_screen_and_no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setitem(hearts_v0.raw_env.metadata, "render_fps", 10_000)
+
+
+def positions(rules: Rules, seed: int) -> Iterator[Game]:
+    """One game, at each decision and at its end."""
+    rng = random.Random(seed)
+    game = Game.deal(rules, seed)
+    while True:
+        yield game
+        if game.is_over:
+            return
+        game.play(rng.choice(game.legal_actions()))
+
+
+def cards_in_svg(svg: str) -> set[str]:
+    """Every card that a document names, drawn or listed."""
+    root = ElementTree.fromstring(svg)
+    return {g.attrib["data-card"] for g in root.iter(f"{SVG}g") if "data-card" in g.attrib}
+
+
+# ---- pictures ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
+    rules = Rules.preset(*game)
+    for g in positions(rules, 1):
+        for seat in range(rules.players):
+            picture, view = picture_of(g, seat), g.view(seat)
+            assert picture.viewer == seat
+            assert picture.phase == g.phase
+            assert picture.to_move == g.player
+            assert picture.trick == view.trick
+            assert picture.trump == rules.trump
+            assert picture.hearts_broken == view.hearts_broken
+            legal = [rules.deck[a] for a in view.legal_actions() if a < len(rules.deck)]
+            assert list(picture.legal) == legal
+            assert picture.kitty == (view.kitty if g.kitty_taker is not None else rules.kitty_size)
+            for other, shown in enumerate(picture.seats):
+                mine = other == seat
+                assert shown.hand == (view.hand if mine else len(g.hand(other)))
+                assert shown.passed == (view.passed if mine else ())
+                assert shown.received == (view.received if mine else ())
+                assert shown.points == view.points[other]
+                assert "".join(shown.voids) == view.voids[other]
+                assert shown.name == f"player_{other}"
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_all_shows_everything_and_an_onlooker_nothing_closed(game: tuple[str, int]) -> None:
+    rules = Rules.preset(*game)
+    for g in positions(rules, 2):
+        everything = picture_of(g, "all")
+        assert everything.viewer is None
+        assert [seat.hand for seat in everything.seats] == [g.hand(p) for p in range(game[1])]
+        assert everything.kitty == g.kitty
+        shown = [rules.deck[a] for a in g.legal_actions() if a < len(rules.deck)]
+        assert list(everything.legal) == shown
+        if g.player is not None:
+            assert picture_of(g, "mover") == picture_of(g, g.player)
+        else:
+            onlooker = picture_of(g, "mover")
+            assert onlooker.viewer is None
+            assert all(isinstance(seat.hand, int) for seat in onlooker.seats)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_hidden_cards_change_no_picture(game: tuple[str, int]) -> None:
+    rules = Rules.preset(*game)
+    rng = random.Random(3)
+    for g in positions(rules, 3):
+        if rng.random() < 0.2:
+            seat = rng.randrange(rules.players)
+            other = reshuffled(g, seat, rng.randrange(1000))
+            assert picture_of(g, seat) == picture_of(other, seat)
+
+
+def test_last_trick_and_who_took_it() -> None:
+    """4C takes 2C and 3C, and seat 1 takes the trick before the end of the deal as well."""
+    game = Game("micro", [["QC", "QD", "AS"], ["AC", "QS", "AH"]], ["AD", "QH"])
+    assert picture_of(game, 0).last_trick == ()
+    for card, trick, taker in [
+        ("QC", (), None),
+        ("AC", ((0, "QC"), (1, "AC")), 1),
+        ("QS", ((0, "QC"), (1, "AC")), 1),
+        ("AS", ((1, "QS"), (0, "AS")), 0),
+        ("QD", ((1, "QS"), (0, "AS")), 0),
+        ("AH", ((0, "QD"), (1, "AH")), 1),
+    ]:
+        game.play(card)
+        picture = picture_of(game, 0)
+        assert (picture.last_trick, picture.last_taker) == (trick, taker)
+    assert picture.seats[0].taken == ("QS",)
+    assert picture.message == "player_0 13 points, player_1 1 point"
+
+
+def test_messages_of_moon_and_revoke() -> None:
+    rules = Rules.preset("micro").replace(moon="choose")
+    hands = [["QC", "QH", "AH"], ["QD", "QS", "AS"]]
+    game = Game(rules, hands)
+    for card in ("QC", "QS", "QH", "AS", "AH", "QD"):
+        game.play(card)
+    picture = picture_of(game, names=["Ann", "Bob"])
+    assert picture.phase == "moon"
+    assert picture.legal == ()
+    assert picture.message == "Ann has shot the moon\nto choose: moon:off is 8, moon:others is 9"
+    game.play(9)
+    message = picture_of(game, names=["Ann", "Bob"]).message
+    assert message == "Ann has shot the moon\nAnn 0 points, Bob 15 points"
+    game = Game(rules, hands)
+    game.revoke()
+    message = picture_of(game, message="So there.").message
+    assert message.splitlines()[:2] == ["So there.", "player_0 pays for an illegal action"]
+
+
+def test_totals_of_a_match() -> None:
+    game = Game.deal("hoyle", 1)
+    assert [seat.total for seat in picture_of(game).seats] == [None] * 4
+    totals: list[int | Fraction] = [Fraction(201, 2), 99, 100, Fraction(201, 2)]
+    assert [seat.total for seat in picture_of(game, totals=totals).seats] == totals
+    game = Game.deal("classic", 1, totals=[5, 0, 21, 0])
+    assert [seat.total for seat in picture_of(game).seats] == [5, 0, 21, 0]
+
+
+def test_only_known_viewers() -> None:
+    with pytest.raises(HeartsError, match="did you mean 'mover'"):
+        picture_of(Game.deal("mini", 1), "moover")
+    with pytest.raises(HeartsError, match="player: 5"):
+        picture_of(Game.deal("mini", 1), 5)
+
+
+# ---- the environment's modes ---------------------------------------------------------------------
+# Every preset, and every number of players with one of them.
+DRAWN = [
+    (name, numbers[-1 - i % len(numbers)]) for i, (name, (numbers, _)) in enumerate(PRESETS.items())
+]
+
+
+def test_drawn_games_have_every_number_of_players() -> None:
+    assert {players for _, players in DRAWN} == set(range(2, 8))
+
+
+@pytest.mark.parametrize("game", DRAWN, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_render_test_of_pettingzoo(game: tuple[str, int]) -> None:
+    """PettingZoo's battery in all modes; the pictures of the last must be SVG."""
+    episode = ("deal", "match")[DRAWN.index(game) % 2]
+
+    def make(**kwargs: Any) -> Any:
+        return hearts_v0.env(*game, episode=episode, **kwargs)
+
+    render_test(make, {"svg": lambda drawn: ElementTree.fromstring(drawn).tag == f"{SVG}svg"})
+
+
+def test_modes_return_what_they_promise() -> None:
+    drawn = {}
+    for mode in hearts_v0.RENDER_MODES:
+        env = hearts_v0.env(render_mode=mode)
+        env.reset(seed=7)
+        drawn[mode] = env.render()
+        env.close()
+        env.close()
+    assert isinstance(drawn["ansi"], str)
+    assert drawn["ansi"].isascii()
+    assert isinstance(drawn["svg"], str)
+    assert drawn["human"] is None
+    frame = drawn["rgb_array"]
+    assert isinstance(frame, np.ndarray)
+    assert (frame.ndim, frame.shape[2], frame.dtype) == (3, 3, np.uint8)
+    assert len(np.unique(frame.reshape(-1, 3), axis=0)) > 50
+
+
+def test_without_a_mode_render_warns() -> None:
+    env = hearts_v0.env()
+    env.reset(seed=1)
+    with pytest.warns(UserWarning, match="without specifying any render mode"):
+        assert env.render() is None
+
+
+@pytest.mark.parametrize("mode", ["ansi", "svg"])
+@pytest.mark.parametrize("game", [("two_player", 2), ("classic", 4), ("kitty", 7)])
+def test_only_all_shows_closed_cards(mode: str, game: tuple[str, int]) -> None:
+    """Not a name of a card in another hand or in the kitty, at one decision in three."""
+
+    def named(text: str) -> set[str]:
+        if mode == "svg":
+            return cards_in_svg(text)
+        return set(re.findall(r"\b[2-9TJQKA][CDSH]\b", text))
+
+    env: Any = hearts_v0.raw_env(*game, render_mode=mode)
+    env.reset(seed=4)
+    rng = random.Random(4)
+    while not any(env.terminations.values()):
+        g, mover = env.game, env.game.player
+        if len(g.actions) % 3:
+            env.step(rng.choice(g.legal_actions()))
+            continue
+        open_to = {}
+        for seat in range(env.rules.players):
+            closed = {c for p in range(env.rules.players) if p != seat for c in g.hand(p)}
+            if g.kitty_taker is None:
+                closed |= set(g.kitty)
+            open_to[seat] = set(env.rules.deck) - closed | set(g.passed(seat))
+        env.render_for = "mover"
+        assert named(env.render()) <= open_to[mover]
+        assert set(g.hand(mover)) <= named(env.render())
+        env.render_for = "player_1"
+        assert named(env.render()) <= open_to[1]
+        assert set(g.hand(1)) <= named(env.render())
+        env.render_for = "all"
+        every = {c for p in range(env.rules.players) for c in g.hand(p)} | set(g.kitty)
+        assert every <= named(env.render())
+        env.step(rng.choice(g.legal_actions()))
+    env.render_for = "mover"
+    if g.kitty_taker is None:
+        assert not named(env.render()) & set(g.kitty)
+
+
+def test_pixels_do_not_depend_on_hidden_cards() -> None:
+    env, other = (
+        hearts_v0.env(rules="kitty", players=3, render_mode="rgb_array", render_for="player_1")
+        for _ in range(2)
+    )
+    env.reset(seed=3, options={"deal_number": 0})
+    for step in range(40):
+        env.step(env.unwrapped.game.legal_actions()[-1])
+        if step % 9 == 0:
+            false = reshuffled(env.unwrapped.game, 1, step)
+            other.reset(seed=0, options={"deal": false})
+            for action in false.actions:
+                other.step(action)
+            assert np.array_equal(env.render(), other.render())
+
+
+def test_an_illegal_end_is_told() -> None:
+    env = hearts_v0.env(rules="classic", render_mode="ansi", render_for="all")
+    env.reset(seed=1)
+    mask = env.last()[0]["action_mask"]
+    offender = env.agent_selection
+    env.step(int(np.flatnonzero(mask == 0)[0]))
+    text = env.render()
+    assert f"{offender} has ended the game by an illegal action" in text
+    assert "to move" not in text
+    assert "legal:" not in text
+
+
+def test_human_shows_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr("hearts_env.render.Window.show", lambda _, frame: shown.append(frame))
+    env = hearts_v0.env(rules="micro", render_mode="human")
+    env.reset(seed=1)
+    for n in range(1, 7):
+        assert len(shown) == n
+        env.step(int(np.flatnonzero(env.last()[0]["action_mask"])[0]))
+    assert len(shown) == 7
+    env.close()
+
+
+def test_a_copy_of_an_environment_with_a_window_opens_its_own() -> None:
+    env: Any = hearts_v0.raw_env(render_mode="human")
+    env.reset(seed=1)
+    for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        twin.step(twin.game.legal_actions()[0])
+        assert twin._window is not env._window
+        twin.close()
+    env.close()
+
+
+def test_chips_are_shown_as_fractions() -> None:
+    rules = Rules.preset("hoyle", 3)
+    env: Any = hearts_v0.raw_env(rules, episode="match", render_mode="ansi")
+    env.reset(seed=1)
+    while env.match.num_deals < 3 and not env.match.is_over:
+        env.step(env.game.legal_actions()[0])
+    text = env.render()
+    assert all(str(total) in text for total in env.match.totals)
+
+
+def test_pictures_are_plain_data() -> None:
+    picture = picture_of(Game.deal("classic", 1), 2)
+    assert isinstance(picture, TablePicture)
+    assert all(isinstance(seat, SeatPicture) for seat in picture.seats)
