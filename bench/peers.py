@@ -202,7 +202,8 @@ def main() -> None:
     for group in dict.fromkeys(str(row["group"]) for row in rows):
         mine = [row for row in rows if row["group"] == group and "per_second" in row]
         print(
-            f"\n| {group} | steps/s (median of {arguments.rounds}) | least - most |\n|---|---:|---:|"
+            f"\n| {group} | steps/s (median of {arguments.rounds}) | least - most |"
+            "\n|---|---:|---:|"
         )
         for row in sorted(mine, key=lambda one: -int(str(one["per_second"]))):
             rate, low, high = (int(str(row[key])) for key in ("per_second", "least", "most"))

@@ -29,7 +29,7 @@ _HERE = Path(__file__).resolve().parent
 
 @functools.cache
 def _digest(package: Path) -> str:
-    """A digest of the sources of this package and of `package`, or one file, and numba's version."""
+    """A digest of numba's version and the sources of this package and of `package` (or file)."""
     digest = hashlib.sha256(numba.__version__.encode())
     for root in sorted({_HERE, package}):
         for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:

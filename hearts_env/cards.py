@@ -41,7 +41,8 @@ def parse_card(text: object) -> str:
         name = name.replace(symbol, letter)
     if not isinstance(text, str) or name not in _ORDER:
         raise NotationError(
-            f"card: {text!r} is not a card; write rank (23456789TJQKA), then suit (CDSH), like QS"
+            f"card: {text!r} is not a card; write rank (2..9 T J Q K A) then suit (C D S H), "
+            "like QS"
         )
     return name
 

@@ -6,8 +6,10 @@ implementation, never from the package; tests/test_perft.py counts them again wi
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,24 +68,30 @@ def divide(game: Game, depth: int) -> dict[str, int]:
 
 
 # ---- by the naive implementation ----------------------------------------------------------------
-def naive_count(game: NaiveGame, depth: int) -> list[int]:
-    """The same, slowly."""
-    counts = [0] * depth
+def naive_levels(game: NaiveGame) -> Iterator[int]:
+    """How many lines of 1, 2, ... actions there are, slowly; up to the longest."""
     positions = [game]
-    for place in range(depth):
+    while True:
         following = []
         for position in positions:
             for action in position.legal():
                 after = copy_naive(position)
                 after.play(action)
                 following.append(after)
-        counts[place] = len(following)
+        if not following:
+            return
+        yield len(following)
         positions = following
-    return counts
+
+
+def naive_count(game: NaiveGame, depth: int) -> list[int]:
+    """The same as ``count_lines``, slowly."""
+    counts = list(itertools.islice(naive_levels(game), depth))
+    return counts + [0] * (depth - len(counts))
 
 
 def naive_divide(game: NaiveGame, depth: int) -> dict[str, int]:
-    """The same, slowly."""
+    """The same as ``divide``, slowly."""
     below = {}
     for action in game.legal():
         after = copy_naive(game)
@@ -142,11 +150,8 @@ def main() -> None:
     found = []
     for seed, text in enumerate(_RULES):
         game = Game.deal(Rules.from_text(text.replace("'", '"')), seed)
-        naive = naive_of(game)
-        depth = 1
-        while depth < 12 and 0 < naive_count(naive, depth)[-1] <= _LIMIT:
-            depth += 1
-        counts = [lines for lines in naive_count(naive, depth) if 0 < lines <= _LIMIT]
+        levels = itertools.islice(naive_levels(naive_of(game)), 12)
+        counts = list(itertools.takewhile(lambda lines: lines <= _LIMIT, levels))
         found.append({"deal": game.to_text().splitlines(), "lines": counts})
         print(text, counts, file=sys.stderr)
     DATA.write_text(json.dumps(found, indent=1) + "\n")

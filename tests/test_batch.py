@@ -151,18 +151,18 @@ def test_arrays_of_the_wrong_kind_are_refused() -> None:
         np.zeros((8, 200), np.int8)[::2],
         [0] * 4,
     ):
-        with pytest.raises(HeartsError, match="^out: "):
+        with pytest.raises(HeartsError, match=r"^out: "):
             batch.observe(out)  # type: ignore[arg-type]
-    with pytest.raises(HeartsError, match="^out: "):
+    with pytest.raises(HeartsError, match=r"^out: "):
         batch.masks(np.zeros((4, 27), np.int8))
     for actions in (np.zeros(3, np.int64), np.zeros((4, 1), np.int64), np.zeros(4)):
-        with pytest.raises(HeartsError, match="^actions: "):
+        with pytest.raises(HeartsError, match=r"^actions: "):
             batch.play(actions)
-    with pytest.raises(HeartsError, match="^games: "):
+    with pytest.raises(HeartsError, match=r"^games: "):
         batch.masks(games=np.array([4]))
-    with pytest.raises(DealError, match="^seeds: "):
+    with pytest.raises(DealError, match=r"^seeds: "):
         batch.reset(np.array([1, 2, 3]))
-    with pytest.raises(DealError, match="^seeds: "):
+    with pytest.raises(DealError, match=r"^seeds: "):
         batch.reset(np.array([1, 2, 3, -4]))
 
 

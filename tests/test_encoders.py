@@ -109,15 +109,17 @@ def test_flat_shows_what_the_first_lead_proves() -> None:
     game = Game(
         rules,
         [
-            "8C TC 2D 4D 6D 8D TD 2S 4S 6S 8S TS QS".split(),
-            "6C QC AC QD AD AS 2H 4H 6H 8H TH QH AH".split(),
+            ["8C", "TC", "2D", "4D", "6D", "8D", "TD", "2S", "4S", "6S", "8S", "TS", "QS"],
+            ["6C", "QC", "AC", "QD", "AD", "AS", "2H", "4H", "6H", "8H", "TH", "QH", "AH"],
         ],
         ["2C", "4C"],
     )
     game.play("6C")
     encoder = FlatEncoder()
     facts = encoder.decode(rules, encode(encoder, game.view(0)))
-    assert facts["may_hold_1"] == mask(game.view(0), "QC AC QD AD AS 2H 4H 6H 8H TH QH AH".split())
+    assert facts["may_hold_1"] == mask(
+        game.view(0), ["QC", "AC", "QD", "AD", "AS", "2H", "4H", "6H", "8H", "TH", "QH", "AH"]
+    )
 
 
 def test_flat_places_are_all_used() -> None:

@@ -56,7 +56,7 @@ def export_policy(
         inputs *= size
     if (sizes[0], sizes[-1]) != (inputs, rules.num_actions):
         raise HeartsError(
-            f"model: {sizes[0]} inputs and {sizes[-1]} actions; {observation!r} of {rules.name} has "
+            f"model: {sizes[0]} inputs, {sizes[-1]} actions; {observation!r} of {rules.name} has "
             f"{inputs} and {rules.num_actions}; name the rules and the observation of the training"
         )
     told = {"algorithm": "MaskablePPO", "decisions": int(model.num_timesteps), **(training or {})}

@@ -1,0 +1,271 @@
+"""Players from files: round trips, and files that are cut short, foreign, or for something else."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from hearts_agents import make_agent
+from hearts_agents.network import (
+    CHECKPOINT_NAME,
+    Checkpoint,
+    Network,
+    NetworkAgent,
+    load_agent,
+    read_checkpoint,
+    save_checkpoint,
+    snapshot,
+)
+from hearts_env import BatchGame, CheckpointError, Game, Rules
+from hearts_env.encoders import make_encoder
+from hearts_env.view import PlayerView
+
+RULES = Rules.preset("two_player")
+INPUTS = make_encoder("flat").space(RULES).shape[0]
+
+
+def random_tensors(layers, seed=0):
+    rng = np.random.default_rng(seed)
+    tensors = {}
+    for i, (a, b) in enumerate(itertools.pairwise(layers)):
+        tensors[f"policy.{i}.weight"] = rng.normal(0, 0.3, (b, a)).astype(np.float32)
+        tensors[f"policy.{i}.bias"] = rng.normal(0, 0.3, b).astype(np.float32)
+    return tensors
+
+
+LAYERS = (INPUTS, 24, 16, 28)
+META = Checkpoint(RULES, "flat", LAYERS, "relu", {"seed": 3})
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / CHECKPOINT_NAME
+    save_checkpoint(file, random_tensors(LAYERS), META)
+    return file
+
+
+def rewrite(path, tensors=None, **header):
+    """The file with other tensors or header values."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as opened:
+        old = dict(opened.metadata())
+    save_file(tensors or load_file(path), path, old | header)
+
+
+def edit(path, section, **values):
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as opened:
+        old = json.loads(opened.metadata()[section])
+    rewrite(path, **{section: json.dumps(old | values)})
+
+
+def test_round_trip(path):
+    tensors, meta = read_checkpoint(path)
+    assert meta == META
+    assert meta.num_weights == sum(t.size for t in tensors.values())
+    for name, tensor in random_tensors(LAYERS).items():
+        assert np.array_equal(tensors[name], tensor)
+    assert list(path.parent.iterdir()) == [path]  # nothing temporary is left
+
+
+def test_run_folder_and_make_agent_give_the_same_player(path):
+    view = Game.deal(RULES, seed=4).view(0)
+    while not view.legal_actions():
+        view = Game.deal(RULES, seed=4).view(1)
+    agents: list[Any] = [load_agent(path), load_agent(path.parent), make_agent(str(path))]
+    agents.append(make_agent(path.parent))
+    assert len({agent.act(view) for agent in agents}) == 1
+
+
+def reference_action(view: PlayerView) -> int:
+    """The greedy action again, in float64, layer by layer."""
+    encoder = make_encoder("flat")
+    out = np.zeros(INPUTS, np.int8)
+    encoder.write(view, out)
+    x = out.astype(np.float64)
+    tensors = random_tensors(LAYERS)
+    for i in range(3):
+        x = tensors[f"policy.{i}.weight"].astype(np.float64) @ x + tensors[f"policy.{i}.bias"]
+        x = np.maximum(x, 0) if i < 2 else x
+    return max(view.legal_actions(), key=lambda action: x[action])
+
+
+def test_act_and_act_batch_agree_with_the_plain_forward_pass(path):
+    agent = load_agent(path)
+    batch = BatchGame(RULES, 32, seed=5)
+    for _ in range(26):
+        views = batch.views()
+        actions = agent.act_batch(views)
+        assert actions.tolist() == [reference_action(view) for view in views]
+        assert actions.tolist() == [agent.act(view) for view in views]
+        batch.play(actions)
+
+
+def test_sampled_actions_follow_the_softmax_over_legal_actions(path):
+    game = Game.deal(RULES, seed=1)
+    for _ in range(6):
+        game.play(game.legal_actions()[0])
+    while len(game.legal_actions()) < 4:
+        game.play(game.legal_actions()[0])
+    assert game.player is not None
+    view = game.view(game.player)
+    legal = view.legal_actions()
+    agent = load_agent(path, seed=1, greedy=False)
+    out = np.zeros((1, INPUTS), np.int8)
+    make_encoder("flat").write(view, out[0])
+    logits = agent.network.logits(out)[0][legal].astype(np.float64)
+    chances = np.exp(logits - logits.max())
+    chances /= chances.sum()
+    n = 4000
+    drawn = [agent.act(view) for _ in range(n)]
+    assert set(drawn) <= set(legal)
+    for action, chance in zip(legal, chances, strict=True):
+        deviation = (chance * (1 - chance) / n) ** 0.5
+        assert abs(drawn.count(action) / n - chance) < 5 * deviation + 1e-9
+    again = load_agent(path, seed=1, greedy=False)
+    assert [again.act(view) for _ in range(50)] == drawn[:50]
+
+
+def test_snapshot_from_arrays_plays_as_its_file(path):
+    tensors = random_tensors(LAYERS)
+    layers = [(tensors[f"policy.{i}.weight"], tensors[f"policy.{i}.bias"]) for i in range(3)]
+    views = BatchGame(RULES, 16, seed=2).views()
+    one = snapshot(layers, RULES, seed=7).act_batch(views)
+    two = load_agent(path, seed=7, greedy=False).act_batch(views)
+    assert one.tolist() == two.tolist()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.99])
+def test_truncated(path, share):
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+    with pytest.raises(CheckpointError, match="cut short"):
+        load_agent(path)
+
+
+def test_pickles_are_refused_and_not_run(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "exploded"),)
+
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(CheckpointError, match="not a whole safetensors file"):
+        load_agent(path)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_files_that_are_none(tmp_path):
+    text = tmp_path / "text.safetensors"
+    text.write_text("hello, world, this is no checkpoint at all\n" * 5)
+    with pytest.raises(CheckpointError, match="not a whole safetensors file"):
+        load_agent(text)
+    with pytest.raises(CheckpointError, match="there is no file"):
+        load_agent(tmp_path / "missing.safetensors")
+    with pytest.raises(CheckpointError, match=f"has no {CHECKPOINT_NAME}"):
+        load_agent(tmp_path)
+    foreign = tmp_path / "foreign.safetensors"
+    save_file({"weight": np.zeros((2, 2), np.float32)}, foreign)
+    with pytest.raises(CheckpointError, match="format"):
+        load_agent(foreign)
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "words"),
+    [
+        ("encoder", {"name": "flatt"}, ["encoder", "'flatt'", "did you mean 'flat'"]),
+        ("encoder", {"size": INPUTS + 1}, ["encoder", str(INPUTS + 1), "train anew"]),
+        ("encoder", {"layout": "0" * 16}, ["encoder", "layout", "train anew"]),
+        ("rules", {"trump": "X"}, ["rules", "trump", "'X'"]),
+        ("rules", {"jokers": 2}, ["rules", "jokers"]),
+        ("rules", {"moon": "choose"}, ["network.layers", "30"]),
+        ("network", {"kind": "cnn"}, ["network.kind", "'cnn'", "mlp"]),
+        ("network", {"activation": "relUU"}, ["network.activation", "relu"]),
+        ("network", {"layers": []}, ["network.layers"]),
+        ("network", {"layers": [INPUTS, 24.0, 28]}, ["network.layers"]),
+        ("network", {"layers": [INPUTS, 23, 16, 28]}, ["policy.0.weight", "23"]),
+        ("network", {"layers": [INPUTS, 24, 28]}, ["policy.1.weight"]),
+    ],
+)
+def test_headers_that_do_not_fit(path, section, values, words):
+    edit(path, section, **values)
+    with pytest.raises(CheckpointError) as caught:
+        load_agent(path)
+    for word in [*words, path.name]:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("section", ["encoder", "rules", "network", "training"])
+@pytest.mark.parametrize("text", ["{", "[]", "7", '"x"', "[" * 100_000])
+def test_damaged_headers(path, section, text):
+    rewrite(path, **{section: text})
+    with pytest.raises(CheckpointError, match=section):
+        load_agent(path)
+
+
+def test_later_versions_are_refused(path):
+    rewrite(path, version="2")
+    with pytest.raises(CheckpointError, match="version"):
+        load_agent(path)
+
+
+def test_tensors_that_do_not_fit(path):
+    tensors = load_file(path)
+    rewrite(path, tensors | {"value.weight": np.zeros(3, np.float32)})
+    with pytest.raises(CheckpointError, match=r"value\.weight"):
+        load_agent(path)
+    rewrite(path, tensors | {"policy.0.bias": np.full(24, np.nan, np.float32)})
+    with pytest.raises(CheckpointError, match=r"policy\.0\.bias.*finite"):
+        load_agent(path)
+    rewrite(path, tensors | {"policy.0.bias": np.zeros(24, np.float64)})
+    with pytest.raises(CheckpointError, match=r"policy\.0\.bias.*float64"):
+        load_agent(path)
+
+
+def test_other_rules_are_refused_when_asked_to_play(path):
+    agent = load_agent(path)
+    other = Rules.preset("two_player").replace(trump=None)
+    for rules in (other, Rules.preset("mini")):
+        game = Game.deal(rules, seed=0)
+        assert game.player is not None
+        with pytest.raises(CheckpointError, match="rules: this player was trained for"):
+            agent.act(game.view(game.player))
+        with pytest.raises(CheckpointError, match="rules"):
+            agent.act_batch(BatchGame(rules, 3).views())
+    game = Game.deal(Rules.from_dict(RULES.to_dict()), seed=0)  # equal, another object
+    assert game.player is not None
+    assert agent.act(game.view(game.player)) in game.legal_actions()
+
+
+def test_what_does_not_fit_is_not_saved(tmp_path):
+    with pytest.raises(CheckpointError, match=r"policy\.2\.weight"):
+        save_checkpoint(
+            tmp_path / "x", random_tensors(LAYERS), replace(META, layers=(INPUTS, 24, 16, 29))
+        )
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(CheckpointError, match="need"):
+        NetworkAgent(Network(random_tensors((5, 28))), RULES)
+
+
+def test_a_failed_write_leaves_the_old_file(path, monkeypatch):
+    before = path.read_bytes()
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_checkpoint(path, random_tensors(LAYERS, seed=1), META)
+    assert path.read_bytes() == before
+    assert list(Path(path.parent).iterdir()) == [path]

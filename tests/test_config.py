@@ -1,0 +1,147 @@
+"""Recipes: defaults, files, overrides, and what is said about mistakes."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from hearts_env import HeartsError
+from hearts_train.config import (
+    SELF,
+    ConfigError,
+    TrainConfig,
+    load_config,
+    make_config,
+    shipped_configs,
+)
+
+
+def test_empty_recipe_is_a_whole_one(tmp_path):
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("# nothing differs\n")
+    config = load_config(empty)
+    assert config.name == "empty"
+    assert config.model_copy(update={"name": "run"}) == TrainConfig() == load_config()
+
+
+def test_resolved_recipe_reads_back_equal(tmp_path):
+    config = load_config(None, ["ppo.learning_rate=3e-4", "env.seat=1", "network.trunk=[]"])
+    path = tmp_path / "resolved.yaml"
+    path.write_text(config.to_yaml())
+    assert load_config(path) == config
+
+
+@pytest.mark.parametrize("name", sorted(shipped_configs()))
+def test_shipped_recipes_load_by_name_and_say_only_what_differs(name):
+    config = load_config(name)
+    assert config.name == name
+    defaults = TrainConfig().model_dump(mode="json")
+    stated = yaml.safe_load(shipped_configs()[name].read_text())
+
+    def compare(tree, default, place):
+        for key, value in tree.items():
+            if isinstance(value, dict) and isinstance(default.get(key), dict) and key != "budget":
+                compare(value, default[key], f"{place}{key}.")
+            else:
+                assert default.get(key) != value, f"{place}{key} is the default"
+
+    compare(stated, defaults, "")
+
+
+def test_recipes_are_shipped():
+    assert {"demo", "mini", "smoke"} <= set(shipped_configs())
+
+
+def test_demo_never_trains_against_pro():
+    config = load_config("demo")
+    assert not [name for name in config.opponents if name.startswith("pro")]
+    assert SELF in config.opponents
+
+
+def test_overrides_are_yaml_and_go_into_lists():
+    config = load_config(
+        None,
+        [
+            "budget.decisions=1e6",
+            "ppo.clip_range_vf=0.3",
+            "schedule=[{until: 0.25, opponents: {easy: 1}}, {opponents: {self: 3, easy: 1}}]",
+            "schedule.1.opponents.standard=2",
+            "evaluation.opponents=[easy]",
+        ],
+    )
+    assert config.budget.decisions == 1_000_000
+    assert config.budget.minutes is None
+    assert config.ppo.clip_range_vf == 0.3
+    assert config.schedule[1].opponents == {"self": 3, "easy": 1, "standard": 2}
+    assert config.opponents == ["easy", "self", "standard"]
+    assert [config.phase_at(p) for p in (0.0, 0.2, 0.25, 0.9, 1.0)] == [0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("ppo.lerning_rate=1", ["ppo.lerning_rate", "did you mean 'learning_rate'"]),
+        ("sede=1", ["unknown key 'sede'", "did you mean 'seed'"]),
+        ("schedule.0.unti=1", ["schedule.0.unti", "did you mean 'until'"]),
+        ("ppo.learning_rate=-1", ["ppo.learning_rate", "-1", "greater than 0"]),
+        ("ppo.num_epochs=2.5", ["ppo.num_epochs", "2.5"]),
+        ("ppo.gamma=.nan", ["ppo.gamma", "nan"]),
+        ("env.reward=margins", ["env.reward", "'margins'", "'margin'"]),
+        ("env.seat=left", ["env.seat", "'left'", "random"]),
+        ("budget.minutes=null", ["budget", "minutes: 3"]),
+        ("ppo.batch_size=1e9", ["ppo.batch_size", "1000000000", "smaller"]),
+        ("schedule=[]", ["schedule", "at least 1"]),
+        ("schedule.0.until=0.5", ["schedule", "0.5", "1.0"]),
+        ("schedule.0.opponents={}", ["schedule.0.opponents", "at least 1"]),
+        ("schedule.3.until=0.5", ["schedule.3.until", "give 0 to 0"]),
+        ("network.trunk=[0]", ["network.trunk.0", "0"]),
+        ("name=../x", ["name", "'../x'"]),
+        ("seed", ["--set", "key.sub=value"]),
+        ("seed=[", ["--set seed", "not YAML"]),
+        ("seed.x.y=1", ["seed"]),
+    ],
+)
+def test_mistakes_are_named_with_the_mend(override, words):
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, [override])
+    message = str(caught.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+    assert isinstance(caught.value, HeartsError)
+
+
+def test_unknown_recipe_names_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean 'demo'"):
+        load_config("demmo")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("seed: 1\nseed: 2\n", ["line 2", "'seed' is set twice"]),
+        ("seed: [1\n", ["not YAML"]),
+        ("- seed\n", ["key: value"]),
+        ("seed: !!python/object/apply:os.getcwd []\n", ["not YAML"]),
+        ("{[1]: 2}\n", ["key"]),
+    ],
+)
+def test_files_that_are_no_recipes(tmp_path, text, words):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    for word in [*words, "bad.yaml"]:
+        assert word in str(caught.value)
+
+
+def test_binary_file_is_refused(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(path)
+
+
+def test_last_minibatch_of_one_is_refused():
+    with pytest.raises(ConfigError, match="divide"):
+        make_config({"env": {"num_envs": 3}, "ppo": {"num_steps": 3, "batch_size": 2}})

@@ -1,0 +1,332 @@
+"""Duplicate evaluation and tournaments."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hearts_agents import make_agent, register_agent
+from hearts_env import Game, HeartsError, Rules
+from hearts_train import evaluation
+from hearts_train.evaluation import (
+    Evaluation,
+    evaluate,
+    mean_and_interval,
+    plot,
+    stream,
+    string_matches,
+)
+from hearts_train.tournament import tournament
+
+
+class Lowest:
+    """Plays the legal action with the lowest number."""
+
+    def act(self, view):
+        return view.legal_actions()[0]
+
+
+class Highest:
+    """Plays the legal action with the highest number."""
+
+    def act(self, view):
+        return view.legal_actions()[-1]
+
+
+class Stopping(Lowest):
+    """Plays so many decisions, then Ctrl-C is pressed."""
+
+    def __init__(self, decisions):
+        self.left = decisions
+
+    def act(self, view):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return super().act(view)
+
+
+def figures(result: Evaluation) -> dict[str, object]:
+    """All that must not depend on the clock."""
+    return {name: value for name, value in result.to_json().items() if "ms_per" not in name}
+
+
+def play_plainly(agent, opponent, rules, pairs, seed):
+    """Every deal with the agent in every seat, one game after another: scores, agent's first."""
+    rows, shooters = [], []
+    for number in range(pairs):
+        for seat in range(rules.players):
+            game = Game.deal(rules, stream(seed, number))
+            while (player := game.player) is not None:
+                game.play((agent if player == seat else opponent).act(game.view(player)))
+            scores = game.scores()
+            rows.append(scores[seat:] + scores[:seat])
+            shooters.append(None if game.shooter is None else game.shooter == seat)
+    return np.array(rows, float), shooters
+
+
+# ---- margins -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("rules", ["two_player", "mini", "classic", "omnibus players=5", "hoyle"])
+def test_a_deterministic_agent_is_exactly_level_with_itself(rules):
+    result = evaluate("standard", "standard", rules, pairs=40, seed=3)
+    assert result.margin == 0
+    assert result.ci95 == (0, 0)
+    assert (result.margins == 0).all()
+    assert result.won == pytest.approx(1 / Rules.make(rules).players)
+    assert result.rank == pytest.approx((1 + Rules.make(rules).players) / 2)
+    assert result.deals == 40 * Rules.make(rules).players
+
+
+@pytest.mark.parametrize("name", ["two_player", "micro", "party players=3", "no_pass"])
+def test_figures_are_those_of_plain_play(name):
+    rules, pairs, seed = Rules.make(name), 30, 11
+    scores, shooters = play_plainly(Lowest(), Highest(), rules, pairs, seed)
+    margins = scores[:, 1:].mean(1) - scores[:, 0]
+    by_pair = margins.reshape(pairs, -1).mean(1)
+    best = scores == scores.min(1, keepdims=True)
+
+    result = evaluate(Lowest(), Highest(), rules, pairs, seed)
+    assert result.margin == pytest.approx(margins.mean())
+    assert np.allclose(result.margins, by_pair)
+    half = 1.96 * by_pair.std(ddof=1) / math.sqrt(pairs)
+    assert result.ci95 == pytest.approx((margins.mean() - half, margins.mean() + half))
+    assert result.won == pytest.approx((best[:, 0] / best.sum(1)).mean())
+    assert result.tied == pytest.approx((best[:, 0] & (best.sum(1) > 1)).mean())
+    assert result.moons == shooters.count(True)
+    assert result.opponent_moons == shooters.count(False)
+    assert result.rules == rules.name
+    assert (result.agent, result.opponent) == ("Lowest", "Highest")
+
+
+def test_a_margin_counted_by_hand():
+    # Two cards each, one passed: Lowest passes its lower card, Highest its higher. 2C leads.
+    #  Lowest has  passes  gets   then
+    #  2C 3C       2C      QS     2C led, 3C takes, QS led, 3S: Lowest takes the queen
+    #  2C 3S       2C      QS     2C, 3C led by Highest; Lowest throws 3S and QS: Highest
+    #  2C QS       2C      3S     the same cards: Highest
+    #  3C 3S       3C      QS     the same cards: Highest
+    #  3C QS       3C      3S     the same cards: Highest
+    #  3S QS       3S      3C     as in the first line: Lowest
+    # The first and the last are the two seats of one deal, so a pair's margin is -13 or +13.
+    rules = Rules(
+        players=2,
+        removed=tuple(c for c in Rules().deck if c not in ("2C", "3C", "3S", "QS")),
+        hand_size=2,
+        moon="none",
+        pass_count=1,
+        pass_rotation=("left",),
+    )
+    result = evaluate(Lowest(), Highest(), rules, pairs=200, seed=8)
+    lost = [
+        set(Game.deal(rules, stream(8, number)).hand(0)) in ({"2C", "3C"}, {"3S", "QS"})
+        for number in range(200)
+    ]
+    assert result.margins.tolist() == [-13 if both else 13 for both in lost]
+    assert result.margin == pytest.approx(13 - 26 * sum(lost) / 200)
+    # Two deals of six are lost: 13/3 on average, standard deviation 13 sqrt(8) / 3.
+    assert result.margin == pytest.approx(13 / 3, abs=4 * 13 * math.sqrt(8) / 3 / math.sqrt(200))
+    assert result.ci95[1] - result.margin == pytest.approx(1.96 * 12.26 / math.sqrt(200), rel=0.1)
+    assert result.won == pytest.approx(1 - sum(lost) / 200)
+
+
+def test_the_table_plays_as_strongly_as_the_rule_book_says():
+    # Issue 2: standard over easy about +2.2, standard_trump over standard about +2.0.
+    over_easy = evaluate("standard", "easy", pairs=4000, seed=1)
+    assert over_easy.margin == pytest.approx(2.2, abs=0.4)
+    assert over_easy.ci95[0] < over_easy.margin < over_easy.ci95[1]
+    assert evaluate("standard_trump", "standard", pairs=4000).margin == pytest.approx(2.0, abs=0.3)
+    assert evaluate("easy", "standard", pairs=1000).margin < 0
+
+
+# ---- determinism ---------------------------------------------------------------------------------
+def test_same_seed_same_figures_and_another_seed_others():
+    first, again = (evaluate("easy", "standard", pairs=100, seed=5) for _ in range(2))
+    assert figures(first) == figures(again)
+    assert first.margin != evaluate("easy", "standard", pairs=100, seed=6).margin
+
+
+def test_made_agents_are_reseeded():
+    # Their own seed comes from the operating system, yet the figures follow from `seed`.
+    one, two = (evaluate(make_agent("easy"), "standard", pairs=50) for _ in range(2))
+    assert figures(one) == figures(two)
+    assert figures(replace(one, agent="easy")) == figures(evaluate("easy", "standard", pairs=50))
+
+
+def test_an_agent_against_itself_does_not_draw_the_same_numbers():
+    result = evaluate("easy", "easy", pairs=200)
+    assert result.margins.any()
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (7, 7), (500, 500)])
+def test_figures_do_not_depend_on_how_many_play_at_once(monkeypatch, sizes):
+    usual = evaluate("standard", "standard_trump", pairs=60, seed=2)
+    monkeypatch.setattr(evaluation, "_FIRST_BLOCK", sizes[0])
+    monkeypatch.setattr(evaluation, "_LARGEST_BLOCK", sizes[1])
+    assert figures(evaluate("standard", "standard_trump", pairs=60, seed=2)) == figures(usual)
+
+
+def test_more_pairs_begin_with_the_same_ones():
+    few = evaluate("standard", "standard_trump", pairs=30)
+    many = evaluate("standard", "standard_trump", pairs=70)
+    assert (many.margins[:30] == few.margins).all()
+
+
+# ---- intervals -----------------------------------------------------------------------------------
+def test_interval_of_known_values():
+    # Mean 2, standard deviation 2 with n - 1 = 3, standard error 1.
+    values = np.array([2 - math.sqrt(6), 2 + math.sqrt(6), 2.0, 2.0])
+    mean, (low, high) = mean_and_interval(values)
+    assert mean == pytest.approx(2)
+    assert (low, high) == pytest.approx((0.04, 3.96))
+
+
+def test_interval_covers_the_mean_as_often_as_it_says():
+    rng = np.random.default_rng(7)
+    covered = 0
+    for _ in range(2000):
+        mean = 13 * 0.3
+        low, high = mean_and_interval(13.0 * (rng.random(200) < 0.3))[1]
+        covered += low <= mean <= high
+    assert 0.93 <= covered / 2000 <= 0.97  # 0.95, three standard errors and a coarse variable
+
+
+# ---- matches -------------------------------------------------------------------------------------
+def test_matches_end_at_the_end_score():
+    rules = Rules.preset("two_player")
+    scores = np.array([[60, 0], [0, 99], [40, 0], [0, 100], [99, 0], [0, 99]])
+    # 60:0, 60:99, 100:99: lost. 0:100: won. 99:0, 99:99: not over.
+    assert string_matches(rules, scores, scores) == (2, 1.0)
+
+
+def test_matches_with_a_shared_total_go_on():
+    rules = Rules.preset("two_player")
+    scores = np.array([[100, 100], [0, 1]])
+    assert string_matches(rules, scores, scores) == (1, 1.0)
+    rules = rules.replace(max_deals=1)
+    assert string_matches(rules, scores, scores) == (2, 1.5)  # shared, then won
+
+
+def test_matches_in_chips():
+    rules = Rules.preset("hoyle", 2).replace(stake=10)
+    points = np.array([[10, 3], [3, 10]])
+    # The fewest take the pot: -10:+10, then the first is out; the same the other way round.
+    assert string_matches(rules, points, points) == (2, 1.0)
+
+
+def test_matches_are_counted_by_seat():
+    result = evaluate("standard", "easy", pairs=400)
+    assert result.matches > 50
+    assert result.matches_won is not None
+    assert 0.5 < result.matches_won < 0.9
+    few = evaluate("standard", "easy", pairs=2)
+    assert (few.matches, few.matches_won) == (0, None)
+
+
+# ---- agents, errors, Ctrl-C ----------------------------------------------------------------------
+def test_ctrl_c_keeps_the_pairs_finished():
+    # 16 pairs are 32 games, 13 decisions each; the second block (32 pairs) is cut short.
+    result = evaluate(Stopping(32 * 13 + 100), "standard", pairs=100, seed=9)
+    assert result.interrupted
+    assert result.pairs == 16
+    whole = evaluate(Lowest(), "standard", pairs=16, seed=9)
+    assert figures(replace(result, interrupted=False, agent="Lowest")) == figures(whole)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(Stopping(5), "standard", pairs=100)
+
+
+def test_registered_agents_have_names():
+    register_agent("highest of the test", lambda seed=None: Highest())
+    assert evaluate("highest of the test", "easy", pairs=4).agent == "highest of the test"
+
+
+def test_an_illegal_action_names_itself():
+    class Wrong:
+        def act(self, view):
+            return 99
+
+    with pytest.raises(HeartsError, match="99"):
+        evaluate(Wrong(), "easy", pairs=4)
+
+
+@pytest.mark.parametrize("pairs", [1, 0, -3, 2.5, "many", None])
+def test_too_few_pairs_are_refused(pairs):
+    with pytest.raises(HeartsError, match="pairs"):
+        evaluate("easy", "standard", pairs=pairs)
+
+
+def test_unknown_agent_rules_and_seed_are_refused():
+    with pytest.raises(HeartsError, match="did you mean 'standard'"):
+        evaluate("standart", "easy")
+    with pytest.raises(HeartsError, match="did you mean"):
+        evaluate("standard", "easy", "two_players")
+    with pytest.raises(HeartsError, match="seed"):
+        evaluate("standard", "easy", seed=-1)
+
+
+def test_progress_grows_to_the_end():
+    told = []
+    evaluate("standard", "easy", pairs=50, progress=lambda done, total: told.append((done, total)))
+    shares = [done for done, _ in told]
+    assert shares == sorted(shares)
+    assert shares[-1] == 50
+    assert {total for _, total in told} == {50}
+
+
+def test_json_and_picture(tmp_path):
+    results = [evaluate("standard", name, pairs=20) for name in ("easy", "standard")]
+    record = json.loads(json.dumps(results[0].to_json(), allow_nan=False))
+    promised = {"agent", "opponent", "rules", "pairs", "margin", "ci95", "won", "moons", "seed"}
+    assert record.keys() >= promised | {"ms_per_decision"}
+    assert len(record["ci95"]) == 2
+    assert record["ms_per_decision"] > 0
+    plot(results, tmp_path / "bars.png")
+    assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["bars.png"]
+    with pytest.raises(HeartsError, match="plot"):
+        plot([], tmp_path / "none.png")
+
+
+# ---- tournaments ---------------------------------------------------------------------------------
+def test_tournament_ranks_by_mean_margin():
+    names = ["easy", "standard", "standard_trump"]
+    result = tournament(names, pairs=400, seed=4)
+    assert [standing.agent for standing in result.standings] == names[::-1]
+    assert [standing.place for standing in result.standings] == [1, 2, 3]
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        margin, (low, high) = result.margin(i, j)
+        alone = evaluate(names[i], names[j], pairs=400, seed=4)
+        assert (margin, low, high) == pytest.approx((alone.margin, *alone.ci95))
+        assert result.margin(j, i)[0] == -margin
+    for standing in result.standings:
+        i = names.index(standing.agent)
+        others = [result.margin(i, j)[0] for j in range(3) if j != i]
+        assert standing.rating == pytest.approx(sum(others) / 2)
+        assert standing.ci95[0] < standing.rating < standing.ci95[1]
+    assert sum(standing.rating for standing in result.standings) == pytest.approx(0)
+    json.dumps(result.to_json(), allow_nan=False)
+
+
+def test_tournament_of_four_players_plays_both_ways():
+    result = tournament(["easy", "standard"], "classic", pairs=30)
+    assert set(result.evaluations) == {(0, 1), (1, 0)}
+    forth, back = result.evaluations[0, 1], result.evaluations[1, 0]
+    assert result.margin(1, 0)[0] == pytest.approx((back.margin - forth.margin) / 2)
+    assert result.standings[0].agent == "standard"
+
+
+def test_tournament_stopped_early_keeps_whole_rounds():
+    result = tournament([Stopping(32 * 13 * 2 + 50), "standard", "easy"], pairs=100)
+    assert result.interrupted
+    assert result.pairs == 16
+    assert {e.pairs for e in result.evaluations.values()} == {16}
+
+
+def test_tournament_refuses_what_cannot_be_ranked():
+    with pytest.raises(HeartsError, match="2 or more"):
+        tournament(["easy"])
+    with pytest.raises(HeartsError, match="twice"):
+        tournament(["easy", "easy"])

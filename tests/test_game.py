@@ -1,0 +1,384 @@
+"""``Game`` as an object: actions, errors, undo, copies, known deals and seeds."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hearts_env import DealError, Game, HeartsError, IllegalActionError, Rules
+from tests.deals import make_game, play
+from tests.golden import DATA, golden_deal, golden_match
+from tests.lockstep import GAMES
+from tests.strategies import SEEDED, games, played_on, rule_sets
+
+GOLDEN: dict[str, list[dict[str, Any]]] = json.loads(DATA.read_text())
+HANDS = ["QC QS QH", "AC AD AH"]
+
+
+def micro() -> Game:
+    return Game("micro", HANDS, "QD AS")
+
+
+# ---- actions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        0,
+        "QC",
+        "qc",
+        " Q♣ ",
+        np.int64(0),
+        np.int8(0),
+        np.uint8(0),
+        np.array(0),
+        np.array([0], np.int32),
+        np.str_("QC"),
+    ],
+)
+def test_an_action_is_a_number_or_the_name_of_a_card(action: Any) -> None:
+    game = micro()
+    game.play(action)
+    assert game.trick == ((0, "QC"),)
+    assert game.actions == [0]
+    assert type(game.actions[0]) is int
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (1, ["1 (AC)", "player 0", "0 (QC)"]),  # not in the hand
+        ("AC", ["1 (AC)", "player 0", "0 (QC)"]),
+        ("QS", ["4 (QS)", "0 (QC)"]),  # in the hand, but the lowest club is to be led
+        (8, ["8", "no action", "0 (QC)"]),  # there is no moon choice in these rules
+        (99, ["99", "no action"]),
+        (np.int32(99), ["99", "no action"]),
+        (-1, ["-1", "no action"]),
+        (10**30, [str(10**30), "no action"]),
+        (np.int64(-5), ["-5", "no action"]),
+        ("2C", ["'2C'", "not in the deck"]),
+        ("QX", ["'QX'", "rank (2..9"]),
+        ("", ["''", "rank (2..9"]),
+        ("0", ["'0'", "rank (2..9"]),
+        (True, ["True", "bool", "number"]),
+        (np.True_, ["True", "bool", "number"]),
+        (0.0, ["0.0", "float", "number"]),
+        (np.float32(0), ["float32", "number"]),
+        (None, ["None", "NoneType", "number"]),
+        ([0], ["[0]", "list", "number"]),
+        (np.array([0, 1]), ["ndarray", "number"]),
+        (np.array([0.0]), ["float", "number"]),
+        (b"QC", ["bytes", "number"]),
+    ],
+    ids=repr,
+)
+def test_a_bad_action_is_refused_and_leaves_the_game_as_it_was(
+    action: Any, words: list[str]
+) -> None:
+    game = micro()
+    before = game.clone()
+    with pytest.raises(IllegalActionError) as refused:
+        game.play(action)
+    message = str(refused.value)
+    assert message.startswith("action: ")
+    for word in words:
+        assert word in message
+    assert "\n" not in message
+    assert game == before
+    assert (game.actions, game.legal_actions(), game.player) == ([], [0], 0)
+    game.play(0)  # and can be played on
+
+
+@settings(SEEDED, max_examples=100)
+@given(games(), st.integers(-2, 60))
+def test_every_action_outside_the_mask_is_refused(game: Game, action: int) -> None:
+    before = game.clone()
+    if action in game.legal_actions():
+        game.play(action)
+        assert game != before
+        return
+    with pytest.raises(IllegalActionError):
+        game.play(action)
+    assert game == before
+    assert game.actions == before.actions
+    assert game.legal_actions() == before.legal_actions()
+
+
+def test_nothing_can_be_played_after_the_end() -> None:
+    game = play(micro(), "QC AC AD QH QS AH")
+    before = game.clone()
+    for action in (0, "QC", 99):
+        with pytest.raises(IllegalActionError, match=r"the game is over; .*Game\.deal"):
+            game.play(action)
+    with pytest.raises(IllegalActionError, match="the game is over"):
+        game.revoke()
+    assert game == before
+    assert (game.is_over, game.player, game.legal_mask, game.legal_actions()) == (True, None, 0, [])
+
+
+def test_a_moon_choice_has_a_name() -> None:
+    rules = Rules.preset("micro").replace(moon="choose")
+    game = play(Game(rules, HANDS, "QD AS"), "QC AC AD QS AH QH")
+    assert [game.rules_action_name(a) for a in game.legal_actions()] == ["moon:off", "moon:others"]
+    with pytest.raises(IllegalActionError, match=r"8 \(moon:off\), 9 \(moon:others\)"):
+        game.play(10)
+    with pytest.raises(IllegalActionError, match="QC"):
+        game.play("QC")
+
+
+# ---- undo ---------------------------------------------------------------------------------------
+
+
+@settings(SEEDED, max_examples=100)
+@given(rule_sets(max_hand=8), st.integers(0, 2**40))
+def test_undo_goes_back_step_by_step(rules: Rules, seed: int) -> None:
+    length = rules.players * (rules.hand_size + rules.pass_count) + 1
+    game = played_on(rules, seed, length, revoke=True)
+    past = []
+    for steps in range(len(game.actions)):
+        past.append(played_on(rules, seed, steps))
+    while past:
+        game.undo()
+        earlier = past.pop()
+        assert game == earlier
+        assert game.actions == earlier.actions
+        assert game.legal_actions() == earlier.legal_actions()
+        assert (game.player, game.phase) == (earlier.player, earlier.phase)
+    with pytest.raises(IllegalActionError, match=r"^undo: nothing has been played$"):
+        game.undo()
+
+
+def test_a_revoke_can_be_undone() -> None:
+    game = play(micro(), "QC AC")
+    before = game.clone()
+    game.revoke()
+    assert game.actions[-1] == -1
+    game.undo()
+    assert game == before
+    play(game, "AD QH QS AH")
+    assert game.scores() == [1, 14]
+
+
+# ---- copies -------------------------------------------------------------------------------------
+
+
+@settings(SEEDED, max_examples=100)
+@given(games(), st.integers(0, 2**40))
+def test_copies_play_on_identically_and_independently(game: Game, seed: int) -> None:
+    twins = [
+        game.clone(),
+        copy.copy(game),
+        copy.deepcopy(game),
+        pickle.loads(pickle.dumps(game)),
+        Game.from_text(game.to_text()),
+    ]
+    before = game.clone()
+    rng = np.random.default_rng(seed)
+    plays = []
+    while not game.is_over:
+        plays.append(int(rng.choice(game.legal_actions())))
+        game.play(plays[-1])
+    for twin in twins:
+        assert twin == before
+        assert twin.actions == before.actions
+        for action in plays:
+            twin.play(action)
+        assert twin == game
+        assert twin.scores() == game.scores()
+        if twin.actions:
+            twin.undo()
+            assert twin != game
+
+
+def test_equality() -> None:
+    game = micro()
+    assert game == micro()
+    assert game != play(micro(), "QC")
+    assert game != Game("micro", HANDS, "QD AS", dealer=1)
+    assert game != Game(Rules.preset("micro").replace(moon="none"), HANDS, "QD AS")
+    assert game != "micro"
+    with pytest.raises(TypeError):
+        hash(game)
+
+
+def test_start_is_the_deal_before_anything_was_played() -> None:
+    game = Game.deal("classic", seed=8, deal_number=0)
+    for _ in range(20):
+        game.play(game.legal_actions()[-1])
+    start = game.start()
+    assert start == Game.deal("classic", seed=8, deal_number=0, dealer=game.dealer)
+    assert start.actions == []
+
+
+def test_repr_says_where_the_game_is() -> None:
+    assert repr(micro()) == "<Game micro: play, player 0 to act, 0 actions>"
+    assert "over" in repr(play(micro(), "QC AC AD QH QS AH"))
+
+
+# ---- known deals --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hands", "kitty", "words"),
+    [
+        (["QC QS", "AC AD AH"], "QD AS", ["hands[0]", "2 cards", "deal 3"]),
+        (["QC QS QH AS", "AC AD AH"], "QD", ["hands[0]", "4 cards", "deal 3"]),
+        (HANDS, "QD", ["kitty", "1 cards", "deal 2"]),  # a missing card
+        (HANDS, "", ["kitty", "0 cards", "deal 2"]),
+        (["QC QS QH", "AC AD QC"], None, ["hands[1]", "QC", "hands[0]", "once"]),  # doubled
+        (HANDS, "QD QD", ["kitty", "QD", "once"]),
+        (HANDS, "QD QC", ["kitty", "QC", "hands[0]", "once"]),
+        (["QC QS 2H", "AC AD AH"], None, ["hands[0]", "2H", "not in the deck"]),  # foreign
+        (["QC QS XH", "AC AD AH"], None, ["hands[0]", "'XH'", "rank (2..9"]),
+        ([["QC", "QS", 7], HANDS[1]], None, ["hands[0]", "7", "rank (2..9"]),
+        (["QC QS QH"], None, ["hands", "2 hands"]),
+        ([*HANDS, "QD AS"], None, ["hands", "2 hands"]),
+        ("QC QS QH", None, ["hands", "2 hands"]),
+        (None, None, ["hands", "2 hands", "None"]),
+    ],
+)
+def test_a_bad_deal_is_refused(hands: Any, kitty: Any, words: list[str]) -> None:
+    with pytest.raises(DealError) as refused:
+        Game("micro", hands, kitty)
+    for word in words:
+        assert word in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"deal_number": -1}, ["deal_number", "-1", "0 to"]),
+        ({"deal_number": 1.5}, ["deal_number", "1.5", "number"]),
+        ({"deal_number": 2**40}, ["deal_number", str(2**40), "0 to"]),
+        ({"dealer": 2}, ["dealer", "2", "0 to 1"]),
+        ({"dealer": "0"}, ["dealer", "'0'", "number"]),
+        ({"totals": [1]}, ["totals", "[1]", "2 seats"]),
+        ({"totals": ["x", "y"]}, ["totals", "'x'"]),
+        ({"totals": [1.5, 0]}, ["totals", "1.5"]),
+        ({"totals": 3}, ["totals", "3"]),
+        ({"totals": [10**30, 0]}, ["totals", str(10**30)]),
+    ],
+)
+def test_a_bad_setting_of_a_deal_is_refused(arguments: dict[str, Any], words: list[str]) -> None:
+    makers: list[Callable[..., Game]] = [
+        functools.partial(Game, "micro", HANDS, "QD AS"),
+        functools.partial(Game.deal, "micro", 1),
+    ]
+    for make in makers:
+        with pytest.raises(DealError) as refused:
+            make(**arguments)
+        for word in words:
+            assert word in str(refused.value)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "7", None, [1]])
+def test_a_bad_seed_is_refused(seed: Any) -> None:
+    with pytest.raises(DealError, match=r"^seed: .*2\*\*63 - 1"):
+        Game.deal("micro", seed=seed)
+
+
+@pytest.mark.parametrize("player", [-1, 2, 7, 10**20])
+def test_a_seat_that_is_none_is_refused(player: int) -> None:
+    game = micro()
+    for ask in (game.hand, game.taken, game.played, game.passed, game.received, game.voids):
+        with pytest.raises(HeartsError, match="0 to 1"):
+            ask(player)
+
+
+def test_a_deal_may_come_as_lists_or_words_in_any_order_and_the_kitty_be_left_out() -> None:
+    expected = micro()
+    assert Game("micro", [["QH", "QC", "QS"], ("ah", "A♦", "AC")]) == expected
+    assert Game(Rules.preset("micro"), [{"QC", "QS", "QH"}, iter(["AC", "AD", "AH"])]) == expected
+
+
+# ---- seeds --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "golden", GOLDEN["deals"], ids=lambda g: f"{g['rules']}-{g['players']}-{g['seed']}"
+)
+def test_golden_deals(golden: dict[str, Any]) -> None:
+    """A change of these needs a new version: ``python -m tests.golden`` and the changelog."""
+    assert golden_deal(golden["rules"], golden["players"], golden["seed"]) == golden
+
+
+def test_golden_deals_of_matches() -> None:
+    for golden in GOLDEN["matches"]:
+        assert golden_match(golden["rules"], golden["seed"]) == golden
+
+
+def test_golden_deals_are_of_every_game() -> None:
+    assert {(golden["rules"], golden["players"]) for golden in GOLDEN["deals"]} == set(GAMES)
+
+
+def test_seeds_deal_the_same_in_another_process_without_compiling() -> None:
+    program = (
+        "from tests.golden import golden_deal; import json;"
+        "print(json.dumps([golden_deal('kitty', 5, 7), golden_deal('two_player', 2, 2**63 - 1)]))"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"NUMBA_DISABLE_JIT": "1", "PYTHONHASHSEED": "3", "PATH": ""},
+    )
+    for golden in json.loads(shown.stdout):
+        assert golden in GOLDEN["deals"]
+
+
+def test_the_cards_depend_on_the_seed_alone() -> None:
+    game = Game.deal("classic", seed=5)
+    for deal_number in range(4):
+        for dealer in range(4):
+            other = Game.deal("classic", seed=5, deal_number=deal_number, dealer=dealer)
+            assert [other.hand(p) for p in range(4)] == [game.hand(p) for p in range(4)]
+            assert (other.deal_number, other.dealer) == (deal_number, dealer)
+    assert Game.deal("classic", seed=6).hand(0) != game.hand(0)
+    assert Game.deal("classic", seed=np.int64(5)) == game  # type: ignore[arg-type]
+
+
+def test_deals_are_evenly_spread() -> None:
+    """Each of the 560 deals of micro, dealer and rotation about as often as the others."""
+    rules = Rules.preset("micro").replace(pass_count=1, pass_rotation=("left", "hold", "right"))
+    games = [Game.deal(rules, seed) for seed in range(28_000)]
+    counts = Counter((game.hand(0), game.hand(1)) for game in games)
+    # Expected 50 each. Pearson's statistic has mean 559 and standard deviation sqrt(2 * 559).
+    assert sum((n - 50) ** 2 / 50 for n in counts.values()) < 559 + 5 * (2 * 559) ** 0.5
+    assert len(counts) == 560
+    for field, values in (("dealer", 2), ("deal_number", 3)):
+        spread = Counter(getattr(game, field) for game in games)
+        expected = 28_000 / values
+        assert len(spread) == values
+        assert all(abs(n - expected) < 5 * expected**0.5 for n in spread.values())
+
+
+def test_totals_are_kept_for_the_players_to_see() -> None:
+    game = Game.deal("classic", seed=1, totals=[10, 20, 30, 40])
+    assert game.totals == (10, 20, 30, 40)
+    assert game.view(2).totals == (10, 20, 30, 40)
+    assert game.start().totals == game.totals
+    assert Game.from_text(game.to_text()) == game
+
+
+def test_an_empty_trick_between_tricks() -> None:
+    game = make_game("2C 3D / 4C 5D")
+    assert (game.trick, game.winner, game.trick_number) == ((), None, 0)
+    play(game, "2C")
+    assert (game.trick, game.winner, game.trick_number) == (((0, "2C"),), 0, 0)
+    play(game, "4C")
+    assert (game.trick, game.winner, game.trick_number) == ((), None, 1)

@@ -1,0 +1,450 @@
+"""Matches: how they go on, end and are won; the three settlements, worked out by hand."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hearts_env import DealError, Game, HeartsError, IllegalActionError, Match, Rules, settle
+from tests.lockstep import naive_of
+from tests.naive import NaiveGame, NaiveMatch, naive_settle
+from tests.strategies import SEEDED, rule_sets
+
+HALF = Fraction(1, 2)
+METHODS = ("simple", "sweepstakes", "howell")
+
+
+def chips(*net: int | Fraction) -> list[Fraction]:
+    return [Fraction(chip) for chip in net]
+
+
+# ---- settlements by hand -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("points", "net"),
+    [
+        # 13 points. The third player has the fewest, takes the pot of 13 and has paid nothing.
+        ([8, 5, 0], [-8, -5, 13]),
+        # Two have none: they share the pot, 6 1/2 each.
+        ([0, 13, 0], [6 + HALF, -13, 6 + HALF]),
+        # Everybody has points: the one with 2 takes all 13, his own 2 among them: +11.
+        ([2, 4, 7], [11, -4, -7]),
+        # Two share the fewest, 3 each: 16 / 2 = 8 each, 5 more than they paid.
+        ([3, 3, 4, 6], [5, 5, -4, -6]),
+        # Three of four share 13: 4 1/3 each.
+        ([0, 0, 13, 0], [Fraction(13, 3), Fraction(13, 3), -13, Fraction(13, 3)]),
+        # Two players: 7 against 6; the pot of 13 to the second, net 7.
+        ([7, 6], [-7, 7]),
+        # All have the same: everybody has his own back.
+        ([4, 4, 4], [0, 0, 0]),
+    ],
+)
+def test_settle_simple_by_hand(points: list[int], net: list[Any]) -> None:
+    assert settle("simple", points) == (chips(*net), Fraction(0))
+
+
+@pytest.mark.parametrize(
+    ("points", "pool", "net", "left"),
+    [
+        # One of three has none: the pool of 13 is his.
+        ([0, 5, 8], 0, [13, -5, -8], 0),
+        # Two of four have none: 6 1/2 each.
+        ([0, 9, 0, 4], 0, [6 + HALF, -9, 6 + HALF, -4], 0),
+        # Nobody has none: 13 stay in the pool.
+        ([1, 4, 8], 0, [-1, -4, -8], 13),
+        # One has taken them all: they stay too, though two have none.
+        ([0, 13, 0], 0, [0, -13, 0], 13),
+        # The deal after: 13 lie there, 13 more are paid, and two of four share 26.
+        ([0, 6, 0, 7], 13, [13, -6, 13, -7], 0),
+        # Carried on, nobody having none: 13 + 13.
+        ([3, 4, 6], 13, [-3, -4, -6], 26),
+        # Nobody took anything (all the points are dead): all have none and share the pool.
+        ([0, 0, 0], 9, [3, 3, 3], 0),
+    ],
+)
+def test_settle_sweepstakes_by_hand(
+    points: list[int], pool: int, net: list[Any], left: int
+) -> None:
+    assert settle("sweepstakes", points, pool) == (chips(*net), Fraction(left))
+
+
+@pytest.mark.parametrize(
+    ("points", "net"),
+    [
+        # Three players, T = 13: 13 - 3 * 0, 13 - 3 * 5, 13 - 3 * 8; the sum is 0.
+        ([0, 5, 8], [13, -2, -11]),
+        # Four players, one takes all: he pays 39 and takes out nothing; each other takes out 13.
+        ([13, 0, 0, 0], [-39, 13, 13, 13]),
+        # Four players, 3 1/4 on average: 13 - 4 h.
+        ([1, 2, 4, 6], [9, 5, -3, -11]),
+        # Two players: the difference.
+        ([9, 4], [-5, 5]),
+        ([4, 4, 4], [0, 0, 0]),
+    ],
+)
+def test_settle_howell_by_hand(points: list[int], net: list[int]) -> None:
+    assert sum(net) == 0
+    assert settle("howell", points) == (chips(*net), Fraction(0))
+    # A pool (which Howell's own settlement never makes) is left alone.
+    assert settle("howell", points, 7) == (chips(*net), Fraction(7))
+
+
+@settings(SEEDED, max_examples=500)
+@given(
+    st.sampled_from(METHODS),
+    st.lists(st.integers(0, 30), min_size=2, max_size=7),
+    st.fractions(0, 50, max_denominator=12),
+)
+def test_chips_are_conserved(method: str, points: list[int], pool: Fraction) -> None:
+    net, left = settle(method, points, pool)
+    assert sum(net) + left == pool
+    assert left >= 0
+    assert all(isinstance(chip, Fraction) for chip in [*net, left])
+    if method == "howell":
+        assert sum(net) == 0
+    if method != "simple" or pool == 0:  # what others left is only in a sweepstake's pool
+        assert (net, left) == naive_settle(method, points, pool)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("simpel", [1, 2]), ["settlement", "'simpel'", "mean 'simple'"]),
+        (("points", [1, 2]), ["settlement", "'points'", "howell"]),
+        ((None, [1, 2]), ["settlement", "None", "howell"]),
+        (("simple", [1, -2]), ["points", "[1, -2]", "negative"]),
+        (("simple", []), ["points", "[]"]),
+        (("howell", ["a", "b"]), ["points", "'a'"]),
+    ],
+)
+def test_a_settlement_that_is_none_is_refused(arguments: Any, words: list[str]) -> None:
+    with pytest.raises(HeartsError) as refused:
+        settle(*arguments)
+    for word in words:
+        assert word in str(refused.value)
+
+
+# ---- matches against the naive account -----------------------------------------------------------
+
+
+def play_deal(match: Match, rng: random.Random, *, revoke: bool = False) -> NaiveGame:
+    """Plays the deal of a match at random to its end, or to a revoke; the naive game of it."""
+    game, naive = match.game, naive_of(match.game)
+    while naive.phase != "over":
+        assert match.player == naive.player
+        assert match.legal_actions() == naive.legal()
+        assert match.game is game
+        if revoke and rng.random() < 0.2:
+            match.revoke()
+            naive.revoke()
+        else:
+            action = rng.choice(naive.legal())
+            match.play(action)
+            naive.play(action)
+    assert match.last_game is game
+    assert game.scores() == naive.scores()
+    return naive
+
+
+def play_match(rules: Rules, seed: int, most: int = 200, revokes: float = 0.0) -> Match:
+    """A match compared with the naive account after each deal, until its end or so many deals."""
+    rng = random.Random(seed)
+    dealer = rng.randrange(rules.players)
+    match, naive = Match(rules, seed, dealer=dealer), NaiveMatch(rules, dealer)
+    seen = set()
+    while not naive.is_over and naive.deal_number < most:
+        assert (match.game.deal_number, match.game.dealer) == (naive.deal_number, naive.dealer)
+        assert match.game.totals == tuple(int(total) for total in naive.totals)
+        seen.add(tuple(match.game.hand(seat) for seat in range(rules.players)))
+        naive.add_game(play_deal(match, rng, revoke=rng.random() < revokes))
+        assert match.totals == naive.totals
+        assert match.pool == naive.pool
+        assert match.num_deals == naive.deal_number
+        assert match.is_over == naive.is_over
+        assert match.winner == naive.winner
+        if match.in_chips:
+            assert sum(match.totals) + match.pool == rules.stake * rules.players
+    if rules.hand_size > 3:  # each deal is another one
+        assert len(seen) == match.num_deals
+    if match.is_over:
+        with pytest.raises(IllegalActionError, match="the match is over"):
+            match.play(0)
+        with pytest.raises(IllegalActionError, match="the match is over"):
+            match.revoke()
+    return match
+
+
+MATCHES = [
+    "two_player",
+    "mini end_score=40",
+    "classic",
+    "no_pass end_score=60",
+    "party players=5",
+    "party players=3 tie=all_past_limit end_score=20",
+    "kitty players=7 end_score=60",
+    "omnibus",
+    "hoyle players=2 stake=20",
+    "hoyle players=5 stake=30",
+    "hoyle players=3 settlement=sweepstakes stake=60",
+    "hoyle players=4 settlement=howell target=50",
+    "black_jack players=3 settlement=howell stake=80",
+    "black_jack players=6 settlement=sweepstakes target=30",
+    "black_lady target=40",
+    "classic max_deals=3",
+    "black_lady settlement=sweepstakes max_deals=2",
+]
+
+
+@pytest.mark.parametrize("text", MATCHES)
+def test_matches_of_all_games(text: str) -> None:
+    rules = Rules.from_text(text)
+    over = sum(play_match(rules, seed, revokes=0.1).is_over for seed in range(3))
+    assert over >= 2  # a random match in chips may take very long
+
+
+@settings(SEEDED, max_examples=150)
+@given(rule_sets(max_players=5, max_hand=5, max_deck=24), st.integers(0, 2**63 - 1))
+def test_matches_under_any_rules(rules: Rules, seed: int) -> None:
+    play_match(rules, seed, most=12, revokes=0.2)
+
+
+@settings(SEEDED, max_examples=300)
+@given(
+    st.sampled_from(["points", *METHODS]),
+    st.integers(3, 6),
+    st.sampled_from(["reached", "exceeded"]),
+    st.sampled_from(["lowest_shared", "all_past_limit"]),
+    st.integers(0, 2**32),
+)
+def test_the_account_under_made_up_results(
+    settlement: str, players: int, end_when: str, tie: str, seed: int
+) -> None:
+    """Ties and ends are rare in play: here deals end with any points, made up."""
+    rng = random.Random(seed)
+    rules = Rules.preset("party" if settlement == "points" else "hoyle", players).replace(
+        settlement=settlement,
+        end_when=end_when,
+        tie=tie,
+        end_score=rng.choice([3, 5, 9]),
+        stake=rng.choice([3, 9]),
+        target=rng.choice([None, 4]),
+        max_deals=rng.choice([None, None, 3]),
+    )
+    match, naive = Match(rules, seed), NaiveMatch(rules)
+    while not naive.is_over and naive.deal_number < 50:
+        results = [rng.choice([0, 0, 1, 1, 2, 3]) for _ in range(players)]
+        match.game = StoppedGame(results)  # type: ignore[assignment]
+        match._finish_deal()
+        naive.add_deal(results)
+        assert match.totals == naive.totals
+        assert (match.pool, match.is_over) == (naive.pool, naive.is_over)
+        assert match.winner == naive.winner
+
+
+class StoppedGame:
+    """What a match reads of a game that is over."""
+
+    revoker = None
+
+    def __init__(self, results: list[int]) -> None:
+        self.results = results
+
+    def points(self) -> list[int]:
+        return list(self.results)
+
+    def scores(self) -> list[int]:
+        return list(self.results)
+
+
+# ---- matches by hand -----------------------------------------------------------------------------
+
+
+def match_after(text: str, *deals: list[int]) -> Match:
+    """A match after deals with these results."""
+    match = Match(text, seed=1)
+    for results in deals:
+        assert not match.is_over
+        match.game = StoppedGame(results)  # type: ignore[assignment]
+        match._finish_deal()
+    return match
+
+
+def test_reached_and_exceeded() -> None:
+    for end_when, over in (("reached", True), ("exceeded", False)):
+        match = match_after(f"two_player end_when={end_when}", [90, 20], [10, 10])
+        assert (match.totals, match.is_over) == ([100, 30], over)
+        assert match.winner == (1 if over else None)
+
+
+def test_a_shared_lowest_total_plays_on() -> None:
+    match = match_after("party players=3", [101, 50, 50])
+    assert (match.is_over, match.winner) == (False, None)
+    match = match_after("party players=3", [101, 50, 50], [0, 1, 2])
+    assert (match.is_over, match.winner) == (True, 1)
+
+
+def test_all_past_the_limit_in_one_deal_plays_on() -> None:
+    for tie, over in (("lowest_shared", True), ("all_past_limit", False)):
+        match = match_after(f"mini tie={tie}", [90, 80], [10, 21])
+        assert match.is_over is over
+    # One was past it before: then it ends, though all are past it now.
+    match = match_after("mini tie=all_past_limit", [90, 80], [10, 21], [1, 1])
+    assert (match.totals, match.is_over, match.winner) == ([101, 102], True, 0)
+
+
+def test_max_deals_ends_a_match_with_its_ties() -> None:
+    match = match_after("party players=3 max_deals=2", [5, 6, 7], [5, 4, 7])
+    assert (match.totals, match.is_over, match.winner) == ([10, 10, 14], True, None)
+
+
+def test_chips_until_somebody_has_lost_all() -> None:
+    text = "hoyle players=3 settlement=sweepstakes stake=20"
+    # 13 to the pool; then nobody has none, and seat 0 is at -4, but first place is shared.
+    match = match_after(text, [13, 0, 0], [11, 1, 1])
+    assert (match.totals, match.is_over) == (chips(-4, 19, 19), False)
+    assert match.pool == 26
+    # It is no longer: 14 against 12, and the pool of 39 is divided, 13 for each.
+    match = match_after(text, [13, 0, 0], [11, 1, 1], [1, 5, 7])
+    assert match.totals == chips(8, 27, 25)
+    assert match.pool == 0
+    assert (match.is_over, match.winner) == (True, 1)
+
+
+def test_chips_until_somebody_has_won_the_target() -> None:
+    text = "hoyle players=3 target=13"
+    match = match_after(text, [0, 0, 13])  # 6 1/2 won
+    assert (match.totals[0], match.is_over) == (106 + HALF, False)
+    match = match_after(text, [0, 0, 13], [0, 8, 5])  # 19 1/2 won
+    assert (match.totals[0], match.is_over, match.winner) == (119 + HALF, True, 0)
+
+
+def test_a_carried_pool_over_a_whole_match() -> None:
+    # Deal 1: one takes all 13; deal 2: nobody has none; deal 3: seat 3 has none and takes 39.
+    match = match_after(
+        "hoyle settlement=sweepstakes max_deals=3", [13, 0, 0, 0], [1, 2, 4, 6], [3, 5, 5, 0]
+    )
+    assert match.totals == [100 - 17, 100 - 7, 100 - 9, 100 - 6 + 39]
+    assert match.pool == 0
+    assert match.winner == 3
+
+
+def test_the_rotation_and_the_dealer_move_with_each_deal() -> None:
+    match = Match("classic", seed=4, dealer=2)
+    rng = random.Random(4)
+    seen = []
+    for _ in range(5):
+        seen.append((match.game.direction, match.game.dealer, match.game.phase))
+        deal = match.num_deals
+        while match.num_deals == deal:
+            match.play(rng.choice(match.legal_actions()))
+    assert seen == [
+        ("left", 2, "pass"),
+        ("right", 3, "pass"),
+        ("across", 0, "pass"),
+        ("hold", 1, "play"),
+        ("left", 2, "pass"),
+    ]
+
+
+def test_a_revoke_in_a_match() -> None:
+    match = Match("two_player", seed=1)
+    offender = match.player
+    assert offender is not None
+    match.revoke()
+    assert match.last_game is not None
+    dead = match.last_game.kitty
+    at_stake = 20 - sum(card[1] == "H" for card in dead) - 13 * ("QS" in dead)
+    assert match.totals[offender] == at_stake
+    assert match.totals[1 - offender] == 0
+    assert match.num_deals == 1
+    # In chips it is settled like points taken: hoyle of four, all 13 of them.
+    match = Match("hoyle", seed=1)
+    offender = match.player
+    match.revoke()
+    assert sorted(match.totals) == [87, *[100 + Fraction(13, 3)] * 3]
+    assert match.totals[offender] == 87  # type: ignore[index]
+
+
+# ---- the object ----------------------------------------------------------------------------------
+
+
+def play_some(match: Match, steps: int, seed: int) -> Match:
+    rng = random.Random(seed)
+    for _ in range(steps):
+        if match.is_over:
+            break
+        match.play(rng.choice(match.legal_actions()))
+    return match
+
+
+@pytest.mark.parametrize("text", ["two_player", "hoyle settlement=sweepstakes", "classic"])
+def test_copies_play_on_identically(text: str) -> None:
+    match = play_some(Match(text, seed=3), 130, seed=1)
+    twins = [match.clone(), copy.deepcopy(match), pickle.loads(pickle.dumps(match))]
+    before = match.clone()
+    play_some(match, 200, seed=2)
+    for twin in twins:
+        assert twin == before
+        assert twin != match
+        assert play_some(twin, 200, seed=2) == match
+        assert (twin.totals, twin.pool) == (match.totals, match.pool)
+    assert match != "match"
+
+
+def test_a_refused_action_leaves_the_match_as_it_was() -> None:
+    match = play_some(Match("classic", seed=3), 60, seed=1)
+    before = match.clone()
+    with pytest.raises(IllegalActionError):
+        match.play(99)
+    assert match == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"seed": -1}, ["seed", "-1"]),
+        ({"seed": "x"}, ["seed", "'x'"]),
+        ({"seed": 1, "dealer": 2}, ["dealer", "2", "0 to 1"]),
+        ({"seed": 1, "dealer": "north"}, ["dealer", "'north'"]),
+    ],
+)
+def test_a_bad_match_is_refused(arguments: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(DealError) as refused:
+        Match("two_player", **arguments)
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_matches_of_seeds() -> None:
+    one, two = Match("two_player", seed=2**63 - 1), Match("two_player", seed=2**63 - 1)
+    assert one == two
+    assert play_some(one, 70, seed=1) == play_some(two, 70, seed=1)
+    assert Match("two_player", seed=1).game.hand(0) != Match("two_player", seed=2).game.hand(0)
+
+
+def test_a_deal_can_be_replaced_before_it_is_begun() -> None:
+    match = Match("micro", seed=1)
+    game = Game("micro", ["QC QS QH", "AC AD AH"], "QD AS")
+    match.replace_deal(game)
+    for card in ("QC", "AC", "AD", "QH", "QS", "AH"):
+        match.play(card)
+    assert (match.totals, match.num_deals) == ([1, 14], 1)
+    play_some(match, 1, seed=0)
+    with pytest.raises(HeartsError, match="not yet begun"):
+        match.replace_deal(game)
+    with pytest.raises(HeartsError, match="same rules"):
+        Match("mini", seed=1).replace_deal(game)
+
+
+def test_repr() -> None:
+    assert repr(match_after("hoyle players=3", [0, 0, 13])) == (
+        "<Match hoyle players=3: deal 1, totals 213/2, 213/2, 87>"
+    )

@@ -1,0 +1,288 @@
+"""Hand histories, deals and views as text: round trips, and one clear message for each fault."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+
+import pytest
+from hypothesis import given, settings
+
+from hearts_env import Game, HeartsError, NotationError, Rules
+from hearts_env.cards import ALL_CARDS, mask_of, parse_card, sort_cards
+from hearts_env.notation import format_deal, format_game, parse_game, parse_games
+from tests.deals import make_game, play
+from tests.strategies import SEEDED, games, played_on
+
+MICRO = """\
+[Rules "micro"]
+[Deal "0"]
+[Dealer "0"]
+[Hand 0 "QC QS QH"]
+[Hand 1 "AC AD AH"]
+[Kitty "QD AS"]
+[Scores "1 14"]
+
+1. 0: QC AC
+2. 1: AD QH
+3. 0: QS AH
+"""
+
+EXCHANGE = """\
+[Rules "party players=3 hand_size=2 pass_count=1"]
+[Deal "0"]
+[Hand 0 "2C 3H"]
+[Hand 1 "4C 5H"]
+[Hand 2 "6C 7H"]
+
+pass 0: 2C
+pass 1: 5H
+pass 2: 7H
+1. 1: 2C 6C 3H
+"""
+
+
+# ---- cards ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("card", ALL_CARDS)
+def test_every_card_is_read_in_every_spelling(card: str) -> None:
+    symbol = dict(zip("CDSH", "♣♦♠♥", strict=True))[card[1]]
+    spellings = [card, card.lower(), f" {card} ", card[0] + symbol]
+    if card[0] == "T":
+        spellings += ["10" + card[1], "10" + symbol]
+    for spelling in spellings:
+        assert parse_card(spelling) == card
+
+
+@pytest.mark.parametrize("text", ["", "Q", "QQ", "SQ", "1C", "11C", "QSS", "Q S", "0", 7, None, []])
+def test_what_is_no_card_is_refused(text: object) -> None:
+    with pytest.raises(NotationError, match=r"^card: .* is not a card; write rank .* suit .*"):
+        parse_card(text)
+
+
+def test_the_order_of_the_deck() -> None:
+    # ♣ ♦ ♠ ♥, each suit low to high.
+    assert sort_cards(["2H", "AS", "2S", "AD", "TC", "9C"]) == ("9C", "TC", "AD", "2S", "AS", "2H")
+    assert mask_of([0, 3]) == 9
+
+
+# ---- round trips ---------------------------------------------------------------------------------
+
+
+@settings(SEEDED, max_examples=120)
+@given(games())
+def test_every_game_is_read_back(game: Game) -> None:
+    text = game.to_text()
+    assert text == format_game(game)
+    twin = Game.from_text(text)
+    assert twin == game
+    assert twin.actions == game.actions
+    assert twin.rules == game.rules
+    assert twin.to_text() == text
+    # The header alone is the deal.
+    assert parse_game(format_deal(game)) == game.start()
+
+
+@settings(SEEDED, max_examples=50)
+@given(games(), games())
+def test_several_games_follow_one_another(one: Game, two: Game) -> None:
+    for texts in ([one, two], [two, one, two], [one.start(), one]):
+        assert parse_games("\n".join(game.to_text() for game in texts)) == texts
+        assert parse_games("".join(game.to_text() for game in texts)) == texts
+
+
+def test_a_history_reads_as_documented() -> None:
+    game = Game("micro", ["QC QS QH", "AC AD AH"], "QD AS")
+    play(game, "QC AC AD QH QS AH")
+    assert game.to_text() == MICRO
+    assert Game.from_text(MICRO) == game
+
+
+def test_a_history_of_an_exchange_and_of_a_moon_choice() -> None:
+    game = Game.from_text(EXCHANGE)
+    assert game.history == ((1, "2C"), (2, "6C"), (0, "3H"))
+    assert game.phase == "play"
+    rules = Rules.preset("micro").replace(moon="choose")
+    for word, scores in (("off", [0, -15]), ("others", [15, 0])):
+        moon = Game(rules, ["QC QS QH", "AC AD AH"], "QD AS")
+        play(moon, "QC AC AD QS AH QH")
+        moon.play(8 + (word == "others"))
+        assert f"\nmoon 1: {word}\n" in moon.to_text()
+        assert Game.from_text(moon.to_text()).scores() == scores
+
+
+def test_a_history_may_stop_anywhere() -> None:
+    game = played_on(Rules.preset("classic"), seed=5, steps=200)
+    for steps in range(len(game.actions)):
+        part = played_on(Rules.preset("classic"), seed=5, steps=steps)
+        assert Game.from_text(part.to_text()) == part
+        part.revoke()
+        assert f"revoke {part.revoker}" in part.to_text()
+        assert Game.from_text(part.to_text()) == part
+
+
+def test_comments_blanks_and_left_out_fields() -> None:
+    text = """
+        # A deal that somebody typed.
+        [ Rules  "micro" ]   # the smallest game
+        [Hand 1 "ac a♦ AH"]
+        [Hand 0 "qc QS QH"]
+
+        1. 0 : QC AC  # only legal cards
+        2.1:AD
+    """
+    game = Game.from_text(text)
+    assert game == play(Game("micro", ["QC QS QH", "AC AD AH"]), "QC AC AD")
+
+
+def test_totals_of_a_match_are_kept() -> None:
+    game = make_game("2C 3H / 4C 5H")
+    with_totals = Game(game.rules, [game.hand(0), game.hand(1)], totals=[-3, 12])
+    assert '[Totals "-3 12"]' in with_totals.to_text()
+    assert Game.from_text(with_totals.to_text()) == with_totals
+
+
+# ---- faults --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        # the header
+        ('[Rules "micro"]\n', "", ["the header is missing", '[Rules "two_player"]']),
+        ('"micro"', '"macro"', ["'macro'", "did you mean 'micro'"]),
+        ('"micro"', '"micro trumps=C"', ["'trumps'", "did you mean 'trump'"]),
+        ('"micro"', '"micro moon=never"', ["moon", "'never'"]),
+        ('"micro"', "micro", ["line 1", "is no field", '[Name "value"]']),
+        ("[Deal ", "[Deel ", ["line 2", "is no field", "Deal"]),
+        ('[Deal "0"]', '[Deal "x"]', ["[Deal]", "'x'", "whole number"]),
+        ('[Deal "0"]', '[Deal "0 1"]', ["[Deal]", "'0 1'", "whole number"]),
+        ('[Deal "0"]', '[Deal "-1"]', ["deal_number", "-1"]),
+        ('[Dealer "0"]', '[Dealer "2"]', ["dealer", "2", "0 to 1"]),
+        ('[Dealer "0"]', '[Dealer "0"]\n[Dealer "1"]', ["line 4", "[Dealer]", "twice"]),
+        ('[Dealer "0"]', '[Totals "1 2 3"]', ["totals", "2 seats"]),
+        ('[Dealer "0"]', '[Totals "a b"]', ["[Totals]", "'a b'"]),
+        ('[Hand 1 "AC AD AH"]\n', "", ["seat 1", '[Hand 1 "..."]']),
+        ("[Hand 1", "[Hand 0", ["line 5", "[Hand 0]", "twice"]),
+        ("[Kitty", '[Hand 2 "QD AS"]\n[Kitty', ["[Hand 2]", "no seat"]),
+        ("AC AD AH", "AC AD", ["hands[1]", "2 cards", "deal 3"]),
+        ("AC AD AH", "AC AD 2H", ["hands[1]", "2H", "not in the deck"]),
+        ("AC AD AH", "AC AD QC", ["hands[1]", "QC", "twice", "hands[0]"]),
+        ("AC AD AH", "AC AD A?", ["hands[1]", "'A?'", "rank (2..9"]),
+        ('"QD AS"', '"QD"', ["kitty", "1 cards", "deal 2"]),
+        # the play
+        ("1. 0: QC AC", "1. 0: QC QD", ["line 9", "QD", "not legal", "AC"]),
+        ("1. 0: QC AC", "1. 0: QS AC", ["line 9", "QS", "not legal", "QC"]),
+        ("1. 0: QC AC", "1. 1: AC QC", ["line 9", "turn of player 0"]),
+        ("1. 0: QC AC", "1. 0: QC 9C", ["line 9", "'9C'", "not in the deck"]),
+        ("1. 0: QC AC", "1. 0: QC A", ["line 9", "'A'", "rank (2..9"]),
+        ("1. 0: QC AC", "1. 0: QC AC AD", ["line 9", "more than 2 cards"]),
+        ("1. 0: QC AC", "2. 0: QC AC", ["line 9", "trick 1"]),
+        ("1. 0: QC AC", "1. 0: QC", ["line 10", "trick 1 is not finished"]),
+        ("1. 0: QC AC\n", "1. 0: QC\n1. 1: AC\n", ["line 10", "trick 1"]),
+        ("1. 0: QC AC", "1. 0 QC AC", ["line 9", "not understood", "'1. 0: 2C 4C'"]),
+        ("1. 0: QC AC", "play QC", ["line 9", "not understood", "'revoke 0'"]),
+        ("1. 0: QC AC", "pass 0: QC", ["line 9", "turn of player 0", "play"]),
+        ("1. 0: QC AC", "moon 0: off", ["line 9", "turn of player 0", "play"]),
+        ("1. 0: QC AC", "moon 0: us", ["line 9", "not understood", "moon 0: off"]),
+        ("1. 0: QC AC", "revoke 1", ["line 9", "turn of player 0"]),
+        ("1. 0: QC AC", "revoke 0", ["line 10", "follows the end"]),
+        ("3. 0: QS AH\n", "3. 0: QS AH\n4. 1: QD\n", ["line 12", "follows the end"]),
+        ("3. 0: QS AH\n", "3. 0: QS AH\nrevoke 1\n", ["line 12", "follows the end"]),
+        ('[Scores "1 14"]', '[Scores "14 1"]', ["[Scores]", "14 1", "1 14"]),
+    ],
+)
+def test_a_fault_in_a_history_is_named_by_its_line(old: str, new: str, words: list[str]) -> None:
+    assert MICRO.count(old) == 1
+    with pytest.raises(NotationError) as refused:
+        Game.from_text(MICRO.replace(old, new))
+    message = str(refused.value)
+    for word in words:
+        assert word in message, message
+    assert "\n" not in message
+    assert isinstance(refused.value, HeartsError)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("pass 0: 2C\n", "pass 1: 5H\n", ["line 7", "turn of player 0"]),
+        ("pass 0: 2C\n", "pass 0: 4C\n", ["line 7", "4C", "not legal"]),
+        ("pass 0: 2C\n", "pass 0: 2C 3H\n", ["line 7", "turn of player 1"]),
+        ("pass 2: 7H\n", "", ["line 9", "turn of player 2", "pass"]),
+        ("1. 1: 2C", "1. 0: 2C", ["line 10", "turn of player 1"]),
+    ],
+)
+def test_a_fault_in_an_exchange_is_named_by_its_line(old: str, new: str, words: list[str]) -> None:
+    assert EXCHANGE.count(old) == 1
+    with pytest.raises(NotationError) as refused:
+        Game.from_text(EXCHANGE.replace(old, new))
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_the_number_of_games_is_checked() -> None:
+    for empty in ("", "  \n\n", "# nothing but a comment\n"):
+        with pytest.raises(NotationError, match="no game"):
+            Game.from_text(empty)
+    with pytest.raises(NotationError, match="2 games in the text; give exactly one"):
+        Game.from_text(MICRO + MICRO)
+    with pytest.raises(NotationError, match="bytes is not text"):
+        Game.from_text(b"x")  # type: ignore[arg-type]
+    with pytest.raises(NotationError, match=r"^line 1: .*header is missing"):
+        Game.from_text("1. 0: QC AC\n")
+
+
+def test_garbage_is_never_more_than_a_clear_error() -> None:
+    """One line replaced, dropped, doubled or cut anywhere: read, or refused, nothing else."""
+    rng = random.Random(0)
+    for text in (MICRO, EXCHANGE):
+        lines = text.splitlines()
+        for _ in range(2000):
+            changed = list(lines)
+            at = rng.randrange(len(lines))
+            changed[at : at + 1] = rng.choice(
+                [[], [lines[at]] * 2, [lines[at][: rng.randrange(9)]], [rng.choice(lines)]]
+            )
+            at = rng.randrange(len(changed))
+            letters = list(changed[at] or " ")
+            letters[rng.randrange(len(letters))] = rng.choice(' "[]:.#0129QCASH٣²\t\0')
+            changed[at] = "".join(letters)
+            with contextlib.suppress(NotationError):
+                assert parse_games("\n".join(changed))
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+
+def test_a_view_in_words() -> None:
+    game = Game("micro", ["QC QS QH", "AC AD AH"], "QD AS")
+    text = play(game, "QC AC AD").view(0).to_text()
+    assert text.splitlines() == [
+        "Hearts (micro), you are player 0 of 2.",
+        "Trick 1: player 0 QC, player 1 AC",
+        "This trick: player 1 AD",
+        "Points taken: player 0 0, player 1 0",
+        "Hearts are not broken.",
+        "Your hand: QS QH",
+        "You are to play a card. Legal: QS QH",
+    ]
+    other = play(game, "QH").view(1).to_text()
+    assert "Shown: player 0 has no diamonds\n" in other
+    assert "Player 0 is to act.\n" in other
+
+
+@settings(SEEDED, max_examples=100)
+@given(games())
+def test_a_view_in_words_names_no_card_that_the_player_cannot_know(game: Game) -> None:
+    for player in range(game.rules.players):
+        view = game.view(player)
+        words = set(view.to_text().replace(",", " ").split())
+        known = {*view.hand, *view.passed, *view.received, *(card for _, card in view.history)}
+        if view.kitty_taker is not None:
+            known |= set(view.kitty)
+        named = {word for word in words if word in ALL_CARDS and word in game.rules.deck}
+        first_line = set(view.to_text().splitlines()[0].replace('"', " ").split())
+        assert named - first_line <= known
+        assert set(view.hand) <= words

@@ -1,0 +1,324 @@
+"""The fields of a rule set: what each refuses, and how rule sets are copied, named and read."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hearts_env import Game, HeartsError, Rules, RulesError, kernel
+from hearts_env.cards import ALL_CARDS
+from hearts_env.rules import FIELDS, PRESETS
+from tests.lockstep import GAMES
+from tests.strategies import SEEDED, rule_sets
+
+CLUBS = tuple(card for card in ALL_CARDS if card[1] == "C")
+CLASSIC = Rules()
+
+# ---- bad values ----------------------------------------------------------------------------------
+
+# (preset, changes, what the message must say beside the field's name: the value, and the mend)
+BAD: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("classic", {"players": 1}, ["1", "2..7"]),
+    ("classic", {"players": 8}, ["8", "2..7"]),
+    ("classic", {"players": "four"}, ["'four'", "2..7"]),
+    ("classic", {"players": 4.0}, ["4.0", "2..7"]),
+    ("classic", {"players": True}, ["True", "2..7"]),
+    ("classic", {"players": None}, ["None", "2..7"]),
+    ("classic", {"removed": ["2X"]}, ["'2X'", "QS"]),
+    ("classic", {"removed": ["2C", "2C"], "hand_size": 12}, ["2C", "once"]),
+    ("classic", {"removed": 5}, ["5", '["2D", "2C"]']),
+    ("classic", {"hand_size": 0}, ["0", "1..26"]),
+    ("classic", {"hand_size": 27}, ["27", "1..26"]),
+    ("classic", {"hand_size": 1.5}, ["1.5", "1..26"]),
+    ("classic", {"hand_size": 14}, ["14", "52", "at most 13"]),  # a deck too small for the hands
+    ("classic", {"trump": "X"}, ["'X'", "C, D, S, H"]),
+    ("classic", {"trump": 3}, ["3", "C, D, S, H"]),
+    ("classic", {"trump": ["H"]}, ["['H']", "C, D, S, H"]),
+    ("classic", {"first_lead": "lowest_clubs"}, ["'lowest_clubs'", "mean 'lowest_club'"]),
+    ("classic", {"first_lead": None}, ["None", "any_club"]),
+    # A deck without clubs.
+    ("classic", {"removed": CLUBS, "hand_size": 9}, ["'lowest_club'", "eldest_hand"]),
+    ("classic", {"break_on": "hearts"}, ["'hearts'", "mean 'heart'"]),
+    ("classic", {"break_on": False}, ["False", "void"]),
+    ("classic", {"unbroken_lead": "spades"}, ["'spades'", "spades_or_hearts"]),
+    ("classic", {"points_on_first_trick": "no"}, ["'no'", "True or False"]),
+    ("classic", {"queen_any_time": 1}, ["1", "True or False"]),
+    ("classic", {"queen_breaks_hearts": None}, ["None", "True or False"]),
+    ("classic", {"card_points": {"QX": 1}}, ["'QX'", "rank (2..9"]),  # points for what is no card
+    ("classic", {"card_points": {3: 1}}, ["3", "rank (2..9"]),
+    ("classic", {"card_points": {"QS": 1.5}}, ["QS", "1.5", "whole number"]),
+    ("classic", {"card_points": {"QS": 10**7}}, ["QS", str(10**7), str(10**6)]),
+    ("classic", {"card_points": [("QS", 13)]}, ["('QS', 13)", '{"QS": 13}']),
+    ("classic", {"card_points": {}}, ["no card", '{"QS": 13}']),
+    ("classic", {"card_points": {"QS": 0}}, ["no card", '{"QS": 13}']),
+    # The only card worth points is not in the deck.
+    ("party", {"card_points": {"2D": 1}, "removed": ["2D"], "hand_size": 12}, ["no card"]),
+    ("classic", {"moon": "other_plus"}, ["'other_plus'", "mean 'others_plus'"]),
+    ("classic", {"moon": None}, ["None", "none"]),
+    ("classic", {"moon_points": -26}, ["-26", "0..1000000"]),  # of the wrong sign
+    ("classic", {"moon_points": "26"}, ["'26'", "whole number"]),
+    ("classic", {"no_trick_points": 5}, ["5", "-1000000..0"]),  # of the wrong sign
+    ("classic", {"kitty_to": "last"}, ["'last'", "last_trick"]),
+    ("classic", {"kitty_to": "last_trick"}, ["'last_trick'", "'nobody'"]),  # without a kitty
+    ("classic", {"pass_count": 14}, ["14", "at most 13"]),  # larger than a hand
+    ("classic", {"pass_count": -1}, ["-1", "0..26"]),
+    ("classic", {"pass_rotation": ()}, ["()", "left, right, across, hold"]),
+    ("classic", {"pass_rotation": ("left", "up")}, ["'up'", "left, right, across, hold"]),
+    ("classic", {"pass_rotation": ("left",) * 17}, ["1 to 16"]),
+    ("classic", {"pass_rotation": 5}, ["5", "left, right, across, hold"]),
+    ("classic", {"pass_rotation": ([],)}, ["[]", "left, right, across, hold"]),
+    ("classic", {"end_score": 0}, ["0", "1.."]),
+    ("classic", {"end_score": "100"}, ["'100'", "whole number"]),
+    ("classic", {"end_when": "reach"}, ["'reach'", "mean 'reached'"]),
+    ("classic", {"tie": "shared"}, ["'shared'", "lowest_shared"]),
+    ("classic", {"max_deals": 0}, ["0", "1..", "None"]),
+    ("classic", {"max_deals": 2.5}, ["2.5", "None"]),
+    ("classic", {"settlement": "chips"}, ["'chips'", "howell"]),
+    ("classic", {"stake": 0}, ["0", "1.."]),
+    ("classic", {"target": -5}, ["-5", "1..", "None"]),
+    # A settlement that bonus cards make undefined.
+    *[
+        ("omnibus", {"settlement": method}, [f"'{method}'", "JD", "-10", "'points'"])
+        for method in ("simple", "sweepstakes", "howell")
+    ],
+    ("two_player", {"settlement": "sweepstakes"}, ["'sweepstakes'", "'simple'", "3 players"]),
+]
+
+
+@pytest.mark.parametrize(("preset", "changes", "words"), BAD, ids=lambda value: str(value)[:50])
+def test_a_bad_value_is_refused_by_field_value_and_mend(
+    preset: str, changes: dict[str, Any], words: list[str]
+) -> None:
+    with pytest.raises(RulesError) as refused:
+        Rules.preset(preset).replace(**changes)
+    message = str(refused.value)
+    assert message.partition(":")[0].partition("[")[0] in {*changes, "first_lead"}
+    for word in words:
+        assert word in message
+    assert "\n" not in message
+    assert isinstance(refused.value, HeartsError)
+    assert isinstance(refused.value, ValueError)
+
+
+def test_every_field_has_a_bad_value_above() -> None:
+    assert {name for _, changes, _ in BAD for name in changes} == set(FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Rules.preset("clasic"), ["'clasic'", "mean 'classic'"]),
+        (lambda: Rules.preset(""), ["''", "two_player"]),
+        (lambda: Rules.preset(None), ["None", "two_player"]),  # type: ignore[arg-type]
+        (lambda: Rules.preset("two_player", players=3), ["players", "two_player", "2", "3"]),
+        (lambda: Rules.preset("party", players=2), ["players", "party", "3 to 7", "2"]),
+        (lambda: Rules.preset("hoyle", players=7), ["players", "hoyle", "2 to 6", "7"]),
+        (lambda: Rules.preset("party", players="5"), ["players", "'5'"]),  # type: ignore[arg-type]
+        (lambda: CLASSIC.replace(trumps="H"), ["'trumps'", "mean 'trump'"]),
+        (lambda: Rules.from_dict({"trumps": "H"}), ["'trumps'", "mean 'trump'"]),
+        (lambda: Rules.from_text(""), ["''", "two_player"]),
+        (lambda: Rules.from_text("classic trump"), ["'trump'", "field=value"]),
+        (lambda: Rules.from_text("classic trump=X"), ["trump", "'X'"]),
+        (lambda: Rules.from_text("classic trumps=H"), ["'trumps'", "mean 'trump'"]),
+        (lambda: Rules.from_text("party", players=9), ["players", "9"]),
+        (lambda: Rules.make(7), ["7", "two_player"]),  # type: ignore[arg-type]
+        (lambda: Rules.make(CLASSIC, players=5), ["players", "4", "5"]),
+    ],
+)
+def test_a_rule_set_that_is_not_known_is_refused(make: Any, words: list[str]) -> None:
+    with pytest.raises(RulesError) as refused:
+        make()
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_a_refused_change_leaves_the_rules_as_they_were() -> None:
+    rules = Rules.preset("classic")
+    before = rules.to_dict()
+    with pytest.raises(RulesError):
+        rules.replace(trump="H", moon="never")
+    assert rules.to_dict() == before
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rules.trump = "H"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        rules.card_points["QS"] = 1  # type: ignore[index]
+    with pytest.raises(ValueError, match="read-only"):
+        rules.vector[kernel.R_TRUMP] = 1
+
+
+# ---- what is accepted ----------------------------------------------------------------------------
+
+
+def test_the_defaults_are_the_rule_books() -> None:
+    hearts_and_queen = {**{card: 1 for card in ALL_CARDS if card[1] == "H"}, "QS": 13}
+    assert Rules().to_dict() == {
+        "players": 4,
+        "removed": [],
+        "hand_size": 13,
+        "trump": None,
+        "first_lead": "lowest_club",
+        "break_on": "heart",
+        "unbroken_lead": "only_hearts",
+        "points_on_first_trick": True,
+        "queen_any_time": False,
+        "queen_breaks_hearts": False,
+        "card_points": hearts_and_queen,
+        "moon": "others_plus",
+        "moon_points": 26,
+        "no_trick_points": 0,
+        "kitty_to": "nobody",
+        "pass_count": 0,
+        "pass_rotation": ["hold"],
+        "end_score": 100,
+        "end_when": "reached",
+        "tie": "lowest_shared",
+        "max_deals": None,
+        "settlement": "points",
+        "stake": 100,
+        "target": None,
+    }
+
+
+def test_values_of_other_types_mean_the_same() -> None:
+    rules = CLASSIC.replace(
+        players=np.int64(4),
+        removed="qs 10h",  # any spelling of a card, in any order
+        hand_size=np.int8(12),
+        queen_any_time=np.bool_(True),
+        pass_rotation=["left"],
+        card_points={"ah": np.int32(1), "2H": 0},
+    )
+    assert rules.removed == ("QS", "TH")
+    assert (rules.players, rules.hand_size) == (4, 12)
+    assert rules.queen_any_time is True
+    assert rules.pass_rotation == ("left",)
+    assert rules.card_points == {"AH": 1}
+    assert type(rules.players) is int
+    assert rules == Rules.from_dict(rules.to_dict())
+
+
+def test_points_of_removed_cards_do_not_arise() -> None:
+    rules = CLASSIC.replace(removed=("QS", "2C", "3C", "4C"), hand_size=12)
+    assert Game.deal(rules, seed=1).rules.vector[kernel.R_POINTS_OF :].max() == 12  # ranks
+    assert rules.max_margin == 26  # the moon; the hearts are only 13
+
+
+@settings(SEEDED, max_examples=60)
+@given(rule_sets())
+def test_round_trips(rules: Rules) -> None:
+    twins = [
+        Rules.from_dict(rules.to_dict()),
+        Rules.from_text(rules.name),
+        Rules.from_text(str(rules)),
+        pickle.loads(pickle.dumps(rules)),
+        copy.copy(rules),
+        copy.deepcopy(rules),
+        rules.replace(),
+        Rules.make(rules),
+        Rules.make(rules.name),
+    ]
+    for twin in twins:
+        assert twin == rules
+        assert hash(twin) == hash(rules)
+        assert twin.name == rules.name
+        np.testing.assert_array_equal(twin.vector, rules.vector)
+
+
+@pytest.mark.parametrize(("name", "players"), GAMES)
+def test_a_preset_is_named_by_its_name(name: str, players: int) -> None:
+    rules = Rules.preset(name, players)
+    assert rules.name.split()[0] == name or Rules.preset(rules.name.split()[0], players) == rules
+    assert Rules.from_text(rules.name) == rules
+    assert Rules.from_text(name, players) == rules
+    numbers, _ = PRESETS[name]
+    assert (Rules.preset(name) == rules) == (players == (4 if 4 in numbers else numbers[0]))
+
+
+def test_texts_name_what_differs() -> None:
+    rules = Rules.preset("party", players=5).replace(trump="S", kitty_to="nobody")
+    assert rules.name == 'party players=5 trump="S"'
+    assert Rules.from_text("party players=5 trump=S") == rules
+    assert Rules.from_text("party trump=S", players=5) == rules
+    assert Rules.from_text("two_player trump=null").trump is None
+
+
+def test_rules_with_the_same_fields_are_the_same_whatever_they_came_from() -> None:
+    assert Rules.preset("hoyle", 4).replace(card_points=Rules.preset("black_lady").card_points) == (
+        Rules.preset("black_lady", 4)
+    )
+    assert Rules.preset("classic") != Rules.preset("no_pass")
+    assert len({Rules.preset("classic"), Rules.preset("classic"), Rules.preset("party")}) == 2
+
+
+# ---- the largest margin --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "margin"), [("two_player", 20), ("mini", 16), ("micro", 15), ("classic", 26)]
+)
+def test_the_largest_margin_of_the_rule_book(name: str, margin: int) -> None:
+    assert Rules.preset(name).max_margin == margin
+
+
+@pytest.mark.parametrize(
+    ("rules", "margin"),
+    [
+        # No moon: one takes all 13 hearts, or 23 points, and the others nothing.
+        (Rules.preset("hoyle"), 13),
+        (Rules.preset("black_lady"), 23),
+        # A moon and the bonus of 10: 36 ahead.
+        (Rules.preset("omnibus"), 36),
+        # A moon of nothing: 25 of the 26 points on one side, the last on one of the three others.
+        (CLASSIC.replace(moon_points=0), 25 - 1 / 3),
+    ],
+)
+def test_the_largest_margin_counted_by_hand(rules: Rules, margin: float) -> None:
+    assert rules.max_margin == pytest.approx(margin)
+
+
+@settings(SEEDED, max_examples=300)
+@given(rule_sets(), st.integers(0, 2**40))
+def test_no_margin_is_larger(rules: Rules, seed: int) -> None:
+    game = Game.deal(rules, seed)
+    rng = np.array([seed], np.uint64)
+    kernel.play_randomly(rules.vector, game.vector, rng)
+    assert max(map(abs, game.margins())) <= rules.max_margin + 1e-9
+
+
+@pytest.mark.parametrize("moon", ["others_plus", "self_minus", "choose", "none"])
+@pytest.mark.parametrize("players", [2, 3])
+def test_no_margin_of_any_line_is_larger(moon: str, players: int) -> None:
+    """Of small deals, all lines of play: the bound holds, and in some game it is reached."""
+    reached = False
+    for points in ({"QH": 1, "AH": 2, "QS": 5}, {"AH": 3}, {"QH": 1, "AH": 1, "QD": -4}):
+        rules = Rules(
+            players=players,
+            hand_size=6 // players,
+            removed=tuple(card for card in ALL_CARDS if card[0] not in "QA"),
+            card_points=points,
+            moon=moon,
+            moon_points=4,
+            first_lead="eldest_hand",
+            break_on=None,
+        )
+        largest = 0.0
+        for seed in range(60):
+            stack = [Game.deal(rules, seed)]
+            while stack:
+                game = stack.pop()
+                if game.is_over:
+                    largest = max(largest, *map(abs, game.margins()))
+                for action in game.legal_actions():
+                    after = game.clone()
+                    after.play(action)
+                    stack.append(after)
+        assert largest <= rules.max_margin + 1e-9
+        reached |= largest == pytest.approx(rules.max_margin)
+    assert reached

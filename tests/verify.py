@@ -1,0 +1,463 @@
+"""The tests' full counts: ``make verify``; results go to docs/verification.md.
+
+Each check is cut into tasks of some seconds, which two processes work through. ``--only NAME``
+runs one check (and again another) and renews its part of the page; ``--scale 0.01`` runs a
+hundredth of everything to see whether it works, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import multiprocessing
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+from hypothesis import HealthCheck, given, seed, settings
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from hearts_env import Game, Rules
+from hearts_env.encoders import ENCODERS, encode
+from hearts_env.render import render_ansi, render_rgb, render_svg
+from hearts_env.render.picture import picture_of
+from tests.lockstep import (
+    GAMES,
+    MATCH_FIELDS,
+    assert_same,
+    every_deal,
+    every_line,
+    lockstep_deals,
+    naive_of,
+    single_changes,
+)
+from tests.naive import naive_world_bound, naive_worlds
+from tests.perft import DATA, count_lines, naive_count, report
+from tests.reshuffle import reshuffled
+from tests.strategies import rule_sets
+from tests.test_view import HARD_RULES, naive_at, random_positions
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "verification.md"
+Counts = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A piece of a check: `work` returns what it counted, or raises on the first fault."""
+
+    check: str
+    row: str
+    work: Callable[[], Counts]
+    weight: float  # how long it takes, in any unit
+
+
+@dataclass(frozen=True)
+class Check:
+    """One kind of comparison, and its tasks for a share of the full counts."""
+
+    name: str
+    says: str
+    tasks: Callable[[float], Iterator[Task]]
+
+
+def row_of(name: str, players: int) -> str:
+    """A game as the tables name it."""
+    return f"`{name}`, {players} players"
+
+
+def chunks(total: int, size: int) -> Iterator[tuple[int, int]]:
+    """Ranges of at most `size` that make up `total`: (first, how many)."""
+    for first in range(0, total, size):
+        yield first, min(size, total - first)
+
+
+# ---- lockstep ------------------------------------------------------------------------------------
+def deals_of(players: int, scale: float) -> int:
+    """How many deals of each game: 100,000 of the two-player presets, else 20,000."""
+    return max(1, round((100_000 if players == 2 else 20_000) * scale))
+
+
+def is_short(name: str) -> bool:
+    """Whether it is one of the three presets of two-player Hearts."""
+    return name in ("two_player", "mini", "micro")
+
+
+def lockstep_tasks(scale: float) -> Iterator[Task]:
+    for name, players in GAMES:
+        for first, number in chunks(deals_of(2 if is_short(name) else 4, scale), 1000):
+            rules = Rules.preset(name, players)
+            yield Task(
+                "lockstep",
+                row_of(name, players),
+                functools.partial(lockstep_work, rules, number, first),
+                number * cards_of(rules),
+            )
+
+
+def lockstep_work(rules: Rules, deals: int, first_seed: int) -> Counts:
+    return {"deals": deals, "positions": deals + lockstep_deals(rules, deals, first_seed)}
+
+
+def option_tasks(scale: float) -> Iterator[Task]:
+    for name, players in GAMES:
+        changed = [
+            rules
+            for field, rules in single_changes(Rules.preset(name, players))
+            if field not in MATCH_FIELDS
+        ]
+        each = -(-deals_of(2 if is_short(name) else 4, scale) // len(changed))
+        for number, rules in enumerate(changed):
+            yield Task(
+                "options",
+                row_of(name, players),
+                functools.partial(option_work, rules, each, 1_000_000 * (number + 1)),
+                each * cards_of(rules),
+            )
+
+
+def option_work(rules: Rules, deals: int, first_seed: int) -> Counts:
+    return {"rule sets": 1, **lockstep_work(rules, deals, first_seed)}
+
+
+def random_rules_tasks(scale: float) -> Iterator[Task]:
+    for first, number in chunks(max(1, round(500 * scale)), 25):
+        work = functools.partial(random_rules_work, first, number)
+        yield Task("random rules", "drawn by hypothesis", work, number * 2000)
+
+
+def random_rules_work(first: int, number: int) -> Counts:
+    counts = {"rule sets": 0, "deals": 0, "positions": 0}
+
+    @seed(first)
+    @settings(
+        database=None,
+        deadline=None,
+        max_examples=number,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(rule_sets())
+    def compare(rules: Rules) -> None:
+        found = lockstep_work(rules, 40, first_seed=counts["deals"] + 1000 * first)
+        for key, count in {"rule sets": 1, **found}.items():
+            counts[key] += count
+
+    compare()
+    return counts
+
+
+# ---- every line ----------------------------------------------------------------------------------
+def micro_tasks(scale: float) -> Iterator[Task]:
+    for first, number in chunks(max(1, round(560 * scale)), 40):
+        work = functools.partial(micro_work, first, number)
+        yield Task("micro", "`micro`, every deal", work, number * 1500)
+
+
+def micro_work(first: int, number: int) -> Counts:
+    counts = {"deals": 0, "lines": 0, "positions": 0, "worlds": 0}
+    for deal in list(every_deal(Rules.preset("micro")))[first : first + number]:
+        counts["deals"] += 1
+        for game, naive in every_line(deal):
+            assert_same(game, naive)
+            counts["positions"] += 1
+            counts["lines"] += game.is_over
+            for player in range(2):
+                expected = naive_worlds(game.rules, naive.knowledge(player))
+                assert set(game.view(player).worlds()) == expected, game.to_text()
+                counts["worlds"] += len(expected)
+    return counts
+
+
+def mini_tasks(scale: float) -> Iterator[Task]:
+    for first, number in chunks(max(1, round(16_632 * scale)), 1200):
+        work = functools.partial(mini_work, first, number)
+        yield Task("mini", "`mini`, every deal (kernel alone)", work, number * 100)
+
+
+def mini_work(first: int, number: int) -> Counts:
+    lines = positions = 0
+    for place, deal in enumerate(every_deal(Rules.preset("mini"))):
+        if first <= place < first + number:
+            counts = count_lines(deal, 11)
+            assert counts[10] == 0
+            lines += int(counts[9])
+            positions += 1 + int(counts.sum())
+    return {"deals": number, "lines": lines, "positions": positions}
+
+
+def perft_tasks(scale: float) -> Iterator[Task]:
+    cases = json.loads(DATA.read_text())
+    for case in cases[: max(1, round(len(cases) * scale))]:
+        lines = case["lines"]
+        yield Task(
+            "perft", "tests/data/perft.json", functools.partial(perft_work, case), sum(lines) * 5
+        )
+
+
+def perft_work(case: dict[str, Any]) -> Counts:
+    game = Game.from_text("\n".join(case["deal"]))
+    depth = len(case["lines"])
+    assert naive_count(naive_of(game), depth) == case["lines"], game.to_text()
+    assert count_lines(game, depth).tolist() == case["lines"], report(game, depth)
+    return {"deals": 1, "lines": sum(case["lines"])}
+
+
+# ---- views ---------------------------------------------------------------------------------------
+def worlds_tasks(scale: float) -> Iterator[Task]:
+    for name in HARD_RULES:
+        for first, number in chunks(max(1, round(200 * scale)), 20):
+            work = functools.partial(worlds_work, name, first, number)
+            yield Task("worlds", name, work, number * 30_000)
+
+
+def worlds_work(name: str, first_seed: int, deals: int) -> Counts:
+    rules = HARD_RULES[name]
+    counts = {"deals": deals, "views": 0, "tried": 0, "worlds": 0}
+    for number in range(first_seed, first_seed + deals):
+        for game in random_positions(rules, number):
+            naive = naive_at(game)
+            for player in range(rules.players):
+                known = naive.knowledge(player)
+                bound = naive_world_bound(rules, known)
+                if bound > 1700:
+                    continue
+                view = game.view(player)
+                expected = naive_worlds(rules, known)
+                assert set(view.worlds()) == expected, game.to_text()
+                assert view.num_worlds == len(expected), game.to_text()
+                counts["views"] += 1
+                counts["tried"] += bound
+                counts["worlds"] += len(expected)
+    return counts
+
+
+def hidden_tasks(scale: float) -> Iterator[Task]:
+    for name, players in GAMES:
+        rules = Rules.preset(name, players)
+        # Worlds of six or seven players take long to count, and images to draw.
+        deals = 1000 if is_short(name) else 200 if players < 6 else 20
+        drawn = 20 if is_short(name) else 2
+        for first, number in chunks(max(1, round(drawn * scale)), 2):
+            work = functools.partial(hidden_work, rules, first, number, images=True)
+            yield Task("hidden", row_of(name, players), work, number * cards_of(rules) * 1200)
+        for first, number in chunks(max(1, round((deals - drawn) * scale)), 10):
+            work = functools.partial(hidden_work, rules, drawn + first, number, images=False)
+            weight = number * cards_of(rules) * (60 if players < 6 else 600)
+            yield Task("hidden", row_of(name, players), work, weight)
+
+
+def cards_of(rules: Rules) -> int:
+    """How many cards are played in a deal."""
+    return rules.players * rules.hand_size
+
+
+def hidden_work(rules: Rules, first_seed: int, deals: int, images: bool) -> Counts:
+    counts = {"deals": deals, "decisions": 0, "redealt": 0, "arrays": 0, "images": 0}
+    for number in range(first_seed, first_seed + deals):
+        rng = random.Random(number)
+        for game in random_positions(rules, number):
+            mover = rng.randrange(rules.players) if game.player is None else game.player
+            other = rng.randrange(rules.players)
+            counts["decisions"] += 1
+            for player in {mover, other}:
+                redealt = reshuffled(game, player, rng.randrange(2**32))
+                assert_looks_the_same(game, redealt, player, images=images)
+                counts["redealt"] += redealt != game
+                counts["arrays"] += len(ENCODERS)
+                counts["images"] += images
+    return counts
+
+
+def assert_looks_the_same(game: Game, redealt: Game, player: int, *, images: bool) -> None:
+    """The view, its text, every encoding and every picture."""
+    view, twin = game.view(player), redealt.view(player)
+    assert np.array_equal(view.vector, twin.vector), game.to_text()
+    assert view.to_text() == twin.to_text()
+    assert view.legal_actions() == twin.legal_actions()
+    for name, encoder in ENCODERS.items():
+        assert np.array_equal(encode(encoder, view), encode(encoder, twin)), (name, game.to_text())
+    pictures = [picture_of(g, render_for=player) for g in (game, redealt)]
+    assert render_ansi(pictures[0]) == render_ansi(pictures[1])
+    if images:
+        assert render_svg(pictures[0]) == render_svg(pictures[1])
+        assert np.array_equal(render_rgb(pictures[0], 480), render_rgb(pictures[1], 480))
+
+
+CHECKS = [
+    Check(
+        "lockstep",
+        "Random deals played at random, compared with the naive second implementation "
+        "(tests/naive.py) after each action: phase, player, legal actions, hands, trick, taken "
+        "cards, points, scores, broken hearts, exchange, kitty, moon. Every tenth deal ends with a "
+        "revoke, sooner or later.",
+        lockstep_tasks,
+    ),
+    Check(
+        "options",
+        "The same with each single option changed to each other value that the rules accept.",
+        option_tasks,
+    ),
+    Check(
+        "random rules",
+        "The same under rule sets drawn at random: decks, hands, all options.",
+        random_rules_tasks,
+    ),
+    Check(
+        "micro",
+        "Every deal of `micro` and every line of play, compared with the naive implementation at "
+        "every position; there, also each player's possible worlds against brute force.",
+        micro_tasks,
+    ),
+    Check("mini", "Every deal of `mini` and every line of play, counted.", mini_tasks),
+    Check(
+        "perft",
+        "Lines of play to each depth from committed deals, counted by both implementations.",
+        perft_tasks,
+    ),
+    Check(
+        "worlds",
+        "`view.worlds()` and `view.num_worlds` against all assignments of the unseen cards tried: "
+        "kept are those from which the naive implementation can replay all that was seen.",
+        worlds_tasks,
+    ),
+    Check(
+        "hidden",
+        "What a player cannot know dealt anew, consistently with all that was shown, and the "
+        "history replayed: the view, its text, the legal actions, every encoding and what is drawn "
+        "(as text; in some deals as SVG and pixels too) stay the same, for the player to act and "
+        "another one.",
+        hidden_tasks,
+    ),
+]
+
+
+# ---- running -------------------------------------------------------------------------------------
+def run_task(task: Task) -> tuple[Task, Counts, float, str]:
+    """The task's counts and seconds; the fault in words, if there was one."""
+    began = time.perf_counter()
+    try:
+        counts, fault = task.work(), ""
+    except Exception as error:
+        counts, fault = {}, f"{task.check}, {task.row}: {type(error).__name__}: {error}"
+    return task, counts, time.perf_counter() - began, fault
+
+
+def run(tasks: list[Task], processes: int, console: Console) -> dict[str, dict[str, Counts]]:
+    """Counts by check and row, seconds among them in thousandths; exits at the first fault."""
+    results: dict[str, dict[str, Counts]] = {}
+    order = list(range(len(tasks)))
+    random.Random(0).shuffle(order)  # so that the time left is told well
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    total = sum(task.weight for task in tasks)
+    units = 1000 / total
+    with (
+        multiprocessing.Pool(processes) as pool,
+        Progress(*columns, console=console, speed_estimate_period=600) as progress,
+    ):
+        bar = progress.add_task("verifying", total=1000)
+        for task, counts, seconds, fault in pool.imap_unordered(
+            run_task, [tasks[place] for place in order]
+        ):
+            if fault:
+                pool.terminate()
+                progress.stop()
+                console.print(fault, style="red", markup=False)
+                raise SystemExit(1)
+            row = results.setdefault(task.check, {}).setdefault(task.row, {})
+            for key, count in {**counts, "thousandths": round(seconds * 1000)}.items():
+                row[key] = row.get(key, 0) + count
+            progress.update(bar, advance=task.weight * units, description=task.check)
+    return results
+
+
+def section(check: Check, rows: dict[str, Counts], order: list[str]) -> str:
+    """The part of the page that tells of one check."""
+    keys = [key for key in next(iter(rows.values())) if key != "thousandths"]
+    lines = [f"## {check.name}", "", check.says, ""]
+    lines.append("| | " + " | ".join([*keys, "seconds"]) + " |")
+    lines.append("|---|" + "---:|" * (len(keys) + 1))
+    totals: Counts = {}
+    for row in order:
+        if row in rows:
+            counts = rows[row]
+            for key, count in counts.items():
+                totals[key] = totals.get(key, 0) + count
+            lines.append(_line(row, counts, keys))
+    if len(rows) > 1:
+        lines.append(_line("**all**", totals, keys))
+    return "\n".join(lines) + "\n"
+
+
+def _line(row: str, counts: Counts, keys: list[str]) -> str:
+    cells = [f"{counts.get(key, 0):,}" for key in keys]
+    return f"| {row} | " + " | ".join([*cells, f"{counts['thousandths'] / 1000:,.0f}"]) + " |"
+
+
+_OPENING = """\
+# Verification
+
+What `make verify` compared, and found to agree, when it was last run; a fault would have stopped
+it. Seconds are those of one process; two work at a time. `make test` runs a seeded sample of each.
+"""
+
+
+def write_page(sections: dict[str, str]) -> None:
+    """Renews these sections of the page and keeps the others."""
+    old: dict[str, str] = {}
+    if PAGE.exists():
+        for part in PAGE.read_text().split("\n## ")[1:]:
+            old[part.partition("\n")[0]] = "## " + part.rstrip() + "\n"
+    kept = {**old, **sections}
+    parts = [kept[check.name] for check in CHECKS if check.name in kept]
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text("\n".join([_OPENING, *parts]))
+
+
+def main() -> None:
+    names = [check.name for check in CHECKS]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--only", action="append", choices=names, help="a check; may be repeated")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the full counts")
+    parser.add_argument("--processes", type=int, default=2)
+    arguments = parser.parse_args()
+    console = Console()
+    checks = [check for check in CHECKS if check.name in (arguments.only or names)]
+    tasks = [task for check in checks for task in check.tasks(arguments.scale)]
+    try:
+        results = run(tasks, arguments.processes, console)
+    except KeyboardInterrupt:
+        console.print("stopped; nothing was written")
+        raise SystemExit(130) from None
+    order = list(dict.fromkeys(task.row for task in tasks))
+    sections = {check.name: section(check, results[check.name], order) for check in checks}
+    for text in sections.values():
+        console.print(text, markup=False, highlight=False)
+    if arguments.scale == 1.0:
+        write_page(sections)
+        console.print(f"written to {PAGE}")
+
+
+if __name__ == "__main__":
+    main()

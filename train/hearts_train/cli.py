@@ -1,0 +1,299 @@
+"""The command `hearts`. Everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hearts_train import console
+from hearts_train.console import INTERRUPTED, Commands, Mistake
+
+if TYPE_CHECKING:
+    from hearts_env import Rules
+
+app = typer.Typer(
+    name="hearts",
+    cls=Commands,
+    help="Hearts for reinforcement learning: train, evaluate and play.",
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+RulesName = Annotated[
+    str | None,
+    typer.Option(
+        "--rules", metavar="NAME", help="A preset, also with changes: 'party trump=\"S\"'."
+    ),
+]
+Players = Annotated[int | None, typer.Option("--players", help="How many play.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one machine-readable line at the end.")]
+Seed = Annotated[int, typer.Option("--seed", help="What deals and chance follow from.")]
+Pairs = Annotated[
+    int, typer.Option("--pairs", help="Deals, each played with the agent in every seat.")
+]
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+@app.callback()
+def _commands(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from hearts_env import __version__
+
+        print(f"hearts-env {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+# ---- training and measuring ----------------------------------------------------------------------
+@app.command()
+def train(
+    config: Annotated[
+        str | None, typer.Argument(help="A recipe: its path, or the name of a shipped one (demo).")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a run's folder.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The run's folder; default in runs/."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a policy, then evaluate it against the table's players."""
+    if resume is not None and out is not None:
+        raise Mistake("--out: a resumed run stays in its folder; leave --out away")
+    from hearts_train.train_command import train_and_evaluate
+
+    train_and_evaluate(config, settings or [], resume, out, as_json=as_json)
+
+
+@app.command()
+def evaluate(
+    agent: Annotated[str, typer.Argument(help="A player's name, a checkpoint or a run's folder.")],
+    against: Annotated[
+        str, typer.Option("--against", metavar="AGENT,...", help="Opponents, with commas between.")
+    ] = "easy,standard,standard_trump,pro",
+    pairs: Pairs = 2000,
+    rules: RulesName = None,
+    players: Players = None,
+    seed: Seed = 0,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the margins.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure an agent on duplicate deals against others."""
+    from hearts_train.evaluation import plot as draw
+    from hearts_train.reports import evaluate_against, show_evaluations
+
+    opponents = _names(against, "--against")
+    results = evaluate_against(agent, opponents, _rules(rules, players), pairs, seed)
+    show_evaluations(results, to_stderr=as_json)
+    if plot is not None and results:
+        draw(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json([result.to_json() for result in results])
+    if len(results) < len(opponents) or results[-1].interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
+def tournament(
+    agents: Annotated[list[str], typer.Argument(help="Two or more players.")],
+    pairs: Pairs = 1000,
+    rules: RulesName = None,
+    players: Players = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Let every agent play every other, and rank them."""
+    from hearts_train.reports import show_tournament
+    from hearts_train.tournament import tournament as play
+
+    console.say_if_compiling()
+    with console.progress("tournament") as tell:
+        result = play(agents, _rules(rules, players), pairs, seed, tell)
+    show_tournament(result, to_stderr=as_json)
+    if as_json:
+        console.print_json(result.to_json())
+    if result.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
+def bench(
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter, rougher.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure speed on this machine."""
+    from hearts_train.bench import run_bench, to_rows
+
+    console.say_if_compiling()
+    with console.progress("bench") as tell:
+        results = run_bench(quick=quick, progress=tell)
+    console.print_table(
+        "medians of one run, one core",
+        ["what", "speed", "unit"],
+        to_rows(results),
+        to_stderr=as_json,
+    )
+    if as_json:
+        console.print_json(results)
+
+
+@app.command()
+def warmup() -> None:
+    """Compile everything now, so that nothing has to wait later."""
+    from hearts_train.bench import warm_up
+
+    with console.progress("compiling") as tell:
+        seconds = warm_up(tell)
+    print(f"everything is compiled ({console.format_seconds(seconds)})")
+
+
+# ---- for people ----------------------------------------------------------------------------------
+@app.command()
+def play(
+    against: Annotated[
+        str, typer.Option("--against", metavar="AGENT,...", help="One for all seats, or one each.")
+    ] = "pro",
+    rules: RulesName = None,
+    players: Players = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Deal these cards.")] = None,
+    seat: Annotated[int, typer.Option("--seat", help="Your seat.")] = 0,
+    match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
+) -> None:
+    """Sit down and play, in the terminal."""
+    from hearts_train.terminal import Quit, open_table
+
+    table = open_table(
+        _rules(rules, players), _names(against, "--against"), seed, seat, is_match=match
+    )
+    try:
+        table.run()
+    except Quit:
+        print("You have left the table.")
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Do not stop after each trick.")
+    ] = False,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="DIR", help="Write a picture of every position.")
+    ] = None,
+) -> None:
+    """Show recorded deals again, trick by trick."""
+    import sys
+
+    from hearts_train import replay as shown
+    from hearts_train.cardtext import CardText
+
+    games = shown.read_games(file)
+    if svg is not None:
+        paths = shown.write_pictures(games, svg)
+        print(f"{len(paths)} pictures in {svg}")
+        return
+    cards = CardText.of(sys.stdout)
+    waits = not everything and sys.stdin.isatty() and sys.stdout.isatty()
+    for number, game in enumerate(games, 1):
+        print(shown.header(game, number, len(games), cards))
+        for step in shown.steps(game, cards):
+            print(step, end="" if waits else "\n", flush=True)
+            if waits and not sys.stdin.readline():
+                print()
+                return
+        print(shown.footer(game) + "\n")
+
+
+@app.command("rules")
+def show_rules(
+    name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,
+    players: Players = None,
+    as_json: Json = False,
+) -> None:
+    """Explain a game in plain words, or list all."""
+    from hearts_env.rules import PRESETS, Rules
+    from hearts_train.explain import SUMMARIES, explain, option_rows, players_of
+
+    if name is None:
+        if as_json:
+            console.print_json(
+                {preset: {"players": list(numbers)} for preset, (numbers, _) in PRESETS.items()}
+            )
+            return
+        rows = [(preset, players_of(preset), SUMMARIES.get(preset, "")) for preset in PRESETS]
+        width = max(len(row[0]) for row in rows)
+        for preset, numbers, summary in rows:
+            print(f"{preset:{width}}  {numbers:>3} players  {summary}")
+        print("\n'hearts rules NAME' explains one.")
+        return
+    rules = Rules.from_text(name, players)
+    if as_json:
+        console.print_json({"name": rules.name, **rules.to_dict()})
+        return
+    print(f"{rules.name}\n")
+    print("\n".join(explain(rules)) + "\n")
+    options = option_rows(rules)
+    widths = [max(len(row[column]) for row in options) for column in range(2)]
+    for option, value, meaning in options:
+        print(f"{option:{widths[0]}}  {value:{widths[1]}}  {meaning}".rstrip())
+
+
+@app.command()
+def agents(as_json: Json = False) -> None:
+    """List the players that can be named."""
+    from hearts_agents import agent_names
+    from hearts_agents.registry import find_factory
+
+    lines = {}
+    for name in agent_names():
+        document = (getattr(find_factory(name), "__doc__", None) or "").strip()
+        lines[name] = document.partition("\n")[0]
+    if as_json:
+        console.print_json(lines)
+        return
+    width = max(map(len, lines))
+    for name, line in lines.items():
+        print(f"{name:{width}}  {line}".rstrip())
+    print("\nThe path of a checkpoint or of a training run's folder is a player, too.")
+
+
+# ---- helpers -------------------------------------------------------------------------------------
+def _rules(name: str | None, players: int | None) -> Rules | None:
+    """The rules named; None where nothing is said, for a checkpoint to say."""
+    from hearts_env import Rules
+
+    if name is None and players is None:
+        return None
+    if name is None:
+        name = "two_player" if players == 2 else "party"
+    return Rules.make(name, players)
+
+
+def _names(text: str, option: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise Mistake(f"{option}: {text!r} names nobody; give players, like standard,pro")
+    return names
+
+
+if __name__ == "__main__":
+    main()

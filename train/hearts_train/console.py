@@ -1,0 +1,211 @@
+"""What the commands have in common: errors as one line, progress, tables. Light to import."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import typer
+import typer.core
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
+MISTAKE = 2
+"""Exit status after a mistake of the user's."""
+
+_PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows a bar
+
+# The common base of typer's errors lies in click or, in later versions, in typer itself.
+_UsageError: type[Any] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
+
+
+class Mistake(Exception):
+    """A user's mistake that no ``HeartsError`` tells: the message is shown as it is."""
+
+
+class Commands(typer.core.TyperGroup):
+    """The commands; a user's mistake ends them with one line and status 2, Ctrl-C with 130."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,  # noqa: FBT001, FBT002 as in click
+        windows_expand_args: bool = True,  # noqa: FBT001, FBT002
+        **extra: Any,
+    ) -> Any:
+        """Run a command line and leave with its exit status."""
+        try:
+            code = super().main(
+                args=args,
+                prog_name="hearts",
+                complete_var=complete_var,
+                standalone_mode=False,
+                windows_expand_args=windows_expand_args,
+                **extra,
+            )
+            sys.stdout.flush()
+        except (KeyboardInterrupt, typer.Abort):
+            print("stopped", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:  # whoever read has gone, as in `hearts rules | head`
+            _silence_stdout()
+            sys.exit(1)
+        except Exception as error:
+            message = _explain(error)
+            if message is None:
+                raise  # a fault of ours: its traceback is wanted
+            print("error: " + " ".join(message.split()), file=sys.stderr)
+            sys.exit(MISTAKE)
+        if not standalone_mode:
+            return code
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _explain(error: Exception) -> str | None:
+    """The message of a user's mistake; None: the error is none."""
+    if isinstance(error, _UsageError):
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "hearts"
+        message = error.format_message().rstrip(".")
+        return f"{message}; see '{command} --help'"
+    if isinstance(error, Mistake):
+        return str(error)
+    if isinstance(error, ValueError):
+        from hearts_env import HeartsError
+
+        return str(error) if isinstance(error, HeartsError) else None
+    if isinstance(error, ImportError):
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra:
+            return f"{error.name} is not installed; pip install 'hearts-env[{extra}]'"
+        return None
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror or error}; give a file that can be used"
+    return None
+
+
+_EXTRAS = {
+    "torch": "train",
+    "stable_baselines3": "train",
+    "sb3_contrib": "train",
+    "tensorboard": "train",
+    "pydantic": "train",
+    "pydantic_core": "train",
+    "yaml": "train",
+    "matplotlib": "train",
+    "PIL": "render",
+    "pygame": "render",
+}
+
+
+def _silence_stdout() -> None:
+    """Let nothing be written any more, not even at exit."""
+    import os
+
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# ---- output ------------------------------------------------------------------------------------
+def print_json(value: Any) -> None:
+    """One machine-readable line on standard output, the last and only one there."""
+    print(json.dumps(value, allow_nan=False), flush=True)
+
+
+def note(text: str) -> None:
+    """A line for the person at the terminal, on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool = False
+) -> None:
+    """A table; the first column to the left, all others to the right."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(stderr=to_stderr, highlight=False)
+    if not console.is_terminal:
+        console.width = 200  # nothing is cut in a file
+    table = Table()
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    console.print(table)
+
+
+@contextlib.contextmanager
+def progress(label: str) -> Iterator[Callable[[float, float], None]]:
+    """Shows work in hand on standard error; gives a function of (done, all of it).
+
+    A bar with the time left on a terminal, else a line now and then.
+    """
+    if not sys.stderr.isatty():
+        yield _plain_progress(label)
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("gone"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _plain_progress(label: str) -> Callable[[float, float], None]:
+    told, origin = time.monotonic(), (0.0, 0.0)
+
+    def tell(done: float, total: float) -> None:
+        nonlocal told, origin
+        now = time.monotonic()
+        if done > 0 and not origin[0]:  # what came before was compiled
+            origin = now, done
+        if now - told < _PLAIN_EVERY or done <= origin[1]:
+            return
+        told = now
+        left = (now - origin[0]) * (total - done) / (done - origin[1])
+        note(f"{label}: {done / total:.0%}, about {format_seconds(left)} left")
+
+    return tell
+
+
+def format_seconds(seconds: float) -> str:
+    """Like ``45 s``, ``3 min 20 s`` or ``2 h 5 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def say_if_compiling() -> None:
+    """Say so where the first start will take some seconds to compile."""
+    from hearts_env._jit import is_compiled
+
+    if not is_compiled():
+        note("compiling for the first start (once; 'hearts warmup' does it all) ...")

@@ -1,0 +1,217 @@
+"""Rules in plain words, made from the fields of ``Rules``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from hearts_env.cards import RANKS, SUIT_NAMES, SUITS
+from hearts_env.rules import FIELDS, PRESETS, Rules
+
+_NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+
+SUMMARIES = {
+    "two_player": "two-player Hearts: 28 cards, two of them dead, hearts are trump",
+    "mini": "two-player Hearts with 12 cards, small enough to be solved to any precision",
+    "micro": "two-player Hearts with 8 cards, small enough to be solved exactly",
+    "classic": "four players, three cards passed, no points on the first trick",
+    "no_pass": "four players without an exchange; a shooter may choose",
+    "party": "three to seven players, low cards removed so that all is dealt",
+    "kitty": "as party with the whole deck; the first trick takes the rest of the cards",
+    "omnibus": "as party; the jack of diamonds takes ten points off",
+    "hoyle": "the game of 1913 for chips: hearts only, no moon",
+    "black_jack": "hoyle in which the jack of spades costs ten",
+    "black_lady": "hoyle in which the queen of spades costs ten",
+}
+"""A line on each preset."""
+
+_MEANINGS = {
+    "players": "how many play",
+    "removed": "cards left out of the 52",
+    "hand_size": "cards dealt to each",
+    "trump": "suit that beats all others",
+    "first_lead": "who leads first, and what",
+    "break_on": "what allows hearts to be led",
+    "unbroken_lead": "who may lead a heart before",
+    "points_on_first_trick": "whether points may be thrown on trick 1",
+    "queen_any_time": "whether QS may be played instead of following",
+    "queen_breaks_hearts": "whether QS breaks hearts",
+    "card_points": "what cards cost",
+    "moon": "what taking all penalty cards does",
+    "moon_points": "by how much",
+    "no_trick_points": "score for taking no trick",
+    "kitty_to": "who gets the cards not dealt",
+    "pass_count": "cards exchanged before play",
+    "pass_rotation": "to whom, deal after deal",
+    "end_score": "score that ends a match",
+    "end_when": "whether it must be exceeded",
+    "tie": "when a match plays on",
+    "max_deals": "most deals of a match",
+    "settlement": "points, or chips after each deal",
+    "stake": "chips at the start",
+    "target": "chips won that end a match",
+}
+
+
+def option_rows(rules: Rules) -> list[tuple[str, str, str]]:
+    """Every option as (name, value as ``name=value`` takes it, what it is)."""
+    plain = rules.to_dict()
+    return [(name, _shown(name, plain[name]), _MEANINGS.get(name, "")) for name in FIELDS]
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "removed" and isinstance(value, list) and len(value) > 8:
+        return f"{len(value)} cards"
+    if name == "card_points" and isinstance(value, dict):
+        hearts = {card: worth for card, worth in value.items() if card[1] == "H"}
+        if len(hearts) == len(RANKS) and len(set(hearts.values())) == 1:
+            others = {card: worth for card, worth in value.items() if card not in hearts}
+            shown = [f"hearts {next(iter(hearts.values()))}"]
+            return ", ".join(shown + [f"{card} {worth}" for card, worth in others.items()])
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def explain(rules: Rules) -> list[str]:
+    """The rules as sentences, in the order of play."""
+    return [*_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules), *_match(rules)]
+
+
+def players_of(name: str) -> str:
+    """The numbers of players of a preset, like ``3-7``."""
+    numbers = PRESETS[name][0]
+    return f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
+def _count(number: int) -> str:
+    return _NUMBERS[number] if 0 < number < len(_NUMBERS) else str(number)
+
+
+def _cards(number: int) -> str:
+    return f"{_count(number)} card{'s' if number != 1 else ''}"
+
+
+def _points(number: int) -> str:
+    return f"{_count(number)} point{'s' if abs(number) != 1 else ''}"
+
+
+def _suit(letter: str) -> str:
+    return SUIT_NAMES[SUITS.index(letter)]
+
+
+def _deal(rules: Rules) -> Iterator[str]:
+    deck = rules.deck
+    by_suit = {suit: "".join(card[0] for card in deck if card[1] == suit) for suit in SUITS}
+    if len(set(by_suit.values())) == 1 and rules.removed:
+        cards = f"{len(deck)} cards ({' '.join(by_suit['C'])} of each suit)"
+    elif rules.removed:
+        cards = f"{len(deck)} cards (without {' '.join(rules.removed)})"
+    else:
+        cards = f"{len(deck)} cards"
+    yield f"{_count(rules.players).capitalize()} players, {cards}; ace is high."
+    rest = ""
+    if rules.kitty_size:
+        verb = "is" if rules.kitty_size == 1 else "are"
+        rest = f"; {_cards(rules.kitty_size)} {verb} left face down, the kitty"
+    yield f"Everybody gets {_cards(rules.hand_size)}{rest}."
+
+
+def _exchange(rules: Rules) -> Iterator[str]:
+    if not rules.pass_count or set(rules.pass_rotation) == {"hold"}:
+        return
+    turns = ", then ".join("nobody" if d == "hold" else d for d in rules.pass_rotation)
+    yield (
+        f"Before play everybody passes {_cards(rules.pass_count)}, unseen and all at once: "
+        f"deal after deal to the {turns}."
+    )
+
+
+def _play(rules: Rules) -> Iterator[str]:
+    yield {
+        "lowest_club": "Whoever holds the lowest club in any hand leads it to the first trick.",
+        "any_club": "Whoever holds the lowest club in any hand leads any club to the first trick.",
+        "eldest_hand": "The player after the dealer leads to the first trick.",
+    }[rules.first_lead]
+    queen = " The queen of spades may always be played instead." if rules.queen_any_time else ""
+    yield f"Follow the suit led if you can; if not, play any card.{queen}"
+    if not rules.points_on_first_trick:
+        yield "On the first trick no card that costs points, unless you hold nothing else."
+    trump = f"the highest trump ({_suit(rules.trump)}) in it, else " if rules.trump else ""
+    yield f"A trick goes to {trump}the highest card of the suit led; its taker leads the next."
+    if rules.break_on is None:
+        yield "Hearts may be led at any time."
+        return
+    broken = {
+        "heart": "by a heart played",
+        "void": "by somebody unable to follow suit, or a heart played",
+    }[rules.break_on]
+    queen = ", or the queen of spades played" if rules.queen_breaks_hearts else ""
+    unless = {
+        "only_hearts": "unless you hold only hearts",
+        "spades_or_hearts": "unless you hold only spades and hearts",
+        "queen_frees_hearts": "unless you hold only hearts, or hearts and the queen of spades",
+    }[rules.unbroken_lead]
+    yield f"Hearts may not be led before they are broken ({broken}{queen}), {unless}."
+
+
+def _scoring(rules: Rules) -> Iterator[str]:
+    in_deck = {card: rules.card_points.get(card, 0) for card in rules.deck}
+    hearts = {worth for card, worth in in_deck.items() if card[1] == "H"}
+    parts = []
+    if len(hearts) == 1 and any(hearts):
+        parts.append(f"a heart {_points(hearts.pop())}")
+        in_deck = {card: worth for card, worth in in_deck.items() if card[1] != "H"}
+    parts += [
+        f"{card} {worth:+d}" if worth < 0 else f"{card} {_points(worth)}"
+        for card, worth in in_deck.items()
+        if worth
+    ]
+    yield f"In the tricks you take, {', '.join(parts)}; few points are good."
+    if rules.kitty_to != "nobody":
+        to = {
+            "first_trick": "the first trick",
+            "last_trick": "the last trick",
+            "first_heart": "the trick with the first heart",
+        }[rules.kitty_to]
+        yield f"The kitty goes to whoever takes {to}, is turned up, and counts like taken cards."
+    elif rules.kitty_size:
+        yield "The kitty is dead: nobody sees or gets it."
+    n = _points(rules.moon_points)
+    if rules.moon != "none":
+        what = {
+            "others_plus": f"scores nothing for them; each other player scores {n}",
+            "self_minus": f"takes {n} off; the others score nothing",
+            "choose": f"chooses: {n} off, or {n} for each other player",
+        }[rules.moon]
+        dead = " (dead ones apart)" if rules.kitty_size and rules.kitty_to == "nobody" else ""
+        yield f"Whoever takes every card that costs points{dead} shoots the moon and {what}."
+    if rules.no_trick_points:
+        yield f"Who takes no trick scores {rules.no_trick_points}."
+
+
+def _match(rules: Rules) -> Iterator[str]:
+    limit = f", or after {_count(rules.max_deals)} deals" if rules.max_deals else ""
+    if rules.settlement == "points":
+        verb = "has reached" if rules.end_when == "reached" else "is above"
+        shared = (
+            "a shared lowest total plays on"
+            if rules.tie == "lowest_shared"
+            else "a shared lowest total plays on, and so does a deal that takes all past the limit"
+        )
+        yield (
+            f"A match ends when a total {verb} {rules.end_score}{limit}; the lowest total wins, "
+            f"{shared}."
+        )
+        return
+    yield {
+        "simple": "After a deal everybody pays a chip a point; the fewest points take the pot.",
+        "sweepstakes": (
+            "After a deal everybody pays a chip a point; those without any share the pool. "
+            "If there are none, or one player took all, it stays for the next deal."
+        ),
+        "howell": ("After a deal everybody pays each other player a chip for every point taken."),
+    }[rules.settlement]
+    target = f", or somebody has won {rules.target}" if rules.target else ""
+    yield (
+        f"Everybody starts with {rules.stake} chips; the match ends when somebody has lost them "
+        f"all{target}{limit}. Most chips win."
+    )

@@ -1,0 +1,101 @@
+"""What ``hearts train`` does around the training: the recipe, the last evaluation, the files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+
+from hearts_agents.network import write_whole
+from hearts_env import Rules
+from hearts_train import console, ppo, runs
+from hearts_train.config import TrainConfig, load_config
+from hearts_train.evaluation import Evaluation, plot
+from hearts_train.reports import evaluate_against, show_evaluations
+
+DEFAULT_CONFIG = "demo"
+EVALUATION_NAME = "evaluation.json"
+PICTURE_NAME = "evaluation.png"
+
+_TABLE = ("easy", "standard", "standard_trump", "pro")
+# With more players `pro` samples worlds and takes a hundred times as long.
+_LARGE_TABLE = ("easy", "standard")
+
+
+def train_and_evaluate(
+    config_name: str | None,
+    settings: Sequence[str],
+    resume: Path | None,
+    run_dir: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Train, evaluate the checkpoint on duplicate deals, and say where all of it lies."""
+    config: TrainConfig | None = None
+    if resume is None:
+        config = load_config(config_name or DEFAULT_CONFIG, settings)
+    elif config_name is not None or settings:
+        runs.check_run_folder(resume)
+        config = load_config(config_name or resume / runs.CONFIG_NAME, settings)
+    result = ppo.train(config, run_dir, resume, progress=True)
+    if not result.is_finished:
+        console.note(
+            f"stopped after {result.decisions:,} decisions; go on with: "
+            f"hearts train --resume {result.run_dir}"
+        )
+        raise typer.Exit(console.INTERRUPTED)
+    config = load_config(result.run_dir / runs.CONFIG_NAME)
+    evaluations = evaluate_run(result.run_dir, config)
+    show_evaluations(evaluations, to_stderr=as_json)
+    paths = {
+        "player": result.checkpoint,
+        "evaluation": result.run_dir / EVALUATION_NAME,
+        "picture": result.run_dir / PICTURE_NAME,
+        "learning curve": result.curve,
+        "model card": result.card,
+        "settings": result.run_dir / runs.CONFIG_NAME,
+    }
+    if as_json:
+        console.print_json(
+            {
+                "run": str(result.run_dir),
+                "checkpoint": str(result.checkpoint),
+                "decisions": result.decisions,
+                "seconds": result.seconds,
+                "decisions_per_second": result.decisions_per_second,
+                "evaluations": [evaluation.to_json() for evaluation in evaluations],
+            }
+        )
+    else:
+        print(
+            f"{result.decisions:,} decisions in {console.format_seconds(result.seconds)}, "
+            f"{result.decisions_per_second:,.0f} a second with learning"
+        )
+        for name, path in paths.items():
+            print(f"{name + ':':16}{path}")
+        print(f"\nPlay against it: hearts play --against {result.run_dir}")
+    if evaluations[-1].interrupted:
+        raise typer.Exit(console.INTERRUPTED)
+
+
+def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
+    """Evaluate a run's player against the table's, and write figures, picture and model card."""
+    rules = Rules.make(config.env.rules, config.env.players)
+    names = _TABLE if rules.players == 2 else _LARGE_TABLE
+    opponents = list(dict.fromkeys([*names, *config.evaluation.opponents]))
+    settings = config.evaluation
+    pairs = getattr(settings, "final_pairs", 10 * settings.pairs)
+    # Other deals than those of the learning curve.
+    evaluations = evaluate_against(str(run_dir), opponents, rules, pairs, settings.seed + 1)
+    evaluations = [replace(evaluation, agent=str(run_dir)) for evaluation in evaluations]
+    figures = [evaluation.to_json() for evaluation in evaluations]
+    write_whole(run_dir / EVALUATION_NAME, (json.dumps(figures, indent=1) + "\n").encode())
+    plot(
+        [replace(evaluation, agent=config.name) for evaluation in evaluations],
+        run_dir / PICTURE_NAME,
+    )
+    runs.write_card(run_dir, figures)
+    return evaluations
