@@ -450,7 +450,8 @@ def _kinds(unseen: list[int], family: tuple[int, ...]) -> tuple[tuple[tuple[int,
     for card in unseen:
         owners = _owners_of(card, family)
         counts[owners] = counts.get(owners, 0) + 1
-    return tuple(sorted(counts.items()))
+    # Few owners first: the last kind then only fills up what room is left.
+    return tuple(sorted(counts.items(), key=lambda kind: (len(kind[0]), kind)))
 
 
 @functools.lru_cache(maxsize=1 << 16)
