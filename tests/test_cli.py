@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from hearts_agents.network import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_env import Game, Rules
 from hearts_env.encoders import make_encoder
 from hearts_env.rules import FIELDS, PRESETS
+from hearts_train import console
 from hearts_train.cardtext import CardText
 from hearts_train.cli import app
 from hearts_train.explain import SUMMARIES, explain, option_rows
@@ -45,9 +45,9 @@ def run(*args, input=None):
     return CliRunner().invoke(app, [str(arg) for arg in args], input=input)
 
 
-def command(*args, **options):
+def command(*args, before=""):
     """The same in a process of its own, as a user starts it."""
-    code = "from hearts_train.cli import main; main()"
+    code = f"{before}\nfrom hearts_train.cli import main; main()"
     paths = [str(ROOT), str(ROOT / "agents"), str(ROOT / "train")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     environment.pop("PYTHONWARNINGS", None)
@@ -58,7 +58,6 @@ def command(*args, **options):
         stdin=subprocess.PIPE,
         text=True,
         env=environment,
-        **options,
     )
 
 
@@ -231,18 +230,49 @@ def test_tournament():
     assert len(record["evaluations"]) == 3
 
 
+SLOW_AGENT = """
+import sys, time
+from hearts_agents import register_agent
+
+class Slow:
+    calls = 0
+    def act(self, view):
+        self.calls += 1
+        if self.calls > 16 * 26 + 50:
+            print("playing", file=sys.stderr, flush=True)
+            time.sleep(60)
+        return view.legal_actions()[0]
+
+register_agent("slow", lambda seed=None: Slow())
+"""
+
+
 def test_ctrl_c_prints_what_is_finished():
-    process = command("evaluate", "pro", "--against", "pro,easy", "--pairs", 1_000_000, "--json")
-    time.sleep(5)
+    args = ("evaluate", "slow", "--against", "easy,pro", "--pairs", 1_000_000, "--json")
+    process = command(*args, before=SLOW_AGENT)
+    assert process.stderr is not None
+    while process.stderr.readline() != "playing\n":
+        assert process.poll() is None
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    if out:  # a slow machine may not have finished two pairs
-        (record,) = json.loads(out)
-        assert record["interrupted"]
-        assert 2 <= record["pairs"] < 1_000_000
-        assert record["margin"] == 0
+    (record,) = json.loads(out)
+    assert record["interrupted"]
+    assert record["pairs"] == 16
+
+
+def test_ctrl_c_waits_where_it_must():
+    reached = []
+
+    def work():
+        with console.held_interrupt():
+            signal.raise_signal(signal.SIGINT)
+            reached.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert reached
 
 
 # ---- mistakes ------------------------------------------------------------------------------------

@@ -122,12 +122,12 @@ def tournament(
     as_json: Json = False,
 ) -> None:
     """Let every agent play every other, and rank them."""
-    from hearts_train.reports import show_tournament
+    from hearts_train.reports import prepare, show_tournament
     from hearts_train.tournament import tournament as play
 
-    console.say_if_compiling()
+    played = prepare(agents, _rules(rules, players))
     with console.progress("tournament") as tell:
-        result = play(agents, _rules(rules, players), pairs, seed, tell)
+        result = play(agents, played, pairs, seed, tell)
     show_tournament(result, to_stderr=as_json)
     if as_json:
         console.print_json(result.to_json())

@@ -85,18 +85,18 @@ class PPOConfig(_Section):
 
     num_steps: Count = Field(default=16, description="decisions of each game in one update")
     batch_size: Annotated[int, Field(ge=2)] = Field(
-        default=4096, description="decisions in a minibatch"
+        default=1024, description="decisions in a minibatch"
     )
     num_epochs: Count = 3
-    learning_rate: Positive = 1e-3
+    learning_rate: Positive = 2e-3
     learning_rate_end: NotNegative | None = 1e-4
     gamma: Share = Field(default=1.0, description="deals are short: nothing is discounted")
     gae_lambda: Share = 0.95
     clip_range: Positive = 0.2
     clip_range_vf: Positive | None = None
     normalize_advantage: bool = True
-    ent_coef: NotNegative = 0.01
-    ent_coef_end: NotNegative | None = 0.001
+    ent_coef: NotNegative = 0.003
+    ent_coef_end: NotNegative | None = 0.0003
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive | None = None

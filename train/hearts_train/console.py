@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -126,19 +128,22 @@ def note(text: str) -> None:
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool = False
 ) -> None:
-    """A table; the first column to the left, all others to the right."""
+    """Print a table; the first column to the left, all others to the right."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
     console = Console(stderr=to_stderr, highlight=False)
-    if not console.is_terminal:
-        console.width = 200  # nothing is cut in a file
-    table = Table()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
+        table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
+    # Figures are never cut short: where the terminal is too narrow, it wraps the lines.
+    needed = Measurement.get(console, console.options.update(max_width=1000), table).maximum
+    console.width = max(console.width, needed)
     console.print(Text(title, style="bold"), soft_wrap=True)
     console.print(table)
 
@@ -201,6 +206,27 @@ def format_seconds(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@contextlib.contextmanager
+def held_interrupt() -> Iterator[None]:
+    """Ctrl-C waits for the end of this block, which is short and must not be broken off."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = False
+
+    def remember(number: int, frame: Any) -> None:
+        nonlocal pressed
+        pressed = True
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 def say_if_compiling() -> None:

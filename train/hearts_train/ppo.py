@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import Logger
 
@@ -572,9 +572,8 @@ class _Display:
         self.latest: dict[str, str] = {}
         self.bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=16),
             TextColumn("{task.percentage:>3.0f} %"),
-            TimeElapsedColumn(),
             TextColumn("{task.fields[text]}"),
             console=self.console,
             disable=not is_shown,
@@ -609,8 +608,8 @@ class _Display:
         left = elapsed * (1 - share) / (share - first) if share > first else None
         rate = metrics.rows[-1].get("decisions_per_second", 0.0)
         count = self.trainer.counters.decisions
-        parts = [f"{_clock(left)} left", f"{count / 1e6:.2f} M decisions", f"{rate / 1e3:.1f} k/s"]
-        parts += [f"{name} {margin}" for name, margin in self.latest.items()]
+        parts = [f"{_clock(left)} left", f"{count / 1e6:.2f} M, {rate / 1e3:.0f} k/s"]
+        parts += [f"{margin} {name}" for name, margin in self.latest.items()]
         self.bar.update(self.task, completed=share, text=" · ".join(parts))
 
     def evaluated(self, opponent: str, result: Evaluation) -> None:
@@ -620,8 +619,8 @@ class _Display:
             low, high = result.ci95
             count = self.trainer.counters.decisions
             self.bar.console.print(
-                f"{count / 1e6:6.2f} M decisions, {self.trainer.counters.seconds / 60:5.2f} min: "
-                f"{result.margin:+6.2f} a deal over {opponent} (95 % {low:+.2f} to {high:+.2f})",
+                f"{self.trainer.counters.seconds / 60:5.2f} min, {count / 1e6:5.2f} M decisions: "
+                f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}",
                 highlight=False,
             )
 

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hearts_agents import make_agent
-from hearts_env import Rules
+from hearts_env import BatchGame, Rules
 from hearts_train import console
 from hearts_train.evaluation import Evaluation, check_pairs, evaluate, rules_for
 from hearts_train.tournament import Tournament
+
+
+def prepare(names: Sequence[str], rules: Rules | None) -> Rules:
+    """Compile what these agents need, and refuse what cannot play; returns the rules to play."""
+    agents = [make_agent(name, seed=0) for name in names]
+    rules = rules_for(agents, rules)
+    console.say_if_compiling()
+    with console.held_interrupt():  # compilers do not like to be interrupted
+        batch = BatchGame(rules, 1)
+        views = batch.views()
+        for agent in agents:
+            actions = agent.act_batch(views)
+        batch.play(actions)
+    return rules
 
 
 def evaluate_against(
@@ -14,9 +30,7 @@ def evaluate_against(
 ) -> list[Evaluation]:
     """Evaluate an agent against one after another; after Ctrl-C what there is."""
     check_pairs(pairs)
-    # Whatever cannot be found is said before anything is played.
-    rules = rules_for([make_agent(agent), *map(make_agent, opponents)], rules)
-    console.say_if_compiling()
+    rules = prepare([agent, *opponents], rules)
     results: list[Evaluation] = []
     for opponent in opponents:
         try:
@@ -35,29 +49,21 @@ def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
     """One table of evaluations of one agent."""
     rows = [
         [
-            result.opponent + (" (stopped early)" if result.interrupted else ""),
+            result.opponent + f" (stopped: {result.pairs} pairs)" * result.interrupted,
             format_margin(result.margin, result.ci95),
             f"{result.won:.1%}",
             f"{result.moons}:{result.opponent_moons}",
             "-" if result.matches_won is None else f"{result.matches_won:.1%} of {result.matches}",
-            f"{result.pairs}",
-            f"{result.ms_per_decision:.3g}",
-            f"{result.opponent_ms_per_decision:.3g}",
+            f"{format_ms(result.ms_per_decision)} {format_ms(result.opponent_ms_per_decision)}",
         ]
         for result in results
     ]
-    columns = [
-        "against",
-        "margin a deal",
-        "deals won",
-        "moons",
-        "matches won",
-        "pairs",
-        "ms",
-        "its ms",
-    ]
+    columns = ["against", "margin", "deals won", "moons", "matches won", "ms, its ms"]
     first = results[0]
-    title = f"{first.agent}, {first.rules}: points a deal, 95 % interval over duplicate pairs"
+    title = (
+        f"{first.agent}, {first.rules}: points a deal, 95 % interval over {first.pairs} "
+        "duplicate pairs"
+    )
     console.print_table(title, columns, rows, to_stderr=to_stderr)
 
 
@@ -67,27 +73,31 @@ def format_margin(margin: float, ci95: tuple[float, float]) -> str:
 
 
 def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
-    """The ranking, with the margins of each agent over all others."""
-    agents = result.agents
-    rows = []
-    for standing in result.standings:
-        i = agents.index(standing.agent)
-        rows.append(
-            [
-                f"{standing.place}. {standing.agent}",
-                format_margin(standing.rating, standing.ci95),
-                f"{standing.won:.1%}",
-                f"{standing.ms_per_decision:.3g}",
-                *(
-                    "" if i == j else format_margin(*result.margin(i, j))
-                    for j in range(len(agents))
-                ),
-            ]
-        )
+    """The ranking, and below it the margins of each agent over each other."""
     note = " (stopped early)" if result.interrupted else ""
     title = (
-        f"{result.rules}: points a deal, 95 % interval; {result.pairs} duplicate deals a "
-        f"pairing{note}"
+        f"{result.rules}: mean margin over all others in points a deal, 95 % interval over "
+        f"{result.pairs} duplicate deals{note}"
     )
-    columns = ["agent", "over all others", "deals won", "ms", *(f"over {name}" for name in agents)]
-    console.print_table(title, columns, rows, to_stderr=to_stderr)
+    rows = [
+        [
+            f"{standing.place}. {standing.agent}",
+            format_margin(standing.rating, standing.ci95),
+            f"{standing.won:.1%}",
+            format_ms(standing.ms_per_decision),
+        ]
+        for standing in result.standings
+    ]
+    console.print_table(title, ["agent", "margin", "deals won", "ms"], rows, to_stderr=to_stderr)
+    order = [result.agents.index(standing.agent) for standing in result.standings]
+    cross = [
+        [result.agents[i], *("" if i == j else format_margin(*result.margin(i, j)) for j in order)]
+        for i in order
+    ]
+    columns = ["margin of", *(f"over {result.agents[j]}" for j in order)]
+    console.print_table("", columns, cross, to_stderr=to_stderr)
+
+
+def format_ms(milliseconds: float) -> str:
+    """Milliseconds to three places."""
+    return f"{milliseconds:.3f}" if milliseconds >= 0.001 else "<0.001"
