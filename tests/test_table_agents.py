@@ -390,3 +390,17 @@ def test_strength_over_duplicate_pairs_is_as_published(name, other, margin, pair
     margins = (scores[row, 1 - seat] - scores[row, seat]).reshape(pairs, 2).mean(axis=1)
     error = margins.std() / pairs**0.5
     assert abs(margins.mean() - margin) < 4 * error + 0.05
+
+
+def test_the_margins_of_pro_are_what_it_chooses_by() -> None:
+    pro = make_agent("pro")
+    for seed in range(5):
+        game = Game.deal("two_player", seed)
+        while not game.is_over:
+            view = game.view(game.player)
+            margins = pro.margins(view)
+            best = view.legal_actions()[margins.index(max(margins))]
+            assert best == pro.act(view)
+            game.play(best)
+    with pytest.raises(HeartsError, match="no card to play"):
+        pro.margins(game.view(0))

@@ -449,6 +449,11 @@ class TableAgent(Agent):
 
     def _act_in_sample(self, view: PlayerView) -> int:
         """The action where worlds are too many, or of too many players, to be enumerated above."""
+        self._sum_in_sample(view)
+        return int(best_of(view.legal_mask, self.scratch.sums))
+
+    def _sum_in_sample(self, view: PlayerView) -> int:
+        """Sum the margins of the legal cards over all worlds, or a sample; returns how many."""
         r, v = view.rules.vector, view.vector
         worlds = Worlds(view)
         if worlds.count <= self.worlds:
@@ -458,10 +463,10 @@ class TableAgent(Agent):
             chosen = [draw() for _ in range(self.worlds)]
         rows, _, base, s, sums = self.scratch.arrays
         rows[: len(chosen), : view.rules.players + 1] = chosen
-        legal = k.legal_mask(r, v)
         aware = self.policy == PRO_TRUMP
+        legal = view.legal_mask
         sum_margins(r, v, view.player, legal, rows, len(chosen), aware, base, s, sums)
-        return int(best_of(legal, sums))
+        return len(chosen)
 
     def _draw_number(self) -> int:
         """The next 64 random bits."""
@@ -510,6 +515,17 @@ class Pro(TableAgent):
                 f"the default is {DEFAULT_WORLDS}"
             )
         self._set_worlds(number)
+
+    def margins(self, view: PlayerView) -> list[float]:
+        """The mean margin of each legal card of `view`, ascending by action, which it chooses by.
+
+        Raises:
+            HeartsError: it is not the turn of the player, or no card is to be played.
+        """
+        if view.phase != "play" or not view.legal_mask:
+            raise HeartsError(f"view: player {view.player} has no card to play in it")
+        number = self._sum_in_sample(view) * (view.rules.players - 1)
+        return [int(self.scratch.sums[action]) / number for action in view.legal_actions()]
 
 
 class ProTrump(Pro):
