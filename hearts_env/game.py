@@ -388,6 +388,8 @@ def _deal_masks(
             cards = [card for card in rules.deck if card not in owner]
         elif isinstance(cards, str):
             cards = cards.split()
+        elif not isinstance(cards, Iterable):
+            raise DealError(f"{name}: {cards!r} is not a list of cards")
         for card in cards:
             try:
                 card = parse_card(card)

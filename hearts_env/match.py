@@ -32,7 +32,7 @@ def settle(
         (net of each player, new pool); sum(net) + new pool == pool.
 
     Raises:
-        HeartsError: an unknown method, or negative points.
+        HeartsError: an unknown method, or negative or inexact points or pool.
     """
     if method not in SETTLEMENTS[1:]:
         raise HeartsError(
@@ -43,6 +43,8 @@ def settle(
             f"points: {list(points)!r} cannot be settled in chips; give each player's points, none "
             "negative"
         )
+    if not isinstance(pool, Rational) or pool < 0:
+        raise HeartsError(f"pool: {pool!r} is no number of chips; give a whole number or a Fraction")
     paid = [Fraction(p) for p in points]
     total, pool, n = sum(paid, Fraction()), Fraction(pool), len(paid)
     if method == "howell":  # everyone pays h (n - 1) and takes out T - h

@@ -33,11 +33,11 @@ from hearts_env.rules import Rules
 if TYPE_CHECKING:
     from hearts_env.view import PlayerView
 
-_FIELD = re.compile(r'\[\s*(\w+)(?:\s+(\d+))?\s+"(.*)"\s*\]$')
-_TRICK = re.compile(r"(\d+)\.\s*(\d+)\s*:\s*(.+)$")
-_PASS = re.compile(r"pass\s+(\d+)\s*:\s*(.*)$")
-_MOON = re.compile(r"moon\s+(\d+)\s*:\s*(off|others)$")
-_REVOKE = re.compile(r"revoke\s+(\d+)$")
+_FIELD = re.compile(r'\[\s*(\w+)(?:\s+(\d{1,9}))?\s+"(.*)"\s*\]$')
+_TRICK = re.compile(r"(\d{1,9})\.\s*(\d{1,9})\s*:\s*(.+)$")
+_PASS = re.compile(r"pass\s+(\d{1,9})\s*:\s*(.*)$")
+_MOON = re.compile(r"moon\s+(\d{1,9})\s*:\s*(off|others)$")
+_REVOKE = re.compile(r"revoke\s+(\d{1,9})$")
 _FIELDS = ("Rules", "Deal", "Dealer", "Totals", "Hand", "Kitty", "Scores")
 
 

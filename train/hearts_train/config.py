@@ -138,11 +138,12 @@ class BudgetConfig(_Section):
 
 
 class EvaluationConfig(_Section):
-    """Duplicate pairs played greedily during the training, for the learning curve."""
+    """Duplicate pairs played greedily, for the learning curve and at the end."""
 
     times: Annotated[int, Field(ge=0)] = Field(default=10, description="evenly over the budget")
     pairs: Annotated[int, Field(ge=2)] = 500
     opponents: list[str] = ["standard_trump", "pro"]
+    final_pairs: Annotated[int, Field(ge=2)] = Field(5000, description="after the training")
     seed: Annotated[int, Field(ge=0)] = 20_000
 
 
@@ -166,7 +167,7 @@ class TrainConfig(_Section):
     schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
     self_play: SelfPlayConfig = SelfPlayConfig()
     budget: BudgetConfig = BudgetConfig(minutes=3.0)
-    evaluation: EvaluationConfig = EvaluationConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()  # type: ignore[call-arg]
     checkpoint: CheckpointConfig = CheckpointConfig()
 
     @field_validator("schedule")

@@ -87,9 +87,10 @@ def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
     names = _TABLE if rules.players == 2 else _LARGE_TABLE
     opponents = list(dict.fromkeys([*names, *config.evaluation.opponents]))
     settings = config.evaluation
-    pairs = getattr(settings, "final_pairs", 10 * settings.pairs)
     # Other deals than those of the learning curve.
-    evaluations = evaluate_against(str(run_dir), opponents, rules, pairs, settings.seed + 1)
+    evaluations = evaluate_against(
+        str(run_dir), opponents, rules, settings.final_pairs, settings.seed + 1
+    )
     evaluations = [replace(evaluation, agent=str(run_dir)) for evaluation in evaluations]
     figures = [evaluation.to_json() for evaluation in evaluations]
     write_whole(run_dir / EVALUATION_NAME, (json.dumps(figures, indent=1) + "\n").encode())

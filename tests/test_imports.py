@@ -1,0 +1,54 @@
+"""Imports point one way: hearts_env <- hearts_agents <- hearts_train; and the core stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FORBIDDEN = {
+    "hearts_env": (
+        "hearts_agents",
+        "hearts_train",
+        "torch",
+        "stable_baselines3",
+        "sb3_contrib",
+        "pydantic",
+    ),
+    "agents/hearts_agents": ("hearts_train", "torch", "sb3_contrib"),
+    "train/hearts_train": (),
+}
+# stable-baselines3 belongs to one module of the agents, which nothing else there imports.
+ALONE = {"sb3.py": "stable_baselines3"}
+
+
+def imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("folder", FORBIDDEN)
+def test_imports_point_one_way(folder: str) -> None:
+    for path in (ROOT / folder).rglob("*.py"):
+        found = imported(path) & set(FORBIDDEN[folder])
+        assert not found, f"{path.name} imports {found}"
+        if folder == "agents/hearts_agents" and "stable_baselines3" in imported(path):
+            assert path.name in ALONE
+
+
+def test_the_core_loads_nothing_heavy() -> None:
+    heavy = ["torch", "stable_baselines3", "matplotlib", "PIL", "pygame", "pydantic"]
+    code = f"import sys, hearts_env; print([m for m in {heavy} if m in sys.modules])"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert shown.stdout.strip() == "[]"
