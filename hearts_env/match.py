@@ -44,7 +44,7 @@ def settle(
             "negative"
         )
     if not isinstance(pool, Rational) or pool < 0:
-        raise HeartsError(f"pool: {pool!r} is no number of chips; give a whole number or a Fraction")
+        raise HeartsError(f"pool: {pool!r} is no number of chips; give an int or a Fraction")
     paid = [Fraction(p) for p in points]
     total, pool, n = sum(paid, Fraction()), Fraction(pool), len(paid)
     if method == "howell":  # everyone pays h (n - 1) and takes out T - h

@@ -106,6 +106,11 @@ class Rules:
     stake: int = 100
     target: int | None = None
 
+    def __new__(cls, **fields: Any) -> Rules:
+        """Refuse unknown fields with the nearest known one."""
+        _refuse_unknown(fields)
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         put = functools.partial(object.__setattr__, self)
         for name, (low, high) in _RANGES.items():

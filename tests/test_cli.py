@@ -560,3 +560,7 @@ def test_bench_and_warmup():
     assert all(row["low"] <= row["value"] <= row["high"] for row in results)
     assert {"hearts_v0.env, two_player", "pro, one decision"} <= {row["name"] for row in results}
     assert "compiled" in run("warmup").stdout
+
+
+def test_a_plot_into_no_folder_is_refused_before_anything_is_played(tmp_path):
+    refused(run("evaluate", "easy", "--plot", tmp_path / "none" / "x.png"), "--plot", "no folder")

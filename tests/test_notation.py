@@ -286,3 +286,10 @@ def test_a_view_in_words_names_no_card_that_the_player_cannot_know(game: Game) -
         first_line = set(view.to_text().splitlines()[0].replace('"', " ").split())
         assert named - first_line <= known
         assert set(view.hand) <= words
+
+
+def test_absurd_numbers_are_a_fault_of_their_line() -> None:
+    """Python reads no whole number of 5000 digits."""
+    text = Game.deal("micro", 1).to_text() + "9" * 5000 + ". 0: QC\n"
+    with pytest.raises(NotationError, match=r"^line "):
+        Game.from_text(text)

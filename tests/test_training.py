@@ -340,7 +340,7 @@ def test_what_cannot_be_resumed(run, tmp_path):
         attempt(run.checkpoint.read_bytes())
     assert {path.name for path in copy.iterdir()} == {runs.CONFIG_NAME, runs.STATE_NAME}
     (copy / runs.STATE_NAME).write_bytes(state)
-    for override in ("env.rules=mini", "network.policy=[16]", "env.observation=belief"):
+    for override in ("env.rules=mini", "network.policy=[16]", "env.observation=belief", "seed=9"):
         with pytest.raises(ConfigError, match="resumed run"):
             train(load_config(run.run_dir / runs.CONFIG_NAME, [override]), resume=copy)
     wrong = json.loads(json.dumps(load_config(copy / runs.CONFIG_NAME).model_dump(mode="json")))

@@ -255,7 +255,7 @@ class Arena:
         self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         self.rewarder = Rewarder(self.rules, reward, episode=self.episode)
         self.seat = check_seat(self.rules, seat)
-        self.pool = OpponentPool.of(opponent)
+        self.pool = OpponentPool.of(opponent, self.rules)
         self.skip_forced = bool(skip_forced)
         self.max_deals = check_max_deals(max_deals, self.episode)
         self.batch = BatchGame(

@@ -101,7 +101,7 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         )
         self.rules = self.table.rules
         self.render_mode = render_mode
-        self.opponents = OpponentPool.of(opponent)
+        self.opponents = OpponentPool.of(opponent, self.rules)
         self.skip_forced = bool(skip_forced)
         self._seat_wanted = check_seat(self.rules, seat)
         self.seat = max(self._seat_wanted, 0)
@@ -178,9 +178,9 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
                 raise IllegalActionError(game._why_illegal(number))
             self._is_over = True
             return self._observe(), ILLEGAL_REWARD, True, False, self._info() | _result_of(game)
+        table.step(number)
         reward = self._carry
         self._carry = 0.0
-        table.step(number)
         agent = table.possible_agents[self.seat]
         reward += table.rewards[agent]
         self._is_over = table.terminations[agent] or table.truncations[agent]

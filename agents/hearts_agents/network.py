@@ -372,14 +372,14 @@ class NetworkAgent(Agent):
 
     def act(self, view: PlayerView) -> int:
         """The action in one position."""
-        self._check_rules(view.rules)
+        self.check_rules(view.rules)
         observation = np.zeros((1, *self._space.shape), self._space.dtype)
         self.encoder.write(view, observation[0])
         return int(self._choose(observation, np.array([view.legal_mask]))[0])
 
     def act_batch(self, views: BatchView) -> Array:
         """The actions in many positions, ``(len(views),) int64``."""
-        self._check_rules(views.rules)
+        self.check_rules(views.rules)
         n = len(views)
         observations = np.zeros((n, *self._space.shape), self._space.dtype)
         rows = np.arange(n)
@@ -399,7 +399,12 @@ class NetworkAgent(Agent):
         actions: Array = np.where(is_legal, logits, -np.inf).argmax(axis=1)
         return actions
 
-    def _check_rules(self, rules: Rules) -> None:
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse rules that this player was not trained for.
+
+        Raises:
+            CheckpointError: they are other rules; what differs is named.
+        """
         if rules is self._known:
             return
         if rules != self.rules:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hearts_agents.base import Agent
 from hearts_agents.registry import make_agent
-from hearts_env import HeartsError
+from hearts_env import HeartsError, Rules
 
 
 @dataclass
@@ -61,17 +61,22 @@ class OpponentPool:
                 self.add(opponent)
 
     @classmethod
-    def of(cls, opponent: Any) -> OpponentPool:
+    def of(cls, opponent: Any, rules: Rules | None = None) -> OpponentPool:
         """The pool that an argument ``opponent`` means; a pool itself is not copied.
 
         Raises:
             HeartsError: none can be drawn from it.
+            CheckpointError: a player in it was trained for other rules.
         """
         pool = opponent if isinstance(opponent, OpponentPool) else cls(opponent)
         if not any(entry.weight for entry in pool.entries):
             raise HeartsError(
                 "opponent: nobody to draw from; give a name, an agent, or a list of them"
             )
+        for entry in pool.entries:
+            check_rules = getattr(entry.agent, "check_rules", None)
+            if rules is not None and callable(check_rules):
+                check_rules(rules)
         return pool
 
     def add(self, agent: Any, *, weight: float = 1.0, name: str | None = None) -> int:

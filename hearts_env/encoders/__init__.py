@@ -26,16 +26,18 @@ ENCODERS: dict[str, Encoder] = {
 }
 """Every encoder by its name."""
 
+_OWN = frozenset(ENCODERS)
+
 
 def register_encoder(name: str, encoder: Encoder) -> None:
-    """Make `encoder` known under `name`, wherever an ``observation`` is asked for.
+    """Make `encoder` known under `name`, wherever an ``observation`` is asked for; the last counts.
 
     Raises:
-        HeartsError: the name is taken by another, or `encoder` is none.
+        HeartsError: the name is one of the package's own, or `encoder` is none.
     """
     _check(encoder)
-    if ENCODERS.get(name, encoder) is not encoder:
-        raise HeartsError(f"observation: {name!r} is registered already; choose another name")
+    if name in _OWN:
+        raise HeartsError(f"observation: {name!r} cannot name an encoder of yours; choose another")
     ENCODERS[name] = encoder
 
 

@@ -101,13 +101,15 @@ def evaluate(
     from hearts_train.reports import evaluate_against, show_evaluations
 
     opponents = _names(against, "--against")
+    if plot is not None and not plot.parent.is_dir():
+        raise Mistake(f"--plot: there is no folder {plot.parent}; make it first")
     results = evaluate_against(agent, opponents, _rules(rules, players), pairs, seed)
     show_evaluations(results, to_stderr=as_json)
+    if as_json:
+        console.print_json([result.to_json() for result in results])
     if plot is not None and results:
         draw(results, plot)
         console.note(f"drawn: {plot}")
-    if as_json:
-        console.print_json([result.to_json() for result in results])
     if len(results) < len(opponents) or results[-1].interrupted:
         raise typer.Exit(INTERRUPTED)
 

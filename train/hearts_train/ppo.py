@@ -92,7 +92,7 @@ def train(
         config: the recipe; None: the defaults, or the resumed run's own.
         run_dir: folder of a new run; None: ``runs/NAME-DATE-TIME``.
         resume: folder of a run to go on with. A `config` then replaces the run's own (a larger
-            budget, say), but not its rules, observation or network.
+            budget, say), but not its rules, observation, network or seed.
         progress: show how it goes, on standard error.
 
     Raises:
@@ -123,6 +123,10 @@ def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
         old, new = getattr(before.env, key), getattr(config.env, key)
         if old != new:
             raise ConfigError(f"env.{key}: {new!r} cannot replace {old!r} in a resumed run; {mend}")
+    if before.seed != config.seed:
+        raise ConfigError(
+            f"seed: {config.seed} cannot replace {before.seed} in a resumed run; {mend}"
+        )
     if before.network != config.network:
         raise ConfigError(f"network: the sizes of a resumed run cannot change; {mend}")
 

@@ -404,6 +404,10 @@ def open_table(
     seed = secrets.randbits(62) if seed is None else check_seed(seed)
     made = [make_agent(name, seed=stream(seed, 2**63 + i)) for i, name in enumerate(against)]
     rules = rules_for(made, rules)
+    for agent in made:
+        check_rules = getattr(agent, "check_rules", None)
+        if callable(check_rules):
+            check_rules(rules)
     n = rules.players
     if not 0 <= seat < n:
         raise HeartsError(f"seat: {seat} is no seat of {n} players; give 0 to {n - 1}")
