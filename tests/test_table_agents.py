@@ -392,6 +392,22 @@ def test_strength_over_duplicate_pairs_is_as_published(name, other, margin, pair
     assert abs(margins.mean() - margin) < 4 * error + 0.05
 
 
+def test_a_budget_of_milliseconds_ends_the_sampling() -> None:
+    game = Game.deal("classic", 3, deal_number=3)
+    while len(game.legal_actions()) < 2:
+        game.play(game.legal_actions()[0])
+    view = game.view(game.player)
+    quick, patient = (
+        make_agent("pro", seed=1, worlds=5000, milliseconds=limit) for limit in (0.001, 10**9)
+    )
+    assert quick._sum_in_sample(view) == 8
+    assert patient._sum_in_sample(view) == 5000
+    assert quick.act(view) in view.legal_actions()
+    for wrong in (0, -1, float("inf"), float("nan"), "5"):
+        with pytest.raises(HeartsError, match=r"^milliseconds: "):
+            make_agent("pro", milliseconds=wrong)
+
+
 def test_the_margins_of_pro_are_what_it_chooses_by() -> None:
     pro = make_agent("pro")
     for seed in range(5):

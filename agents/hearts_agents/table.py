@@ -8,9 +8,13 @@ scratch arrays of ``Scratch``. Legality, play and scores are the kernel's.
 
 from __future__ import annotations
 
+import itertools
+import math
 import operator
 import random
 import secrets
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -390,6 +394,8 @@ class TableAgent(Agent):
     """One of the table's players. Not to be shared by threads: it works in memory of its own."""
 
     policy: int
+    milliseconds: float | None = None
+    """At most about so long a decision that samples worlds; None: as long as they take."""
 
     def __init__(self, seed: int | None = None) -> None:
         """A player whose random numbers follow from `seed`; None: from the operating system."""
@@ -455,18 +461,26 @@ class TableAgent(Agent):
     def _sum_in_sample(self, view: PlayerView) -> int:
         """Sum the margins of the legal cards over all worlds, or a sample; returns how many."""
         r, v = view.rules.vector, view.vector
+        end = time.perf_counter() + (self.milliseconds or math.inf) / 1000
         worlds = Worlds(view)
         if worlds.count <= self.worlds:
-            chosen = list(worlds)
+            source: Iterator[tuple[int, ...]] = iter(worlds)
         else:
             draw = worlds.sampler(random.Random(self._draw_number()))
-            chosen = [draw() for _ in range(self.worlds)]
+            source = (draw() for _ in range(self.worlds))
         rows, _, base, s, sums = self.scratch.arrays
-        rows[: len(chosen), : view.rules.players + 1] = chosen
-        aware = self.policy == PRO_TRUMP
-        legal = view.legal_mask
-        sum_margins(r, v, view.player, legal, rows, len(chosen), aware, base, s, sums)
-        return len(chosen)
+        aware, legal = self.policy == PRO_TRUMP, view.legal_mask
+        number, total = 0, np.zeros_like(sums)
+        # Without a limit of time in one go, else in small ones, and at least one.
+        while chosen := list(itertools.islice(source, 8 if self.milliseconds else None)):
+            rows[: len(chosen), : view.rules.players + 1] = chosen
+            sum_margins(r, v, view.player, legal, rows, len(chosen), aware, base, s, sums)
+            total += sums
+            number += len(chosen)
+            if time.perf_counter() >= end:
+                break
+        sums[:] = total
+        return number
 
     def _draw_number(self) -> int:
         """The next 64 random bits."""
@@ -497,12 +511,19 @@ class Pro(TableAgent):
 
     policy = PRO
 
-    def __init__(self, seed: int | None = None, worlds: int = DEFAULT_WORLDS) -> None:
+    def __init__(
+        self,
+        seed: int | None = None,
+        worlds: int = DEFAULT_WORLDS,
+        milliseconds: float | None = None,
+    ) -> None:
         """A player who looks at all worlds, or where there are more than `worlds`, at so many.
 
         Args:
             seed: of the random numbers, which only sampled worlds need.
             worlds: at most so many worlds a decision, 1 to 1,000,000.
+            milliseconds: at most about so long a decision where worlds are sampled or seats are
+                more than two; the play then depends on the machine.
         """
         super().__init__(seed)
         try:
@@ -515,6 +536,16 @@ class Pro(TableAgent):
                 f"the default is {DEFAULT_WORLDS}"
             )
         self._set_worlds(number)
+        if milliseconds is not None:
+            try:
+                is_time = 0 < milliseconds < math.inf
+            except TypeError:
+                is_time = False
+            if not is_time:
+                raise HeartsError(
+                    f"milliseconds: {milliseconds!r} is no time to think; give a number above 0"
+                )
+            self.milliseconds = float(milliseconds)
 
     def margins(self, view: PlayerView) -> list[float]:
         """The mean margin of each legal card of `view`, ascending by action, which it chooses by.
