@@ -58,7 +58,13 @@ def command(*args, before=""):
         stdin=subprocess.PIPE,
         text=True,
         env=environment,
+        preexec_fn=hears_ctrl_c if os.name == "posix" else None,
     )
+
+
+def hears_ctrl_c() -> None:
+    """A suite started in the background ignores Ctrl-C, and what it starts inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def refused(result, *words):
