@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import operator
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -29,6 +29,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from hearts_env import kernel as k
 from hearts_env._jit import jit
+from hearts_env.arguments import check_choice, check_max_deals
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.errors import DealError, HeartsError, IllegalActionError, did_you_mean
 from hearts_env.game import Game, check_seed
@@ -100,13 +101,13 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.rules = Rules.make(rules, players)
         self.possible_agents = [f"player_{seat}" for seat in range(self.rules.players)]
         self.agents = self.possible_agents[:]
-        self.episode = _one_of("episode", episode, EPISODES)
-        self.illegal_action = _one_of("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        self.episode = check_choice("episode", episode, EPISODES)
+        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         if render_mode is not None:
-            _one_of("render_mode", render_mode, RENDER_MODES)
+            check_choice("render_mode", render_mode, RENDER_MODES)
         self.render_mode = render_mode
-        self.render_for = _one_of("render_for", render_for, ("mover", "all", *self.agents))
-        self.max_deals = _check_max_deals(max_deals, episode)
+        self.render_for = check_choice("render_for", render_for, ("mover", "all", *self.agents))
+        self.max_deals = check_max_deals(max_deals, episode)
         self.encoder = make_encoder(observation)
         self.state_space = state_space(self.rules)
         self._num_actions = n = self.rules.num_actions
@@ -517,29 +518,6 @@ def env(
 
 
 # ---- checks -------------------------------------------------------------------------------------
-def _one_of(name: str, value: object, choices: Sequence[str]) -> str:
-    if not isinstance(value, str) or value not in choices:
-        raise HeartsError(f"{name}: {value!r} is unknown; {did_you_mean(str(value), choices)}")
-    return value
-
-
-def _check_max_deals(max_deals: int | None, episode: str) -> int | None:
-    if max_deals is None:
-        return None
-    if episode != "match":
-        raise HeartsError(
-            f"max_deals: {max_deals!r}, but the episode is one deal; "
-            'leave it out, or take episode="match"'
-        )
-    try:
-        number = operator.index(max_deals)
-    except TypeError:
-        number = 0
-    if number < 1 or isinstance(max_deals, bool):
-        raise HeartsError(f"max_deals: {max_deals!r} is not a whole number from 1 on, or None")
-    return number
-
-
 def _number_of(action: object, agent: str) -> int:
     """An action as an int."""
     if action is None:

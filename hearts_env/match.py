@@ -121,16 +121,20 @@ class Match:
             raise IllegalActionError("action: the match is over; start another Match")
         self.game.play(action)
         if self.game.is_over:
-            self._finish_deal()
+            self.finish_deal()
 
     def revoke(self) -> None:
         """End the deal as after an illegal action at the card table."""
         if self.is_over:
             raise IllegalActionError("action: the match is over; start another Match")
         self.game.revoke()
-        self._finish_deal()
+        self.finish_deal()
 
-    def _finish_deal(self) -> None:
+    def finish_deal(self) -> None:
+        """Settle ``game``, which is over, and start the next deal or end the match.
+
+        ``play`` and ``revoke`` do it by themselves; this is for deals played elsewhere.
+        """
         self.last_game = self.game
         self.num_deals += 1
         before = self.totals

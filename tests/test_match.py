@@ -242,7 +242,7 @@ def test_the_account_under_made_up_results(
     while not naive.is_over and naive.deal_number < 50:
         results = [rng.choice([0, 0, 1, 1, 2, 3]) for _ in range(players)]
         match.game = StoppedGame(results)  # type: ignore[assignment]
-        match._finish_deal()
+        match.finish_deal()
         naive.add_deal(results)
         assert match.totals == naive.totals
         assert (match.pool, match.is_over) == (naive.pool, naive.is_over)
@@ -273,7 +273,7 @@ def match_after(text: str, *deals: list[int]) -> Match:
     for results in deals:
         assert not match.is_over
         match.game = StoppedGame(results)  # type: ignore[assignment]
-        match._finish_deal()
+        match.finish_deal()
     return match
 
 

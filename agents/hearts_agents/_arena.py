@@ -24,8 +24,8 @@ from hearts_env import BatchGame, HeartsError, IllegalActionError, Match, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
+from hearts_env.arguments import check_choice, check_max_deals
 from hearts_env.encoders import Encoder
-from hearts_env.errors import did_you_mean
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
 from hearts_env.rewards import TRICK, WIN, Rewarder, earned
 
@@ -545,40 +545,7 @@ def compiled_kind(agent: Any, rules: Rules) -> int:
 def finish_deal(match: Match, batch: BatchGame, game: int) -> None:
     """Settle the match's deal, which was played in game `game` of the batch."""
     match.game = batch.game(game)
-    match._finish_deal()
-
-
-def check_max_deals(max_deals: int | None, episode: str) -> int | None:
-    """The number of deals after which a match is cut off, or None.
-
-    Raises:
-        HeartsError: it is none, or the episode is no match.
-    """
-    if max_deals is None:
-        return None
-    if episode != "match":
-        raise HeartsError(
-            f"max_deals: {max_deals!r}, but the episode is one deal; "
-            'leave it out, or take episode="match"'
-        )
-    try:
-        number = operator.index(max_deals)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise HeartsError(f"max_deals: {max_deals!r} is not a whole number from 1 on, or None")
-    return number
-
-
-def check_choice(field: str, value: Any, choices: tuple[str, ...]) -> str:
-    """`value`, one of `choices`.
-
-    Raises:
-        HeartsError: it is not.
-    """
-    if not isinstance(value, str) or value not in choices:
-        raise HeartsError(f"{field}: {value!r} is unknown; {did_you_mean(str(value), choices)}")
-    return value
+    match.finish_deal()
 
 
 def check_seat(rules: Rules, seat: int | str) -> int:

@@ -14,7 +14,6 @@ from hearts_agents._arena import (
     NUMBERS,
     OPPONENT,
     SEAT,
-    check_choice,
     check_env_seed,
     check_seat,
     draw,
@@ -24,6 +23,7 @@ from hearts_agents._arena import (
 from hearts_agents.pool import Entry, OpponentPool
 from hearts_env import HeartsError, IllegalActionError, Rules
 from hearts_env._registration import register_envs
+from hearts_env.arguments import check_choice
 from hearts_env.encoders import Encoder
 from hearts_env.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_ACTIONS, ILLEGAL_REWARD, RENDER_MODES, raw_env

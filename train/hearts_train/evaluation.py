@@ -344,7 +344,7 @@ class _Ledger(Match):
     def add(self, scores: list[int], points: list[int]) -> None:
         """Enter a deal."""
         self.game = cast(Game, _PlayedDeal(scores, points))
-        self._finish_deal()
+        self.finish_deal()
 
 
 def string_matches(

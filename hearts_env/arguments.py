@@ -1,0 +1,41 @@
+"""Checks of arguments that all environments share."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+from hearts_env.errors import HeartsError, did_you_mean
+
+
+def check_max_deals(max_deals: int | None, episode: str) -> int | None:
+    """The number of deals after which a match is cut off, or None.
+
+    Raises:
+        HeartsError: it is none, or the episode is no match.
+    """
+    if max_deals is None:
+        return None
+    if episode != "match":
+        raise HeartsError(
+            f"max_deals: {max_deals!r}, but the episode is one deal; "
+            'leave it out, or take episode="match"'
+        )
+    try:
+        number = operator.index(max_deals)
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(max_deals, bool):
+        raise HeartsError(f"max_deals: {max_deals!r} is not a whole number from 1 on, or None")
+    return number
+
+
+def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
+    """`value`, one of `choices`.
+
+    Raises:
+        HeartsError: it is not.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise HeartsError(f"{field}: {value!r} is unknown; {did_you_mean(str(value), choices)}")
+    return value
