@@ -424,6 +424,22 @@ Games without a row have not been run at the full count yet.
 """
 
 
+def rows_on_page(check: Check) -> dict[str, Counts]:
+    """What the page tells of a check, row by row, as ``run`` counts."""
+    if not PAGE.exists() or f"\n## {check.name}\n" not in PAGE.read_text():
+        return {}
+    part = PAGE.read_text().partition(f"\n## {check.name}\n")[2].partition("\n## ")[0]
+    table = [line.strip("| ").split(" | ") for line in part.splitlines() if line[:1] == "|"]
+    keys = table[0][:-1]  # the first cell is empty; the last is seconds
+    rows: dict[str, Counts] = {}
+    for label, *cells in table[2:]:
+        numbers = [int(cell.replace(",", "")) for cell in cells]
+        if not label.startswith("**"):
+            rows[label] = dict(zip(keys, numbers[:-1], strict=True))
+            rows[label]["thousandths"] = 1000 * numbers[-1]
+    return rows
+
+
 def write_page(sections: dict[str, str]) -> None:
     """Renews these sections of the page and keeps the others."""
     old: dict[str, str] = {}
@@ -441,7 +457,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--only", action="append", choices=names, help="a check; may be repeated")
     parser.add_argument(
-        "--games", help="these presets only, comma-separated; the page then has only their rows"
+        "--games", help="these presets only, comma-separated; the others' rows on the page stay"
     )
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full counts")
     parser.add_argument("--processes", type=int, default=2)
@@ -458,6 +474,10 @@ def main() -> None:
         console.print("stopped; nothing was written")
         raise SystemExit(130) from None
     order = list(dict.fromkeys(task.row for task in tasks))
+    if arguments.games:  # the other games' rows stay
+        order = list(dict.fromkeys(t.row for check in checks for t in check.tasks(0.0)))
+        for check in checks:
+            results[check.name] = {**rows_on_page(check), **results[check.name]}
     sections = {check.name: section(check, results[check.name], order) for check in checks}
     for text in sections.values():
         console.print(text, markup=False, highlight=False)
