@@ -39,3 +39,18 @@ def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise HeartsError(f"{field}: {value!r} is unknown; {did_you_mean(str(value), choices)}")
     return value
+
+
+def check_any_seed(seed: object) -> int:
+    """`seed` as a whole number from 0, of any size.
+
+    Raises:
+        HeartsError: it is negative or no whole number.
+    """
+    try:
+        number = operator.index(seed)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise HeartsError(f"seed: {seed!r} is not a whole number from 0; give one, or None")
+    return number

@@ -34,6 +34,11 @@ def check_seed(seed: object) -> int:
     return number
 
 
+def derived_seed(seed: int, number: int) -> int:
+    """The `number`-th seed that follows from `seed`, 0 .. 2**63 - 1, well mixed."""
+    return int(k.mix(np.uint64((seed + int(k.mix(np.uint64(number)))) % 2**64))) >> 1
+
+
 class Game(Position):
     """The play of one deal, everything known; knows nothing of reinforcement learning.
 

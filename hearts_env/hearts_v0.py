@@ -32,7 +32,7 @@ from hearts_env._jit import jit
 from hearts_env.arguments import check_choice, check_max_deals
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.errors import DealError, HeartsError, IllegalActionError, did_you_mean
-from hearts_env.game import Game, check_seed
+from hearts_env.game import Game, check_seed, derived_seed
 from hearts_env.match import Match
 from hearts_env.rewards import Rewarder
 from hearts_env.rules import Rules
@@ -204,7 +204,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             first, drawn = self._first_seed, self._num_drawn + 1
         else:
             first, drawn = secrets.randbits(63), 0
-        episode_seed = _stream_seed(first, drawn) if drawn else first
+        episode_seed = derived_seed(first, drawn) if drawn else first
         match, game = self._begin(episode_seed, _check_options(options))
         self._first_seed, self._num_drawn = first, drawn
         self.episode_seed = episode_seed
@@ -550,12 +550,6 @@ def _check_options(options: object) -> Mapping[str, Any]:
 
 
 # ---- deals --------------------------------------------------------------------------------------
-def _stream_seed(first: int, number: int) -> int:
-    """The seed of a stream's episode `number`, from 1, drawn as SplitMix64 does."""
-    step = int(k.mix(np.uint64(number)))
-    return int(k.mix(np.uint64((first + step) % 2**64))) >> 1
-
-
 def _read_deal(known: object) -> Game | Mapping[str, Any]:
     """What the option ``deal`` gives, its form checked."""
     if isinstance(known, str):

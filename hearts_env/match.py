@@ -8,11 +8,8 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any
 
-import numpy as np
-
-from hearts_env import kernel as k
 from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean
-from hearts_env.game import Game, check_count, check_seed
+from hearts_env.game import Game, check_count, check_seed, derived_seed
 from hearts_env.rules import SETTLEMENTS, Rules
 
 Number = int | Fraction
@@ -83,8 +80,7 @@ class Match:
 
     def deal_seed(self, number: int) -> int:
         """The seed of the deal with this number."""
-        mixed = (self.seed + int(k.mix(np.uint64(number)))) % 2**64
-        return int(k.mix(np.uint64(mixed))) >> 1
+        return derived_seed(self.seed, number)
 
     def _deal(self) -> Game:
         number = self.num_deals

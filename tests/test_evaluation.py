@@ -11,13 +11,13 @@ import pytest
 
 from hearts_agents import make_agent, register_agent
 from hearts_env import Game, HeartsError, Rules
+from hearts_env.game import derived_seed
 from hearts_train import evaluation
 from hearts_train.evaluation import (
     Evaluation,
     evaluate,
     mean_and_interval,
     plot,
-    stream,
     string_matches,
 )
 from hearts_train.tournament import tournament
@@ -60,7 +60,7 @@ def play_plainly(agent, opponent, rules, pairs, seed):
     rows, shooters = [], []
     for number in range(pairs):
         for seat in range(rules.players):
-            game = Game.deal(rules, stream(seed, number))
+            game = Game.deal(rules, derived_seed(seed, number))
             while (player := game.player) is not None:
                 game.play((agent if player == seat else opponent).act(game.view(player)))
             scores = game.scores()
@@ -121,7 +121,7 @@ def test_a_margin_counted_by_hand():
     )
     result = evaluate(Lowest(), Highest(), rules, pairs=200, seed=8)
     lost = [
-        set(Game.deal(rules, stream(8, number)).hand(0)) in ({"2C", "3C"}, {"3S", "QS"})
+        set(Game.deal(rules, derived_seed(8, number)).hand(0)) in ({"2C", "3C"}, {"3S", "QS"})
         for number in range(200)
     ]
     assert result.margins.tolist() == [-13 if both else 13 for both in lost]

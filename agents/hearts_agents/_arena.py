@@ -24,7 +24,7 @@ from hearts_env import BatchGame, HeartsError, IllegalActionError, Match, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
-from hearts_env.arguments import check_choice, check_max_deals
+from hearts_env.arguments import check_any_seed, check_choice, check_max_deals
 from hearts_env.encoders import Encoder
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
 from hearts_env.rewards import TRICK, WIN, Rewarder, earned
@@ -586,10 +586,4 @@ def check_env_seed(seed: int) -> int:
     Raises:
         HeartsError: it is negative or no whole number.
     """
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise HeartsError(f"seed: {seed!r} is not a whole number from 0; give one, or None")
-    return number % 2**63
+    return check_any_seed(seed) % 2**63

@@ -25,6 +25,7 @@ from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
 from hearts_env._jit import jit
+from hearts_env.arguments import check_any_seed
 from hearts_env.view import Worlds
 
 if TYPE_CHECKING:
@@ -579,10 +580,4 @@ def seed_number(seed: int | None) -> int:
     """
     if seed is None:
         return secrets.randbits(64)
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise HeartsError(f"seed: {seed!r} is not a whole number from 0; give one, or None")
-    return int(k.mix(np.uint64(number % 2**64)))
+    return int(k.mix(np.uint64(check_any_seed(seed) % 2**64)))

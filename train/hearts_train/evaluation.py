@@ -36,7 +36,7 @@ from hearts_agents import Agent, Player, as_agent, make_agent
 from hearts_agents.network import write_whole
 from hearts_env import BatchGame, HeartsError, Match, Rules
 from hearts_env import kernel as k
-from hearts_env.game import Game, check_seed
+from hearts_env.game import Game, check_seed, derived_seed
 
 Progress = Callable[[float, int], None]
 """Called with the pairs done, a part of the present ones counted in, and all pairs."""
@@ -62,11 +62,6 @@ def named(agent: Entrant) -> str:
     if isinstance(agent, str | os.PathLike):
         return os.fspath(agent)
     return str(getattr(agent, "name", None) or type(agent).__name__)
-
-
-def stream(seed: int, number: int) -> int:
-    """The `number`-th seed that follows from `seed`, 0 .. 2**63 - 1, well mixed."""
-    return int(k.mix(np.uint64((seed + int(k.mix(np.uint64(number)))) % 2**64))) >> 1
 
 
 def mean_and_interval(values: NDArray[np.float64]) -> tuple[float, tuple[float, float]]:
@@ -221,11 +216,11 @@ class Duel:
         `progress` is called with the pairs done, a part of those being played counted in.
         """
         rules, n = self.rules, self.rules.players
-        seeds = [stream(self.seed, self.pairs + number) for number in range(deals)]
+        seeds = [derived_seed(self.seed, self.pairs + number) for number in range(deals)]
         for role, player in enumerate(self.players):
             # Streams of their own, so that an agent against itself is not the same player twice.
             if callable(reseed := getattr(player, "reseed", None)):
-                reseed(stream(self.seed, 2**63 + 2 * self.pairs + role))
+                reseed(derived_seed(self.seed, 2**63 + 2 * self.pairs + role))
         seat = np.tile(np.arange(n), deals)  # of the agent, in each game
         batch = BatchGame(rules, num_games=len(seat), observation="flat", autodeal=False)
         batch.reset(seeds=np.repeat(np.array(seeds, np.int64), n))

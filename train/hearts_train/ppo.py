@@ -41,10 +41,11 @@ from hearts_agents.registry import make_agent
 from hearts_agents.sb3 import HeartsSB3VecEnv
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.errors import CheckpointError
+from hearts_env.game import derived_seed
 from hearts_env.rules import Rules
 from hearts_train import runs
 from hearts_train.config import SELF, ConfigError, TrainConfig, load_config
-from hearts_train.evaluation import Evaluation, evaluate, stream
+from hearts_train.evaluation import Evaluation, evaluate
 from hearts_train.networks import (
     CompactRolloutBuffer,
     HeartsPolicy,
@@ -170,7 +171,7 @@ class Trainer:
 
     # -- making --------------------------------------------------------------------------------
     def _make_pool(self) -> OpponentPool:
-        pool = OpponentPool(seed=stream(self.config.seed, 2) % 2**62)
+        pool = OpponentPool(seed=derived_seed(self.config.seed, 2) % 2**62)
         for name in self.config.opponents:
             if name != SELF:
                 pool.add(name, weight=0.0)
@@ -213,7 +214,7 @@ class Trainer:
             max_grad_norm=ppo.max_grad_norm,
             target_kl=ppo.target_kl,
             rollout_buffer_class=CompactRolloutBuffer,
-            rollout_buffer_kwargs={"seed": stream(config.seed, 1)},
+            rollout_buffer_kwargs={"seed": derived_seed(config.seed, 1)},
             policy_kwargs=policy_kwargs(config.network),
             seed=config.seed,
             device="cpu",
@@ -336,7 +337,7 @@ class Trainer:
         self.env.reset()
         self.env.step(self.env.action_masks().argmax(axis=1))
         # Fresh deals and draws of the opponents after each start.
-        self.env.seed(stream(self.config.seed, 1000 + self.counters.starts) % 2**62)
+        self.env.seed(derived_seed(self.config.seed, 1000 + self.counters.starts) % 2**62)
 
     def _set_rates(self) -> None:
         """Rates and opponents as they are to be at this share of the budget."""

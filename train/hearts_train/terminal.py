@@ -14,9 +14,9 @@ from pathlib import Path
 from hearts_agents import Agent, make_agent
 from hearts_env import Game, HeartsError, Match, NotationError, PlayerView, Rules
 from hearts_env.cards import SUITS, parse_card
-from hearts_env.game import action_name, check_seed
+from hearts_env.game import action_name, check_seed, derived_seed
 from hearts_train.cardtext import CardText
-from hearts_train.evaluation import rules_for, stream
+from hearts_train.evaluation import rules_for
 from hearts_train.explain import explain
 
 HELP = """\
@@ -402,7 +402,7 @@ def open_table(
         HeartsError: an unknown agent, no such seat, or not one agent for each.
     """
     seed = secrets.randbits(62) if seed is None else check_seed(seed)
-    made = [make_agent(name, seed=stream(seed, 2**63 + i)) for i, name in enumerate(against)]
+    made = [make_agent(name, seed=derived_seed(seed, 2**63 + i)) for i, name in enumerate(against)]
     rules = rules_for(made, rules)
     for agent in made:
         check_rules = getattr(agent, "check_rules", None)
@@ -427,6 +427,6 @@ def open_table(
         seat=seat,
         agents={p: made[place % len(made)] for place, p in enumerate(others)},
         names=names,
-        hinter=make_agent("pro", seed=stream(seed, 2**63 + n)),
+        hinter=make_agent("pro", seed=derived_seed(seed, 2**63 + n)),
         cards=cards,
     )
