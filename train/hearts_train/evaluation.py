@@ -398,11 +398,11 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_xlabel("margin in points a deal, 95 % interval over pairs")
+    axes.set_xlabel("margin in points a deal, 95 % interval over duplicate deals")
     counts = sorted({e.pairs for e in evaluations})
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     owner = f"{next(iter(names))}: " if len(names) == 1 else ""
-    axes.set_title(f"{owner}{evaluations[0].rules}, {count} duplicate pairs", fontsize=11)
+    axes.set_title(f"{owner}{evaluations[0].rules}, {count} duplicate deals", fontsize=11)
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=150)
     write_whole(Path(path), image.getvalue())

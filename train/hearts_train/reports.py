@@ -49,7 +49,7 @@ def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
     """One table of evaluations of one agent."""
     rows = [
         [
-            result.opponent + f" (stopped: {result.pairs} pairs)" * result.interrupted,
+            result.opponent + f" (stopped: {result.pairs:,} deals)" * result.interrupted,
             format_margin(result.margin, result.ci95),
             f"{result.won:.1%}",
             f"{result.moons}:{result.opponent_moons}",
@@ -61,8 +61,8 @@ def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
     columns = ["against", "margin", "deals won", "moons", "matches won", "ms, its ms"]
     first = results[0]
     title = (
-        f"{first.agent}, {first.rules}: points a deal, 95 % interval over {first.pairs} "
-        "duplicate pairs"
+        f"{first.agent}, {first.rules}: points a deal, 95 % interval over {first.pairs:,} "
+        "duplicate deals (each from every seat)"
     )
     console.print_table(title, columns, rows, to_stderr=to_stderr)
 

@@ -328,10 +328,10 @@ def format_card(
         lines += ["None yet: `hearts evaluate` gives one.", ""]
         return "\n".join(lines)
     lines += [
-        "Margin: the opponent's points less the player's own, per deal, over duplicate pairs (each "
-        "deal played twice with the seats swapped); the player takes its preferred action.",
+        "Margin: the others' mean points less the player's own, per deal, over duplicate deals (each "
+        "played with the player in every seat); the player takes its preferred action.",
         "",
-        "| opponent | margin | 95 % interval | pairs | seed | trained against |",
+        "| opponent | margin | 95 % interval | deals | seed | trained against |",
         "|---|---|---|---|---|---|",
     ]
     met = {name for phase in training.get("schedule", []) for name in phase["opponents"]}
