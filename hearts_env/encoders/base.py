@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env.encoders.features import Block, plan_of
+from hearts_env.encoders.features import Block, num_words
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -74,10 +74,13 @@ class BlockEncoder(BatchEncoder):
         """The facts in an observation, in order."""
         raise NotImplementedError
 
+    def words(self, rules: Rules) -> NDArray[np.uint64]:
+        """Memory for ``pack``, as long as the blocks need."""
+        return np.zeros(self._num_words(rules), np.uint64)
+
     @functools.lru_cache(maxsize=64)  # noqa: B019  # encoders live as long as the process
-    def plan(self, rules: Rules) -> k.Vector:
-        """The blocks as the compiled code walks them."""
-        return plan_of(self.blocks(rules))
+    def _num_words(self, rules: Rules) -> int:
+        return num_words(self.blocks(rules))
 
 
 class Stateless:

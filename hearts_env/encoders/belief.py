@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
@@ -12,8 +10,8 @@ from hearts_env import kernel as k
 from hearts_env._bits import popcount
 from hearts_env._jit import jit
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
-from hearts_env.encoders.features import Block
-from hearts_env.encoders.flat import FlatEncoder, write_row
+from hearts_env.encoders.features import Block, pack
+from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Worlds
 
@@ -48,7 +46,7 @@ class BeliefEncoder(Stateless, BlockEncoder):
         hard = np.zeros(len(games), np.bool_)
         scratch = np.empty((3, k.MAX_PLAYERS + 1), np.int64)
         write_beliefs(
-            rules.vector, self.plan(rules), start, states, games, players, out, scratch, hard
+            rules.vector, start, states, games, players, out, self.words(rules), scratch, hard
         )
         for row in np.flatnonzero(hard).tolist():
             vector = np.empty(k.STATE_SIZE, np.int64)
@@ -82,12 +80,12 @@ def card_chances(view: PlayerView) -> Array:
 @jit
 def write_beliefs(
     r: k.Vector,
-    plan: k.Vector,
     start: int,
     states: k.Vector,
     games: k.Vector,
     players: k.Vector,
-    out: NDArray[Any],
+    out: NDArray[np.float32],
+    words: NDArray[np.uint64],
     scratch: k.Vector,
     hard: NDArray[np.bool_],
 ) -> None:
@@ -98,7 +96,9 @@ def write_beliefs(
     for i in range(len(games)):
         s = states[games[i]]
         me = players[i]
-        write_row(r, plan, s, me, out[i])
+        pack(r, s, me, False, words)
+        for at in range(start):
+            out[i, at] = words[at >> 6] >> np.uint64(at & 63) & np.uint64(1)
         waiting = s[k.NUM_PLAYED] == 0 or r[k.R_FIRST_LEAD] == k.ANY_CLUB
         bound = r[k.R_FIRST_LEAD] != k.ELDEST_HAND and s[k.FIRST_LEADER] not in (-1, me)
         if not two or s[k.DODGED] >= 0 or (waiting and bound):

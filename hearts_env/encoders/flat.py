@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
+from hearts_env._bits import put_bits
 from hearts_env._jit import jit
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
-from hearts_env.encoders.features import (
-    Block,
-    card_blocks,
-    feature,
-    other_blocks,
-    taken_blocks,
-)
+from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -32,7 +25,7 @@ class FlatEncoder(Stateless, BlockEncoder):
 
     def blocks(self, rules: Rules) -> list[Block]:
         """Card sets, then who took the points, then the rest."""
-        return card_blocks(rules) + taken_blocks(rules) + other_blocks(rules)
+        return observation_blocks(rules, all_taken=False)
 
     def size(self, rules: Rules) -> int:
         """How long an observation is."""
@@ -44,14 +37,14 @@ class FlatEncoder(Stateless, BlockEncoder):
 
     def write(self, view: PlayerView, out: Array) -> None:
         """Write the observation of `view` over `out`, in place."""
-        rules = view.rules
-        write_row(rules.vector, self.plan(rules), view.vector, view.player, out)
+        words = self.words(view.rules)
+        write_row(view.rules.vector, view.vector, view.player, words, out)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
     ) -> None:
         """Write rows of zeros and ones, in place."""
-        write_rows(rules.vector, self.plan(rules), states, games, players, out)
+        write_rows(rules.vector, states, games, players, self.words(rules), out)
 
     def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
         """Every block of an observation as a bit mask, by name."""
@@ -64,27 +57,39 @@ class FlatEncoder(Stateless, BlockEncoder):
 
 
 @jit
-def write_row(r: k.Vector, plan: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> None:
-    """Write the blocks of `plan` over the row `out`, one place a bit, in place."""
-    start = 0
-    for i in range(len(plan)):
-        mask = feature(r, s, player, plan[i, 0], plan[i, 1])
-        end = start + plan[i, 2]
-        part = out[start:end]
-        for j in range(len(part)):
-            part[j] = mask >> j & 1
-        start = end
+def write_row(
+    r: k.Vector, s: k.Vector, player: int, words: NDArray[np.uint64], out: NDArray[np.int8]
+) -> None:
+    """Write what `player` knows over the row `out`, one place a bit, in place; `words` is free."""
+    pack(r, s, player, False, words)
+    spread(words, out)
+
+
+@jit
+def spread(words: NDArray[np.uint64], out: NDArray[np.int8]) -> None:
+    """Write the bits of `words` over the row `out`, one place a bit, in place."""
+    size = len(out)
+    at = 0
+    for w in range(len(words)):
+        word = words[w]
+        for _ in range(min((size - at) >> 3, 8)):
+            put_bits(out, at, word)
+            word >>= np.uint64(8)
+            at += 8
+    last = words[-1] >> np.uint64(at & 63)
+    for j in range(size - at):
+        out[at + j] = last >> np.uint64(j) & np.uint64(1)
 
 
 @jit
 def write_rows(
     r: k.Vector,
-    plan: k.Vector,
     states: k.Vector,
     games: k.Vector,
     players: k.Vector,
-    out: NDArray[Any],
+    words: NDArray[np.uint64],
+    out: NDArray[np.int8],
 ) -> None:
-    """Write a row for each of `games` as `players` see them, in place."""
+    """Write a row for each of `games` as `players` see them, in place; `words` is free."""
     for i in range(len(games)):
-        write_row(r, plan, states[games[i]], players[i], out[i])
+        write_row(r, states[games[i]], players[i], words, out[i])

@@ -52,7 +52,7 @@ class HistoryEncoder(Stateless, BatchEncoder):
             ("lead", 1, "the card was a lead"),
             (
                 "facts",
-                6,
+                f.SITUATION_SIZE,
                 "the observer is to act, hearts are broken, phase (pass, play, moon, over)",
             ),
             ("voids", 4, "suits shown void, CDSH"),
@@ -120,29 +120,29 @@ def write_sequences(
             kind = kinds[row]
             cards = who = facts = voids = total = 0
             if kind == _HAND:
-                cards = f.feature(r, s, me, f.HAND, 0)
-                who = f.feature(r, s, me, f.LEADER, 0)
-                facts = f.feature(r, s, me, f.TO_MOVE, 0) | f.feature(r, s, me, f.BROKEN, 0) << 1
-                facts |= f.feature(r, s, me, f.PHASE, 0) << 2
+                cards = s[k.HANDS + me]
+                who = f.relative(r, me, s[k.LEADER])
+                facts = f.situation(s, me)
             elif kind == _PASSED:
-                cards = f.feature(r, s, me, f.PASSED, 0)
-                who = f.feature(r, s, me, f.EXCHANGE, 0)
+                cards = s[k.PASSED + me]
+                who = 1 << s[k.EXCHANGE]
             elif kind == _RECEIVED:
-                cards = f.feature(r, s, me, f.RECEIVED, 0)
+                cards = s[k.RECEIVED + me]
             elif kind == _KITTY:
-                cards = f.feature(r, s, me, f.KITTY, 0)
-                who = f.feature(r, s, me, f.KITTY_TAKER, 0)
+                cards = s[k.KITTY] if s[k.KITTY_TAKER] >= 0 else 0
+                who = f.relative(r, me, s[k.KITTY_TAKER])
             else:
+                p = f.seat_at(n, me, seat)
                 if seat > 0:
-                    cards = f.feature(r, s, me, f.MAY_HOLD, seat)
+                    cards = f.may_hold(r, s, me, p)
                 who = 1 << seat
-                voids = f.feature(r, s, me, f.VOIDS, seat)
-                total = f.feature(r, s, me, f.TOTAL, seat)
+                voids = s[k.VOIDS + p]
+                total = f.total_steps(s[k.TOTALS + p], r[k.R_TOTAL_SCALE])
                 seat += 1
             at = put(o[row], 0, 6, 1 << kind)
             at = put(o[row], at, num_cards, cards)
             at = put(o[row], at, n, who) + 1
-            at = put(o[row], at, 6, facts)
+            at = put(o[row], at, f.SITUATION_SIZE, facts)
             at = put(o[row], at, 4, voids)
             put(o[row], at, f.TOTAL_STEPS, total)
         for t in range(s[k.NUM_PLAYED]):

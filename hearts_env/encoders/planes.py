@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -13,13 +12,7 @@ from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.cards import SUITS, rank_of, suit_of
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
-from hearts_env.encoders.features import (
-    TAKEN,
-    Block,
-    card_blocks,
-    feature,
-    other_blocks,
-)
+from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules import Rules
 
 
@@ -34,18 +27,7 @@ class PlanesEncoder(Stateless, BlockEncoder):
 
     def blocks(self, rules: Rules) -> list[Block]:
         """Card sets with all cards taken, then the rest."""
-        taken = [
-            Block(
-                f"taken_{p}",
-                TAKEN,
-                p,
-                len(rules.deck),
-                "cards taken by " + ("the observer" if p == 0 else f"seat +{p}"),
-                is_cards=True,
-            )
-            for p in range(rules.players)
-        ]
-        return card_blocks(rules) + taken + other_blocks(rules)
+        return observation_blocks(rules, all_taken=True)
 
     def channels(self, rules: Rules) -> int:
         """How many planes there are."""
@@ -61,7 +43,9 @@ class PlanesEncoder(Stateless, BlockEncoder):
     ) -> None:
         """Write planes of zeros and ones, in place."""
         flat = out.reshape(len(out), out.shape[1], -1)
-        write_planes(rules.vector, self.plan(rules), _cells(rules), states, games, players, flat)
+        cells, num_sets = _cells(rules), sum(block.is_cards for block in self.blocks(rules))
+        words = self.words(rules)
+        write_planes(rules.vector, cells, num_sets, states, games, players, words, flat)
 
     def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
         """Every block of an observation as a bit mask, by name."""
@@ -95,26 +79,34 @@ def _cells(rules: Rules) -> k.Vector:
 @jit
 def write_planes(
     r: k.Vector,
-    plan: k.Vector,
     cells: k.Vector,
+    num_sets: int,
     states: k.Vector,
     games: k.Vector,
     players: k.Vector,
-    out: NDArray[Any],
+    words: NDArray[np.uint64],
+    out: NDArray[np.int8],
 ) -> None:
-    """Write ``out[i]``, ``(channels, 4 * ranks)``, for each of `games` as `players` see them."""
+    """Write ``out[i]``, ``(channels, 4 * ranks)``, for each of `games` as `players` see them.
+
+    The first `num_sets` facts are sets of cards; `words` is free.
+    """
     for i in range(len(games)):
-        s = states[games[i]]
-        channel = 0
-        for b in range(len(plan)):
-            mask = feature(r, s, players[i], plan[b, 0], plan[b, 1])
-            if plan[b, 3]:
-                out[i, channel] = 0
-                for card in range(plan[b, 2]):
-                    if mask >> card & 1:
-                        out[i, channel, cells[card]] = 1
-                channel += 1
+        pack(r, states[games[i]], players[i], True, words)
+        planes = out[i]
+        at = 0
+        for channel in range(len(planes)):
+            if channel < num_sets:
+                planes[channel] = 0
+                for card in range(len(cells)):
+                    planes[channel, cells[card]] = bit(words, at)
+                    at += 1
             else:
-                for j in range(plan[b, 2]):
-                    out[i, channel] = mask >> j & 1
-                    channel += 1
+                planes[channel] = bit(words, at)
+                at += 1
+
+
+@jit
+def bit(words: NDArray[np.uint64], at: int) -> np.int8:
+    """Bit `at` of `words`."""
+    return np.int8(words[at >> 6] >> np.uint64(at & 63) & np.uint64(1))
