@@ -27,10 +27,10 @@ def highest(mask: int) -> int:
     return int(mask).bit_length() - 1
 
 
-def put_bits(out: NDArray[np.int8], at: int, bits: np.uint64) -> None:
-    """Write the eight lowest of `bits` over ``out[at : at + 8]``, a zero or one each, in place."""
-    for j in range(8):
-        out[at + j] = bits >> np.uint64(j) & np.uint64(1)
+def put_word(out: NDArray[np.int8], at: int, word: np.uint64) -> None:
+    """Write the 64 bits of `word` over ``out[at : at + 64]``, a zero or one each, in place."""
+    for j in range(64):
+        out[at + j] = word >> np.uint64(j) & np.uint64(1)
 
 
 @intrinsic
@@ -73,25 +73,18 @@ def _highest(mask):  # type: ignore[no-untyped-def]  # numba compares the bare s
 
 
 @intrinsic
-def _store_eight(typing_context: Any, out: Any, at: Any, bytes_: Any) -> Any:
+def _store_word(typing_context: Any, out: Any, at: Any, word: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, args[0])
-        place = builder.bitcast(builder.gep(array.data, [args[1]]), ir.IntType(64).as_pointer())
-        builder.store(args[2], place, align=1)
+        bits = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), 64))
+        bytes_ = builder.zext(bits, ir.VectorType(ir.IntType(8), 64))
+        place = builder.gep(array.data, [args[1]])
+        builder.store(bytes_, builder.bitcast(place, bytes_.type.as_pointer()), align=1)
         return context.get_dummy_value()
 
     return types.void(out, types.int64, types.uint64), codegen
 
 
-@overload(put_bits)
-def _put_bits(out, at, bits):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
-    def in_one_store(out, at, bits):  # type: ignore[no-untyped-def]
-        # Moves bit j to the lowest bit of byte j, by halves; all machines of numba's have the
-        # lowest byte first.
-        b = bits & np.uint64(0xFF)
-        b = (b | b << np.uint64(28)) & np.uint64(0x0000000F0000000F)
-        b = (b | b << np.uint64(14)) & np.uint64(0x0003000300030003)
-        b = (b | b << np.uint64(7)) & np.uint64(0x0101010101010101)
-        _store_eight(out, at, b)  # type: ignore[call-arg]
-
-    return in_one_store
+@overload(put_word)
+def _put_word(out, at, word):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
+    return lambda out, at, word: _store_word(out, at, word)  # type: ignore[call-arg]

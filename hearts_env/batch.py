@@ -70,6 +70,9 @@ class BatchGame:
     Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` whatever the number of games or
     threads. With `autodeal` a finished game is followed by a new deal at once: ``done`` and
     ``scores()`` then tell of the finished one, ``player`` and observations of the new.
+
+    ``legal``, ``(num_games,) int64``, has the legal actions of each game's player to act as a bit
+    mask over actions, 0 where a game is over; like ``states`` it is for reading alone.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class BatchGame:
         n = self.num_games
         self.states: k.Vector = np.empty((n, k.STATE_SIZE), np.int64)
         self.states[:] = _empty_state()
+        self.legal: k.Vector = np.zeros(n, np.int64)
         self.seeds: k.Vector = np.zeros(n, np.int64)
         self.done: NDArray[np.bool_] = np.zeros(n, np.bool_)
         self._deals: k.Vector = np.zeros(n, np.int64)
@@ -138,11 +142,10 @@ class BatchGame:
         """
         rows = self._rows(games)
         out = self._check_out(out, (len(rows), *self.space.shape), self.space.dtype)
-        seats = self.states[rows, k.PLAYER] if players is None else np.asarray(players, np.int64)
-        if len(seats) != len(rows):
-            raise HeartsError(f"players: {len(seats)} seats for {len(rows)} games; give one each")
-        if seats.size and seats.min() < 0:  # a game that is over is shown as seat 0 sees it
-            seats = np.maximum(seats, 0)
+        if players is None:  # a game that is over is shown as seat 0 sees it
+            seats = np.maximum(self.states[rows, k.PLAYER], 0)
+        else:
+            seats = self._check_seats(players, len(rows))
         self._share(
             lambda part: write_many(
                 self.encoder, self.rules, self.states, rows[part], seats[part], out[part]
@@ -155,8 +158,7 @@ class BatchGame:
         """The legal actions of each game's player to act, ``(num_games, num_actions) int8``."""
         rows = self._rows(games)
         out = self._check_out(out, (len(rows), self.rules.num_actions), np.dtype(np.int8))
-        r = self.rules.vector
-        self._share(lambda part: _masks(r, self.states, rows[part], out[part]), len(rows))
+        self._share(lambda part: _masks(self.legal, rows[part], out[part]), len(rows))
         return out
 
     def views(self, games: Array | None = None) -> BatchView:
@@ -195,8 +197,7 @@ class BatchGame:
         acts = acts.astype(np.int64, copy=False)
         r = self.rules.vector
         bad = np.zeros(len(rows), np.bool_)
-        self._share(lambda p: _find_illegal(r, self.states, rows[p], acts[p], bad[p]), len(rows))
-        if bad.any():
+        if find_illegal(self.legal, rows, acts, bad):
             wrong = np.flatnonzero(bad)
             shown = ", ".join(f"game {rows[i]}: {acts[i]}" for i in wrong[:5])
             shown += ", ..." if len(wrong) > 5 else ""
@@ -218,6 +219,7 @@ class BatchGame:
                 self.states,
                 rows[part],
                 acts[part],
+                self.legal,
                 self.done,
                 self._scores,
                 self.seeds,
@@ -246,7 +248,9 @@ class BatchGame:
             self.seeds[rows] = given
         self.done[rows] = False
         r = self.rules.vector
-        self._share(lambda part: _deal(r, self.states, rows[part], self.seeds), len(rows))
+        self._share(
+            lambda part: _deal(r, self.states, rows[part], self.seeds, self.legal), len(rows)
+        )
 
     # -- helpers ----------------------------------------------------------------------------------
     def _share(self, work: Callable[[slice], None], size: int) -> None:
@@ -267,6 +271,14 @@ class BatchGame:
         if rows.size and not (rows.min() >= 0 and rows.max() < self.num_games):
             raise HeartsError(f"games: give numbers from 0 to {self.num_games - 1}")
         return rows.astype(np.int64, copy=False)
+
+    def _check_seats(self, players: Array, size: int) -> k.Vector:
+        seats = np.asarray(players)
+        if seats.shape != (size,) or seats.dtype.kind not in "iu":
+            raise HeartsError(f"players: give one seat, a whole number, for each of {size} games")
+        if seats.size and not (seats.min() >= 0 and seats.max() < self.rules.players):
+            raise HeartsError(f"players: give seats from 0 to {self.rules.players - 1}")
+        return seats.astype(np.int64, copy=False)
 
     def _check_out(self, out: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
         if out is None:
@@ -316,12 +328,11 @@ def _legal_bits(r: k.Vector, states: k.Vector, out: k.Vector) -> None:
 
 
 @jit
-def _masks(r: k.Vector, states: k.Vector, rows: k.Vector, out: NDArray[Any]) -> None:
-    n = r[k.R_NUM_ACTIONS]
+def _masks(legal: k.Vector, rows: k.Vector, out: NDArray[np.int8]) -> None:
     for i in range(len(rows)):
-        legal = k.legal_mask(r, states[rows[i]])
-        for j in range(n):
-            out[i, j] = legal >> j & 1
+        mask = legal[rows[i]]
+        for j in range(out.shape[1]):
+            out[i, j] = mask >> j & 1
 
 
 @jit
@@ -335,13 +346,17 @@ def _views(
 
 
 @jit
-def _find_illegal(
-    r: k.Vector, states: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArray[np.bool_]
-) -> None:
+def find_illegal(
+    legal: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArray[np.bool_]
+) -> int:
+    """Mark the rows whose action, any whole number, is illegal; returns how many."""
+    count = 0
     for i in range(len(rows)):
         action = actions[i]
         inside = 0 <= action < k.MAX_ACTIONS
-        bad[i] = not inside or not k.legal_mask(r, states[rows[i]]) >> action & 1
+        bad[i] = not inside or not legal[rows[i]] >> action & 1
+        count += bad[i]
+    return count
 
 
 @jit
@@ -359,9 +374,11 @@ def _next_seeds(rows: k.Vector, seeds: k.Vector, deals: k.Vector, seed: int) -> 
 
 
 @jit
-def _deal(r: k.Vector, states: k.Vector, rows: k.Vector, seeds: k.Vector) -> None:
+def _deal(r: k.Vector, states: k.Vector, rows: k.Vector, seeds: k.Vector, legal: k.Vector) -> None:
     for i in range(len(rows)):
-        k.deal(r, states[rows[i]], seeds[rows[i]], -1, -1)
+        g = rows[i]
+        k.deal(r, states[g], seeds[g], -1, -1)
+        legal[g] = k.legal_mask(r, states[g])
 
 
 @jit
@@ -370,6 +387,7 @@ def _play(
     states: k.Vector,
     rows: k.Vector,
     actions: k.Vector,
+    legal: k.Vector,
     done: NDArray[np.bool_],
     scores: k.Vector,
     seeds: k.Vector,
@@ -388,3 +406,4 @@ def _play(
             if autodeal:
                 seeds[g] = _next_seed(g, deals, seed)
                 k.deal(r, s, seeds[g], -1, -1)
+        legal[g] = k.legal_mask(r, s)

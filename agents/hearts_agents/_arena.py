@@ -25,6 +25,7 @@ from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
 from hearts_env.arguments import check_any_seed, check_choice, check_max_deals
+from hearts_env.batch import find_illegal
 from hearts_env.encoders import Encoder
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
 from hearts_env.rewards import TRICK, WIN, Rewarder, earned
@@ -119,6 +120,7 @@ def advance(
     s: Ints,
     sums: Ints,
     stand: Ints,
+    legal: Ints,
 ) -> None:
     """Move the opponents in each of `rows` until the learner is to move, the deal ends, or ..."""
     for g in rows:
@@ -131,9 +133,9 @@ def advance(
             p = st[k.PLAYER]
             kind = kinds[cast[g, p]]
             if p == learner[g] or kind < 0:
-                legal = k.legal_mask(r, st)
-                if legal & (legal - 1) == 0 and (skip or p != learner[g]):
-                    k.play(r, st, lowest(legal))
+                mask = k.legal_mask(r, st)
+                if mask & (mask - 1) == 0 and (skip or p != learner[g]):
+                    k.play(r, st, lowest(mask))
                     continue
                 if p == learner[g]:
                     stand[g] = TO_MOVE
@@ -144,21 +146,7 @@ def advance(
             if action < 0:  # ... somebody outside is to move
                 break
             k.play(r, st, action)
-
-
-@jit
-def find_illegal(
-    r: k.Vector,
-    states: Ints,
-    actions: Ints,
-    bad: Bools,
-) -> int:
-    """Mark the games in which the action is illegal; returns how many."""
-    count = 0
-    for g in range(len(states)):
-        bad[g] = not k.legal_mask(r, states[g]) >> actions[g] & 1
-        count += bad[g]
-    return count
+        legal[g] = k.legal_mask(r, st)
 
 
 @jit
@@ -337,7 +325,6 @@ class Arena:
             )
         acts = acts.astype(np.int64, copy=False)
         r, n = self.rules.vector, self.num_envs
-        bad = np.zeros(n, np.bool_)
         outside = (acts < 0) | (acts >= self.rules.num_actions)
         if outside.any():
             g = int(np.flatnonzero(outside)[0])
@@ -345,7 +332,8 @@ class Arena:
                 f"actions: {acts[g]} in environment {g} is no action of these rules; "
                 f"give 0 to {self.rules.num_actions - 1}; nothing was played"
             )
-        number_bad = find_illegal(r, self.states, acts, bad)
+        bad = np.zeros(n, np.bool_)
+        number_bad = find_illegal(self.batch.legal, self._all, acts, bad)
         if number_bad and self.illegal_action == "raise":
             g = int(np.flatnonzero(bad)[0])
             raise IllegalActionError(
@@ -481,6 +469,7 @@ class Arena:
             self.skip_forced,
             *scratch.arrays,
             self._stand,
+            self.batch.legal,
         )
 
     def _share(self, work: Callable[[Ints, Scratch], None], rows: Ints) -> None:

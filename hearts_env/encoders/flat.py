@@ -7,7 +7,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import put_bits
+from hearts_env._bits import put_word
 from hearts_env._jit import jit
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, observation_blocks, pack
@@ -69,16 +69,16 @@ def write_row(
 def spread(words: NDArray[np.uint64], out: NDArray[np.int8]) -> None:
     """Write the bits of `words` over the row `out`, one place a bit, in place."""
     size = len(out)
-    at = 0
-    for w in range(len(words)):
-        word = words[w]
-        for _ in range(min((size - at) >> 3, 8)):
-            put_bits(out, at, word)
-            word >>= np.uint64(8)
-            at += 8
-    last = words[-1] >> np.uint64(at & 63)
-    for j in range(size - at):
-        out[at + j] = last >> np.uint64(j) & np.uint64(1)
+    full = size >> 6
+    for w in range(full):
+        put_word(out, 64 * w, words[w])
+    rest = size & 63
+    if rest and full:  # the last 64 places, some of them once more
+        last = words[full - 1] >> np.uint64(rest) | words[full] << np.uint64(64 - rest)
+        put_word(out, size - 64, last)
+    elif rest:
+        for j in range(rest):
+            out[j] = words[0] >> np.uint64(j) & np.uint64(1)
 
 
 @jit
