@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,10 +68,29 @@ def cache_folder(package: Path) -> Path | None:
     return None
 
 
-def is_compiled(package: Path = _HERE) -> bool:
-    """Whether an earlier start has left compiled functions of `package` to load."""
-    folder = cache_folder(package)
-    return folder is not None and any(folder.rglob("*.nbc"))
+class _Announcer(event.Listener):
+    """Says once, where somebody looks on, what the first start waits for."""
+
+    def on_start(self, event: event.Event) -> None:
+        package = event.data["dispatcher"].py_func.__module__.partition(".")[0]
+        if package in _packages and not _packages[package]:
+            _packages[package] = True
+            if sys.stderr is not None and sys.stderr.isatty():
+                print(
+                    f"{package}: compiling, once for this installation "
+                    "(`hearts warmup` does all of it) ...",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+    def on_end(self, event: event.Event) -> None:
+        """Nothing to say."""
+
+
+_packages: dict[str, bool] = {}
+"""Whose functions are compiled here, and whether that has been told."""
+
+event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 
 
 def jit(function: F) -> F:
@@ -81,6 +101,7 @@ def jit(function: F) -> F:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return function
     top, in_package, _ = function.__module__.partition(".")
+    _packages.setdefault(top, False)
     source = Path(sys.modules[top].__file__ or __file__).resolve()
     folder = cache_folder(source.parent if in_package else source)
     before = _config.CACHE_DIR

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._jit import jit
+from hearts_env._workers import Workers
 from hearts_env.encoders import Encoder, make_encoder, write_many
 from hearts_env.errors import DealError, HeartsError, IllegalActionError
 from hearts_env.game import Game, check_seed
@@ -21,6 +20,7 @@ from hearts_env.view import PlayerView
 
 Array = NDArray[Any]
 _MAX_GAMES = 10_000_000
+_CHUNK = 64  # observations that are cast at once: they stay in the nearest cache
 
 
 class BatchView:
@@ -114,7 +114,9 @@ class BatchGame:
         self._deals: k.Vector = np.zeros(n, np.int64)
         self._scores: k.Vector = np.zeros((n, self.rules.players), np.int64)
         self._all: k.Vector = np.arange(n)
-        self._pool = ThreadPoolExecutor(num_threads) if num_threads > 1 else None
+        self._workers = Workers(self.num_threads)
+        self._random: NDArray[np.uint64] = np.empty(n, np.uint64)
+        _seed_random(self._random, self.seed)
         self.reset()
 
     # -- reading ----------------------------------------------------------------------------------
@@ -133,7 +135,8 @@ class BatchGame:
         """The view of each game's player to act, encoded, ``(num_games, *space.shape)``.
 
         Args:
-            out: written in place and returned; None: a new array.
+            out: written in place and returned, of the space's dtype, or float32 or float16; None:
+                a new array of the space's dtype.
             games: the rows of these games only.
             players: whose views, instead of the player's to act.
 
@@ -141,25 +144,46 @@ class BatchGame:
             HeartsError: `out` has another shape or dtype, or is not contiguous.
         """
         rows = self._rows(games)
-        out = self._check_out(out, (len(rows), *self.space.shape), self.space.dtype)
+        dtypes = (self.space.dtype, np.dtype(np.float32), np.dtype(np.float16))
+        out = self._check_out(out, (len(rows), *self.space.shape), dtypes)
         if players is None:  # a game that is over is shown as seat 0 sees it
             seats = np.maximum(self.states[rows, k.PLAYER], 0)
         else:
             seats = self._check_seats(players, len(rows))
-        self._share(
-            lambda part: write_many(
-                self.encoder, self.rules, self.states, rows[part], seats[part], out[part]
-            ),
-            len(rows),
+        self._workers.share(
+            lambda part, _: self._observe(rows[part], seats[part], out[part]), len(rows)
         )
         return out
+
+    def _observe(self, rows: k.Vector, seats: k.Vector, out: Array) -> None:
+        if out.dtype == self.space.dtype:
+            write_many(self.encoder, self.rules, self.states, rows, seats, out)
+            return
+        own = np.empty((min(len(rows), _CHUNK), *self.space.shape), self.space.dtype)
+        for first in range(0, len(rows), _CHUNK):
+            some = slice(first, first + _CHUNK)
+            part = own[: len(rows[some])]
+            write_many(self.encoder, self.rules, self.states, rows[some], seats[some], part)
+            out[some] = part
 
     def masks(self, out: Array | None = None, *, games: Array | None = None) -> Array:
         """The legal actions of each game's player to act, ``(num_games, num_actions) int8``."""
         rows = self._rows(games)
-        out = self._check_out(out, (len(rows), self.rules.num_actions), np.dtype(np.int8))
-        self._share(lambda part: _masks(self.legal, rows[part], out[part]), len(rows))
+        out = self._check_out(out, (len(rows), self.rules.num_actions), (np.dtype(np.int8),))
+        self._workers.share(lambda part, _: _masks(self.legal, rows[part], out[part]), len(rows))
         return out
+
+    def random_actions(self, *, games: Array | None = None) -> k.Vector:
+        """A uniformly random legal action of each game, ``(num_games,) int64``; 0 where it is over.
+
+        Game i draws from a stream of its own, whatever the number of games or threads.
+        """
+        rows = self._rows(games)
+        actions = np.zeros(len(rows), np.int64)
+        self._workers.share(
+            lambda part, _: _choose(self.legal, rows[part], self._random, actions[part]), len(rows)
+        )
+        return actions
 
     def views(self, games: Array | None = None) -> BatchView:
         """What the players to act may know; of some games only."""
@@ -167,8 +191,8 @@ class BatchGame:
         vectors = np.empty((len(rows), k.STATE_SIZE), np.int64)
         players = np.empty(len(rows), np.int64)
         r = self.rules.vector
-        self._share(
-            lambda part: _views(r, self.states, rows[part], vectors[part], players[part]),
+        self._workers.share(
+            lambda part, _: _views(r, self.states, rows[part], vectors[part], players[part]),
             len(rows),
         )
         return BatchView(self.rules, vectors, players)
@@ -213,8 +237,8 @@ class BatchGame:
             self.done[:] = False
         else:
             self.done[rows] = False
-        self._share(
-            lambda part: _play(
+        self._workers.share(
+            lambda part, _: _play(
                 r,
                 self.states,
                 rows[part],
@@ -248,20 +272,11 @@ class BatchGame:
             self.seeds[rows] = given
         self.done[rows] = False
         r = self.rules.vector
-        self._share(
-            lambda part: _deal(r, self.states, rows[part], self.seeds, self.legal), len(rows)
+        self._workers.share(
+            lambda part, _: _deal(r, self.states, rows[part], self.seeds, self.legal), len(rows)
         )
 
     # -- helpers ----------------------------------------------------------------------------------
-    def _share(self, work: Callable[[slice], None], size: int) -> None:
-        """Do `work` on all rows, in equal parts on the threads."""
-        if self._pool is None or size < 2 * self.num_threads:
-            work(slice(0, size))
-            return
-        cuts = [size * i // self.num_threads for i in range(self.num_threads + 1)]
-        parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
-        list(self._pool.map(work, parts))
-
     def _rows(self, games: Array | None) -> k.Vector:
         if games is None:
             return self._all
@@ -280,25 +295,21 @@ class BatchGame:
             raise HeartsError(f"players: give seats from 0 to {self.rules.players - 1}")
         return seats.astype(np.int64, copy=False)
 
-    def _check_out(self, out: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
+    def _check_out(
+        self, out: Array | None, shape: tuple[int, ...], dtypes: tuple[Any, ...]
+    ) -> Array:
         if out is None:
-            return np.empty(shape, dtype)
+            return np.empty(shape, dtypes[0])
         if not isinstance(out, np.ndarray):
             raise HeartsError(f"out: {type(out).__name__} is not a NumPy array in main memory")
-        if out.shape != shape or out.dtype != dtype:
+        if out.shape != shape or out.dtype not in dtypes:
+            known = " or ".join(dict.fromkeys(map(str, dtypes)))
             raise HeartsError(
-                f"out: shape {out.shape} and dtype {out.dtype}; needed are {shape} and {dtype}"
+                f"out: shape {out.shape} and dtype {out.dtype}; needed are {shape} and {known}"
             )
         if not (out.flags.c_contiguous and out.flags.writeable):
             raise HeartsError("out: the array is not C-contiguous and writeable; give one that is")
         return out
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_pool"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._pool = ThreadPoolExecutor(self.num_threads) if self.num_threads > 1 else None
 
     def __repr__(self) -> str:
         return f"<BatchGame {self.rules.name}: {self.num_games} games>"
@@ -336,6 +347,20 @@ def _masks(legal: k.Vector, rows: k.Vector, out: NDArray[np.int8]) -> None:
 
 
 @jit
+def _seed_random(random: NDArray[np.uint64], seed: int) -> None:
+    for g in range(len(random)):
+        random[g] = k.mix(k.mix(np.uint64(seed)) + np.uint64(g))
+
+
+@jit
+def _choose(legal: k.Vector, rows: k.Vector, random: NDArray[np.uint64], actions: k.Vector) -> None:
+    for i in range(len(rows)):
+        g = rows[i]
+        if legal[g]:
+            actions[i] = k.random_card(random[g : g + 1], legal[g])
+
+
+@jit
 def _views(
     r: k.Vector, states: k.Vector, rows: k.Vector, vectors: k.Vector, players: k.Vector
 ) -> None:
@@ -346,9 +371,7 @@ def _views(
 
 
 @jit
-def find_illegal(
-    legal: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArray[np.bool_]
-) -> int:
+def find_illegal(legal: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArray[np.bool_]) -> int:
     """Mark the rows whose action, any whole number, is illegal; returns how many."""
     count = 0
     for i in range(len(rows)):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 
 import numpy as np
 import pytest
 
 from hearts_env import BatchGame, DealError, Game, HeartsError, IllegalActionError, Rules
-from hearts_env.encoders import encode, make_encoder
+from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.rules import PRESETS
 
 GAMES = [(name, numbers[0]) for name, (numbers, _) in PRESETS.items()] + [
@@ -65,6 +66,57 @@ def test_threads_and_size_change_nothing(threads: int) -> None:
         one.play(actions[:50])
         many.play(actions)
     assert np.array_equal(one.scores(), many.scores()[:50])
+
+
+@pytest.mark.parametrize("threads", range(1, 9))
+def test_random_play_is_the_same_whatever_the_number_of_threads(threads: int) -> None:
+    one, many = (
+        BatchGame("party", 30, seed=4),
+        BatchGame("party", 41, seed=4, num_threads=threads),
+    )
+    for _ in range(130):
+        actions, others = one.random_actions(), many.random_actions()
+        assert np.array_equal(actions, others[:30])
+        assert one.masks()[np.arange(30), actions].all()
+        one.play(actions)
+        many.play(others)
+    assert np.array_equal(one.states, many.states[:30])
+    assert np.array_equal(one.legal, many.legal[:30])
+
+
+def test_random_actions_are_uniform() -> None:
+    batch = BatchGame("two_player", 4000, seed=8)
+    batch.reset(np.full(4000, 5))  # the same deal in all games
+    batch.play(batch.random_actions())
+    mask = batch.masks()[0]
+    counts = np.bincount(batch.random_actions(), minlength=28)
+    assert not counts[mask == 0].any()
+    expected = 4000 / mask.sum()
+    chi = ((counts[mask == 1] - expected) ** 2 / expected).sum()
+    assert chi < mask.sum() + 5 * np.sqrt(2 * mask.sum())
+
+
+def test_finished_games_have_no_random_action() -> None:
+    batch = BatchGame("micro", 3, autodeal=False)
+    while not batch.done.all():
+        batch.play(batch.random_actions())
+    assert batch.random_actions().tolist() == [0, 0, 0]
+    assert batch.legal.tolist() == [0, 0, 0]
+
+
+def _play_on(batch: BatchGame) -> list[int]:
+    for _ in range(20):
+        batch.play(batch.random_actions())
+    return batch.states.sum(1).tolist()
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_workers_play_on_with_threads_of_their_own(method: str) -> None:
+    batch = BatchGame("two_player", 64, seed=2, num_threads=2)
+    batch.play(batch.random_actions())  # the threads of this process have begun
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        theirs = pool.apply_async(_play_on, (batch,)).get(timeout=120)
+    assert theirs == _play_on(batch)
 
 
 def test_pickle_in_mid_game_plays_on_identically() -> None:
@@ -146,7 +198,7 @@ def test_arrays_of_the_wrong_kind_are_refused() -> None:
     batch = BatchGame("two_player", 4)
     for out in (
         np.zeros((4, 199), np.int8),
-        np.zeros((4, 200), np.float32),
+        np.zeros((4, 200), np.float64),
         np.zeros((200, 4), np.int8).T,
         np.zeros((8, 200), np.int8)[::2],
         [0] * 4,
@@ -172,3 +224,14 @@ def test_games_written_in_place_are_the_same_array() -> None:
     assert batch.observe(out) is out
     assert set(np.unique(out)) == {0, 1}
     assert make_encoder("flat") is batch.encoder
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("observation", ENCODERS)
+def test_observations_are_cast_where_asked(observation: str, dtype: type) -> None:
+    batch = BatchGame("two_player", 150, seed=3, observation=observation, num_threads=2)
+    for _ in range(5):
+        batch.play(batch.random_actions())
+    out = np.full((150, *batch.space.shape), 7, dtype)
+    assert batch.observe(out) is out
+    assert np.array_equal(out, batch.observe().astype(dtype))

@@ -10,8 +10,6 @@ that game i of many is the game of a single environment with the same seed.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +22,7 @@ from hearts_env import BatchGame, HeartsError, IllegalActionError, Match, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
+from hearts_env._workers import Workers
 from hearts_env.arguments import check_any_seed, check_choice, check_max_deals
 from hearts_env.batch import find_illegal
 from hearts_env.encoders import Encoder
@@ -271,7 +270,7 @@ class Arena:
         self._all: Ints = np.arange(n)
         self._matches: list[Match | None] = [None] * n
         self._version = -1
-        self._threads = ThreadPoolExecutor(num_threads) if num_threads > 1 else None
+        self._workers = Workers(self.batch.num_threads)
         self._read_pool()
 
     # -- the two commands ----------------------------------------------------------------------
@@ -441,7 +440,7 @@ class Arena:
     def _move_opponents(self, rows: Ints) -> None:
         """Move everybody but the learners until they are to move or the deal ends."""
         while True:
-            self._share(self._advance, rows)
+            self._advance(rows)
             waiting = rows[self._stand[rows] == WAITS]
             if not len(waiting):
                 return
@@ -456,28 +455,24 @@ class Arena:
                     raise type(error)(f"opponent {entry.name!r}: {error}") from None
             rows = waiting
 
-    def _advance(self, rows: Ints, scratch: Scratch) -> None:
-        advance(
-            self.rules.vector,
-            self.states,
-            rows,
-            self.learner,
-            self.cast,
-            self._kinds,
-            self._limits,
-            self._rngs,
-            self.skip_forced,
-            *scratch.arrays,
-            self._stand,
-            self.batch.legal,
+    def _advance(self, rows: Ints) -> None:
+        self._workers.share(
+            lambda part, thread: advance(
+                self.rules.vector,
+                self.states,
+                rows[part],
+                self.learner,
+                self.cast,
+                self._kinds,
+                self._limits,
+                self._rngs,
+                self.skip_forced,
+                *self._scratch[thread].arrays,
+                self._stand,
+                self.batch.legal,
+            ),
+            len(rows),
         )
-
-    def _share(self, work: Callable[[Ints, Scratch], None], rows: Ints) -> None:
-        """Do `work` on all rows, in equal parts on the threads."""
-        if self._threads is None or len(rows) < 2 * len(self._scratch):
-            work(rows, self._scratch[0])
-            return
-        list(self._threads.map(work, np.array_split(rows, len(self._scratch)), self._scratch))
 
     def _finish(self, games: Ints) -> Finished:
         """What came of the episodes that have ended."""
@@ -511,14 +506,9 @@ class Arena:
             totals=totals,
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_threads": None}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.states = self.batch.states  # one memory, not two
-        threads = self.batch.num_threads
-        self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
 
 
 def compiled_kind(agent: Any, rules: Rules) -> int:

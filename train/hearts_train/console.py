@@ -227,11 +227,3 @@ def held_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if pressed:
         raise KeyboardInterrupt
-
-
-def say_if_compiling() -> None:
-    """Say so where the first start will take some seconds to compile."""
-    from hearts_env._jit import is_compiled
-
-    if not is_compiled():
-        note("compiling for the first start (once; 'hearts warmup' does it all) ...")
