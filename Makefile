@@ -72,7 +72,6 @@ verify: install ## the tests' full counts, results in docs/verification.md (long
 
 bench: $(VENV)/.installed-bench ## measure speed beside the peers
 	$(BIN)/hearts bench $(BENCH_ARGS)
-	$(BIN)/python bench/peers.py
 
 docs-tables: install ## write the docs' tables anew from the code
 	$(BIN)/python docs/tables.py

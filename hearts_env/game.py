@@ -327,10 +327,12 @@ class Game(Position):
     # -- views and text ---------------------------------------------------------------------------
     def view(self, player: int) -> PlayerView:
         """All that `player` may know now, and nothing else; later play does not change it."""
-        out = np.empty(k.STATE_SIZE, np.int64)
-        seat = check_count("player", player, self.rules.players)
-        k.write_view(self.rules.vector, self.vector, seat, out)
-        return PlayerView(self.rules, out, seat)
+        rules = self.rules
+        if player.__class__ is not int or not 0 <= player < rules.players:
+            player = check_count("player", player, rules.players)
+        out = self.vector.copy()
+        k.hide(rules.vector, out, player)
+        return PlayerView(rules, out, player)
 
     def to_text(self) -> str:
         """The hand history: rules, deal and play, readable by people and by ``from_text``."""

@@ -551,13 +551,19 @@ def copy_state(s: Vector, out: Vector) -> None:
 def write_view(r: Vector, s: Vector, player: int, out: Vector) -> None:
     """Copy into `out` what `player` may know of the state, everything else empty."""
     copy_state(s, out)
+    hide(r, out, player)
+
+
+@jit
+def hide(r: Vector, s: Vector, player: int) -> None:
+    """Empty whatever `player` may not know, in place: a view of the state remains."""
     for p in range(r[R_PLAYERS]):
         if p != player:
-            out[HANDS + p] = 0
-            out[PASSED + p] = 0
-            out[RECEIVED + p] = 0
+            s[HANDS + p] = 0
+            s[PASSED + p] = 0
+            s[RECEIVED + p] = 0
     if s[KITTY_TAKER] < 0:
-        out[KITTY] = 0
+        s[KITTY] = 0
 
 
 # ---- what a player can conclude about the hidden cards ------------------------------------------

@@ -559,12 +559,20 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
     refused(run("train", "smoke", "--out", out), "--resume")
 
 
-def test_bench_and_warmup():
-    result = run("bench", "--quick", "--json")
+def test_bench_and_warmup(tmp_path):
+    result = run("bench", "--quick", "--json", "--plot", tmp_path / "speed.png")
     assert result.exit_code == 0, result.stderr
     results = json.loads(result.stdout)
-    assert all(row["low"] <= row["value"] <= row["high"] for row in results)
-    assert {"hearts_v0.env, two_player", "pro, one decision"} <= {row["name"] for row in results}
+    measured = [row for row in results if not row["missing"]]
+    assert all(row["low"] <= row["value"] <= row["high"] for row in measured)
+    assert {row["name"] for row in results if row["ours"]} <= {row["name"] for row in measured}
+    assert {"hearts_v0.env, two_player", "OpenSpiel hearts"} <= {row["name"] for row in results}
+    for row in results:
+        assert row["name"] in result.stderr
+    assert (tmp_path / "speed.png").read_bytes().startswith(b"\x89PNG")
+    alone = json.loads(run("bench", "--quick", "--json", "--no-peers").stdout)
+    assert all(row["ours"] for row in alone)
+    refused(run("bench", "--plot", tmp_path / "none" / "x.png"), "--plot", "no folder")
     assert "compiled" in run("warmup").stdout
 
 

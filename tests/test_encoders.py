@@ -19,6 +19,7 @@ from hearts_env.encoders import (
     encode,
     make_encoder,
 )
+from hearts_env.encoders.features import MAX_WORDS
 from hearts_env.rules import PRESETS
 
 ALL_RULES = [
@@ -258,3 +259,16 @@ def test_a_users_encoder_can_be_registered() -> None:
             register_encoder("flat", mine)
     finally:
         del ENCODERS["mine"]
+
+
+def test_the_widest_observation_fits_its_buffer() -> None:
+    widest = {
+        "pass_count": 3,
+        "pass_rotation": ("left",),
+        "kitty_to": "first_trick",
+        "queen_any_time": True,
+        "break_on": "void",
+    }
+    for players in range(2, 8):
+        rules = Rules(players=players, hand_size=52 // players - (players in (2, 4)), **widest)
+        assert sum(block.size for block in ENCODERS["planes"].blocks(rules)) <= 64 * MAX_WORDS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,7 +9,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env.encoders.features import Block, num_words
+from hearts_env.encoders.features import Block
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -73,14 +72,6 @@ class BlockEncoder(BatchEncoder):
     def blocks(self, rules: Rules) -> list[Block]:
         """The facts in an observation, in order."""
         raise NotImplementedError
-
-    def words(self, rules: Rules) -> NDArray[np.uint64]:
-        """Memory for ``pack``, as long as the blocks need."""
-        return np.zeros(self._num_words(rules), np.uint64)
-
-    @functools.lru_cache(maxsize=64)  # noqa: B019  # encoders live as long as the process
-    def _num_words(self, rules: Rules) -> int:
-        return num_words(self.blocks(rules))
 
 
 class Stateless:

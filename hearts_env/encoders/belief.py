@@ -10,7 +10,7 @@ from hearts_env import kernel as k
 from hearts_env._bits import popcount
 from hearts_env._jit import jit
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
-from hearts_env.encoders.features import Block, pack
+from hearts_env.encoders.features import Block, new_words, pack
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Worlds
@@ -45,9 +45,7 @@ class BeliefEncoder(Stateless, BlockEncoder):
         start = _FLAT.size(rules)
         hard = np.zeros(len(games), np.bool_)
         scratch = np.empty((3, k.MAX_PLAYERS + 1), np.int64)
-        write_beliefs(
-            rules.vector, start, states, games, players, out, self.words(rules), scratch, hard
-        )
+        write_beliefs(rules.vector, start, states, games, players, out, new_words(), scratch, hard)
         for row in np.flatnonzero(hard).tolist():
             vector = np.empty(k.STATE_SIZE, np.int64)
             player = int(players[row])

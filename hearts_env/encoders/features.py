@@ -25,6 +25,9 @@ TOTAL_STEPS = 10
 SITUATION_SIZE = 6
 """Bits of ``situation``."""
 
+MAX_WORDS = 32
+"""As many words as ``pack`` fills for any rules (seven players: no more than 23)."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -33,6 +36,8 @@ class Block:
     name: str
     size: int
     meaning: str
+    seat: int = 0
+    """Whose fact it is."""
     is_cards: bool = False
     """Whether the places are the cards of the deck."""
 
@@ -108,6 +113,11 @@ def put(
         rest = end & 63
         word = bits >> np.uint64(size - rest) if rest else np.uint64(0)
     return word, end
+
+
+def new_words() -> NDArray[np.uint64]:
+    """Memory for ``pack``."""
+    return np.empty(MAX_WORDS, np.uint64)
 
 
 @jit
@@ -189,16 +199,18 @@ def card_blocks(rules: Rules) -> list[Block]:
     """The facts that are sets of cards, of one size each."""
     n = len(rules.deck)
 
-    def cards(name: str, meaning: str) -> Block:
-        return Block(name, n, meaning, is_cards=True)
+    def cards(name: str, meaning: str, seat: int = 0) -> Block:
+        return Block(name, n, meaning, seat, is_cards=True)
 
     blocks = [cards("hand", "cards the observer holds")]
     blocks += [
-        cards(f"played_{p}", f"cards that {_seat(p)} has played") for p in range(rules.players)
+        cards(f"played_{p}", f"cards that {_seat(p)} has played", p) for p in range(rules.players)
     ]
     blocks.append(cards("trick", "cards of the unfinished trick"))
     blocks += [
-        cards(f"may_hold_{p}", f"unseen cards that {_seat(p)} can hold by all that play has shown")
+        cards(
+            f"may_hold_{p}", f"unseen cards that {_seat(p)} can hold by all that play has shown", p
+        )
         for p in range(1, rules.players)
     ]
     if rules.pass_count:
@@ -213,12 +225,12 @@ def taken_blocks(rules: Rules, *, all_taken: bool) -> list[Block]:
     """Who has taken which cards, or which of those that are worth points."""
     if all_taken:
         return [
-            Block(f"taken_{p}", len(rules.deck), f"cards taken by {_seat(p)}", is_cards=True)
+            Block(f"taken_{p}", len(rules.deck), f"cards taken by {_seat(p)}", p, is_cards=True)
             for p in range(rules.players)
         ]
     size = sum(card in rules.card_points for card in rules.deck)
     return [
-        Block(f"taken_{p}", size, f"cards worth points that {_seat(p)} has taken, in deck order")
+        Block(f"taken_{p}", size, f"cards worth points that {_seat(p)} has taken, in deck order", p)
         for p in range(rules.players)
     ]
 
@@ -229,7 +241,7 @@ def other_blocks(rules: Rules) -> list[Block]:
     every = range(n)
     blocks = [Block("led_suit", 4, "suit led to the unfinished trick, one-hot CDSH")]
     blocks += [
-        Block(f"voids_{p}", 4, f"suits that {_seat(p)} has shown void in, CDSH") for p in every
+        Block(f"voids_{p}", 4, f"suits that {_seat(p)} has shown void in, CDSH", p) for p in every
     ]
     blocks += [
         Block("winner", n, "seat that takes the trick as it stands, one-hot"),
@@ -250,6 +262,7 @@ def other_blocks(rules: Rules) -> list[Block]:
             f"total_{p}",
             TOTAL_STEPS,
             f"match total of {_seat(p)}, in tenths of the end score (in chips: of all stakes)",
+            p,
         )
         for p in every
     ]
@@ -263,8 +276,3 @@ def _seat(p: int) -> str:
 def observation_blocks(rules: Rules, *, all_taken: bool) -> list[Block]:
     """All the facts, in the order of ``pack``."""
     return card_blocks(rules) + taken_blocks(rules, all_taken=all_taken) + other_blocks(rules)
-
-
-def num_words(blocks: list[Block]) -> int:
-    """How many 64-bit words ``pack`` fills."""
-    return -(-sum(block.size for block in blocks) // 64)

@@ -10,7 +10,7 @@ from hearts_env import kernel as k
 from hearts_env._bits import put_word
 from hearts_env._jit import jit
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
-from hearts_env.encoders.features import Block, observation_blocks, pack
+from hearts_env.encoders.features import Block, new_words, observation_blocks, pack
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -37,14 +37,13 @@ class FlatEncoder(Stateless, BlockEncoder):
 
     def write(self, view: PlayerView, out: Array) -> None:
         """Write the observation of `view` over `out`, in place."""
-        words = self.words(view.rules)
-        write_row(view.rules.vector, view.vector, view.player, words, out)
+        write_row(view.rules.vector, view.vector, view.player, new_words(), out)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
     ) -> None:
         """Write rows of zeros and ones, in place."""
-        write_rows(rules.vector, states, games, players, self.words(rules), out)
+        write_rows(rules.vector, states, games, players, new_words(), out)
 
     def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
         """Every block of an observation as a bit mask, by name."""

@@ -12,7 +12,7 @@ from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.cards import SUITS, rank_of, suit_of
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
-from hearts_env.encoders.features import Block, observation_blocks, pack
+from hearts_env.encoders.features import Block, new_words, observation_blocks, pack
 from hearts_env.rules import Rules
 
 
@@ -44,8 +44,7 @@ class PlanesEncoder(Stateless, BlockEncoder):
         """Write planes of zeros and ones, in place."""
         flat = out.reshape(len(out), out.shape[1], -1)
         cells, num_sets = _cells(rules), sum(block.is_cards for block in self.blocks(rules))
-        words = self.words(rules)
-        write_planes(rules.vector, cells, num_sets, states, games, players, words, flat)
+        write_planes(rules.vector, cells, num_sets, states, games, players, new_words(), flat)
 
     def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
         """Every block of an observation as a bit mask, by name."""

@@ -1,182 +1,297 @@
-"""Speed on this machine: the game, the environments, the batch and the players, in one run.
+"""Speed on this machine: the game, the environments, the batch and the players, beside the peers.
 
-Every figure is the median of several measurements on one core, the machine's other work included;
-compare figures of one run with each other rather than with those of another machine. Other
-packages are measured beside this one by ``bench/peers.py``.
+Every contestant is measured for a while in each of several rounds, in turn, so that a machine
+that slows down slows all of them; figures are medians over the rounds. Ours run on one core where
+nothing else is said. Peers that are not installed are named and left out (extra ``bench``).
 """
 
 from __future__ import annotations
 
 import functools
+import io
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_agents import make_agent
+from hearts_agents.network import write_whole
 from hearts_agents.table import AGENTS
-from hearts_env import BatchGame, Game, Rules
+from hearts_agents.vector import HeartsVectorEnv
+from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env import kernel as k
 from hearts_env._jit import jit
-from hearts_env.encoders import ENCODERS
+from hearts_env.encoders import ENCODERS, make_encoder
 from hearts_env.rules import PRESETS
+from hearts_train import peers
+from hearts_train.peers import Measure, aec, rate
 
-Result = dict[str, Any]
 Progress = Callable[[float, float], None]
 
-_REPEATS = 5
+GROUPS = {
+    "aec": "PettingZoo's AEC interface: last() and step()",
+    "game": "one game from Python: legal actions and play",
+    "observed": "one game from Python, observed at every decision",
+    "kernel": "compiled random playouts",
+    "batch": "many games: masks and observations at every decision",
+    "vector": "Gymnasium's vector environment, opponents inside",
+    "players": "players, one decision",
+}
+"""What is compared with what, in the order of the tables."""
+
+_RATES = [(group, title) for group, title in GROUPS.items() if group != "players"]
+_ROUNDS = 5
 _BATCH = 4096
 
 
-def run_bench(*, quick: bool = False, progress: Progress | None = None) -> list[Result]:
-    """Measure everything; each result has ``name``, ``value``, ``unit``, ``low`` and ``high``."""
-    seconds = 0.05 if quick else 0.5
-    cases = list(_cases())
-    results = []
-    for number, (name, unit, measure) in enumerate(cases):
-        if progress is not None:
-            progress(number, len(cases))
-        measure(seconds / 10)  # compiles, fills caches
-        rates = [measure(seconds) for _ in range(3 if quick else _REPEATS)]
-        values = [1000 / rate if unit == "ms" else rate for rate in rates]
-        results.append(
-            {
-                "name": name,
-                "value": statistics.median(values),
-                "unit": unit,
-                "low": min(values),
-                "high": max(values),
-            }
-        )
-    return results
+@dataclass(frozen=True)
+class Result:
+    """What was measured of one contestant; without figures where it is not installed."""
+
+    group: str
+    name: str
+    unit: str
+    ours: bool
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    missing: str = ""
 
 
-def to_rows(results: Sequence[Result]) -> list[list[str]]:
-    """Results as rows of a table."""
-    rows = []
-    for result in results:
-        value = result["value"]
-        shown = f"{value:.3g}" if result["unit"] == "ms" else f"{value:,.0f}"
-        rows.append([result["name"], shown, result["unit"]])
-    return rows
+def run_bench(
+    *, quick: bool = False, with_peers: bool = True, progress: Progress | None = None
+) -> list[Result]:
+    """Measure everything: medians, least and most over the rounds."""
+    seconds, rounds = (0.03, 3) if quick else (0.5, _ROUNDS)
+    entered = [(True, *case) for case in _ours()]
+    if with_peers:
+        entered += [(False, *case) for case in peers.contestants()]
+    total, done = (rounds + 1) * len(entered), 0
+    measures: list[Measure | None] = []
+    missing: list[str] = []
+    values: list[list[float]] = [[] for _ in entered]
+    for number in range(rounds + 1):
+        for place, (_, _, _, unit, make) in enumerate(entered):
+            if progress is not None:
+                progress(done, total)
+            done += 1
+            if number == 0:  # makes it; compiles, fills caches
+                measure, reason = _made(make)
+                measures.append(measure)
+                missing.append(reason)
+                continue
+            if (measure := measures[place]) is not None:
+                speed = measure(seconds)
+                values[place].append(1000 / speed if unit == "ms" else speed)
+    return [
+        Result(group, name, unit, ours, statistics.median(found), min(found), max(found))
+        if found
+        else Result(group, name, unit, ours, missing=why)
+        for (ours, group, name, unit, _), found, why in zip(entered, values, missing, strict=True)
+    ]
 
 
-def _cases() -> Iterator[tuple[str, str, Callable[[float], float]]]:
+def _made(make: Callable[[], Measure]) -> tuple[Measure | None, str]:
+    """A contestant that is ready to be measured, or why there is none."""
+    try:
+        measure = make()
+        measure(0.0)
+    except ImportError as error:
+        return None, f"not installed: {error.name or error}"
+    except Exception as error:  # a peer that fails is named and left out, whatever its fault
+        return None, f"{type(error).__name__}: {error}"
+    return measure, ""
+
+
+# ---- showing -------------------------------------------------------------------------------------
+def tables(results: Sequence[Result]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Title, columns and rows of a table a group; ratios are to the best peer of the group."""
+    for group, title in GROUPS.items():
+        found = [r for r in results if r.group == group and r.value is not None]
+        if not found:
+            continue
+        best = max((r.value or 0.0 for r in found if not r.ours), default=0.0)
+        rows = []
+        for r in sorted(found, key=lambda r: (r.value or 0.0) * (1 if r.unit == "ms" else -1)):
+            spread = f"{_shown(r.low, r.unit)} - {_shown(r.high, r.unit)}"
+            ratio = f"{(r.value or 0.0) / best:.2f}" if best else ""
+            rows.append([r.name, _shown(r.value, r.unit), spread, ratio])
+        columns = ["", f"{found[0].unit}, median", "least - most", "ratio" if best else ""]
+        yield title, columns, rows
+
+
+def left_out(results: Sequence[Result]) -> list[str]:
+    """The contestants that could not be measured, and why."""
+    return [f"{r.name} ({r.missing})" for r in results if r.value is None]
+
+
+def to_json(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Results of types that JSON knows."""
+    return [asdict(result) for result in results]
+
+
+def draw(results: Sequence[Result], path: Path) -> None:
+    """A bar chart of every group with rates, ours and the peers' in two colours, as PNG."""
+    from matplotlib.figure import Figure
+
+    groups = [(title, [r for r in results if r.group == g and r.value]) for g, title in _RATES]
+    shown = [(title, found) for title, found in groups if found]
+    heights = [len(found) + 1.2 for _, found in shown]
+    figure = Figure(figsize=(8, 0.36 * sum(heights)), layout="constrained")
+    grid = figure.subplots(len(shown), squeeze=False, height_ratios=heights)[:, 0]
+    for axes, (title, found) in zip(grid, shown, strict=True):
+        found = sorted(found, key=lambda r: r.value or 0.0)
+        speeds = [r.value or 0.0 for r in found]
+        colors = ["#2a7f62" if r.ours else "#9aa5b1" for r in found]
+        axes.barh([r.name for r in found], speeds, color=colors, height=0.7)
+        for place, speed in enumerate(speeds):
+            label = f" {_shown(speed, '')}"
+            axes.annotate(label, (speed, place), va="center", fontsize=8)
+        axes.set_title(f"{title}, {found[0].unit}", fontsize=9, loc="left")
+        axes.set_xticks([])
+        axes.tick_params(axis="y", length=0, labelsize=8)
+        axes.margins(x=0.15)
+        axes.spines[["top", "right", "bottom"]].set_visible(False)
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=130)
+    write_whole(path, image.getvalue())
+
+
+def _shown(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g}" if unit == "ms" else f"{value:,.0f}"
+
+
+# ---- our own -------------------------------------------------------------------------------------
+def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
+    part = functools.partial
+    for kind, preset in (("raw_env", "two_player"), ("env", "two_player"), ("env", "classic")):
+        make = getattr(hearts_v0, kind)
+        yield "aec", f"hearts_v0.{kind}, {preset}", "steps/s", part(_env, make, preset)
     for preset in ("two_player", "classic"):
-        play = functools.partial(_play_game, Rules.preset(preset))
-        yield f"Game from Python, {preset}", "actions/s", play
-    for kind in ("raw_env", "env"):
-        yield f"hearts_v0.{kind}, two_player", "steps/s", functools.partial(_play_env, kind)
-    for preset in ("two_player", "classic"):
-        play = functools.partial(_play_batch, Rules.preset(preset))
-        yield f"BatchGame, masks and flat, {preset}", "decisions/s", play
+        rules = Rules.preset(preset)
+        yield "game", f"Game, {preset}", "actions/s", part(_game, rules)
+        yield "observed", f"Game, view and flat, {preset}", "actions/s", part(_observed, rules)
+        yield "kernel", f"kernel, {preset}", "actions/s", part(_playouts, rules)
+        name = f"BatchGame, flat, {preset}"
+        yield "batch", name, "decisions/s", part(_batch, rules, 1)
+        yield "batch", f"{name}, 2 threads", "decisions/s", part(_batch, rules, 2)
+    for opponent in ("standard_trump", "pro"):
+        yield "vector", f"against {opponent}", "decisions/s", part(_vector, opponent)
     two = Rules.preset("two_player")
     for name in ("standard", "pro"):
-        yield f"{name}, one decision", "ms", functools.partial(_ask_agent, two, name)
-        yield f"{name}, one of many", "ms", functools.partial(_ask_agent_batch, two, name)
+        yield "players", f"{name}, act", "ms", part(_act, two, name)
+        yield "players", f"{name}, act_batch", "ms", part(_act_batch, two, name)
 
 
-def _rate(seconds: float, work: Callable[[], int]) -> float:
-    """How much of `work` is done a second, which tells how much it did."""
-    done, begin = 0, time.perf_counter()
-    while True:
-        done += work()
-        gone = time.perf_counter() - begin
-        if gone >= seconds:
-            return done / gone
+def _env(make: Callable[..., Any], preset: str) -> Measure:
+    return aec(make(rules=preset))
 
 
-def _choices(rng: np.random.Generator) -> Callable[[int], int]:
-    """Quick random numbers below n, so that choosing is not what is measured."""
-    numbers = rng.integers(2**30, size=4096).tolist()
-    place = 0
-
-    def choose(n: int) -> int:
-        nonlocal place
-        place = (place + 1) & 4095
-        return int(numbers[place] % n)
-
-    return choose
-
-
-def _play_game(rules: Rules, seconds: float) -> float:
-    choose = _choices(np.random.default_rng(1))
-    seed = 0
+def _game(rules: Rules) -> Measure:
+    rng, seed = random.Random(1), 0
 
     def play() -> int:
         nonlocal seed
         seed += 1
-        game = Game.deal(rules, seed)
-        actions = 0
+        game, actions = Game.deal(rules, seed), 0
         while legal := game.legal_actions():
-            game.play(legal[choose(len(legal))])
+            game.play(legal[int(rng.random() * len(legal))])
             actions += 1
         return actions
 
-    return _rate(seconds, play)
+    return lambda seconds: rate(seconds, play)
 
 
-def _play_env(kind: str, seconds: float) -> float:
-    from hearts_env import hearts_v0
-
-    env = getattr(hearts_v0, kind)()
-    choose = _choices(np.random.default_rng(2))
-    seed = 0
+def _observed(rules: Rules) -> Measure:
+    rng, seed = random.Random(1), 0
+    encoder = make_encoder("flat")
+    space = encoder.space(rules)
+    out = np.zeros(space.shape, space.dtype)
 
     def play() -> int:
         nonlocal seed
         seed += 1
-        env.reset(seed=seed)
-        steps = 0
-        for _ in env.agent_iter():
-            observation, _, terminated, truncated, _ = env.last()
-            if terminated or truncated:
-                env.step(None)
-                continue
-            legal = observation["action_mask"].nonzero()[0]
-            env.step(int(legal[choose(len(legal))]))
-            steps += 1
-        return steps
+        game, actions = Game.deal(rules, seed), 0
+        while legal := game.legal_actions():
+            encoder.write(game.view(game.player or 0), out)
+            game.play(legal[int(rng.random() * len(legal))])
+            actions += 1
+        return actions
 
-    return _rate(seconds, play)
+    return lambda seconds: rate(seconds, play)
 
 
 @jit
-def _choose_all(r: k.Vector, states: k.Vector, rng: NDArray[np.uint64], out: k.Vector) -> None:
-    """Write a random legal action for each game, so that choosing is not what is measured."""
-    for i in range(len(states)):
-        out[i] = k.random_card(rng, k.legal_mask(r, states[i]))
+def _play_out(r: k.Vector, s: k.Vector, rng: Any, first_seed: int, deals: int) -> int:
+    actions = 0
+    for number in range(deals):
+        k.deal(r, s, first_seed + number, -1, -1)
+        actions += k.play_randomly(r, s, rng)
+    return actions
 
 
-def _play_batch(rules: Rules, seconds: float) -> float:
-    batch = BatchGame(rules, _BATCH, seed=3)
-    observations, masks = batch.observe(), batch.masks()
-    actions, rng = np.zeros(_BATCH, np.int64), np.array([3], np.uint64)
+def _playouts(rules: Rules) -> Measure:
+    state, rng, seed = np.zeros(k.STATE_SIZE, np.int64), np.array([5], np.uint64), 0
 
     def play() -> int:
-        batch.observe(observations)
-        batch.masks(masks)
-        _choose_all(rules.vector, batch.states, rng, actions)
-        batch.play(actions)
-        return _BATCH
+        nonlocal seed
+        seed += 1000
+        return _play_out(rules.vector, state, rng, seed, 1000)
 
-    return _rate(seconds, play)
+    return lambda seconds: rate(seconds, play)
+
+
+def _batch(rules: Rules, num_threads: int) -> Measure:
+    """Every decision observed and masked; the time that random choosing takes is left out."""
+    batch = BatchGame(rules, _BATCH, seed=3, num_threads=num_threads)
+    observations, masks = batch.observe(), batch.masks()
+    for _ in range(30):  # games everywhere between their first and last card
+        for some in np.array_split(np.arange(_BATCH), 30)[: _ + 1]:
+            batch.play(batch.random_actions(games=some), games=some)
+
+    def measure(seconds: float) -> float:
+        done, spent = 0, 0.0
+        while True:
+            actions = batch.random_actions()
+            begin = time.perf_counter()
+            batch.observe(observations)
+            batch.masks(masks)
+            batch.play(actions)
+            spent += time.perf_counter() - begin
+            done += _BATCH
+            if spent >= seconds:
+                return done / spent
+
+    return measure
+
+
+def _vector(opponent: str) -> Measure:
+    envs = HeartsVectorEnv(1024, opponent=opponent)
+    envs.reset(seed=0)
+
+    def play() -> int:
+        envs.step(envs.arena.batch.random_actions())
+        return envs.num_envs
+
+    return lambda seconds: rate(seconds, play)
 
 
 def _middle(rules: Rules, games: int) -> BatchGame:
     """Games a few cards after the start, as random play leaves them."""
     batch = BatchGame(rules, games, seed=4, autodeal=False)
-    actions, rng = np.zeros(games, np.int64), np.array([4], np.uint64)
     for _ in range(3 * rules.players):
-        _choose_all(rules.vector, batch.states, rng, actions)
-        batch.play(actions)
+        batch.play(batch.random_actions())
     return batch
 
 
-def _ask_agent(rules: Rules, name: str, seconds: float) -> float:
+def _act(rules: Rules, name: str) -> Measure:
     agent, views = make_agent(name, seed=0), list(_middle(rules, 64).views())
 
     def ask() -> int:
@@ -184,17 +299,17 @@ def _ask_agent(rules: Rules, name: str, seconds: float) -> float:
             agent.act(view)
         return len(views)
 
-    return _rate(seconds, ask)
+    return lambda seconds: rate(seconds, ask)
 
 
-def _ask_agent_batch(rules: Rules, name: str, seconds: float) -> float:
+def _act_batch(rules: Rules, name: str) -> Measure:
     agent, views = make_agent(name, seed=0), _middle(rules, 512).views()
 
     def ask() -> int:
         agent.act_batch(views)
         return len(views)
 
-    return _rate(seconds, ask)
+    return lambda seconds: rate(seconds, ask)
 
 
 # ---- compiling -----------------------------------------------------------------------------------
@@ -205,14 +320,16 @@ def warm_up(progress: Progress | None = None) -> float:
     parts: list[Callable[[], object]] = []
     parts += [functools.partial(_finish, Rules.preset(preset)) for preset in PRESETS]
     parts += [BatchGame(two, 2, observation=name).observe for name in ENCODERS]
-    parts += [functools.partial(_play_env, "env", 0.0), functools.partial(_play_batch, two, 0.0)]
+    parts += [functools.partial(_env, hearts_v0.env, "two_player")]
     for name in AGENTS:
-        parts.append(functools.partial(_ask_agent, two, name, 0.0))
-        parts.append(functools.partial(_ask_agent_batch, two, name, 0.0))
+        parts += [functools.partial(ask, two, name) for ask in (_act, _act_batch)]
+    parts.append(functools.partial(_vector, "pro"))
     for number, part in enumerate(parts):
         if progress is not None:
             progress(number, len(parts))
-        part()
+        made = part()
+        if callable(made):  # a measure
+            made(0.0)
     return time.perf_counter() - begin
 
 

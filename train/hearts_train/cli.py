@@ -101,8 +101,7 @@ def evaluate(
     from hearts_train.reports import evaluate_against, show_evaluations
 
     opponents = _names(against, "--against")
-    if plot is not None and not plot.parent.is_dir():
-        raise Mistake(f"--plot: there is no folder {plot.parent}; make it first")
+    _check_plot(plot)
     results = evaluate_against(agent, opponents, _rules(rules, players), pairs, seed)
     show_evaluations(results, to_stderr=as_json)
     if as_json:
@@ -140,22 +139,29 @@ def tournament(
 @app.command()
 def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Shorter, rougher.")] = False,
+    peers: Annotated[
+        bool, typer.Option("--peers/--no-peers", help="Measure other libraries too.")
+    ] = True,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="PNG", help="Draw a bar chart.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure speed on this machine."""
-    from hearts_train.bench import run_bench, to_rows
+    """Measure speed on this machine, beside the peers that are installed (extra `bench`)."""
+    from hearts_train.bench import draw, left_out, run_bench, tables, to_json
 
-    console.say_if_compiling()
+    _check_plot(plot)
     with console.progress("bench") as tell:
-        results = run_bench(quick=quick, progress=tell)
-    console.print_table(
-        "medians of one run, one core",
-        ["what", "speed", "unit"],
-        to_rows(results),
-        to_stderr=as_json,
-    )
+        results = run_bench(quick=quick, with_peers=peers, progress=tell)
+    for title, columns, rows in tables(results):
+        console.print_table(title, columns, rows, to_stderr=as_json)
+    if missing := left_out(results):
+        console.note("left out: " + "; ".join(missing))
+    if plot is not None:
+        draw(results, plot)
+        console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json(results)
+        console.print_json(to_json(results))
 
 
 @app.command()
@@ -288,6 +294,12 @@ def _rules(name: str | None, players: int | None) -> Rules | None:
     if name is None:
         name = "two_player" if players == 2 else "party"
     return Rules.make(name, players)
+
+
+def _check_plot(plot: Path | None) -> None:
+    """Refuse a picture that could not be written, before anything is measured."""
+    if plot is not None and not plot.parent.is_dir():
+        raise Mistake(f"--plot: there is no folder {plot.parent}; make it first")
 
 
 def _names(text: str, option: str) -> list[str]:

@@ -328,8 +328,8 @@ def format_card(
         lines += ["None yet: `hearts evaluate` gives one.", ""]
         return "\n".join(lines)
     lines += [
-        "Margin: the others' mean points less the player's own, per deal, over duplicate deals (each "
-        "played with the player in every seat); the player takes its preferred action.",
+        "Margin: the others' mean points less the player's own, per deal, over duplicate deals "
+        "(each played with the player in every seat); the player takes its preferred action.",
         "",
         "| opponent | margin | 95 % interval | deals | seed | trained against |",
         "|---|---|---|---|---|---|",
