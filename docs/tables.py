@@ -186,15 +186,18 @@ def presets() -> str:
 
 
 def options(*names: str) -> str:
-    """Every field of some presets side by side, and what a plain ``Rules()`` has."""
+    """Every field of some presets side by side, and what a plain ``Rules()`` has instead."""
     all_rules = [Rules.preset(name) for name in names]
     rows = []
     for field in FIELDS:
         values = [show(getattr(rules, field)) for rules in all_rules]
+        default = show(getattr(Rules(), field))
         if field == "removed":
             values = [show_removed(rules) for rules in all_rules]
-        rows.append([f"`{field}`", *values, MEANINGS[field]])
-    return table(["field", *(f"`{name}`" for name in names), "meaning"], rows)
+        if set(values) == {default}:
+            default = ""
+        rows.append([f"`{field}`", *values, default, MEANINGS[field]])
+    return table(["field", *(f"`{name}`" for name in names), "default", "meaning"], rows)
 
 
 def players(*names: str) -> str:
@@ -235,8 +238,16 @@ def refusals() -> str:
         ('Rules.preset("party", players=8)', lambda: Rules.preset("party", players=8)),
         ("Rules(moon_point=20)", lambda: Rules.from_dict({"moon_point": 20})),
         ("Rules(moon_points=-26)", lambda: Rules(moon_points=-26)),
+        (
+            'Rules.make("party players=5", players=6)',
+            lambda: Rules.make("party players=5", players=6),
+        ),
         ('Rules(trump="hearts")', lambda: Rules(trump="hearts")),
         ('Rules(card_points={"1S": 13})', lambda: Rules(card_points={"1S": 13})),
+        (
+            'Rules(card_points={"QS": 13, "qs": 5})',
+            lambda: Rules(card_points={"QS": 13, "qs": 5}),
+        ),
         ("Rules(card_points={})", lambda: Rules(card_points={})),
         ("Rules(players=5)", lambda: Rules(players=5)),
         ("Rules(pass_count=14)", lambda: Rules(pass_count=14)),

@@ -9,6 +9,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from typer.testing import CliRunner
+
+from hearts_env.rules import PRESETS
+from hearts_train.cli import app
+from hearts_train.config import load_config
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -52,6 +57,32 @@ def test_links_lead_somewhere(page):
         assert target.exists(), link
         if anchor:
             assert anchor in anchors(target), link
+
+
+GAMES = sorted((DOCS / "games").glob("*.md"))
+COMMANDS = [
+    pytest.param(line.partition("#")[0].split(), id=line.partition("#")[0].strip())
+    for line in sorted({line for page in GAMES for line in page.read_text().splitlines()})
+    if line.startswith("hearts ")
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_commands_of_the_games_are_understood(words):
+    _, name, *rest = words
+    if name == "train":  # the recipe alone; training is what the pages' Python does
+        recipe, *settings = rest
+        assert settings[::2] == ["--set"] * (len(settings) // 2)
+        load_config(recipe, settings[1::2])
+    else:
+        result = CliRunner().invoke(app, [name, *rest, "--pairs", "2"])
+        assert result.exit_code == 0, result.stderr
+
+
+def test_every_preset_has_a_page():
+    told = {line for page in GAMES for line in page.read_text().splitlines()}
+    shown = {name for line in told if "generated: options" in line for name in line.split()[3:-1]}
+    assert shown == set(PRESETS)
 
 
 def test_every_page_is_in_the_index():

@@ -20,6 +20,7 @@ from hearts_train.evaluation import (
     plot,
     string_matches,
 )
+from hearts_train.reports import show_evaluations
 from hearts_train.tournament import tournament
 
 
@@ -87,6 +88,10 @@ def test_figures_are_those_of_plain_play(name):
     margins = scores[:, 1:].mean(1) - scores[:, 0]
     by_pair = margins.reshape(pairs, -1).mean(1)
     best = scores == scores.min(1, keepdims=True)
+    # 1 for each lower score, a half for each equal one: ties in the middle.
+    own = scores[:, :1]
+    ranks = 1 + (scores < own).sum(1) + ((scores[:, 1:] == own).sum(1)) / 2
+    by_pair_ranks = ranks.reshape(pairs, -1).mean(1)
 
     result = evaluate(Lowest(), Highest(), rules, pairs, seed)
     assert result.margin == pytest.approx(margins.mean())
@@ -95,6 +100,11 @@ def test_figures_are_those_of_plain_play(name):
     assert result.ci95 == pytest.approx((margins.mean() - half, margins.mean() + half))
     assert result.won == pytest.approx((best[:, 0] / best.sum(1)).mean())
     assert result.tied == pytest.approx((best[:, 0] & (best.sum(1) > 1)).mean())
+    assert result.rank == pytest.approx(ranks.mean())
+    half = 1.96 * by_pair_ranks.std(ddof=1) / math.sqrt(pairs)
+    assert result.rank_ci95 == pytest.approx((ranks.mean() - half, ranks.mean() + half))
+    if rules.players == 2:  # the rank says nothing beyond the deals won
+        assert result.rank == pytest.approx(2 - result.won)
     assert result.moons == shooters.count(True)
     assert result.opponent_moons == shooters.count(False)
     assert result.rules == rules.name
@@ -280,13 +290,25 @@ def test_json_and_picture(tmp_path):
     record = json.loads(json.dumps(results[0].to_json(), allow_nan=False))
     promised = {"agent", "opponent", "rules", "pairs", "margin", "ci95", "won", "moons", "seed"}
     assert record.keys() >= promised | {"ms_per_decision"}
-    assert len(record["ci95"]) == 2
+    for name in ("ci95", "won_ci95", "rank_ci95"):
+        low, high = record[name]
+        assert low <= record["margin" if name == "ci95" else name.removesuffix("_ci95")] <= high
     assert record["ms_per_decision"] > 0
     plot(results, tmp_path / "bars.png")
     assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")
     assert [path.name for path in tmp_path.iterdir()] == ["bars.png"]
     with pytest.raises(HeartsError, match="plot"):
         plot([], tmp_path / "none.png")
+
+
+@pytest.mark.parametrize(("rules", "is_ranked"), [("classic", True), ("two_player", False)])
+def test_the_table_shows_ranks_where_three_or_more_play(capsys, rules, is_ranked):
+    result = evaluate("standard", "easy", rules, pairs=30)
+    show_evaluations([result], to_stderr=False)
+    shown = capsys.readouterr().out
+    half = (result.rank_ci95[1] - result.rank_ci95[0]) / 2
+    assert ("rank" in shown) == is_ranked
+    assert (f"{result.rank:.2f} ± {half:.2f}" in shown) == is_ranked
 
 
 # ---- tournaments ---------------------------------------------------------------------------------

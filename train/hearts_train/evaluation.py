@@ -1,19 +1,21 @@
 """Duplicate evaluation: how many points a deal one agent is better than another.
 
 Every deal is played once with the agent in each seat, the other seats taken by copies of the
-opponent, so that good and bad cards cancel out. The plays of one deal together are the unit of
-every interval; with two players they are a *pair*, one deal played twice with the seats swapped.
+opponent, so that good and bad cards cancel out. Such a *duplicate deal*, all plays of one deal
+together, is the unit of every interval. Arguments and results call their number ``pairs``, since
+with two players it is two plays, with the seats swapped.
 
 - The margin of a deal is the others' mean score minus the agent's own: positive is good.
-- Intervals are the mean over pairs +- 1.96 standard errors (normal approximation, fair from some
-  dozens of pairs on).
+- Intervals are the mean over duplicate deals +- 1.96 standard errors (normal approximation, fair
+  from some dozens of them on).
 - Deals won: 1 where the agent alone has the lowest score, a share of 1 where it is shared.
+- Rank: 1 for the lowest score of the deal, 2 for the next, and so on; ties in the middle.
 - Matches: for each seat, the deals that the agent played there, in order, are strung together into
   matches that end as the rules say (end score, ties, chips); unfinished ones do not count. The
   players do not know the totals, and deal number and dealer are those of each deal.
 - Milliseconds per decision are those of ``act_batch``, many games at once. Everything else follows
   from the seed: the deals from it alone, so that whoever plays gets the same; with players that
-  draw random numbers the play also from the number of pairs, which says how many play at once.
+  draw random numbers the play also from the number of deals, which says how many play at once.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from hearts_env import kernel as k
 from hearts_env.game import Game, check_seed, derived_seed
 
 Progress = Callable[[float, int], None]
-"""Called with the pairs done, a part of the present ones counted in, and all pairs."""
+"""Called with the duplicate deals done, part of the present ones counted in, and all of them."""
 
 Entrant = str | os.PathLike[str] | Player
 """An agent, or its name or checkpoint for ``make_agent``."""
@@ -79,23 +81,24 @@ class Evaluation:
         agent: Name or checkpoint of the agent.
         opponent: Name or checkpoint of everybody else at the table.
         rules: The rules, as ``Rules.from_text`` reads them.
-        pairs: Deals, each played with the agent in every seat: the unit of the intervals.
+        pairs: Duplicate deals, each played with the agent in every seat: the intervals' unit.
         margin: Points a deal by which the agent was better: others' mean score minus its own.
         ci95: Its 95 % interval, low and high.
         won: Share of the deals played that the agent won; a shared first place counts in part.
         won_ci95: Its 95 % interval.
         tied: Share of the deals played in which the agent shared the lowest score.
         rank: The agent's mean rank in a deal, 1 the best; ties in the middle.
+        rank_ci95: Its 95 % interval.
         moons: Moons that the agent shot.
         opponent_moons: Moons that the others shot, all together.
-        deals: Deals played, players times pairs.
+        deals: Plays of a deal, players times pairs.
         matches: Matches finished in stringing the deals together.
         matches_won: Share of them that the agent won, None without any; shared ones in part.
         ms_per_decision: Milliseconds per decision of the agent, many games at once.
         opponent_ms_per_decision: The same for the opponent.
         seed: What the deals and the players' own chance follow from.
-        interrupted: Whether it was stopped before all pairs were played.
-        margins: Mean margin of each pair.
+        interrupted: Whether it was stopped before all deals were played.
+        margins: Mean margin of each duplicate deal.
     """
 
     agent: str
@@ -108,6 +111,7 @@ class Evaluation:
     won_ci95: tuple[float, float]
     tied: float
     rank: float
+    rank_ci95: tuple[float, float]
     moons: int
     opponent_moons: int
     deals: int
@@ -120,9 +124,9 @@ class Evaluation:
     margins: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """All figures but those of the single pairs, of types that JSON knows."""
+        """All figures but those of the single deals, of types that JSON knows."""
         figures = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "margins"}
-        return figures | {"ci95": list(self.ci95), "won_ci95": list(self.won_ci95)}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in figures.items()}
 
 
 def evaluate(
@@ -135,20 +139,20 @@ def evaluate(
 ) -> Evaluation:
     """Play `pairs` duplicate deals of `agent` against `opponent` (see the module's text).
 
-    Ctrl-C ends it with the pairs finished, marked as interrupted.
+    Ctrl-C ends it with the duplicate deals finished, marked as interrupted.
 
     Args:
         agent: an agent, or its name or checkpoint for ``make_agent``.
         opponent: the same for all other seats.
         rules: the rules, or a preset's name; None: those that a checkpoint was trained for, else
             ``two_player``.
-        pairs: deals, each played with the agent in every seat; at least 2.
+        pairs: duplicate deals, each played with the agent in every seat; at least 2.
         seed: the same seed gives the same deals to whoever plays, and to agents that have
             ``reseed(seed)`` the same random numbers.
-        progress: called after every round of play with the pairs done and all pairs.
+        progress: called after every round of play with the duplicate deals done and all of them.
 
     Raises:
-        HeartsError: an unknown agent or rule set, or too few pairs.
+        HeartsError: an unknown agent or rule set, or too few deals.
     """
     pairs = check_pairs(pairs)
     duel = Duel(agent, opponent, rules, check_seed(seed))
@@ -169,14 +173,15 @@ def evaluate(
 
 
 def check_pairs(pairs: object) -> int:
-    """The number of pairs; refused where it gives no interval."""
+    """The number of duplicate deals; refused where it gives no interval."""
     try:
         number = operator.index(pairs)  # type: ignore[arg-type]
     except TypeError:
         number = 0
     if number < MIN_PAIRS:
         raise HeartsError(
-            f"pairs: {pairs!r} cannot be evaluated; give {MIN_PAIRS} or more, best 1000 or more"
+            f"pairs: {pairs!r} duplicate deals cannot be evaluated; "
+            f"give {MIN_PAIRS} or more, best 1000 or more"
         )
     return number
 
@@ -213,7 +218,7 @@ class Duel:
     def play(self, deals: int, progress: Callable[[float], None] | None = None) -> None:
         """Play the next `deals` deals in every seat; all or, if interrupted, none of them count.
 
-        `progress` is called with the pairs done, a part of those being played counted in.
+        `progress` is called with the deals done, a part of those being played counted in.
         """
         rules, n = self.rules, self.rules.players
         seeds = [derived_seed(self.seed, self.pairs + number) for number in range(deals)]
@@ -264,7 +269,7 @@ class Duel:
                     self._decisions[role] += len(games)
 
     def result(self, pairs: int | None = None, *, interrupted: bool = False) -> Evaluation:
-        """The figures over the pairs played, or over the first `pairs` of them."""
+        """The figures over the duplicate deals played, or over the first `pairs` of them."""
         pairs = self.pairs if pairs is None else pairs
         n, num_games = self.rules.players, pairs * self.rules.players
         scores, points, shooters = (
@@ -277,6 +282,8 @@ class Duel:
         margins = (scores.sum(1) - n * scores[:, 0]).reshape(pairs, n).sum(1) / (n * (n - 1))
         margin, ci95 = mean_and_interval(margins)
         won, won_ci95 = mean_and_interval(first.reshape(pairs, n).mean(1))
+        ranks = 1 + lower + (level - 1) / 2
+        rank, rank_ci95 = mean_and_interval(ranks.reshape(pairs, n).mean(1))
         matches, matches_won = 0, 0.0
         for s in range(n):
             finished, taken = string_matches(self.rules, scores[s::n], points[s::n])
@@ -295,7 +302,8 @@ class Duel:
             won=won,
             won_ci95=won_ci95,
             tied=float(((lower == 0) & (level > 1)).mean()),
-            rank=float((1 + lower + (level - 1) / 2).mean()),
+            rank=rank,
+            rank_ci95=rank_ci95,
             moons=int((shooters == 0).sum()),
             opponent_moons=int((shooters > 0).sum()),
             deals=len(scores),

@@ -15,7 +15,6 @@ def prepare(names: Sequence[str], rules: Rules | None) -> Rules:
     """Compile what these agents need, and refuse what cannot play; returns the rules to play."""
     agents = [make_agent(name, seed=0) for name in names]
     rules = rules_for(agents, rules)
-    console.say_if_compiling()
     with console.held_interrupt():  # compilers do not like to be interrupted
         batch = BatchGame(rules, 1)
         views = batch.views()
@@ -47,19 +46,23 @@ def evaluate_against(
 
 def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
     """One table of evaluations of one agent."""
+    first = results[0]
+    # With two players the rank is 2 less the share of deals won.
+    is_ranked = Rules.make(first.rules).players > 2
     rows = [
         [
             result.opponent + f" (stopped: {result.pairs:,} deals)" * result.interrupted,
             format_margin(result.margin, result.ci95),
             f"{result.won:.1%}",
+            *([format_rank(result.rank, result.rank_ci95)] if is_ranked else []),
             f"{result.moons}:{result.opponent_moons}",
             "-" if result.matches_won is None else f"{result.matches_won:.1%} of {result.matches}",
             f"{format_ms(result.ms_per_decision)} {format_ms(result.opponent_ms_per_decision)}",
         ]
         for result in results
     ]
-    columns = ["against", "margin", "deals won", "moons", "matches won", "ms, its ms"]
-    first = results[0]
+    columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
+    columns += ["moons", "matches won", "ms, its ms"]
     title = (
         f"{first.agent}, {first.rules}: points a deal, 95 % interval over {first.pairs:,} "
         "duplicate deals (each from every seat)"
@@ -70,6 +73,11 @@ def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
 def format_margin(margin: float, ci95: tuple[float, float]) -> str:
     """Like ``+2.13 ± 0.10``."""
     return f"{margin:+.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
+
+
+def format_rank(rank: float, ci95: tuple[float, float]) -> str:
+    """Like ``2.13 ± 0.02``."""
+    return f"{rank:.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
 
 
 def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
