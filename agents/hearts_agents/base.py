@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hearts_env.batch import BatchView
 
 Actions = NDArray[np.int64]
+Chances = NDArray[np.float64]
 
 
 @runtime_checkable
@@ -39,6 +40,16 @@ class Agent:
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; here one after another."""
         return np.fromiter((self.act(views[i]) for i in range(len(views))), np.int64, len(views))
+
+    def policy_batch(self, views: BatchView) -> Chances:
+        """The chance of each action in many games, ``(len(views), num_actions) float64``.
+
+        Here all of it lies on what ``act_batch`` chooses, which is right for players whose choice
+        follows from the view. Others should write their own.
+        """
+        chances = np.zeros((len(views), views.rules.num_actions))
+        chances[np.arange(len(views)), self.act_batch(views)] = 1.0
+        return chances
 
     def reseed(self, seed: int) -> None:
         """Begin the random numbers anew, in place; without random numbers nothing happens."""

@@ -379,12 +379,27 @@ class NetworkAgent(Agent):
 
     def act_batch(self, views: BatchView) -> Array:
         """The actions in many positions, ``(len(views),) int64``."""
+        return self._choose(self._observe(views), views.legal_masks)
+
+    def policy_batch(self, views: BatchView) -> Array:
+        """The chances of the actions; a greedy player has one preferred action."""
+        if self.greedy:
+            return super().policy_batch(views)
+        logits = self.network.logits(self._observe(views)).astype(np.float64)
+        logits[~self._is_legal(views.legal_masks)] = -np.inf
+        chances: Array = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return chances / chances.sum(axis=1, keepdims=True)
+
+    def _observe(self, views: BatchView) -> Array:
         self.check_rules(views.rules)
         n = len(views)
         observations = np.zeros((n, *self._space.shape), self._space.dtype)
         rows = np.arange(n)
         write_many(self.encoder, self.rules, views.vectors, rows, views.players, observations)
-        return self._choose(observations, views.legal_masks)
+        return observations
+
+    def _is_legal(self, legal: Array) -> Array:
+        return (legal[:, np.newaxis] >> self._actions) & 1 == 1
 
     def reseed(self, seed: int) -> None:
         """Begin the draws anew."""
@@ -395,8 +410,7 @@ class NetworkAgent(Agent):
         if not self.greedy:  # the largest of logits + Gumbel noise is a draw from their softmax
             noise = self._rng.standard_exponential(logits.shape, np.float32)
             logits -= np.log(np.maximum(noise, np.float32(1e-30)))
-        is_legal = (legal[:, np.newaxis] >> self._actions) & 1 == 1
-        actions: Array = np.where(is_legal, logits, -np.inf).argmax(axis=1)
+        actions: Array = np.where(self._is_legal(legal), logits, -np.inf).argmax(axis=1)
         return actions
 
     def check_rules(self, rules: Rules) -> None:

@@ -1,0 +1,209 @@
+"""Beliefs: how likely each hidden world is, given how the other player plays.
+
+A view of two-player Hearts allows at most a few hundred hidden worlds. Bayes' rule weighs them
+exactly: a world is as likely as the product of the chances with which the other player would, with
+that hand, have played each card it did play. Cards are dealt uniformly, so nothing else counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import kernel as k
+from hearts_env._jit import jit
+from hearts_env.batch import BatchView
+from hearts_env.errors import HeartsError
+from hearts_env.rules import Rules
+from hearts_env.view import MAX_WORLDS, PlayerView
+
+Floats = NDArray[np.float64]
+
+Policy = Callable[[BatchView], NDArray[Any]]
+"""The chance of each action in each of many views, ``(len(views), num_actions)``."""
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What a player can conclude about the other one's hand.
+
+    Attributes:
+        hands: ``(n,) int64``, the other player's possible present hands as bit masks, in the order
+            of ``view.worlds()``.
+        weights: ``(n,) float64``, their probabilities.
+        log_likelihoods: ``(n,) float64``, natural logarithms of the chances of the other player's
+            play with each hand, forced cards included; -inf where it would have played otherwise.
+    """
+
+    hands: NDArray[np.int64]
+    weights: Floats
+    log_likelihoods: Floats
+
+    def weight_of(self, hand: int) -> float:
+        """The probability of a hand, given as a bit mask."""
+        return float(self.weights[self.hands == hand].sum())
+
+
+def hidden_hands(view: PlayerView) -> NDArray[np.int64]:
+    """The other player's possible present hands, bit masks in the order of ``view.worlds()``.
+
+    Raises:
+        HeartsError: the game has another number of players than two, or an exchange under way.
+    """
+    check_view(view)
+    scratch = np.empty(3 * (k.MAX_PLAYERS + 1) + 2 * 64, np.int64)
+    hands = np.empty(1024, np.int64)
+    while True:
+        n = k.worlds_of_two(view.rules.vector, view.vector, view.player, hands, scratch)
+        if n <= len(hands):
+            return hands[:n].copy()
+        if len(hands) >= MAX_WORLDS:
+            raise HeartsError(f"view: it allows more than {MAX_WORLDS:,} worlds")
+        hands = np.empty(min(64 * len(hands), MAX_WORLDS), np.int64)
+
+
+def check_view(view: PlayerView) -> None:
+    """Refuse what exact worlds do not cover.
+
+    Raises:
+        HeartsError: not two players, or not in the play of the cards.
+    """
+    check_two_players(view.rules)
+    if view.phase == "pass":
+        raise HeartsError("view: cards are still being passed; worlds are weighed in the play")
+
+
+def check_two_players(rules: Rules) -> None:
+    """Refuse rules without exactly one other player.
+
+    Raises:
+        HeartsError: the game has another number of players, or an exchange.
+    """
+    if rules.players != 2:
+        raise HeartsError(
+            f"rules: {rules.name!r} is for {rules.players} players; exact worlds are for two"
+        )
+    if rules.pass_count:
+        raise HeartsError("rules: exact worlds are for games without an exchange (pass_count 0)")
+
+
+def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0) -> Belief:
+    """Weigh every world of `view` by how the other player would have played in it.
+
+    Args:
+        view: of a two-player game, at any time of the play.
+        policy: the other player's chances of each action; an agent's ``policy_batch``. None: play
+            that tells nothing, all worlds alike.
+        noise: with this chance the other player is taken to play a random legal card instead, so
+            that a play which the policy would never have made does not rule out every world.
+
+    Returns:
+        The weights. Where no world explains the play, all worlds weigh the same.
+
+    Raises:
+        HeartsError: not a two-player view, or the policy's chances are none (see ``check_policy``).
+    """
+    if not 0.0 <= noise <= 1.0:
+        raise HeartsError(f"noise: {noise!r} is no probability; give 0 to 1")
+    hands = hidden_hands(view)
+    logs = np.zeros(len(hands))
+    if policy is not None and len(hands):
+        rules, other = view.rules, 1 - view.player
+        decisions = int(
+            sum(code >> 6 == other for code in view.vector[k.HISTORY :].tolist() if code >= 0)
+        )
+        shape = (len(hands), decisions)
+        vectors = np.empty((*shape, k.STATE_SIZE), np.int64)
+        actions = np.empty(shape, np.int64)
+        state = np.empty(k.STATE_SIZE, np.int64)
+        write_past_views(rules.vector, view.vector, view.player, hands, state, vectors, actions)
+        views = BatchView(
+            rules, vectors.reshape(-1, k.STATE_SIZE), np.full(actions.size, other, np.int64)
+        )
+        legal = legal_table(views)
+        chances = check_policy(policy(views), legal)
+        uniform = legal / legal.sum(1, keepdims=True)
+        chances = (1.0 - noise) * chances + noise * uniform
+        taken = chances[np.arange(actions.size), actions.reshape(-1)].reshape(shape)
+        with np.errstate(divide="ignore"):
+            logs = np.log(taken).sum(1)
+    best = logs.max(initial=-np.inf)
+    weights = np.exp(logs - best) if np.isfinite(best) else np.ones(len(hands))
+    return Belief(hands, weights / weights.sum(), logs)
+
+
+def legal_table(views: BatchView) -> NDArray[np.bool_]:
+    """Which actions are legal in each view, ``(len(views), num_actions)``."""
+    table: NDArray[np.bool_] = (
+        views.legal_masks[:, None] >> np.arange(views.rules.num_actions) & 1
+    ) == 1
+    return table
+
+
+def check_policy(chances: NDArray[Any], legal: NDArray[np.bool_]) -> Floats:
+    """Chances of actions as float64, each row summing to 1.
+
+    Raises:
+        HeartsError: of another shape, not finite, negative, on illegal actions or on none.
+    """
+    weights = np.asarray(chances, np.float64)
+    if weights.shape != legal.shape:
+        raise HeartsError(f"policy: shape {weights.shape}; needed is {legal.shape}")
+    if not np.isfinite(weights).all():
+        raise HeartsError("policy: some chances are not finite")
+    if (weights < 0).any():
+        raise HeartsError("policy: some chances are negative")
+    if weights[~legal].any():
+        row, action = np.argwhere((weights > 0) & ~legal)[0]
+        raise HeartsError(f"policy: action {action} in view {row} is illegal, yet has a chance")
+    total = weights.sum(1, keepdims=True)
+    if (total == 0).any():
+        row = int(np.flatnonzero(total[:, 0] == 0)[0])
+        raise HeartsError(f"policy: no legal action of view {row} has a chance")
+    if np.abs(total - 1.0).max(initial=0.0) > 1e-6:
+        row = int(np.abs(total[:, 0] - 1.0).argmax())
+        raise HeartsError(f"policy: the chances of view {row} sum to {total[row, 0]:g}, not 1")
+    result: Floats = weights / total
+    return result
+
+
+@jit
+def write_past_views(
+    r: k.Vector,
+    v: k.Vector,
+    player: int,
+    hands: k.Vector,
+    s: k.Vector,
+    vectors: k.Vector,
+    actions: k.Vector,
+) -> None:
+    """Write what the other player saw at each of its plays, and what it played, in every world.
+
+    Args:
+        r: rules of two players without an exchange.
+        v: the view of `player`.
+        player: whose view it is.
+        hands: (n,) the other player's present hands.
+        s: (STATE_SIZE,) memory for the replay.
+        vectors: (n, plays, STATE_SIZE) out.
+        actions: (n, plays) out.
+    """
+    other = 1 - player
+    for i in range(len(hands)):
+        k.copy_state(v, s)
+        s[k.HANDS + player] |= v[k.PLAYED + player]
+        s[k.HANDS + other] = hands[i] | v[k.PLAYED + other]
+        s[k.KITTY] = r[k.R_DECK] & ~s[k.HANDS] & ~s[k.HANDS + 1]
+        k.start(r, s)
+        place = 0
+        for t in range(v[k.NUM_PLAYED]):
+            card = v[k.HISTORY + t] & 63
+            if s[k.PLAYER] == other:
+                k.write_view(r, s, other, vectors[i, place])
+                actions[i, place] = card
+                place += 1
+            k.play(r, s, card)

@@ -1,0 +1,149 @@
+"""Posteriors against Bayes' rule worked out plainly, game by game."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hearts_agents import make_agent
+from hearts_agents.network import Network, NetworkAgent
+from hearts_env import BatchView, Game, HeartsError, Rules
+from hearts_env.cards import mask_of
+from hearts_env.encoders import make_encoder
+from hearts_env.solve.beliefs import belief, check_policy, hidden_hands, legal_table
+
+
+def random_game(rules: Rules, seed: int, plays: int) -> Game:
+    rng = np.random.default_rng(seed)
+    game = Game.deal(rules, seed)
+    for _ in range(plays):
+        if game.phase != "play":
+            break
+        game.play(int(rng.choice(game.legal_actions())))
+    return game
+
+
+def random_policy(rules: Rules) -> NetworkAgent:
+    """A mixed policy that depends on all that is observed."""
+    rng = np.random.default_rng(4)
+    size = make_encoder("flat").space(rules).shape[0]
+    tensors = {
+        "policy.0.weight": rng.normal(0, 0.5, (16, size)),
+        "policy.0.bias": rng.normal(0, 0.5, 16),
+        "policy.1.weight": rng.normal(0, 0.5, (rules.num_actions, 16)),
+        "policy.1.bias": rng.normal(0, 0.5, rules.num_actions),
+    }
+    tensors = {name: value.astype(np.float32) for name, value in tensors.items()}
+    return NetworkAgent(Network(tensors), rules, greedy=False, seed=1)
+
+
+def plain_posterior(view, agent, noise):
+    """Bayes' rule with ``Game`` alone: every world dealt and replayed, card by card."""
+    rules, other = view.rules, 1 - view.player
+    weights = []
+    for world in view.worlds():
+        hands = [
+            [*world[p], *(card for seat, card in view.history if seat == p)]
+            for p in range(rules.players)
+        ]
+        game = Game(
+            rules, hands=hands, kitty=world[-1], deal_number=view.deal_number, dealer=view.dealer
+        )
+        weight = 1.0
+        for seat, card in view.history:
+            if seat == other:
+                views = BatchView.of([game.view(other)])
+                chances = agent.policy_batch(views)[0]
+                uniform = 1.0 / len(game.legal_actions())
+                weight *= (1 - noise) * chances[rules.index[card]] + noise * uniform
+            game.play(card)
+        weights.append(weight)
+    return np.array(weights) / sum(weights)
+
+
+@pytest.mark.parametrize("name", ["micro", "mini", "two_player"])
+def test_the_posterior_is_bayes_rule(name: str) -> None:
+    rules = Rules.preset(name)
+    agent = random_policy(rules)
+    for seed in range(6):
+        game = random_game(rules, seed, 2 + seed)
+        for player in range(2):
+            view = game.view(player)
+            found = belief(view, agent.policy_batch, noise=0.1)
+            expected = plain_posterior(view, agent, 0.1)
+            assert np.allclose(found.weights, expected, rtol=1e-4)  # float32 sums differ with the batch
+            worlds = [mask_of(rules.index[card] for card in world[1 - player]) for world in view.worlds()]
+            assert found.hands.tolist() == worlds
+
+
+def test_a_player_who_never_errs_is_seen_through() -> None:
+    """`standard` always plays the same card with a hand: worlds where it would not are out."""
+    standard = make_agent("standard", seed=0)
+    ruled_out = 0
+    for seed in range(20):
+        game = Game.deal("two_player", seed)
+        for _ in range(12):
+            game.play(standard.act(game.view(game.player)))
+        view = game.view(0)
+        found = belief(view, standard.policy_batch)
+        own = mask_of(game.rules.index[card] for card in game.hand(1))
+        assert found.weight_of(own) > 0
+        ruled_out += int((found.weights == 0).sum())
+        live = found.weights > 0
+        assert np.allclose(found.weights[live], 1 / live.sum())
+    assert ruled_out > 100
+
+
+def test_without_a_policy_all_worlds_weigh_the_same() -> None:
+    view = random_game(Rules.preset("two_player"), 3, 5).view(0)
+    found = belief(view)
+    assert len(found.hands) == view.num_worlds
+    assert np.allclose(found.weights, 1 / view.num_worlds)
+
+
+def test_play_that_nothing_explains_leaves_all_worlds_alike() -> None:
+    view = random_game(Rules.preset("two_player"), 5, 20).view(0)
+
+    def contrary(views: BatchView) -> np.ndarray:
+        legal = legal_table(views)
+        chances = np.zeros(legal.shape)
+        chances[np.arange(len(legal)), legal.shape[1] - 1 - legal[:, ::-1].argmax(1)] = 1.0
+        return chances
+
+    found = belief(view, contrary)
+    assert np.isclose(found.weights.sum(), 1)
+    if not np.isfinite(found.log_likelihoods).any():
+        assert np.allclose(found.weights, found.weights[0])
+
+
+def test_many_worlds_are_listed() -> None:
+    rules = Rules(players=2, hand_size=13)
+    view = Game.deal(rules.replace(removed=("2C", "3C", "4C", "5C")), 1).view(0)
+    if view.num_worlds <= 1_000_000:
+        assert len(hidden_hands(view)) == view.num_worlds
+    else:
+        with pytest.raises(HeartsError, match=r"^view: .*worlds"):
+            hidden_hands(view)
+
+
+@pytest.mark.parametrize(
+    ("chances", "words"),
+    [
+        ([[0.5, 0.5, 0.0]], "shape"),
+        ([[np.nan, 0.5]], "finite"),
+        ([[-1.0, 2.0]], "negative"),
+        ([[0.5, 0.5]], "illegal"),
+        ([[0.0, 0.0]], "no legal action"),
+        ([[0.5, 0.0]], "sum to 0.5"),
+    ],
+)
+def test_policies_that_are_none(chances: list[list[float]], words: str) -> None:
+    with pytest.raises(HeartsError, match=f"^policy: .*{words}"):
+        check_policy(np.array(chances), np.array([[True, False]]))
+
+
+def test_other_games_are_refused() -> None:
+    with pytest.raises(HeartsError, match=r"^rules: .*4 players"):
+        belief(Game.deal("no_pass", 1).view(0))
+    with pytest.raises(HeartsError, match=r"^noise: "):
+        belief(Game.deal("micro", 1).view(0), noise=2.0)
