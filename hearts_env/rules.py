@@ -199,25 +199,42 @@ class Rules:
     def max_margin(self) -> float:
         """The largest possible size of a margin in a deal: others' mean score minus one's own.
 
-        ``reward="margin"`` divides by it, so that rewards lie in [-1, 1].
+        ``reward="margin"`` divides by it, so that rewards lie in [-1, 1]. Derived in the rule book,
+        section "Margins".
         """
-        points = [self.card_points.get(card, 0) for card in self.deck]
-        penalties = sorted(p for p in points if p > 0)
-        total, bonus, idle = sum(penalties), -sum(p for p in points if p < 0), -self.no_trick_points
-        others = self.players - 1
-        # Behind: one other player has the bonus cards, the rest took no trick.
-        spared = (bonus + idle * (others - 1)) / others
-        if self.moon == "none" or not penalties:
-            ahead = total / others + max(bonus, idle)
-            return float(max(ahead, total - bonus + idle, total + spared))
-        # All penalty cards on one side would be a moon: the least of them lies elsewhere.
-        least = penalties[0]
-        moon = self.moon_points + bonus
-        if len(penalties) == 1:  # a moon, or the card is dead
-            return float(max(moon, bonus, idle, 1))
-        ahead = total / others + max(bonus, idle) if others > 1 else total - 2 * least + bonus
-        behind = total - least - least / others + spared
-        return float(max(moon, ahead, behind))
+        points = sorted(self.card_points.get(card, 0) for card in self.deck)
+        # How many cards can be taken at most, and how many can be dead.
+        taken, dead = len(points), 0
+        if self.kitty_to == "nobody":
+            taken, dead = taken - self.kitty_size, self.kitty_size
+        elif self.kitty_to == "first_heart":  # dead where it has all the hearts
+            hearts = sum(card[1] == "H" for card in self.deck)
+            dead = self.kitty_size if hearts <= self.kitty_size else 0
+        penalties = [p for p in points if p > 0]  # the least first
+        bonuses = [-p for p in points if p < 0]  # the largest first
+        total, bonus = sum(penalties[-taken:]), sum(bonuses[:taken])
+        idle, others = -self.no_trick_points, self.players - 1
+        # Some player has the bonus cards that cannot be dead.
+        forced = sum(bonuses[dead:])
+        # Ahead with the bonus cards, or without a trick; behind a player with the bonus cards and
+        # others without a trick. The penalty cards come on top.
+        ahead = max(bonus, idle - forced / others)
+        behind = (bonus + idle * (others - 1)) / others
+        sizes: list[float] = [total]  # a revoke
+        if self.moon == "none":
+            sizes += [total / others + ahead, total + behind]
+            sizes.append(total - forced + idle)  # behind with all tricks
+            return float(max(sizes))
+        if penalties:
+            sizes.append(self.moon_points + bonus)
+        if len(penalties) <= dead:  # nobody need have a penalty card
+            sizes += [ahead, behind]
+        if len(penalties) > 1 and self.hand_size > 1:
+            # No moon: two players have penalty cards, one perhaps no more than the least of them.
+            least = penalties[0]
+            sizes.append(total / others + ahead if others > 1 else total - 2 * least + bonus)
+            sizes.append(total - least - least / others + behind)
+        return float(max(sizes))
 
     @functools.cached_property
     def vector(self) -> kernel.Vector:
@@ -283,7 +300,7 @@ class Rules:
         if players not in numbers:
             span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"exactly {numbers[0]}"
             raise RulesError(f"players: {name} is played by {span}, not by {players!r}")
-        return _preset(str(name), operator.index(players))
+        return _preset(str(name), _whole("players", players, numbers[0], numbers[-1]))
 
     @classmethod
     def make(cls, rules: str | Rules, players: int | None = None) -> Rules:
@@ -344,10 +361,13 @@ class Rules:
 
     @classmethod
     def from_text(cls, text: str, players: int | None = None) -> Rules:
-        """Rules from a preset's name, with ``field=value`` words behind it (values as in JSON).
+        """Rules from a preset's name, with ``field=value`` words behind it.
+
+        Values are as in JSON, or None, True and False as in Python; strings need no quotes.
 
         Raises:
-            RulesError: an unknown preset or field, or a value that is refused.
+            RulesError: an unknown preset or field, a value that is refused, a field given twice,
+                or another number of players than `players`.
         """
         words = text.split()
         if not words:
@@ -357,11 +377,14 @@ class Rules:
             name, equals, value = word.partition("=")
             if not equals:
                 raise RulesError(f"rules: {word!r} is not of the form field=value")
-            try:
-                changes[name] = json.loads(value)
-            except json.JSONDecodeError:
-                changes[name] = value
+            if name in changes:
+                raise RulesError(f"{name}: {word!r} gives it a second time; give it once")
+            changes[name] = _value(name, value)
         stated = changes.pop("players", None)
+        if None not in (stated, players) and stated != players:
+            raise RulesError(
+                f"players: {players!r}, but the rules {text!r} are for {stated!r}; give it once"
+            )
         base = cls.preset(words[0], players if stated is None else stated)
         return base.replace(**changes) if changes else base
 
@@ -404,9 +427,32 @@ def _refuse_unknown(names: Mapping[str, Any]) -> None:
 
 
 def _one_of(value: object, choices: tuple[Any, ...]) -> str:
+    if value == "None" and None in choices:
+        return "write None without quotes"
     if isinstance(value, str):
-        return did_you_mean(value, [str(c) for c in choices])
+        return did_you_mean(value, choices)
     return "known: " + ", ".join(str(c) for c in choices)
+
+
+_PYTHON_WORDS = {"None": None, "True": True, "False": False}
+
+
+def _value(name: str, text: str) -> Any:
+    """The value of a field as ``from_text`` takes it."""
+
+    def entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise RulesError(f"{name}: {key} is named twice; name it once")
+        return dict(pairs)
+
+    if text in _PYTHON_WORDS:
+        return _PYTHON_WORDS[text]
+    try:
+        return json.loads(text, object_pairs_hook=entries)
+    except json.JSONDecodeError:
+        return text
 
 
 def _whole(name: str, value: object, low: int, high: int, other: str = "") -> int:
@@ -445,6 +491,8 @@ def _points(points: object) -> CardPoints:
     by_card: dict[str, int] = {}
     for card, worth in points.items():
         (name,) = _cards("card_points", [card])
+        if name in by_card:
+            raise RulesError(f"card_points: {name} is named twice; name each card once")
         by_card[name] = _whole(f"card_points[{name}]", worth, -_MAX_POINTS, _MAX_POINTS)
     return CardPoints(by_card)
 

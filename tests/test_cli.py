@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from hearts_agents import make_agent
 from hearts_agents.network import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_env import Game, Rules
 from hearts_env.encoders import make_encoder
@@ -23,6 +24,8 @@ from hearts_train import console
 from hearts_train.cardtext import CardText
 from hearts_train.cli import app
 from hearts_train.explain import SUMMARIES, explain, option_rows
+from hearts_train.terminal import Table
+from tests.deals import make_game, play
 
 COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "bench", "rules", "agents"]
 ROOT = Path(__file__).resolve().parents[1]
@@ -173,6 +176,50 @@ def test_rules_lists_and_changes():
     assert "highest trump (spades)" in run("rules", 'party trump="S"').stdout
     record = json.loads(run("rules", "micro", "--json").stdout)
     assert Rules.from_dict({k: v for k, v in record.items() if k != "name"}) == Rules.make("micro")
+
+
+@pytest.mark.parametrize(
+    ("preset", "players"), [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
+)
+def test_the_options_are_shown_as_a_text_takes_them(preset, players):
+    rules = Rules.preset(preset, players)
+    words = [f"{name}={value}" for name, value, _ in option_rows(rules)]
+    assert Rules.from_text(f"{preset} {' '.join(words)}") == rules
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("classic", "unseen and all at once: in turn to the left, to the right, across and not at"),
+        ("party players=3", "unseen and all at once: in turn to the left and to the right, deal"),
+        ('classic pass_rotation=["right"]', "unseen and all at once: always to the right."),
+        ('classic pass_rotation=["hold"]', "Nothing is exchanged: pass_rotation is hold"),
+        ("classic max_deals=1", "has reached 100, or after one deal;"),
+        ("classic max_deals=2", "has reached 100, or after two deals;"),
+        (
+            "classic no_trick_points=-5",
+            "Whoever takes no trick gets five points off, unless the moon was shot.",
+        ),
+        ("classic no_trick_points=-1 moon=none", "Whoever takes no trick gets one point off."),
+        ("hoyle", "Most chips win; a shared first place plays on."),
+        ("hoyle settlement=sweepstakes", "what is left at the end is divided equally."),
+        (
+            "hoyle moon=choose",
+            "paid for cards alone: the moon counts only in the scores.",
+        ),
+        (
+            "hoyle no_trick_points=-5 moon=choose",
+            "the moon and the points off for no trick count only in the scores.",
+        ),
+    ],
+)
+def test_rules_say_it_in_words(text, sentence):
+    assert sentence in " ".join(explain(Rules.from_text(text)))
+
+
+def test_rules_for_two_numbers_of_players_are_refused():
+    refused(run("rules", "party players=5", "--players", 6), "players: 6", "5", "once")
+    assert run("rules", "party players=5", "--players", 5).exit_code == 0
 
 
 # ---- evaluate, tournament ------------------------------------------------------------------------
@@ -361,6 +408,20 @@ def test_replay_shows_all(history):
     assert "not finished" in games[2]
 
 
+def test_replay_shows_the_award_of_the_kitty(tmp_path):
+    first = make_game("2C 3H / 3C 2H", "4D 5D", kitty_to="first_trick")
+    heart = make_game("2C 4D 3H / 3C 5D 2H", "QS 4H", kitty_to="first_heart")
+    texts = [play(first, "2C 3C").to_text(), play(heart, "2C 3C 5D 4D 2H 3H").to_text()]
+    (tmp_path / "games.txt").write_text("\n".join(texts))
+    lines = run("replay", tmp_path / "games.txt").stdout.splitlines()
+    assert [line for line in lines if "taken" in line] == [
+        " 1. player 0 leads: 2♣ 3♣   taken by player 1, and the kitty 4♦ 5♦",
+        " 1. player 0 leads: 2♣ 3♣   taken by player 1",
+        " 2. player 1 leads: 5♦ 4♦   taken by player 1",
+        " 3. player 1 leads: 2♥ 3♥   taken by player 0, +2, and the kitty Q♠ 4♥ +14",
+    ]
+
+
 def test_replay_draws_pictures(history, tmp_path):
     result = run("replay", history, "--svg", tmp_path / "pictures")
     assert result.exit_code == 0
@@ -503,6 +564,37 @@ def test_exchange_takes_several_cards_at_once():
     ).stdout
     assert "4 cards are too many; 3 are still to be passed" in text
     assert "You pass" in text
+
+
+def test_play_shows_the_award_of_the_kitty():
+    args = ("--rules", "kitty", "--players", 5, "--against", "standard", "--seed", 3)
+    text = play_through(*args).stdout
+    game = Game.deal(Rules.preset("kitty", 5), 3)
+    shown = CardText(color=False, symbols=True).cards(game.kitty)
+    points = sum(game.rules.card_points.get(card, 0) for card in game.kitty)
+    assert points == 2  # 5H and 7H
+    assert re.search(rf"takes? trick 1( \(\+\d+\))?, and the kitty {shown} \(\+2\)\.", text)
+    assert text.count("and the kitty") == 1
+
+
+@pytest.mark.parametrize(
+    ("hands", "line"),
+    [
+        ("2C / 3C / 2H / 3H", "You, 2:c and 3:d have the lowest score."),
+        ("3C / 2C / 2H", "1:b and 2:c have the lowest score."),
+        ("3H / 2H", "1:b has the lowest score."),
+        ("2H / 3H", "You have the lowest score."),
+    ],
+)
+def test_all_who_share_the_lowest_score_are_named(hands, line, capsys):
+    cards = hands.split(" / ")
+    last = len(cards) - 1
+    game = make_game(hands, dealer=last, first_lead="eldest_hand", break_on=None, moon="none")
+    play(game, " ".join(cards))
+    names = ["you", "1:b", "2:c", "3:d"][: len(cards)]
+    table = Table(game, 0, {}, names, make_agent("easy"), CardText(color=False, symbols=False))
+    table._show_result(game)
+    assert capsys.readouterr().out.splitlines()[-2] == line
 
 
 def test_undo_takes_back_to_the_last_decision():

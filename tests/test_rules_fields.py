@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import random
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("classic", {"trump": "X"}, ["'X'", "C, D, S, H"]),
     ("classic", {"trump": 3}, ["3", "C, D, S, H"]),
     ("classic", {"trump": ["H"]}, ["['H']", "C, D, S, H"]),
+    ("classic", {"trump": "None"}, ["'None'", "None without quotes"]),
     ("classic", {"first_lead": "lowest_clubs"}, ["'lowest_clubs'", "mean 'lowest_club'"]),
     ("classic", {"first_lead": None}, ["None", "any_club"]),
     # A deck without clubs.
@@ -58,6 +60,7 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("classic", {"card_points": [("QS", 13)]}, ["('QS', 13)", '{"QS": 13}']),
     ("classic", {"card_points": {}}, ["no card", '{"QS": 13}']),
     ("classic", {"card_points": {"QS": 0}}, ["no card", '{"QS": 13}']),
+    ("classic", {"card_points": {"QS": 13, "qs": 5}}, ["QS", "twice", "once"]),
     # The only card worth points is not in the deck.
     ("party", {"card_points": {"2D": 1}, "removed": ["2D"], "hand_size": 12}, ["no card"]),
     ("classic", {"moon": "other_plus"}, ["'other_plus'", "mean 'others_plus'"]),
@@ -128,6 +131,16 @@ def test_every_field_has_a_bad_value_above() -> None:
         (lambda: Rules.from_text("classic trump=X"), ["trump", "'X'"]),
         (lambda: Rules.from_text("classic trumps=H"), ["'trumps'", "mean 'trump'"]),
         (lambda: Rules.from_text("party", players=9), ["players", "9"]),
+        (lambda: Rules.from_text("party players=5", players=6), ["players", "6", "5", "once"]),
+        (lambda: Rules.make("party players=5", 6), ["players", "6", "5", "once"]),
+        (lambda: Rules.from_text("party trump=H trump=S"), ["trump:", "'trump=S'", "once"]),
+        (lambda: Rules.from_text("party players=5 players=5"), ["players:", "once"]),
+        (
+            lambda: Rules.from_text('party card_points={"QS":13,"QS":5}'),
+            ["card_points:", "QS", "once"],
+        ),
+        (lambda: Rules.from_text("classic moon=None"), ["moon: None", "others_plus"]),
+        (lambda: Rules.preset("party", players=4.0), ["players: 4.0", "3..7"]),  # type: ignore[arg-type]
         (lambda: Rules.make(7), ["7", "two_player"]),  # type: ignore[arg-type]
         (lambda: Rules.make(CLASSIC, players=5), ["players", "4", "5"]),
     ],
@@ -246,7 +259,16 @@ def test_texts_name_what_differs() -> None:
     assert rules.name == 'party players=5 trump="S"'
     assert Rules.from_text("party players=5 trump=S") == rules
     assert Rules.from_text("party trump=S", players=5) == rules
+    assert Rules.from_text("party players=5 trump=S", players=5) == rules
     assert Rules.from_text("two_player trump=null").trump is None
+
+
+def test_texts_take_the_words_of_python_too() -> None:
+    assert Rules.from_text("two_player trump=None break_on=None") == (
+        Rules.preset("two_player").replace(trump=None, break_on=None)
+    )
+    rules = Rules.from_text("classic queen_any_time=True points_on_first_trick=False")
+    assert (rules.queen_any_time, rules.points_on_first_trick) == (True, False)
 
 
 def test_rules_with_the_same_fields_are_the_same_whatever_they_came_from() -> None:
@@ -260,11 +282,25 @@ def test_rules_with_the_same_fields_are_the_same_whatever_they_came_from() -> No
 # ---- the largest margin --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "margin"), [("two_player", 20), ("mini", 16), ("micro", 15), ("classic", 26)]
-)
-def test_the_largest_margin_of_the_rule_book(name: str, margin: int) -> None:
-    assert Rules.preset(name).max_margin == margin
+# The moon, with the bonus of 10 in omnibus; without a moon all points, taken by one.
+MAX_MARGINS = {
+    "two_player": 20,
+    "mini": 16,
+    "micro": 15,
+    "classic": 26,
+    "no_pass": 26,
+    "party": 26,
+    "kitty": 26,
+    "omnibus": 36,
+    "hoyle": 13,
+    "black_jack": 23,
+    "black_lady": 23,
+}
+
+
+@pytest.mark.parametrize(("name", "players"), GAMES)
+def test_the_largest_margin_of_each_preset(name: str, players: int) -> None:
+    assert Rules.preset(name, players).max_margin == MAX_MARGINS[name]
 
 
 @pytest.mark.parametrize(
@@ -275,8 +311,47 @@ def test_the_largest_margin_of_the_rule_book(name: str, margin: int) -> None:
         (Rules.preset("black_lady"), 23),
         # A moon and the bonus of 10: 36 ahead.
         (Rules.preset("omnibus"), 36),
-        # A moon of nothing: 25 of the 26 points on one side, the last on one of the three others.
-        (CLASSIC.replace(moon_points=0), 25 - 1 / 3),
+        # A moon of nothing: a revoke costs all 26 points.
+        (CLASSIC.replace(moon_points=0), 26),
+        # Whoever takes the queen has shot a moon of 7; a revoke costs 13.
+        (CLASSIC.replace(card_points={"QS": 13}, moon_points=7), 13),
+        # All penalty cards dead: the player without a trick is 30 ahead.
+        (Rules(players=2, hand_size=1, no_trick_points=-30), 30),
+        # One takes all tricks and the queen, the jack is dead, the others get 20 off.
+        (
+            Rules.preset("kitty").replace(
+                card_points={"JD": -10, "QS": 13},
+                moon="none",
+                no_trick_points=-20,
+                kitty_to="nobody",
+            ),
+            33,
+        ),
+        # The same when the first heart awards the kitty, unless all hearts can lie in it.
+        (
+            Rules(
+                players=2,
+                hand_size=4,
+                removed=[card for card in ALL_CARDS if card[0] not in "JQKA"],
+                card_points={"JD": -10, "QS": 13},
+                moon="none",
+                no_trick_points=-20,
+                kitty_to="first_heart",
+            ),
+            33,
+        ),
+        (
+            Rules(
+                players=2,
+                hand_size=7,
+                removed=[card for card in ALL_CARDS if card[0] not in "JQKA"],
+                card_points={"JD": -10, "QS": 13},
+                moon="none",
+                no_trick_points=-20,
+                kitty_to="first_heart",
+            ),
+            23,
+        ),
     ],
 )
 def test_the_largest_margin_counted_by_hand(rules: Rules, margin: float) -> None:
@@ -284,41 +359,63 @@ def test_the_largest_margin_counted_by_hand(rules: Rules, margin: float) -> None
 
 
 @settings(SEEDED, max_examples=300)
-@given(rule_sets(), st.integers(0, 2**40))
-def test_no_margin_is_larger(rules: Rules, seed: int) -> None:
-    game = Game.deal(rules, seed)
-    rng = np.array([seed], np.uint64)
-    kernel.play_randomly(rules.vector, game.vector, rng)
-    assert max(map(abs, game.margins())) <= rules.max_margin + 1e-9
+@given(
+    rule_sets(max_deck=24),
+    st.sampled_from([0, -3, -40]),
+    st.sampled_from([0, 2, 26]),
+    st.integers(0, 2**40),
+)
+def test_no_margin_is_larger(rules: Rules, no_trick: int, moon_points: int, seed: int) -> None:
+    """Played by seats that take, duck or do anything; and with a revoke somewhere."""
+    rules = rules.replace(no_trick_points=no_trick, moon_points=moon_points)
+    rng = random.Random(seed)
+    for number in range(12):
+        game = Game.deal(rules, seed + number)
+        styles = [rng.choice(["low", "high", "any"]) for _ in range(rules.players)]
+        while game.player is not None:
+            legal = game.legal_actions()
+            picks = {"low": legal[0], "high": legal[-1], "any": rng.choice(legal)}
+            if rng.random() < 0.1:
+                revoked = game.clone()
+                revoked.revoke()
+                assert max(map(abs, revoked.margins())) <= rules.max_margin + 1e-9
+            game.play(picks[styles[game.player]])
+        assert max(map(abs, game.margins())) <= rules.max_margin + 1e-9
 
 
 @pytest.mark.parametrize("moon", ["others_plus", "self_minus", "choose", "none"])
 @pytest.mark.parametrize("players", [2, 3])
-def test_no_margin_of_any_line_is_larger(moon: str, players: int) -> None:
+@pytest.mark.parametrize("no_trick", [0, -9])
+def test_no_margin_of_any_line_is_larger(moon: str, players: int, no_trick: int) -> None:
     """Of small deals, all lines of play: the bound holds, and in some game it is reached."""
-    reached = False
-    for points in ({"QH": 1, "AH": 2, "QS": 5}, {"AH": 3}, {"QH": 1, "AH": 1, "QD": -4}):
-        rules = Rules(
-            players=players,
-            hand_size=6 // players,
-            removed=tuple(card for card in ALL_CARDS if card[0] not in "QA"),
-            card_points=points,
-            moon=moon,
-            moon_points=4,
-            first_lead="eldest_hand",
-            break_on=None,
-        )
-        largest = 0.0
-        for seed in range(60):
-            stack = [Game.deal(rules, seed)]
-            while stack:
-                game = stack.pop()
-                if game.is_over:
-                    largest = max(largest, *map(abs, game.margins()))
-                for action in game.legal_actions():
-                    after = game.clone()
-                    after.play(action)
-                    stack.append(after)
-        assert largest <= rules.max_margin + 1e-9
-        reached |= largest == pytest.approx(rules.max_margin)
-    assert reached
+    reached = 0
+    for hand_size in (6 // players, 4 // players):
+        for points in ({"QH": 1, "AH": 2, "QS": 5}, {"AH": 3}, {"QH": 1, "AH": 1, "QD": -4}):
+            rules = Rules(
+                players=players,
+                hand_size=hand_size,
+                removed=tuple(card for card in ALL_CARDS if card[0] not in "QA"),
+                card_points=points,
+                moon=moon,
+                moon_points=4,
+                no_trick_points=no_trick,
+                first_lead="eldest_hand",
+                break_on=None,
+            )
+            largest = 0.0
+            for seed in range(60):
+                stack = [Game.deal(rules, seed)]
+                while stack:
+                    game = stack.pop()
+                    if game.is_over:
+                        largest = max(largest, *map(abs, game.margins()))
+                    for action in game.legal_actions():
+                        after = game.clone()
+                        after.play(action)
+                        stack.append(after)
+                revoked = Game.deal(rules, seed)
+                revoked.revoke()
+                largest = max(largest, *map(abs, revoked.margins()))
+            assert largest <= rules.max_margin + 1e-9
+            reached += largest == pytest.approx(rules.max_margin)
+    assert reached > 1

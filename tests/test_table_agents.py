@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
+from hearts_env import BatchGame, BatchView, Game, HeartsError, PlayerView, Rules
 from hearts_env.rules import PRESETS
 from hearts_env.view import Worlds
 from tests.naive import NaiveGame, naive_world_bound
@@ -403,9 +403,93 @@ def test_a_budget_of_milliseconds_ends_the_sampling() -> None:
     assert quick._sum_in_sample(view) == 8
     assert patient._sum_in_sample(view) == 5000
     assert quick.act(view) in view.legal_actions()
-    for wrong in (0, -1, float("inf"), float("nan"), "5"):
-        with pytest.raises(HeartsError, match=r"^milliseconds: "):
-            make_agent("pro", milliseconds=wrong)
+    assert make_agent("pro", seed=1, worlds=3, milliseconds=10**9)._sum_in_sample(view) == 3
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("inf"), float("nan"), "5", True, np.True_])
+def test_what_is_no_time_is_refused(wrong: Any) -> None:
+    with pytest.raises(HeartsError, match=r"^milliseconds: "):
+        make_agent("pro", milliseconds=wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 10**6 + 1, 5.0, "5", True, np.True_])
+def test_what_is_no_number_of_worlds_is_refused(wrong: Any) -> None:
+    with pytest.raises(HeartsError, match=r"^worlds: .* 1 to 1000000"):
+        make_agent("pro", worlds=wrong)
+
+
+def test_without_a_number_of_worlds_only_time_limits_the_sampling() -> None:
+    view = own_view(Game.deal("no_pass", 3))
+    assert make_agent("pro", seed=1)._sum_in_sample(view) == 200
+    assert make_agent("pro", seed=1, milliseconds=500)._sum_in_sample(view) > 200
+
+
+def late_view(rules: Rules, seed: int, most_worlds: int) -> PlayerView:
+    """The view of the first player to act who has a choice and no more worlds than that."""
+    game = Game.deal(rules, seed, deal_number=3)
+    while len(game.legal_actions()) < 2 or own_view(game).num_worlds > most_worlds:
+        game.play(game.legal_actions()[0])
+    return own_view(game)
+
+
+def test_a_limit_of_time_cuts_off_a_fair_sample_and_not_the_last_worlds() -> None:
+    view = late_view(Rules.preset("classic"), 3, 5000)
+    worlds = list(Worlds(view))
+    assert len(worlds) > 100
+    places = []
+    for seed in range(60):
+        agent: Any = make_agent("pro", seed=seed, worlds=5000, milliseconds=0.001)
+        assert agent._sum_in_sample(view) == 8
+        places += [worlds.index((*row[:5].tolist(),)) for row in agent.scratch.worlds[:8]]
+    # Uniform places are half the number of worlds on average; 480 of them, five deviations.
+    error = len(worlds) / 12**0.5 / 480**0.5
+    assert np.mean(places) == pytest.approx(len(worlds) / 2, abs=5 * error)
+
+
+def test_few_worlds_are_all_taken_whatever_the_time() -> None:
+    view = late_view(Rules.preset("classic"), 3, 8)
+    assert view.num_worlds > 1
+    quick: Any = make_agent("pro", seed=1, milliseconds=0.001)
+    assert quick._sum_in_sample(view) == view.num_worlds
+    assert quick.margins(view) == make_agent("pro").margins(view)  # type: ignore[attr-defined]
+
+
+def test_a_limit_of_time_lists_no_worlds_before_it_looks_at_the_clock(monkeypatch) -> None:
+    # Under any_club the first lead leaves several cases, which are listed and sorted as a whole.
+    rules = Rules(players=3, hand_size=4, first_lead="any_club", break_on=None)
+    game = Game.deal(rules.replace(removed=[c for c in rules.deck if c[0] > "6"]), 1)
+    game.play(game.legal_actions()[-1])
+    view = own_view(game)
+    assert len(Worlds(view).families) > 1
+    assert 8 < view.num_worlds < 10**6
+    monkeypatch.setattr(Worlds, "__iter__", lambda worlds: pytest.fail("all are listed"))
+    agent: Any = make_agent("pro", seed=1, worlds=10**6, milliseconds=0.001)
+    assert agent._sum_in_sample(view) == 8
+
+
+def test_between_two_players_a_limit_of_time_changes_nothing() -> None:
+    quick: Any = make_agent("pro", milliseconds=0.001)
+    pro: Any = make_agent("pro")
+    for seed in range(3):
+        game = Game.deal("two_player", seed)
+        while not game.is_over:
+            view = own_view(game)
+            assert quick.margins(view) == pro.margins(view)
+            assert quick.act(view) == pro.act(view)
+            game.play(pro.act(view))
+
+
+def test_a_limit_of_time_holds_between_two_players_with_many_worlds() -> None:
+    # 20 dead cards leave C(24, 4) worlds at first: not all are taken without a clock.
+    rules = Rules.preset("two_player").replace(hand_size=4, first_lead="eldest_hand")
+    view = own_view(Game.deal(rules, 1))
+    assert view.num_worlds == 10_626
+    agent: Any = make_agent("pro", seed=1, worlds=20_000, milliseconds=0.001)
+    agent.act(view)
+    drawn = agent.scratch.sums.copy()
+    agent.reseed(1)
+    assert agent._sum_in_sample(view) == 8
+    assert drawn.tolist() == agent.scratch.sums.tolist()
 
 
 def test_the_margins_of_pro_are_what_it_chooses_by() -> None:

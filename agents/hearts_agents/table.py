@@ -14,7 +14,6 @@ import operator
 import random
 import secrets
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +38,9 @@ NAMES = ("easy", "standard", "standard_trump", "pro", "pro_trump")
 
 DEFAULT_WORLDS = 200
 """``pro`` takes all worlds up to so many, and samples so many where there are more."""
+
+CHUNK = 8
+"""So many worlds are played out between two looks at the clock, where time is limited."""
 
 MAX_COMBINATIONS = 20_000
 """So many hands of the other player are looked through one by one; more are counted first."""
@@ -395,6 +397,10 @@ class TableAgent(Agent):
     """One of the table's players. Not to be shared by threads: it works in memory of its own."""
 
     policy: int
+    worlds: int
+    """All worlds are taken where there are no more than so many."""
+    samples: int | None
+    """Where there are more, so many are drawn; None: until the time is up."""
     milliseconds: float | None = None
     """At most about so long a decision that samples worlds; None: as long as they take."""
 
@@ -405,6 +411,7 @@ class TableAgent(Agent):
 
     def _set_worlds(self, worlds: int) -> None:
         self.worlds = worlds
+        self.samples = worlds
         self.scratch = Scratch(worlds)
 
     @property
@@ -463,17 +470,17 @@ class TableAgent(Agent):
         """Sum the margins of the legal cards over all worlds, or a sample; returns how many."""
         r, v = view.rules.vector, view.vector
         end = time.perf_counter() + (self.milliseconds or math.inf) / 1000
+        chunk = min(CHUNK, self.worlds) if self.milliseconds else self.worlds
         worlds = Worlds(view)
-        if worlds.count <= self.worlds:
-            source: Iterator[tuple[int, ...]] = iter(worlds)
-        else:
+        if worlds.count <= chunk:
+            source = iter(worlds)
+        else:  # the first of all worlds would be no fair sample if time cut them off
             draw = worlds.sampler(random.Random(self._draw_number()))
-            source = (draw() for _ in range(self.worlds))
+            source = itertools.islice(iter(draw, None), self.samples)
         rows, _, base, s, sums = self.scratch.arrays
         aware, legal = self.policy == PRO_TRUMP, view.legal_mask
         number, total = 0, np.zeros_like(sums)
-        # Without a limit of time in one go, else in small ones, and at least one.
-        while chosen := list(itertools.islice(source, 8 if self.milliseconds else None)):
+        while chosen := list(itertools.islice(source, chunk)):
             rows[: len(chosen), : view.rules.players + 1] = chosen
             sum_margins(r, v, view.player, legal, rows, len(chosen), aware, base, s, sums)
             total += sums
@@ -482,6 +489,18 @@ class TableAgent(Agent):
                 break
         sums[:] = total
         return number
+
+    def _sum_over_all(self, view: PlayerView) -> int:
+        """The same over all worlds of two players, as ``pro_action`` does; -1: too many."""
+        r, v, player = view.rules.vector, view.vector, view.player
+        if view.rules.players != 2:
+            return -1
+        rows, numbers, base, s, sums = self.scratch.arrays
+        n = int(enumerate_worlds(r, v, player, self.worlds, rows, numbers))
+        if n >= 0:
+            aware = self.policy == PRO_TRUMP
+            sum_margins(r, v, player, view.legal_mask, rows, n, aware, base, s, sums)
+        return n
 
     def _draw_number(self) -> int:
         """The next 64 random bits."""
@@ -515,38 +534,27 @@ class Pro(TableAgent):
     def __init__(
         self,
         seed: int | None = None,
-        worlds: int = DEFAULT_WORLDS,
+        worlds: int | None = None,
         milliseconds: float | None = None,
     ) -> None:
-        """A player who looks at all worlds, or where there are more than `worlds`, at so many.
+        """A player who looks at all worlds, or where there are too many, at a sample of them.
 
         Args:
             seed: of the random numbers, which only sampled worlds need.
-            worlds: at most so many worlds a decision, 1 to 1,000,000.
-            milliseconds: at most about so long a decision where worlds are sampled or seats are
-                more than two; the play then depends on the machine.
+            worlds: at most so many worlds a decision, 1 to 1,000,000. None: 200; with
+                `milliseconds` as many as there is time for.
+            milliseconds: at most about so long a decision. The play then depends on the machine,
+                except where all worlds are taken: of two players up to 200 of them, which take
+                less than a millisecond, of more players up to 8.
         """
         super().__init__(seed)
-        try:
-            number = operator.index(worlds)
-        except TypeError:
-            number = 0
-        if not 1 <= number <= 1_000_000:
-            raise HeartsError(
-                f"worlds: {worlds!r} is not a whole number from 1 to 1000000; "
-                f"the default is {DEFAULT_WORLDS}"
-            )
-        self._set_worlds(number)
-        if milliseconds is not None:
-            try:
-                is_time = 0 < milliseconds < math.inf
-            except TypeError:
-                is_time = False
-            if not is_time:
-                raise HeartsError(
-                    f"milliseconds: {milliseconds!r} is no time to think; give a number above 0"
-                )
-            self.milliseconds = float(milliseconds)
+        self.milliseconds = check_milliseconds(milliseconds)
+        number = check_worlds(worlds)
+        if self.milliseconds is None:
+            self._set_worlds(number or DEFAULT_WORLDS)
+        else:
+            self._set_worlds(min(number or DEFAULT_WORLDS, DEFAULT_WORLDS))
+            self.samples = number
 
     def margins(self, view: PlayerView) -> list[float]:
         """The mean margin of each legal card of `view`, ascending by action, which it chooses by.
@@ -556,8 +564,11 @@ class Pro(TableAgent):
         """
         if view.phase != "play" or not view.legal_mask:
             raise HeartsError(f"view: player {view.player} has no card to play in it")
-        number = self._sum_in_sample(view) * (view.rules.players - 1)
-        return [int(self.scratch.sums[action]) / number for action in view.legal_actions()]
+        number = self._sum_over_all(view)
+        if number < 0:
+            number = self._sum_in_sample(view)
+        whole = number * (view.rules.players - 1)
+        return [int(self.scratch.sums[action]) / whole for action in view.legal_actions()]
 
 
 class ProTrump(Pro):
@@ -570,6 +581,45 @@ AGENTS: dict[str, type[TableAgent]] = {
     NAMES[agent.policy]: agent for agent in (Easy, Standard, StandardTrump, Pro, ProTrump)
 }
 """The players of the table by name."""
+
+
+def check_worlds(worlds: int | None) -> int | None:
+    """A number of worlds, or None.
+
+    Raises:
+        HeartsError: it is neither.
+    """
+    if worlds is None:
+        return None
+    try:
+        number = 0 if isinstance(worlds, bool) else operator.index(worlds)
+    except TypeError:
+        number = 0
+    if not 1 <= number <= 1_000_000:
+        raise HeartsError(
+            f"worlds: {worlds!r} is not a whole number from 1 to 1000000; "
+            f"give one, or None for {DEFAULT_WORLDS}"
+        )
+    return number
+
+
+def check_milliseconds(milliseconds: float | None) -> float | None:
+    """A time to think, or None.
+
+    Raises:
+        HeartsError: it is neither.
+    """
+    if milliseconds is None:
+        return None
+    try:
+        is_time = not isinstance(milliseconds, bool | np.bool_) and 0 < milliseconds < math.inf
+    except TypeError:
+        is_time = False
+    if not is_time:
+        raise HeartsError(
+            f"milliseconds: {milliseconds!r} is no time to think; give a number above 0"
+        )
+    return float(milliseconds)
 
 
 def seed_number(seed: int | None) -> int:

@@ -260,7 +260,7 @@ def show_rules(
     print(f"{rules.name}\n")
     print("\n".join(explain(rules)) + "\n")
     options = option_rows(rules)
-    widths = [max(len(row[column]) for row in options) for column in range(2)]
+    widths = [max(len(row[column]) for row in options if len(row[1]) < 30) for column in range(2)]
     for option, value, meaning in options:
         print(f"{option:{widths[0]}}  {value:{widths[1]}}  {meaning}".rstrip())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from hearts_env.cards import RANKS, SUIT_NAMES, SUITS
+from hearts_env.cards import SUIT_NAMES, SUITS
 from hearts_env.rules import FIELDS, PRESETS, Rules
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -39,7 +39,7 @@ _MEANINGS = {
     "card_points": "what cards cost",
     "moon": "what taking all penalty cards does",
     "moon_points": "by how much",
-    "no_trick_points": "score for taking no trick",
+    "no_trick_points": "added to the score for taking no trick",
     "kitty_to": "who gets the cards not dealt",
     "pass_count": "cards exchanged before play",
     "pass_rotation": "to whom, deal after deal",
@@ -56,19 +56,12 @@ _MEANINGS = {
 def option_rows(rules: Rules) -> list[tuple[str, str, str]]:
     """Every option as (name, value as ``name=value`` takes it, what it is)."""
     plain = rules.to_dict()
-    return [(name, _shown(name, plain[name]), _MEANINGS.get(name, "")) for name in FIELDS]
+    return [(name, _shown(plain[name]), _MEANINGS.get(name, "")) for name in FIELDS]
 
 
-def _shown(name: str, value: object) -> str:
-    if name == "removed" and isinstance(value, list) and len(value) > 8:
-        return f"{len(value)} cards"
-    if name == "card_points" and isinstance(value, dict):
-        hearts = {card: worth for card, worth in value.items() if card[1] == "H"}
-        if len(hearts) == len(RANKS) and len(set(hearts.values())) == 1:
-            others = {card: worth for card, worth in value.items() if card not in hearts}
-            shown = [f"hearts {next(iter(hearts.values()))}"]
-            return ", ".join(shown + [f"{card} {worth}" for card, worth in others.items()])
-    return value if isinstance(value, str) else json.dumps(value)
+def _shown(value: object) -> str:
+    # Without blanks, which part the words of a rule set's text.
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def explain(rules: Rules) -> list[str]:
@@ -88,6 +81,10 @@ def _count(number: int) -> str:
 
 def _cards(number: int) -> str:
     return f"{_count(number)} card{'s' if number != 1 else ''}"
+
+
+def _deals(number: int) -> str:
+    return f"{_count(number)} deal{'s' if number != 1 else ''}"
 
 
 def _points(number: int) -> str:
@@ -116,12 +113,16 @@ def _deal(rules: Rules) -> Iterator[str]:
 
 
 def _exchange(rules: Rules) -> Iterator[str]:
-    if not rules.pass_count or set(rules.pass_rotation) == {"hold"}:
+    if not rules.pass_count:
         return
-    turns = ", then ".join("nobody" if d == "hold" else d for d in rules.pass_rotation)
+    if set(rules.pass_rotation) == {"hold"}:
+        yield "Nothing is exchanged: pass_rotation is hold in every deal, whatever pass_count is."
+        return
+    ways = {"left": "to the left", "right": "to the right", "across": "across"}
+    *turns, last = [ways.get(direction, "not at all") for direction in rules.pass_rotation]
+    where = f"in turn {', '.join(turns)} and {last}, deal by deal" if turns else f"always {last}"
     yield (
-        f"Before play everybody passes {_cards(rules.pass_count)}, unseen and all at once: "
-        f"deal after deal to the {turns}."
+        f"Before play everybody passes {_cards(rules.pass_count)}, unseen and all at once: {where}."
     )
 
 
@@ -185,11 +186,13 @@ def _scoring(rules: Rules) -> Iterator[str]:
         dead = " (dead ones apart)" if rules.kitty_size and rules.kitty_to == "nobody" else ""
         yield f"Whoever takes every card that costs points{dead} shoots the moon and {what}."
     if rules.no_trick_points:
-        yield f"Who takes no trick scores {rules.no_trick_points}."
+        unless = ", unless the moon was shot" if rules.moon != "none" else ""
+        off = _points(-rules.no_trick_points)
+        yield f"Whoever takes no trick gets {off} off{unless}."
 
 
 def _match(rules: Rules) -> Iterator[str]:
-    limit = f", or after {_count(rules.max_deals)} deals" if rules.max_deals else ""
+    limit = f", or after {_deals(rules.max_deals)}" if rules.max_deals else ""
     if rules.settlement == "points":
         verb = "has reached" if rules.end_when == "reached" else "is above"
         shared = (
@@ -206,12 +209,18 @@ def _match(rules: Rules) -> Iterator[str]:
         "simple": "After a deal everybody pays a chip a point; the fewest points take the pot.",
         "sweepstakes": (
             "After a deal everybody pays a chip a point; those without any share the pool. "
-            "If there are none, or one player took all, it stays for the next deal."
+            "If there are none, or one player took all, it stays for the next deal, and what is "
+            "left at the end is divided equally."
         ),
         "howell": ("After a deal everybody pays each other player a chip for every point taken."),
     }[rules.settlement]
+    unpaid = ["the moon"] if rules.moon != "none" else []
+    unpaid += ["the points off for no trick"] if rules.no_trick_points else []
+    if unpaid:
+        verb = "counts" if unpaid == ["the moon"] else "count"
+        yield f"Chips are paid for cards alone: {' and '.join(unpaid)} {verb} only in the scores."
     target = f", or somebody has won {rules.target}" if rules.target else ""
     yield (
         f"Everybody starts with {rules.stake} chips; the match ends when somebody has lost them "
-        f"all{target}{limit}. Most chips win."
+        f"all{target}{limit}. Most chips win; a shared first place plays on."
     )

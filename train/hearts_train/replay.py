@@ -47,6 +47,7 @@ def steps(game: Game, cards: CardText) -> Iterator[str]:
             replay.revoke()
             yield f"player {seat} plays an illegal card and pays for all"
             continue
+        kitty_taker = replay.kitty_taker
         replay.play(action)
         if phase == "pass":
             passed = replay.passed(seat)
@@ -60,7 +61,7 @@ def steps(game: Game, cards: CardText) -> Iterator[str]:
                 else (f"player {seat} lets the others pay")
             )
         elif not replay.trick:
-            yield _trick(replay, cards)
+            yield _trick(replay, cards, awards_kitty=replay.kitty_taker != kitty_taker)
             if replay.shooter is not None:
                 yield f"player {replay.shooter} has shot the moon"
     if replay.trick:
@@ -71,12 +72,21 @@ def _plays(trick: Sequence[tuple[int, str]], cards: CardText) -> str:
     return f"player {trick[0][0]} leads: " + " ".join(cards.card(card) for _, card in trick)
 
 
-def _trick(game: Game, cards: CardText) -> str:
+def _trick(game: Game, cards: CardText, *, awards_kitty: bool) -> str:
     trick = game.tricks[-1]
     taker = next(p for p in range(game.rules.players) if trick[0][1] in game.taken(p))
-    points = sum(game.rules.card_points.get(card, 0) for _, card in trick)
-    worth = f", {points:+d}" if points else ""
-    return f"{len(game.tricks):2}. {_plays(trick, cards)}   taken by player {taker}{worth}"
+    text = f"{len(game.tricks):2}. {_plays(trick, cards)}   taken by player {taker}"
+    if worth := _worth(game, [card for _, card in trick]):
+        text += f", {worth}"
+    if awards_kitty:
+        text += f", and the kitty {cards.cards(game.kitty)} {_worth(game, game.kitty)}".rstrip()
+    return text
+
+
+def _worth(game: Game, cards: Sequence[str]) -> str:
+    """The points of cards, like ``+5``; nothing where there are none."""
+    points = sum(game.rules.card_points.get(card, 0) for card in cards)
+    return f"{points:+d}" if points else ""
 
 
 def footer(game: Game) -> str:

@@ -82,9 +82,10 @@ class Table:
     def _do(self, action: int) -> None:
         """Play an action and tell what it did."""
         game, seat, phase = self.game, self.play.player, self.game.phase
+        kitty_taker = game.kitty_taker
         assert seat is not None
         self.play.play(action)  # a match has then perhaps begun its next deal; `game` is this one
-        self._tell(game, seat, phase, action)
+        self._tell(game, seat, phase, action, awards_kitty=game.kitty_taker != kitty_taker)
         if game.is_over:
             self._finished.append(game)
             self._show_result(game)
@@ -256,7 +257,7 @@ class Table:
             to = (self.seat + {"left": 1, "right": -1, "across": n // 2}[game.direction]) % n
             print(f"Exchange: {game.rules.pass_count} cards {game.direction}, to {self.names[to]}.")
 
-    def _tell(self, game: Game, seat: int, phase: str, action: int) -> None:
+    def _tell(self, game: Game, seat: int, phase: str, action: int, *, awards_kitty: bool) -> None:
         """What everybody sees of an action, and the person of an exchange."""
         view = game.view(self.seat)
         if phase == "pass":
@@ -276,10 +277,12 @@ class Table:
             return
         trick = view.tricks[-1]
         taker = next(p for p in range(game.rules.players) if trick[0][1] in view.taken(p))
-        points = sum(game.rules.card_points.get(card, 0) for _, card in trick)
         verb = "take" if taker == self.seat else "takes"
-        worth = f" ({points:+d})" if points else ""
-        print(self.cards.bold(f"{self._who(taker)} {verb} trick {len(view.tricks)}{worth}.") + "\n")
+        worth = _worth(view, [card for _, card in trick])
+        line = self.cards.bold(f"{self._who(taker)} {verb} trick {len(view.tricks)}{worth}")
+        if awards_kitty:
+            line += f", and the kitty {self.cards.cards(view.kitty)}{_worth(view, view.kitty)}"
+        print(line + ".\n")
 
     def _show(self, view: PlayerView) -> None:
         """The position, from the person's seat."""
@@ -340,7 +343,7 @@ class Table:
             own = game.shooter == self.seat
             print(f"{self._who(game.shooter)} {'have' if own else 'has'} shot the moon!")
         best = [seat for seat, score in enumerate(scores) if score == min(scores)]
-        names = " and ".join(self._who(seat) for seat in best)
+        names = _listed([self._who(seat) for seat in best])
         has = "has" if len(best) == 1 and best[0] != self.seat else "have"
         print(self.cards.bold(f"{names} {has} the lowest score.") + "\n")
 
@@ -357,6 +360,18 @@ class Table:
                 verb = "win" if winner == self.seat else "wins"
                 print(self.cards.bold(f"{self._who(winner)} {verb} the match."))
         print()
+
+
+def _worth(view: PlayerView, cards: Sequence[str]) -> str:
+    """The points of cards, like `` (+5)``; nothing where there are none."""
+    points = sum(view.rules.card_points.get(card, 0) for card in cards)
+    return f" ({points:+d})" if points else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Like ``A``, ``A and B`` or ``A, B and C``."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _command(word: str) -> str | None:
