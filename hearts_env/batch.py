@@ -39,7 +39,18 @@ class BatchView:
 
     @classmethod
     def of(cls, views: list[PlayerView]) -> BatchView:
-        """The views of a list, all of the same rules."""
+        """The views of a list, all of the same rules.
+
+        Raises:
+            HeartsError: there are none, or of different rules.
+        """
+        if not views:
+            raise HeartsError("views: there are none; give one or more")
+        if any(view.rules != views[0].rules for view in views):
+            names = sorted({view.rules.name for view in views})
+            raise HeartsError(
+                f"views: of different rules ({', '.join(names)}); give one batch each"
+            )
         vectors = np.stack([view.vector for view in views])
         return cls(views[0].rules, vectors, np.array([view.player for view in views], np.int64))
 

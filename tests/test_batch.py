@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from hearts_env import BatchGame, DealError, Game, HeartsError, IllegalActionError, Rules
+from hearts_env import BatchGame, BatchView, DealError, Game, HeartsError, IllegalActionError, Rules
 from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.rules import PRESETS
 
@@ -45,10 +45,19 @@ def test_a_batch_equals_single_games(name: str, players: int) -> None:
 
 
 @pytest.mark.parametrize("observation", ["planes", "history", "belief", "text"])
-@pytest.mark.parametrize("name", ["two_player", "micro", "classic"])
+@pytest.mark.parametrize("name", PRESETS)
 def test_a_batch_equals_single_games_in_every_encoder(name: str, observation: str) -> None:
-    steps = 12 if (name, observation) == ("classic", "belief") else 70
-    check_against_single_games(BatchGame(name, 2, seed=9, observation=observation), steps, 2)
+    rules = Rules.preset(name)
+    steps = 12 if observation == "belief" and rules.players > 2 else 70
+    check_against_single_games(BatchGame(rules, 2, seed=9, observation=observation), steps, 2)
+
+
+def test_views_are_of_one_rule_set() -> None:
+    views = [Game.deal(name, 1).view(0) for name in ("micro", "mini")]
+    assert len(BatchView.of(views[:1])) == 1
+    for wrong in ([], views):
+        with pytest.raises(HeartsError, match="^views: "):
+            BatchView.of(wrong)
 
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
