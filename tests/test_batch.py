@@ -56,7 +56,7 @@ def test_views_are_of_one_rule_set() -> None:
     views = [Game.deal(name, 1).view(0) for name in ("micro", "mini")]
     assert len(BatchView.of(views[:1])) == 1
     for wrong in ([], views):
-        with pytest.raises(HeartsError, match="^views: "):
+        with pytest.raises(HeartsError, match=r"^views: "):
             BatchView.of(wrong)
 
 
