@@ -1,13 +1,16 @@
-"""Bit tricks: scans of non-negative int64 sets, one machine instruction each, and bits as bytes."""
+"""Below NumPy: bit scans, one machine instruction each; bits as bytes; memory on the stack."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
+from numba.np import arrayobj
 from numpy.typing import NDArray
 
 
@@ -31,6 +34,10 @@ def put_word(out: NDArray[np.int8], at: int, word: np.uint64) -> None:
     """Write the 64 bits of `word` over ``out[at : at + 64]``, a zero or one each, in place."""
     for j in range(64):
         out[at + j] = word >> np.uint64(j) & np.uint64(1)
+
+
+STACK_WORDS = 32
+"""As many words as ``stack_words`` gives."""
 
 
 @intrinsic
@@ -85,6 +92,35 @@ def _store_word(typing_context: Any, out: Any, at: Any, word: Any) -> Any:
     return types.void(out, types.int64, types.uint64), codegen
 
 
+@intrinsic
+def _words_on_stack(typing_context: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.return_type)(context, builder)
+        memory = cgutils.alloca_once(builder, ir.ArrayType(ir.IntType(64), STACK_WORDS))
+        size = context.get_constant(types.intp, STACK_WORDS)
+        step = context.get_constant(types.intp, 8)
+        arrayobj.populate_array(
+            array,
+            data=builder.bitcast(memory, array.data.type),
+            shape=cgutils.pack_array(builder, [size]),
+            strides=cgutils.pack_array(builder, [step]),
+            itemsize=step,
+            meminfo=None,
+        )
+        return array._getvalue()
+
+    return types.Array(types.uint64, 1, "C")(), codegen
+
+
 @overload(put_word)
 def _put_word(out, at, word):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
     return lambda out, at, word: _store_word(out, at, word)  # type: ignore[call-arg]
+
+
+def _new_words() -> NDArray[np.uint64]:
+    return np.empty(STACK_WORDS, np.uint64)
+
+
+_config: Any = numba.config  # its fields are made at run time
+stack_words: Any = _new_words if _config.DISABLE_JIT else _words_on_stack
+"""Memory of `STACK_WORDS` words for the caller, and for what it calls, until it returns."""

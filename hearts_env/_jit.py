@@ -90,7 +90,7 @@ class _Announcer(event.Listener):
 _packages: dict[str, bool] = {}
 """Whose functions are compiled here, and whether that has been told."""
 
-event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
+event.register("numba:compile", _Announcer())
 
 
 def jit(function: F) -> F:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 
 class Workers:
-    """`num_threads` threads, started when there is work for them.
+    """`num_threads` threads, the caller's own among them, started when there is work for them.
 
     They do not outlive a fork, nor go into a pickle: a process that finds itself without them
     starts its own.
@@ -27,11 +27,17 @@ class Workers:
             work(slice(0, size), 0)
             return
         if self._pool is None or self._process != os.getpid():
-            self._pool = ThreadPoolExecutor(self.num_threads)
+            self._pool = ThreadPoolExecutor(self.num_threads - 1)
             self._process = os.getpid()
         cuts = [size * i // self.num_threads for i in range(self.num_threads + 1)]
         parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
-        list(self._pool.map(work, parts, range(self.num_threads)))
+        others = [self._pool.submit(work, parts[i], i) for i in range(1, self.num_threads)]
+        try:
+            work(parts[0], 0)
+        finally:
+            wait(others)
+        for other in others:
+            other.result()  # raises what it raised
 
     def __reduce__(self) -> tuple[type[Workers], tuple[int]]:
         return Workers, (self.num_threads,)

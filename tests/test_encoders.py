@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hearts_env import Game, HeartsError, PlayerView, Rules, register_encoder
+from hearts_env._bits import STACK_WORDS
 from hearts_env.cards import SUITS, mask_of
 from hearts_env.encoders import (
     ENCODERS,
@@ -19,7 +20,6 @@ from hearts_env.encoders import (
     encode,
     make_encoder,
 )
-from hearts_env.encoders.features import MAX_WORDS
 from hearts_env.rules import PRESETS
 
 ALL_RULES = [
@@ -271,4 +271,4 @@ def test_the_widest_observation_fits_its_buffer() -> None:
     }
     for players in range(2, 8):
         rules = Rules(players=players, hand_size=52 // players - (players in (2, 4)), **widest)
-        assert sum(block.size for block in ENCODERS["planes"].blocks(rules)) <= 64 * MAX_WORDS
+        assert sum(block.size for block in ENCODERS["planes"].blocks(rules)) <= 64 * STACK_WORDS

@@ -128,7 +128,8 @@ def test_installed_packages_add_players(monkeypatch):
     point = importlib.metadata.EntryPoint("theirs", "hearts_agents.table:Pro", "hearts_agents")
     broken = importlib.metadata.EntryPoint("broken", "hearts_agents.table:NAMES", "hearts_agents")
     monkeypatch.setattr(registry, "entry_points", lambda group: (point, broken))
-    assert agent_names() == [*TABLE, "broken", "theirs"]
+    assert agent_names() == [*registry.OWN, "broken", "theirs"]
+    assert set(TABLE) < set(registry.OWN)
     assert isinstance(make_agent("theirs", worlds=3), Pro)
     with pytest.raises(HeartsError, match="broken"):
         make_agent("broken")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hearts_agents.base import Agent, as_agent
+from hearts_agents.search import SEARCHERS
 from hearts_agents.table import AGENTS
 from hearts_env import HeartsError
 from hearts_env.errors import did_you_mean
@@ -21,6 +22,11 @@ GROUP = "hearts_agents"
 """The entry-point group in which installed packages add players."""
 
 CHECKPOINT_SUFFIX = ".safetensors"
+SOLVED_SUFFIX = ".npz"
+"""Files of ``hearts solve``, which are players too."""
+
+OWN: dict[str, Factory] = {**AGENTS, **SEARCHERS}
+"""The players of this package."""
 
 _registered: dict[str, Factory] = {}
 
@@ -42,8 +48,8 @@ def register_agent(name: str, factory: Factory) -> None:
             f"agent: {name!r} cannot be registered; take a name without path separators "
             f"and without {CHECKPOINT_SUFFIX}"
         )
-    if name in AGENTS:
-        raise HeartsError(f"agent: {name!r} is a player of the table; choose another name")
+    if name in OWN:
+        raise HeartsError(f"agent: {name!r} is one of the package's own; choose another name")
     if not callable(factory):
         raise HeartsError(
             f"agent: {factory!r} is no factory; give a callable "
@@ -53,9 +59,9 @@ def register_agent(name: str, factory: Factory) -> None:
 
 
 def agent_names() -> list[str]:
-    """All names that ``make_agent`` knows: the table's, then the others in alphabetical order."""
+    """All names that ``make_agent`` knows: our own, then the others in alphabetical order."""
     others = {*_registered, *(point.name for point in _entry_points())}
-    return [*AGENTS, *sorted(others - set(AGENTS))]
+    return [*OWN, *sorted(others - set(OWN))]
 
 
 def make_agent(
@@ -86,17 +92,22 @@ def make_agent(
                 f"agent: {name!r} is unknown; {did_you_mean(name, agent_names())}; "
                 f"or the path of a checkpoint (*{CHECKPOINT_SUFFIX}) or of a run's folder"
             )
-        from hearts_agents.network import load_agent
+        if name.endswith(SOLVED_SUFFIX):
+            from hearts_agents.solved import load_solved
 
-        factory = _with_path(load_agent, name)
+            factory = _with_path(load_solved, name)
+        else:
+            from hearts_agents.network import load_agent
+
+            factory = _with_path(load_agent, name)
     _check_options(name, factory, options)
     return as_agent(factory(seed=seed, **options), name)
 
 
 def find_factory(name: str) -> Factory | None:
     """The factory registered under `name` by us, by the user or by a package; None: by nobody."""
-    if name in AGENTS:
-        return AGENTS[name]
+    if name in OWN:
+        return OWN[name]
     if name in _registered:
         return _registered[name]
     for point in _entry_points():
@@ -114,7 +125,8 @@ def find_factory(name: str) -> Factory | None:
 def looks_like_path(name: str) -> bool:
     """Whether `name` can only be a path."""
     separators = {"/", os.sep, os.altsep} - {None}
-    return name.endswith(CHECKPOINT_SUFFIX) or any(s in name for s in separators if s)
+    suffixes = (CHECKPOINT_SUFFIX, SOLVED_SUFFIX)
+    return name.endswith(suffixes) or any(s in name for s in separators if s)
 
 
 def _entry_points() -> tuple[EntryPoint, ...]:

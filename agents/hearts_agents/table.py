@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Actions, Agent
+from hearts_agents.base import Actions, Agent, Chances
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
@@ -512,6 +512,12 @@ class Easy(TableAgent):
     """Random legal cards."""
 
     policy = EASY
+
+    def policy_batch(self, views: BatchView) -> Chances:
+        """Every legal action has the same chance."""
+        legal = (views.legal_masks[:, None] >> np.arange(views.rules.num_actions) & 1) == 1
+        chances: Chances = legal / legal.sum(1, keepdims=True)
+        return chances
 
 
 class Standard(TableAgent):

@@ -7,10 +7,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import popcount
+from hearts_env._bits import popcount, stack_words
 from hearts_env._jit import jit
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
-from hearts_env.encoders.features import Block, new_words, pack
+from hearts_env.encoders.features import Block, pack
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Worlds
@@ -45,7 +45,7 @@ class BeliefEncoder(Stateless, BlockEncoder):
         start = _FLAT.size(rules)
         hard = np.zeros(len(games), np.bool_)
         scratch = np.empty((3, k.MAX_PLAYERS + 1), np.int64)
-        write_beliefs(rules.vector, start, states, games, players, out, new_words(), scratch, hard)
+        write_beliefs(rules.vector, start, states, games, players, out, scratch, hard)
         for row in np.flatnonzero(hard).tolist():
             vector = np.empty(k.STATE_SIZE, np.int64)
             player = int(players[row])
@@ -83,11 +83,11 @@ def write_beliefs(
     games: k.Vector,
     players: k.Vector,
     out: NDArray[np.float32],
-    words: NDArray[np.uint64],
     scratch: k.Vector,
     hard: NDArray[np.bool_],
 ) -> None:
     """Write rows; mark in `hard` those whose chances must be counted, and leave them to others."""
+    words = stack_words()
     n = r[k.R_NUM_CARDS]
     two = r[k.R_PLAYERS] == 2
     possible, certain, sizes = scratch[0], scratch[1], scratch[2]

@@ -25,9 +25,6 @@ TOTAL_STEPS = 10
 SITUATION_SIZE = 6
 """Bits of ``situation``."""
 
-MAX_WORDS = 32
-"""As many words as ``pack`` fills for any rules (seven players: no more than 23)."""
-
 
 @dataclass(frozen=True)
 class Block:
@@ -53,7 +50,8 @@ def pack(
     """Write all facts about state or view `s` that `player` may know into `words`, bit by bit.
 
     In the order of ``card_blocks``, ``taken_blocks`` (with `all_taken`: of all cards, else of
-    those worth points) and ``other_blocks``. `words` has a bit for each, the first the lowest.
+    those worth points) and ``other_blocks``. `words` has a bit for each, the first the lowest;
+    ``stack_words`` are enough for any rules (seven players fill 23).
     """
     n, num_cards = r[k.R_PLAYERS], r[k.R_NUM_CARDS]
     exchange, kitty = r[k.R_PASS_COUNT] > 0, r[k.R_KITTY_TO] != k.KITTY_NOBODY
@@ -113,11 +111,6 @@ def put(
         rest = end & 63
         word = bits >> np.uint64(size - rest) if rest else np.uint64(0)
     return word, end
-
-
-def new_words() -> NDArray[np.uint64]:
-    """Memory for ``pack``."""
-    return np.empty(MAX_WORDS, np.uint64)
 
 
 @jit

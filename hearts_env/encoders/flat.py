@@ -7,10 +7,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import put_word
+from hearts_env._bits import put_word, stack_words
 from hearts_env._jit import jit
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
-from hearts_env.encoders.features import Block, new_words, observation_blocks, pack
+from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -37,13 +37,13 @@ class FlatEncoder(Stateless, BlockEncoder):
 
     def write(self, view: PlayerView, out: Array) -> None:
         """Write the observation of `view` over `out`, in place."""
-        write_row(view.rules.vector, view.vector, view.player, new_words(), out)
+        write_row(view.rules.vector, view.vector, view.player, out)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
     ) -> None:
         """Write rows of zeros and ones, in place."""
-        write_rows(rules.vector, states, games, players, new_words(), out)
+        write_rows(rules.vector, states, games, players, out)
 
     def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
         """Every block of an observation as a bit mask, by name."""
@@ -56,10 +56,9 @@ class FlatEncoder(Stateless, BlockEncoder):
 
 
 @jit
-def write_row(
-    r: k.Vector, s: k.Vector, player: int, words: NDArray[np.uint64], out: NDArray[np.int8]
-) -> None:
-    """Write what `player` knows over the row `out`, one place a bit, in place; `words` is free."""
+def write_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> None:
+    """Write what `player` knows over the row `out`, one place a bit, in place."""
+    words = stack_words()
     pack(r, s, player, False, words)
     spread(words, out)
 
@@ -86,9 +85,8 @@ def write_rows(
     states: k.Vector,
     games: k.Vector,
     players: k.Vector,
-    words: NDArray[np.uint64],
     out: NDArray[np.int8],
 ) -> None:
-    """Write a row for each of `games` as `players` see them, in place; `words` is free."""
+    """Write a row for each of `games` as `players` see them, in place."""
     for i in range(len(games)):
-        write_row(r, states[games[i]], players[i], words, out[i])
+        write_row(r, states[games[i]], players[i], out[i])

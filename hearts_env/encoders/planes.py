@@ -9,10 +9,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
+from hearts_env._bits import stack_words
 from hearts_env._jit import jit
 from hearts_env.cards import SUITS, rank_of, suit_of
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
-from hearts_env.encoders.features import Block, new_words, observation_blocks, pack
+from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules import Rules
 
 
@@ -44,7 +45,7 @@ class PlanesEncoder(Stateless, BlockEncoder):
         """Write planes of zeros and ones, in place."""
         flat = out.reshape(len(out), out.shape[1], -1)
         cells, num_sets = _cells(rules), sum(block.is_cards for block in self.blocks(rules))
-        write_planes(rules.vector, cells, num_sets, states, games, players, new_words(), flat)
+        write_planes(rules.vector, cells, num_sets, states, games, players, flat)
 
     def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
         """Every block of an observation as a bit mask, by name."""
@@ -83,13 +84,13 @@ def write_planes(
     states: k.Vector,
     games: k.Vector,
     players: k.Vector,
-    words: NDArray[np.uint64],
     out: NDArray[np.int8],
 ) -> None:
     """Write ``out[i]``, ``(channels, 4 * ranks)``, for each of `games` as `players` see them.
 
-    The first `num_sets` facts are sets of cards; `words` is free.
+    The first `num_sets` facts are sets of cards.
     """
+    words = stack_words()
     for i in range(len(games)):
         pack(r, states[games[i]], players[i], True, words)
         planes = out[i]

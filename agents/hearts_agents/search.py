@@ -1,0 +1,246 @@
+"""Players that search: perfect-information Monte Carlo over all hidden worlds, solved exactly.
+
+``pimc`` asks in every possible world how much each of its cards would make if both hands were seen
+from here on (the double-dummy value), and plays the best on average (Ginsberg 2001 for bridge).
+With at most a few hundred worlds it takes all of them. ``pimc_belief`` weighs them by how a model
+of the other player would have played in each (Bayes' rule, see ``hearts_env.solve.beliefs``).
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_agents.base import Actions, Agent
+from hearts_agents.table import best_of, seed_number
+from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env import kernel as k
+from hearts_env._bits import lowest
+from hearts_env._jit import jit
+from hearts_env.solve import Table
+from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
+from hearts_env.solve.double_dummy import card_values, world_values
+
+if TYPE_CHECKING:
+    from hearts_env.batch import BatchView
+
+Floats = NDArray[np.float64]
+
+_TIE = 1e-9
+_SIZES = (1024, 3 * (k.MAX_PLAYERS + 1) + 2 * 64, k.MAX_CARDS, k.MAX_CARDS)
+"""Of the memory of ``pimc_rows``: hands, scratch, values, sums."""
+
+
+class Pimc(Agent):
+    """``pimc``: the card that is best on average over all worlds, each solved double dummy.
+
+    Not to be shared by threads: it works in memory of its own.
+    """
+
+    name = "pimc"
+
+    def __init__(self, seed: int | None = None, worlds: int | None = None) -> None:
+        """A player of two-player games.
+
+        Args:
+            seed: of the random numbers, which only sampled worlds need.
+            worlds: at most so many worlds a decision, drawn without repetition; None: all.
+
+        Raises:
+            HeartsError: an option that cannot be; it is named.
+        """
+        self._rng = np.random.default_rng(seed_number(seed))
+        self.worlds = _check_number("worlds", worlds)
+        self._table: Table | None = None
+
+    def act(self, view: PlayerView) -> int:
+        """The action chosen by the player whose turn it is in `view`."""
+        legal = view.legal_actions()
+        if not legal:
+            raise HeartsError(f"view: it is not the turn of player {view.player}")
+        check_view(view)
+        if len(legal) == 1:
+            return legal[0]
+        if view.phase == "moon":
+            return self._after_moon(view, legal)
+        means = self._means(view)
+        # Of cards that are worth the same the lowest.
+        return legal[int((means >= means.max() - _TIE).argmax())]
+
+    def act_batch(self, views: BatchView) -> Actions:
+        """The actions chosen in many games, (len(views),) int64; one compiled call for most."""
+        check_two_players(views.rules)
+        actions = np.full(len(views), -1, np.int64)
+        if self.worlds is None and type(self)._weighed is Pimc._weighed:
+            memory = self._memory(views.rules)
+            hands, scratch, values, sums = (np.empty(size, np.int64) for size in _SIZES)
+            pimc_rows(
+                views.rules.vector,
+                views.vectors,
+                views.players,
+                memory,
+                hands,
+                scratch,
+                values,
+                sums,
+                actions,
+            )
+        for i in np.flatnonzero(actions < 0).tolist():
+            actions[i] = self.act(views[i])
+        return actions
+
+    def margins(self, view: PlayerView) -> list[float]:
+        """The mean margin of each legal card of `view`, ascending by action, which it chooses by.
+
+        Raises:
+            HeartsError: the player of `view` has no card to play in it.
+        """
+        if view.phase != "play" or not view.legal_mask:
+            raise HeartsError(f"view: player {view.player} has no card to play in it")
+        check_view(view)
+        means: list[float] = self._means(view).tolist()
+        return means
+
+    def reseed(self, seed: int) -> None:
+        """Begin the random numbers anew."""
+        self._rng = np.random.default_rng(seed_number(seed))
+
+    def _means(self, view: PlayerView) -> Floats:
+        hands, weights = self._weighed(view)
+        if self.worlds is not None and len(hands) > self.worlds:
+            some = self._rng.choice(len(hands), self.worlds, replace=False)
+            hands, weights = hands[some], weights[some]
+        live = weights > 0
+        if not live.any():  # none of the worlds drawn explains the play
+            live = np.ones(len(hands), np.bool_)
+            weights = np.ones(len(hands))
+        values = np.empty((int(live.sum()), view.legal_mask.bit_count()), np.int64)
+        memory = self._memory(view.rules)
+        world_values(view.rules.vector, view.vector, hands[live], memory, values)
+        means: Floats = weights[live] @ values / weights[live].sum()
+        return means
+
+    def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
+        """The other player's possible hands and how likely they are."""
+        hands = hidden_hands(view)
+        return hands, np.ones(len(hands))
+
+    def _memory(self, rules: Rules) -> k.Vector:
+        if self._table is None or self._table.rules != rules:
+            self._table = Table(rules)
+        return self._table.vector
+
+    @staticmethod
+    def _after_moon(view: PlayerView, legal: list[int]) -> int:
+        """Whichever choice leaves the shooter further ahead; if both do, the others pay."""
+        margins = []
+        for action in legal:
+            state = view.vector.copy()
+            k.play(view.rules.vector, state, action)
+            margins.append(k.margin_sum(view.rules.vector, state, view.player))
+        return legal[0] if margins[0] > margins[-1] else legal[-1]
+
+
+class PimcBelief(Pimc):
+    """``pimc_belief``: the same, worlds weighed by how a model of the other player plays."""
+
+    name = "pimc_belief"
+
+    def __init__(
+        self,
+        seed: int | None = None,
+        worlds: int | None = None,
+        model: str | Agent = "pro",
+        noise: float = 0.1,
+    ) -> None:
+        """A player of two-player games.
+
+        Args:
+            seed: of the random numbers, which only sampled worlds need.
+            worlds: at most so many worlds a decision, drawn without repetition; None: all.
+            model: how the other player is taken to play: an agent, or its name.
+            noise: with this chance it is taken to play at random instead.
+
+        Raises:
+            HeartsError: an option that cannot be; it is named.
+        """
+        super().__init__(seed, worlds)
+        from hearts_agents.registry import make_agent
+
+        if isinstance(model, str) and model in (self.name, ""):
+            raise HeartsError(f"model: {model!r} would think about itself without end; take pimc")
+        self.model = make_agent(model, seed=0) if isinstance(model, str) else make_agent(model)
+        try:
+            self.noise = float(noise)
+        except (TypeError, ValueError):
+            self.noise = -1.0
+        if isinstance(noise, bool) or not 0.0 < self.noise <= 1.0:
+            raise HeartsError(
+                f"noise: {noise!r} is no chance; give a number above 0 and up to 1, so that no "
+                "play rules out every world"
+            )
+
+    def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
+        found = belief(view, self.model.policy_batch, noise=self.noise)
+        return found.hands, found.weights
+
+
+@jit
+def pimc_rows(
+    r: k.Vector,
+    vectors: k.Vector,
+    players: k.Vector,
+    memory: k.Vector,
+    hands: k.Vector,
+    scratch: k.Vector,
+    values: k.Vector,
+    sums: k.Vector,
+    actions: k.Vector,
+) -> None:
+    """Write the choice of ``pimc`` for each view; left alone where it is not so simple.
+
+    Those are choices after a moon, more worlds than `hands` has places, and games that are over.
+    """
+    for i in range(len(vectors)):
+        v = vectors[i]
+        legal = k.legal_mask(r, v) if v[k.PLAYER] == players[i] else 0
+        if v[k.PHASE] != k.PLAY or legal == 0:
+            continue
+        if legal & (legal - 1) == 0:
+            actions[i] = lowest(legal)
+            continue
+        n = k.worlds_of_two(r, v, players[i], hands, scratch)
+        if n > len(hands):
+            continue
+        sums[:] = 0
+        for world in range(n):
+            card_values(r, v, hands[world], memory, values)
+            cards = legal
+            while cards:
+                sums[lowest(cards)] += values[lowest(cards)]
+                cards &= cards - 1
+        actions[i] = best_of(legal, sums)
+
+
+def _check_number(name: str, value: int | None) -> int | None:
+    """A number from 1, or None.
+
+    Raises:
+        HeartsError: it is neither.
+    """
+    if value is None:
+        return None
+    try:
+        number = 0 if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise HeartsError(f"{name}: {value!r} is not a whole number from 1; leave it out for all")
+    return number
+
+
+SEARCHERS: dict[str, type[Pimc]] = {"pimc": Pimc, "pimc_belief": PimcBelief}
+"""Every player of this module by its name."""

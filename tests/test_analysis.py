@@ -1,0 +1,145 @@
+"""Deals told card by card: the figures against plain search, the pages, the command."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hearts_agents import make_agent
+from hearts_env import Game, HeartsError
+from hearts_env.solve import solve
+from hearts_train.analysis import analyse, pick, rows, summary, write_html
+from hearts_train.cli import app
+
+
+def played(name: str, seed: int, *agents: str) -> Game:
+    players = [make_agent(agent, seed=1) for agent in agents]
+    game = Game.deal(name, seed)
+    while not game.is_over:
+        game.play(players[game.player].act(game.view(game.player)))
+    return game
+
+
+def test_losses_add_up_to_what_was_lost() -> None:
+    """What one player loses the other gains: from the value of the deal to its result."""
+    for seed in range(8):
+        game = played("mini", seed, "easy", "standard")
+        found = analyse(game)
+        margin = game.margins()[0]
+        assert found.before - found.lost(0) + found.lost(1) == margin
+        assert found.moments[-1].after == margin
+        assert len(found.moments) == 10
+
+
+def test_values_are_those_of_the_solver_and_of_pimc() -> None:
+    game = played("mini", 3, "easy", "easy")
+    pimc, replay = make_agent("pimc", seed=0), game.start()
+    for action, moment in zip(game.actions, analyse(game).moments, strict=True):
+        view = replay.view(replay.player)
+        values = solve(replay).values
+        names = [game.rules.deck[a] for a in view.legal_actions()]
+        assert moment.values == {game.rules.deck[a]: v for a, v in values.items()}
+        assert moment.means == dict(zip(names, pimc.margins(view), strict=True))
+        assert moment.worlds == view.num_worlds
+        assert moment.player == replay.player
+        assert moment.expected_loss >= 0
+        assert moment.lost >= 0
+        replay.play(action)
+
+
+def test_perfect_play_loses_nothing() -> None:
+    game = Game.deal("two_player", 2)
+    while not game.is_over:
+        game.play(solve(game).best[0])
+    found = analyse(game, worlds=False)
+    assert [found.lost(p) for p in range(2)] == [0, 0]
+    assert not any(row[6] for row in rows(found))
+    assert "what it could know" not in " ".join(summary(found))
+
+
+def test_unfinished_and_revoked_deals_are_told_as_far_as_they_go() -> None:
+    game = Game.deal("mini", 5)
+    for _ in range(3):
+        game.play(game.legal_actions()[0])
+    assert len(analyse(game).moments) == 3
+    game.revoke()
+    found = analyse(game)
+    assert len(found.moments) == 3
+    assert json.dumps(found.to_json())
+
+
+class Words(HTMLParser):
+    """The text of a page, its tags checked to close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_is_whole(tmp_path: Path) -> None:
+    page = tmp_path / "deal.html"
+    write_html([analyse(played("mini", 1, "easy", "pro"))], page)
+    words = Words()
+    words.feed(page.read_text(encoding="utf-8").replace("<!doctype html>", ""))
+    assert not words.open
+    for told in ("Deal 1: mini", "Player 1", "Trick", "Worth", "Best play by both"):
+        assert told in words.text
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def test_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "deals.txt"
+    deals = [played("micro", seed, "easy", "easy") for seed in (1, 2)]
+    file.write_text("\n".join(game.to_text() for game in deals), encoding="utf-8")
+    result = run("analyse", file)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("Best play by both") == 2
+    page, plot = tmp_path / "a.html", tmp_path / "a.png"
+    result = run("analyse", file, "--game", 2, "--html", page, "--plot", plot, "--json")
+    assert result.exit_code == 0, result.stderr
+    (told,) = json.loads(result.stdout)
+    assert told["scores"] == deals[1].scores()
+    assert np.isclose(
+        sum(card["lost"] for card in told["cards"]), sum(p["lost"] for p in told["players"])
+    )
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "deals.txt"
+    file.write_text(played("micro", 1, "easy", "easy").to_text() * 2, encoding="utf-8")
+    four = tmp_path / "four.txt"
+    four.write_text(Game.deal("no_pass", 1).to_text(), encoding="utf-8")
+    for arguments, words in [
+        ((file, "--game", 3), "--game"),
+        ((file, "--plot", tmp_path / "a.png"), "--game N"),
+        ((file, "--html", tmp_path / "none" / "a.html"), "--html"),
+        ((tmp_path / "nothing.txt",), "nothing.txt"),
+        ((four,), "4 players"),
+    ]:
+        result = run("analyse", *arguments)
+        assert result.exit_code == 2, arguments
+        assert words in result.stderr
+        assert "Traceback" not in result.stderr
+    with pytest.raises(HeartsError, match="--game"):
+        pick([], 1)

@@ -1,0 +1,340 @@
+"""The double-dummy solver: against brute force, by hand, and against itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearts_env import BatchGame, Game, HeartsError, Rules, kernel
+from hearts_env.solve import Table, double_dummy, solve, solve_batch, solve_worlds
+from tests.deals import make_game, play
+from tests.naive import NaiveGame
+
+
+def load_bench() -> ModuleType:
+    """``bench/double_dummy.py``, which is no part of a package: brute force and random rules."""
+    path = Path(__file__).resolve().parents[1] / "bench" / "double_dummy.py"
+    spec = importlib.util.spec_from_file_location("bench_double_dummy", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+bench = load_bench()
+
+
+def naive_value(game: NaiveGame, player: int) -> int:
+    """The margin of `player` under best play, by trying everything on the second rule book."""
+    if game.phase == "over":
+        scores = game.scores()
+        return scores[1 - player] - scores[player]
+    values = []
+    for action in game.legal():
+        after = naive_copy(game)
+        after.play(action)
+        values.append(naive_value(after, player))
+    return max(values) if game.player == player else min(values)
+
+
+def naive_copy(game: NaiveGame) -> NaiveGame:
+    copy = NaiveGame.__new__(NaiveGame)
+    for name, value in vars(game).items():
+        if isinstance(value, list):
+            value = [set(v) if isinstance(v, set) else v for v in value]
+        vars(copy)[name] = value
+    return copy
+
+
+def naive_of(game: Game) -> NaiveGame:
+    start = game.start()
+    naive = NaiveGame(
+        game.rules,
+        [start.hand(0), start.hand(1)],
+        start.kitty,
+        game.deal_number,
+        game.dealer,
+    )
+    for action in game.actions:
+        naive.play(action)
+    return naive
+
+
+# ---- against brute force ------------------------------------------------------------------------
+def test_equal_to_brute_force():
+    # bench/double_dummy.py --verify 10000 is the same at full count
+    shooting = wide = 0
+    for game, table in bench.positions(seed=1, count=500):
+        assert solve(game, table=table).values == bench.brute_values(game), game.to_text()
+        taken = [
+            game.vector[kernel.TAKEN + p] & game.rules.vector[kernel.R_PENALTY] for p in (0, 1)
+        ]
+        shooting += (taken[0] == 0) != (taken[1] == 0)
+        wide += int(table.vector[double_dummy.H_WIDE])
+    assert shooting > 50
+    assert wide > 50
+
+
+def test_equal_to_the_second_rule_book():
+    for game, table in bench.positions(seed=2, count=150, most=3):
+        found = solve(game, table=table)
+        for action, value in found.values.items():
+            after = naive_of(game)
+            after.play(action)
+            assert naive_value(after, game.player) == value, game.to_text()
+
+
+@pytest.mark.parametrize("preset", ["mini", "micro"])
+def test_whole_deals_equal_to_brute_force(preset):
+    for seed in range(15):
+        game = Game.deal(preset, seed)
+        assert solve(game).values == bench.brute_values(game)
+
+
+def test_full_deals_agree_with_a_search_without_its_means():
+    rules = Rules.preset("two_player")
+    plain = Table(rules, endgames=0)
+    plain.vector[double_dummy.H_OPTIONS] = (
+        double_dummy.NO_RUNS | double_dummy.NO_BOUNDS | double_dummy.NO_SURE | double_dummy.NO_ORDER
+    )
+    bare = Table(rules, endgames=0)
+    bare.vector[double_dummy.H_OPTIONS] = double_dummy.NO_TABLE
+    for seed in range(60):
+        game = Game.deal(rules, seed)
+        value = solve(game).value
+        plain.clear()
+        assert solve(game, table=plain).value == value
+        if seed < 5:
+            assert solve(game, table=bare).value == value
+
+
+@pytest.mark.parametrize("endgames", [0, 1, 3, 6])
+def test_endgame_tables_change_no_value(endgames):
+    rules = Rules.preset("two_player")
+    table = Table(rules, endgames=endgames)
+    for seed in range(30):
+        game = Game.deal(rules, seed)
+        assert solve(game, table=table).values == solve(game).values
+
+
+def test_what_a_table_has_learnt_changes_no_value():
+    rules = Rules.preset("two_player")
+    small = Table(rules, log2_bytes=14)
+    for seed in range(40):
+        game = Game.deal(rules, seed)
+        assert solve(game, table=small).values == solve(game, table=Table(rules)).values
+
+
+# ---- by hand ------------------------------------------------------------------------------------
+def value_after(game: Game, card: str) -> int:
+    return solve(game).values[game.action_of(card)]
+
+
+def test_the_queen_goes_to_who_must_take_her():
+    # Seat 0 leads the low spade: seat 1 has only the queen there, and takes 13.
+    game = make_game("2C 2S/3C QS", "KD", moon="none")
+    play(game, "2C 3C")
+    assert game.player == 1
+    # Seat 1 took the club, must lead the queen and takes her itself.
+    assert solve(game).value == -13
+
+
+def test_a_moon_that_can_be_shot_is_shot():
+    game = make_game("2C AH KH/3D QH JH", "4D", trump="H", break_on=None)
+    # Seat 0 leads the club, seat 1 is void: a heart takes it, or the diamond does not.
+    found = solve(game)
+    assert found.best == [game.action_of("2C")]
+    # The diamond: seat 0 stays on lead and draws both hearts, a moon. A trump: no moon.
+    play(game, "2C")
+    assert value_after(game, "3D") == -26
+    assert value_after(game, "QH") > -26
+    assert solve(game).value == -found.value
+
+
+@pytest.mark.parametrize("moon", ["others_plus", "self_minus", "choose"])
+def test_moons_of_all_kinds_are_worth_the_same(moon):
+    game = make_game("2C AH KH/3D QH JH", "4D", trump="H", break_on=None, moon=moon)
+    play(game, "2C 3D")
+    assert solve(game).value == 26
+
+
+def test_the_choice_of_the_shooter():
+    game = make_game("2C AH/3C KH", moon="choose", card_points={"AH": 1, "KH": 1, "2C": -3})
+    play(game, "2C 3C KH AH")
+    assert game.phase == "moon"
+    found = solve(game)
+    expected = {}
+    for action in game.legal_actions():
+        after = game.clone()
+        after.play(action)
+        expected[action] = int(after.margins()[game.player])
+    assert found.values == expected
+    assert solve_batch([game]).tolist() == [found.value]
+
+
+def test_a_game_that_is_over_has_its_margin():
+    game = make_game("2C/AH", "3C", moon="none")
+    play(game, "2C AH")
+    found = solve(game)
+    assert (found.value, found.best, found.values) == (int(game.margins()[0]), [], {})
+    assert solve_batch([game]).tolist() == [found.value]
+
+
+def test_points_taken_so_far_count():
+    # Seat 1, void, gave seat 0 the only heart. Nothing else is worth anything.
+    game = make_game("2C 4D 5D/AH 2D 3D", "3C", moon="none")
+    play(game, "2C AH")
+    assert game.player == 0
+    assert solve(game).value == -1
+    play(game, "4D")
+    assert solve(game).values == dict.fromkeys(game.legal_actions(), 1)
+
+
+# ---- against itself -----------------------------------------------------------------------------
+def test_seats_swapped():
+    for seed in range(40):
+        game = Game.deal("two_player", seed)
+        swapped = Game("two_player", [game.hand(1), game.hand(0)], game.kitty)
+        rng = random.Random(seed)
+        for _ in range(rng.randrange(12)):
+            action = rng.choice(game.legal_actions())
+            game.play(action)
+            swapped.play(action)
+        # Told to the player to act; who that is is swapped as well.
+        assert solve(game).values == solve(swapped).values
+        assert swapped.player == 1 - game.player
+
+
+def test_best_play_keeps_the_value():
+    for seed in range(20):
+        game = Game.deal("two_player", seed)
+        sign = 1 if game.player == 0 else -1
+        value = sign * solve(game).value
+        while not game.is_over:
+            found = solve(game)
+            assert found.value == (value if game.player == 0 else -value)
+            assert found.best == [a for a, v in found.values.items() if v == found.value]
+            game.play(found.best[seed % len(found.best)])
+        assert game.margins()[0] == value
+
+
+def test_worlds_and_single_solves_agree():
+    for seed, plays in ((0, 2), (1, 3), (2, 8), (3, 0)):
+        game = Game.deal("two_player", seed)
+        rng = random.Random(seed)
+        for _ in range(plays):
+            game.play(rng.choice(game.legal_actions()))
+        view = game.view(game.player)
+        worlds, values = solve_worlds(view)
+        assert worlds == list(view.worlds())
+        assert values.shape == (len(worlds), len(view.legal_actions()))
+        for world, row in zip(worlds, values, strict=True):
+            start = [list(world[p]) + list(game.played(p)) for p in (0, 1)]
+            single = Game(game.rules, start, world[2])
+            for action in game.actions:
+                single.play(action)
+            assert list(solve(single, table=Table(game.rules, endgames=2)).values.values()) == (
+                row.tolist()
+            )
+            if seed:
+                break
+        some, again = solve_worlds(view, worlds[3:5])
+        assert some == worlds[3:5]
+        assert (again == values[3:5]).all()
+
+
+def test_threads_and_batches_agree():
+    batch = BatchGame("two_player", 300, seed=5, autodeal=False)
+    rng = np.random.default_rng(0)
+    for _ in range(7):
+        masks = batch.masks()
+        batch.play(np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]))
+    one = solve_batch(batch)
+    assert one.dtype == np.int64
+    assert (solve_batch(batch, num_threads=3) == one).all()
+    assert (solve_batch(batch.states, "two_player", num_threads=2) == one).all()
+    games = [batch.game(i) for i in range(300)]
+    assert (solve_batch(games) == one).all()
+    assert [solve(game).value for game in games[:50]] == one[:50].tolist()
+    assert solve_batch([]).shape == (0,)
+
+
+def test_solving_changes_no_game():
+    game = Game.deal("two_player", 3)
+    before = game.vector.copy()
+    solve(game)
+    solve_batch([game])
+    assert (game.vector == before).all()
+
+
+# ---- bad input ----------------------------------------------------------------------------------
+def exchange_rules() -> Rules:
+    return Rules.preset("mini").replace(pass_count=1, pass_rotation=("left",))
+
+
+def impossible_states() -> np.ndarray:
+    states = np.stack([Game.deal("two_player", seed).vector for seed in range(3)])
+    states[1, kernel.HANDS] |= states[1, kernel.HANDS + 1]
+    return states
+
+
+BAD: list[Any] = [
+    ("players: .* two players, .* have 4", lambda: solve(Game.deal("classic", 0))),
+    ("players: ", lambda: solve_worlds(Game.deal("classic", 0).view(0))),
+    ("players: ", lambda: Table("classic")),
+    ("phase: the exchange", lambda: solve(Game.deal(exchange_rules(), 0))),
+    ("phase: the exchange of game 0", lambda: solve_batch([Game.deal(exchange_rules(), 0)])),
+    ("view: the phase is 'pass'", lambda: solve_worlds(Game.deal(exchange_rules(), 0).view(0))),
+    (
+        "view: .* player 1's was given",
+        lambda: solve_worlds(Game("micro", [["QC", "QD", "QS"], ["AC", "AD", "AS"]]).view(1)),
+    ),
+    ("table: it is for mini", lambda: solve(Game.deal("micro", 0), table=Table("mini"))),
+    ("max_nodes: 3 positions", lambda: solve(Game.deal("two_player", 1), max_nodes=3)),
+    (
+        "max_nodes: 3 positions",
+        lambda: solve_batch([Game.deal("two_player", s) for s in range(9)], max_nodes=3),
+    ),
+    ("max_nodes: 0 is out of range", lambda: solve(Game.deal("micro", 0), max_nodes=0)),
+    ("num_threads: 0", lambda: solve_batch([Game.deal("micro", 0)], num_threads=0)),
+    ("log2_bytes: 99", lambda: Table("micro", log2_bytes=99)),
+    ("endgames: 8", lambda: Table("micro", endgames=8)),
+    ("rules: state vectors", lambda: solve_batch(impossible_states())),
+    ("states: row 1 is no state", lambda: solve_batch(impossible_states(), "two_player")),
+    ("states: shape", lambda: solve_batch(np.zeros((2, 5), np.int64), "two_player")),
+    (
+        "states: the games have different rules",
+        lambda: solve_batch([Game.deal("micro", 0), Game.deal("mini", 0)]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "call"), BAD)
+def test_bad_input_is_named(message, call):
+    with pytest.raises(HeartsError, match=message):
+        call()
+
+
+def test_worlds_that_do_not_fit_are_named():
+    game = Game.deal("two_player", 0)
+    view = game.view(game.player)
+    world = next(iter(view.worlds()))
+    other = 1 - game.player
+    few = tuple(cards[1:] if p == other else cards for p, cards in enumerate(world))
+    swapped = (world[1], world[0], world[2])
+    for wrong, message in (
+        (few, "cards, not 12"),
+        (swapped, "does not agree"),
+        (("XX",), "is no world"),
+    ):
+        with pytest.raises(HeartsError, match=f"worlds: .*{message}"):
+            solve_worlds(view, [wrong])

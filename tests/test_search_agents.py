@@ -1,0 +1,173 @@
+"""The searching players against the same search written plainly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hearts_agents import agent_names, make_agent, register_agent
+from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env.solve import solve
+from hearts_env.solve.beliefs import belief
+from hearts_train.evaluation import evaluate
+
+TWO = ["two_player", "mini", "micro"]
+
+
+def some_views(name: str, number: int, late: int = 0):
+    """Views of the player to act, at random times of random play, some cards from the start."""
+    rng = np.random.default_rng(3)
+    rules = Rules.preset(name)
+    for seed in range(number):
+        game = Game.deal(rules, seed)
+        for _ in range(int(rng.integers(late, 2 * rules.hand_size - 1))):
+            game.play(int(rng.choice(game.legal_actions())))
+        yield game, game.view(game.player)
+
+
+def plain_margins(view, weights=None):
+    """The mean over all worlds of every card's double-dummy value, game by game."""
+    rules, totals = view.rules, np.zeros(len(view.legal_actions()))
+    worlds = list(view.worlds())
+    weights = np.ones(len(worlds)) if weights is None else weights
+    for world, weight in zip(worlds, weights, strict=True):
+        hands = [[*world[p], *(card for seat, card in view.history if seat == p)] for p in range(2)]
+        game = Game(
+            rules, hands=hands, kitty=world[-1], deal_number=view.deal_number, dealer=view.dealer
+        )
+        for _, card in view.history:
+            game.play(card)
+        values = solve(game).values
+        totals += weight * np.array([values[action] for action in view.legal_actions()])
+    return totals / weights.sum()
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_pimc_weighs_all_worlds_alike(name: str) -> None:
+    pimc = make_agent("pimc", seed=0)
+    for _, view in some_views(name, 25, late=8 if name == "two_player" else 0):
+        expected = plain_margins(view)
+        assert np.allclose(pimc.margins(view), expected)
+        chosen = view.legal_actions().index(pimc.act(view))
+        assert np.isclose(expected[chosen], expected.max())
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_pimc_belief_weighs_them_by_its_model(name: str) -> None:
+    standard = make_agent("standard", seed=0)
+    player = make_agent("pimc_belief", seed=0, model="standard", noise=0.2)
+    differ = 0
+    number, late = (8, 14) if name == "two_player" else (60, 2)
+    for _, view in some_views(name, number, late):
+        weights = belief(view, standard.policy_batch, noise=0.2).weights
+        expected = plain_margins(view, weights)
+        assert np.allclose(player.margins(view), expected)
+        differ += np.ptp(weights) > 0 and not np.allclose(expected, plain_margins(view))
+    assert differ > 1
+
+
+def test_many_at_once_are_the_same_as_one_by_one() -> None:
+    batch = BatchGame("mini", 40, seed=1, autodeal=False)
+    for name in ("pimc", "pimc_belief"):
+        agent = make_agent(name, seed=0)
+        for _ in range(3):
+            views = batch.views()
+            actions = agent.act_batch(views)
+            assert actions.tolist() == [agent.act(view) for view in views]
+            batch.play(actions)
+
+
+def test_a_hand_that_is_known_is_played_perfectly() -> None:
+    """Once one world is left, the search sees all there is to see."""
+    pimc, found = make_agent("pimc", seed=0), 0
+    for game, view in some_views("micro", 200, late=4):
+        if view.num_worlds == 1:
+            found += 1
+            assert pimc.act(view) in solve(game).best
+    assert found > 10
+
+
+def test_fewer_worlds_are_drawn_from_the_seed() -> None:
+    view = Game.deal("two_player", 4).view(Game.deal("two_player", 4).player)
+    game = Game.deal("two_player", 4)
+    for _ in range(8):
+        game.play(game.legal_actions()[-1])
+    view = game.view(game.player)
+    few = [make_agent("pimc", seed=s, worlds=2).margins(view) for s in (1, 1, 2, 3, 4)]
+    assert few[0] == few[1]
+    assert any(margins != few[0] for margins in few[2:])
+    agent = make_agent("pimc", seed=1, worlds=2)
+    assert agent.margins(view) == few[0]
+    agent.reseed(1)
+    assert agent.margins(view) == few[0]
+    everything = make_agent("pimc", seed=1, worlds=10**6).margins(view)
+    assert everything == make_agent("pimc", seed=2).margins(view)
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_whole_deals_are_played_and_won(name: str) -> None:
+    rules = Rules.preset(name)
+    pairs = {"two_player": 6, "mini": 60, "micro": 150}[name]
+    result = evaluate("pimc", "easy", rules, pairs, seed=1)
+    assert result.margin > 1
+    evaluate("pimc_belief", "pimc", rules, 4, seed=1)
+
+
+def test_a_choice_after_a_moon_is_made() -> None:
+    rules = Rules.preset("micro").replace(moon="choose")
+    pimc = make_agent("pimc", seed=0)
+    made = 0
+    for seed in range(300):
+        game = Game.deal(rules, seed)
+        while not game.is_over:
+            if game.phase == "moon":
+                made += 1
+                action = pimc.act(game.view(game.player))
+                shooter = game.player
+                margins = {}
+                for choice in game.legal_actions():
+                    after = game.clone()
+                    after.play(choice)
+                    margins[choice] = after.margins()[shooter]
+                assert margins[action] == max(margins.values())
+                game.play(action)
+            else:
+                game.play(game.legal_actions()[-1])
+    assert made > 3
+
+
+def test_names_options_and_games_that_cannot_be() -> None:
+    assert {"pimc", "pimc_belief"} <= set(agent_names())
+    with pytest.raises(HeartsError, match="own"):
+        register_agent("pimc", lambda seed=None: None)
+    for name, options in [
+        ("pimc", {"worlds": 0}),
+        ("pimc", {"worlds": 1.5}),
+        ("pimc", {"worlds": True}),
+        ("pimc_belief", {"noise": 0}),
+        ("pimc_belief", {"noise": "much"}),
+        ("pimc_belief", {"noise": 1.5}),
+        ("pimc_belief", {"model": "pimc_belief"}),
+        ("pimc_belief", {"model": "nobody"}),
+    ]:
+        field = "agent" if options.get("model") == "nobody" else next(iter(options))
+        with pytest.raises(HeartsError, match=f"^{field}: "):
+            make_agent(name, seed=0, **options)
+    pimc = make_agent("pimc", seed=0)
+    with pytest.raises(HeartsError, match=r"^rules: .*4 players"):
+        pimc.act(Game.deal("no_pass", 1).view(Game.deal("no_pass", 1).player))
+    game = Game.deal("micro", 1)
+    with pytest.raises(HeartsError, match="not the turn"):
+        pimc.act(game.view(1 - game.player))
+
+
+def test_easy_tells_its_chances() -> None:
+    batch = BatchGame("two_player", 20, seed=2)
+    batch.play(batch.random_actions())
+    chances = make_agent("easy", seed=0).policy_batch(batch.views())
+    masks = batch.masks()
+    assert np.allclose(chances, masks / masks.sum(1, keepdims=True))
+    standard = make_agent("standard", seed=0)
+    chances = standard.policy_batch(batch.views())
+    assert np.array_equal(chances.argmax(1), standard.act_batch(batch.views()))
+    assert (chances.sum(1) == 1).all()

@@ -1,0 +1,358 @@
+"""A played deal of two players, card by card: what each card was worth, and where points were lost.
+
+Every card is measured twice. With all cards seen: the double-dummy value, what best play by both
+would make from there. And with what the player could know: the mean of that over all worlds that
+its view allows, which is how ``pimc`` chooses. A card that loses points in the first sense may have
+been right in the second.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearts_agents.network import write_whole
+from hearts_agents.search import Pimc
+from hearts_env import Game, HeartsError
+from hearts_env.game import action_name
+from hearts_env.solve import Table, solve
+from hearts_env.solve.beliefs import check_two_players
+
+Progress = Callable[[float, float], None]
+
+SLIP, BLUNDER = 1.0, 5.0
+"""From so many points lost on, a card is marked with ``?`` and with ``??``."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One card of a deal.
+
+    Attributes:
+        number: which action of the deal, from 0.
+        trick: its trick, from 1.
+        player: who played it.
+        card: what was played.
+        values: double-dummy margin of the whole deal for the player, by legal card.
+        means: the mean of that over the worlds which the player's view allows; empty if not asked.
+        worlds: how many they are; 0 if not asked.
+        after: double-dummy margin of seat 0 once the card is played.
+    """
+
+    number: int
+    trick: int
+    player: int
+    card: str
+    values: dict[str, int]
+    means: dict[str, float]
+    worlds: int
+    after: int
+
+    @property
+    def lost(self) -> int:
+        """Points lost by this card, all cards seen."""
+        return max(self.values.values()) - self.values[self.card]
+
+    @property
+    def expected_loss(self) -> float:
+        """Points lost by this card on average over what the player could not see."""
+        return max(self.means.values()) - self.means[self.card] if self.means else 0.0
+
+    @property
+    def better(self) -> list[str]:
+        """The cards that were best by what the player could know (or, not asked, by all cards)."""
+        worth: dict[str, float] = self.means or dict(self.values)
+        best = max(worth.values())
+        return [card for card, value in worth.items() if value >= best - 1e-9]
+
+    @property
+    def mark(self) -> str:
+        """``?`` for a slip, ``??`` for a blunder, judged by what the player could know."""
+        loss = self.expected_loss if self.means else self.lost
+        return "??" if loss >= BLUNDER else "?" if loss >= SLIP else ""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A deal and all its cards.
+
+    Attributes:
+        game: the deal as it was played.
+        before: double-dummy margin of seat 0 before the first card.
+        moments: the cards in order.
+    """
+
+    game: Game
+    before: int
+    moments: tuple[Moment, ...]
+
+    def lost(self, player: int) -> int:
+        """What a player lost in all, all cards seen."""
+        return sum(m.lost for m in self.moments if m.player == player)
+
+    def expected_loss(self, player: int) -> float:
+        """What a player lost in all by what it could know."""
+        return sum(m.expected_loss for m in self.moments if m.player == player)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, of types that JSON knows."""
+        return {
+            "rules": self.game.rules.name,
+            "scores": self.game.scores() if self.game.is_over else None,
+            "before": self.before,
+            "players": [
+                {"lost": self.lost(p), "expected_loss": self.expected_loss(p)} for p in range(2)
+            ],
+            "cards": [
+                {**asdict(m), "lost": m.lost, "expected_loss": m.expected_loss, "better": m.better}
+                for m in self.moments
+            ],
+        }
+
+
+def analyse(game: Game, *, worlds: bool = True, progress: Progress | None = None) -> Analysis:
+    """Measure every card of a deal.
+
+    Args:
+        game: a game of two players, played to the end or not.
+        worlds: measure what the players could know too, which takes longer.
+        progress: called with the cards done and all cards.
+
+    Raises:
+        HeartsError: another number of players, or an exchange.
+    """
+    check_two_players(game.rules)
+    table, pimc, replay = Table(game.rules), Pimc(seed=0), game.start()
+    plays = [action for action in game.actions if action >= 0]  # a revoke ends the deal
+    moments: list[Moment] = []
+    before = _value_of_seat_0(replay, table)
+    for number, action in enumerate(plays):
+        if progress is not None:
+            progress(number, len(plays))
+        if replay.phase != "play":
+            break
+        player = replay.player
+        assert player is not None
+        legal = replay.legal_actions()
+        names = [action_name(game.rules, a) for a in legal]
+        found = solve(replay, table=table).values
+        means: dict[str, float] = {}
+        count = 0
+        if worlds:
+            view = replay.view(player)
+            count = view.num_worlds
+            means = dict(zip(names, pimc.margins(view), strict=True))
+        trick = replay.trick_number + 1
+        replay.play(action)
+        moments.append(
+            Moment(
+                number,
+                trick,
+                player,
+                action_name(game.rules, action),
+                {name: found[a] for name, a in zip(names, legal, strict=True)},
+                means,
+                count,
+                _value_of_seat_0(replay, table),
+            )
+        )
+    return Analysis(game, before, tuple(moments))
+
+
+def _value_of_seat_0(game: Game, table: Table) -> int:
+    value = solve(game, table=table).value
+    return value if game.is_over or game.player == 0 else -value
+
+
+def pick(games: Sequence[Game], number: int | None) -> list[Game]:
+    """The deal of this number, from 1; None: all.
+
+    Raises:
+        HeartsError: there are not so many.
+    """
+    if number is None:
+        return list(games)
+    if not 1 <= number <= len(games):
+        raise HeartsError(f"--game: {number}, but the file has {len(games)}; give 1 to that")
+    return [games[number - 1]]
+
+
+# ---- showing -------------------------------------------------------------------------------------
+def rows(analysis: Analysis) -> list[list[str]]:
+    """A row a card: trick, player, card, seat 0's margin, loss, loss by what could be known."""
+    shown = []
+    for m in analysis.moments:
+        forced = len(m.values) == 1
+        better = "" if forced or m.card in m.better else " ".join(m.better[:3])
+        shown.append(
+            [
+                str(m.trick),
+                str(m.player),
+                f"{m.card} {m.mark}".rstrip(),
+                f"{m.after:+d}",
+                "" if forced else f"{m.lost or '-'}",
+                "" if forced or not m.means else f"{m.expected_loss:.2f}",
+                "" if forced or not m.worlds else str(m.worlds),
+                better,
+            ]
+        )
+    return shown
+
+
+COLUMNS = ["trick", "player", "card", "margin", "lost", "expected", "worlds", "better"]
+
+
+def summary(analysis: Analysis) -> list[str]:
+    """What the deal came to, in sentences."""
+    game = analysis.game
+    lines = [f"Best play by both, all cards seen: a margin of {analysis.before:+d} for player 0."]
+    if game.is_over:
+        scores = game.scores()
+        lines.append(f"Played: {scores[0]} to {scores[1]}, a margin of {scores[1] - scores[0]:+d}.")
+    for p in range(2):
+        told = f"Player {p} lost {analysis.lost(p)} points by cards that were not the best"
+        if any(m.means for m in analysis.moments):
+            told += f"; by what it could know, {analysis.expected_loss(p):.2f}"
+        lines.append(told + ".")
+    worst = max(analysis.moments, key=lambda m: m.expected_loss, default=None)
+    if worst is not None and worst.expected_loss >= SLIP:
+        lines.append(
+            f"The costliest card was {worst.card} of player {worst.player} in trick {worst.trick}: "
+            f"{' or '.join(worst.better[:3])} is {worst.expected_loss:.2f} better."
+        )
+    return lines
+
+
+def draw(analysis: Analysis, path: Path) -> None:
+    """The margin over the deal as a PNG."""
+    image = io.BytesIO()
+    _figure(analysis).savefig(image, format="png", dpi=150)
+    write_whole(path, image.getvalue())
+
+
+def _figure(analysis: Analysis) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    axes = figure.subplots()
+    values = np.array([analysis.before, *(m.after for m in analysis.moments)])
+    places = np.arange(len(values))
+    axes.axhline(0, color="#888888", linewidth=0.8)
+    axes.step(places, values, where="mid", color="#1f3b57", linewidth=1.6)
+    for m in analysis.moments:
+        if m.lost:
+            color = "#b23a48" if m.player == 0 else "#2a7f62"
+            axes.plot(m.number + 1, m.after, "o", color=color, markersize=5)
+            axes.annotate(
+                m.card,
+                (m.number + 1, m.after),
+                (0, 8 if m.player else -14),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8,
+                color=color,
+            )
+    axes.set_xticks(places[1::2], [str(m.trick) for m in analysis.moments[::2]])
+    axes.margins(y=0.2)
+    axes.set_xlabel("trick")
+    axes.set_ylabel("margin of player 0\nunder best play from here")
+    axes.set_title("cards that lost points: player 0 red, player 1 green", fontsize=9, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem;
+  color: #1b1f24; background: #fff; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
+th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid #e3e6ea; }
+td.n { text-align: right; } tr.first td { border-top: 2px solid #c3c9d0; }
+.red { color: #b3261e; }
+.chip { display: inline-block; padding: 0 .4rem; margin: .1rem .15rem .1rem 0;
+  border-radius: .3rem; background: #eef1f4; white-space: nowrap; }
+.played { outline: 2px solid #1f3b57; } .best { background: #d4ecdf; }
+.slip { background: #fff3cd; } .blunder { background: #f6d5d2; }
+svg { max-width: 100%; height: auto; }
+"""
+_SUITS = {"C": "♣", "D": "♦", "S": "♠", "H": "♥"}
+
+
+def write_html(analyses: Sequence[Analysis], path: Path) -> None:
+    """A page that needs nothing else: the hands, the margin over the deal, every card's worth."""
+    parts = [
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width'><title>Hearts, card by card</title>",
+        f"<style>{_STYLE}</style></head><body><h1>Hearts, card by card</h1>",
+        "<p>Margins are points by which a player leads in the whole deal. <b>Margin</b>: that of "
+        "player 0 if both play on as well as possible, all cards seen. <b>Worth</b>: the margin, "
+        "for whoever plays, after each card that was legal: with all cards seen, and on average "
+        "over what the player could not see. Green is best, yellow a slip, red a blunder; framed "
+        "is what was played.</p>",
+    ]
+    for number, analysis in enumerate(analyses, 1):
+        parts += _deal_html(analysis, number)
+    parts.append("</body></html>\n")
+    write_whole(path, "\n".join(parts).encode())
+
+
+def _deal_html(analysis: Analysis, number: int) -> list[str]:
+    game, start = analysis.game, analysis.game.start()
+    parts = [f"<h2>Deal {number}: {html.escape(game.rules.name)}</h2>", "<table>"]
+    parts += [f"<tr><th>Player {p}</th><td>{_cards(start.hand(p))}</td></tr>" for p in range(2)]
+    if game.kitty:
+        parts.append(f"<tr><th>Dead</th><td>{_cards(game.kitty)}</td></tr>")
+    parts.append("</table>")
+    parts += [f"<p>{html.escape(line)}</p>" for line in summary(analysis)]
+    image = io.StringIO()
+    _figure(analysis).savefig(image, format="svg")
+    parts.append(image.getvalue()[image.getvalue().index("<svg") :])
+    parts.append(
+        "<table><tr><th>Trick</th><th>Player</th><th>Card</th><th>Margin</th><th>Lost</th>"
+        "<th>Expected</th><th>Worlds</th><th>Worth: all seen (on average)</th></tr>"
+    )
+    before = 0
+    for m in analysis.moments:
+        first = " class='first'" if m.trick != before else ""
+        before = m.trick
+        forced = len(m.values) == 1
+        parts.append(
+            f"<tr{first}><td>{m.trick}</td><td>{m.player}</td>"
+            f"<td>{_cards([m.card])} {m.mark}</td><td class='n'>{m.after:+d}</td>"
+            f"<td class='n'>{'' if forced or not m.lost else m.lost}</td>"
+            f"<td class='n'>{'' if forced or not m.means else f'{m.expected_loss:.2f}'}</td>"
+            f"<td class='n'>{m.worlds or ''}</td><td>{_chips(m)}</td></tr>"
+        )
+    parts.append("</table>")
+    return parts
+
+
+def _chips(moment: Moment) -> str:
+    if len(moment.values) == 1:
+        return "forced"
+    worth: dict[str, float] = moment.means or dict(moment.values)
+    best = max(worth.values())
+    chips = []
+    for card, value in moment.values.items():
+        loss = best - worth[card]
+        kinds = ["chip"]
+        kinds += ["best"] if loss < 1e-9 else ["blunder"] if loss >= BLUNDER else []
+        kinds += ["slip"] if SLIP <= loss < BLUNDER else []
+        kinds += ["played"] if card == moment.card else []
+        mean = f" ({moment.means[card]:+.1f})" if moment.means else ""
+        chips.append(f"<span class='{' '.join(kinds)}'>{_cards([card])} {value:+d}{mean}</span>")
+    return " ".join(chips)
+
+
+def _cards(cards: Sequence[str]) -> str:
+    shown = []
+    for card in cards:
+        kind = " class='red'" if card[1] in "DH" else ""
+        shown.append(f"<span{kind}>{card[0]}{_SUITS[card[1]]}</span>")
+    return " ".join(shown)
