@@ -420,7 +420,6 @@ _OPENING = """\
 
 What `make verify` compared, and found to agree, when it was last run; a fault would have stopped
 it. Seconds are those of one process; two work at a time. `make test` runs a seeded sample of each.
-Games without a row have not been run at the full count yet.
 """
 
 

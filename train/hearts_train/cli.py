@@ -32,6 +32,9 @@ RulesName = Annotated[
 Players = Annotated[int | None, typer.Option("--players", help="How many play.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one machine-readable line at the end.")]
 Seed = Annotated[int, typer.Option("--seed", help="What deals and chance follow from.")]
+MaxMemory = Annotated[
+    float, typer.Option("--max-memory", metavar="GB", help="Refuse what would take more.")
+]
 Pairs = Annotated[
     int, typer.Option("--pairs", help="Deals, each played with the agent in every seat.")
 ]
@@ -231,6 +234,198 @@ def replay(
         print(shown.footer(game) + "\n")
 
 
+@app.command()
+def analyse(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
+    number: Annotated[
+        int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
+    ] = None,
+    worlds: Annotated[
+        bool,
+        typer.Option("--worlds/--no-worlds", help="Also judge by what the players could know."),
+    ] = True,
+    page: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with all of it.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the margin over a deal.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Tell what each card of a deal was worth, and where points were lost."""
+    from hearts_train import analysis as told
+    from hearts_train.replay import read_games
+
+    _check_plot(plot)
+    _check_plot(page, "--html")
+    games = told.pick(read_games(file), number)
+    if plot is not None and len(games) != 1:
+        raise Mistake("--plot: it draws one deal; say which with --game N")
+    found = []
+    for place, game in enumerate(games, 1):
+        with console.progress(f"deal {place} of {len(games)}") as tell:
+            found.append(told.analyse(game, worlds=worlds, progress=tell))
+    for analysis in found:
+        title = f"{analysis.game.rules.name}, card by card"
+        console.print_table(title, told.COLUMNS, told.rows(analysis), to_stderr=as_json)
+        for line in told.summary(analysis):
+            console.note(line) if as_json else print(line)
+    if page is not None:
+        told.write_html(found, page)
+        console.note(f"written: {page}")
+    if plot is not None:
+        told.draw(found[0], plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json([analysis.to_json() for analysis in found])
+
+
+@app.command()
+def calibrate(
+    agent: Annotated[str, typer.Argument(help="Who plays both hands.")],
+    model: Annotated[
+        str, typer.Option("--model", metavar="AGENT,...", help="How it is taken to play.")
+    ] = "standard,pro",
+    deals: Annotated[int, typer.Option("--deals", help="Deals to play.")] = 100,
+    noise: Annotated[
+        float, typer.Option("--noise", help="Chance that it is taken to play at random.")
+    ] = 0.1,
+    rules: RulesName = None,
+    seed: Seed = 0,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the loss trick by trick.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how well models of a player tell its hidden hand."""
+    from hearts_train.calibration import COLUMNS, draw, rows
+    from hearts_train.calibration import calibrate as measure
+
+    _check_plot(plot)
+    models = _names(model, "--model")
+    with console.progress(f"{agent} against itself") as tell:
+        results = measure(
+            agent,
+            models,
+            _rules(rules, None) or "two_player",
+            deals=deals,
+            noise=noise,
+            seed=seed,
+            progress=tell,
+        )
+    title = f"what the play of {agent} tells about its hand, {deals} deals, 95 % intervals"
+    console.print_table(title, COLUMNS, rows(results), to_stderr=as_json)
+    if plot is not None:
+        draw(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json([result.to_json() for result in results])
+
+
+@app.command("solve")
+def solve_deck(
+    deck: Annotated[
+        str | None, typer.Argument(help="Rules for two players with few cards: micro, mini, ...")
+    ] = None,
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            "--algorithm", metavar="NAME,...", help="pdcfr+, pcfr+, cfr+, dcfr; for micro also lp."
+        ),
+    ] = "pdcfr+",
+    iterations: Annotated[
+        int | None, typer.Option("--iterations", help="At most so many in all.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", help="At most so long in all.")
+    ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option("--target", help="Stop at this exploitability; 1e-5 if nothing else stops."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Keep the state here, to go on.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with a state.")
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", metavar="FILE", help="Write a small player's file.")
+    ] = None,
+    max_memory: MaxMemory = 4.0,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="PNG", help="Draw exploitability over time.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compute an equilibrium of a small deck."""
+    from hearts_train import solve_command as solving
+
+    for path, option in ((plot, "--plot"), (out, "--out"), (policy, "--policy")):
+        _check_plot(path, option)
+    results = solving.solve_deck(
+        deck,
+        _names(algorithm, "--algorithm"),
+        target=target,
+        iterations=iterations,
+        minutes=minutes,
+        out=out,
+        resume=resume,
+        max_memory=max_memory,
+    )
+    title = f"{results[0].rules.name}: points a deal; the memory is that of all arrays"
+    console.print_table(
+        title, solving.SOLVE_COLUMNS, solving.solve_rows(results), to_stderr=as_json
+    )
+    if policy is not None:
+        results[-1].save(policy)
+        console.note(f"written: {policy}")
+    if plot is not None:
+        solving.draw_curves(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json([solving.solve_json(found) for found in results])
+    if results[-1].interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command("exploit")
+def exploit_agents(
+    agents: Annotated[
+        list[str], typer.Argument(help="Players, checkpoints, files of solve; random is known.")
+    ],
+    deck: Annotated[
+        str, typer.Option("--deck", metavar="NAME,...", help="micro, mini or both.")
+    ] = "mini",
+    rules: RulesName = None,
+    seed: Seed = 0,
+    max_memory: MaxMemory = 4.0,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the figures.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compute what a perfect opponent would win from players of a small deck."""
+    from hearts_env import Rules
+    from hearts_train import solve_command as solving
+
+    _check_plot(plot)
+    decks = _names(deck, "--deck") if rules is None else [rules]
+    results = []
+    for played in [Rules.from_text(text) for text in decks]:
+        found = solving.exploit_agents(agents, played, seed=seed, max_memory=max_memory)
+        title = f"{played.name}: what a best response wins, points a deal, exact"
+        console.print_table(
+            title, solving.EXPLOIT_COLUMNS, solving.exploit_rows(found), to_stderr=as_json
+        )
+        results += found
+    if plot is not None:
+        solving.draw_bars(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json([found.to_json() for found in results])
+
+
 @app.command("rules")
 def show_rules(
     name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,
@@ -296,10 +491,10 @@ def _rules(name: str | None, players: int | None) -> Rules | None:
     return Rules.make(name, players)
 
 
-def _check_plot(plot: Path | None) -> None:
-    """Refuse a picture that could not be written, before anything is measured."""
-    if plot is not None and not plot.parent.is_dir():
-        raise Mistake(f"--plot: there is no folder {plot.parent}; make it first")
+def _check_plot(path: Path | None, option: str = "--plot") -> None:
+    """Refuse a file that could not be written, before anything is measured."""
+    if path is not None and not path.parent.is_dir():
+        raise Mistake(f"{option}: there is no folder {path.parent}; make it first")
 
 
 def _names(text: str, option: str) -> list[str]:

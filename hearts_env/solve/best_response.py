@@ -1,0 +1,239 @@
+"""Exact exploitability: what the best possible opponent wins against a known way to play.
+
+The *exploitability* of a way to play is the mean margin, in points a deal, that an exact best
+response to it wins when the seats are drawn at random: half of what it wins when it leads first
+plus half of what it wins when it does not. It is 0 for an equilibrium and never negative. (With
+seat 0 always leading, these are the best responses of seats 0 and 1; their sum is OpenSpiel's
+``nash_conv``, their mean its ``exploitability``.)
+
+A best response is found in one pass over the tree: what each sequence earns against the given plan
+is summed over its lines, then each information set, from the last to the first, takes its best
+action.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env._jit import jit
+from hearts_env.batch import BatchView
+from hearts_env.errors import HeartsError
+from hearts_env.rules import Rules
+from hearts_env.solve.beliefs import check_policy, legal_table
+from hearts_env.solve.tree import DEFAULT_MEMORY, Floats, Ints, Tree, backward_best
+
+Progress = Callable[[float, float], None]
+"""Called with the work done and all of it."""
+
+Chances = tuple[Floats, Floats]
+"""The chances of every action of either player, one a sequence of the tree."""
+
+
+@dataclass(frozen=True, eq=False)
+class BestResponse:
+    """The best play of one player against a known policy of the other.
+
+    Attributes:
+        player: Whose it is.
+        value: The points a deal by which it is ahead.
+        chances: Its chances, 0 or 1, one a sequence: of equally good actions the first.
+    """
+
+    player: int
+    value: float
+    chances: Floats
+
+
+def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
+    """The best play of `player` where the other one plays with `chances`.
+
+    Raises:
+        HeartsError: they are no policy.
+    """
+    if player not in (0, 1):
+        raise HeartsError(f"player: {player!r} is no seat; give 0 or 1")
+    side, other = tree.sides[player], tree.sides[1 - player]
+    values = tree.gradient(player, other.plan(other.check(chances)))
+    chosen = np.empty(side.num_infosets, np.int64)
+    backward_best(side.parent, side.first, values, chosen)
+    best = np.zeros(side.num_sequences)
+    best[: len(side.hands)] = 1.0
+    best[chosen] = 1.0
+    return BestResponse(player, float(values[: len(side.hands)].sum()), best)
+
+
+def exploitability(tree: Tree, chances: Chances) -> float:
+    """The mean margin that a best response wins a deal, over both seats (see the module)."""
+    return sum(best_response(tree, p, chances[1 - p]).value for p in range(2)) / 2
+
+
+# ---- any agent -----------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Exploitability:
+    """What an exact best response wins against an agent.
+
+    Attributes:
+        agent: The agent's name.
+        rules: The rules, as ``Rules.from_text`` reads them.
+        exploitability: The mean margin that a best response wins a deal, over both seats.
+        best_responses: What it wins as the first leader, and as the other player.
+        value: What the agent as first leader is ahead of itself.
+        infosets: Information sets in which each seat was asked.
+        frozen: Whether the agent draws random numbers and has told no chances: one draw for each
+            information set was then taken for what it always plays there.
+        seconds: How long it took, building the tree not counted.
+    """
+
+    agent: str
+    rules: str
+    exploitability: float
+    best_responses: tuple[float, float]
+    value: float
+    infosets: tuple[int, int]
+    frozen: bool
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures, of types that JSON knows."""
+        return {
+            "agent": self.agent,
+            "rules": self.rules,
+            "exploitability": self.exploitability,
+            "best_responses": list(self.best_responses),
+            "value": self.value,
+            "infosets": list(self.infosets),
+            "frozen": self.frozen,
+            "seconds": self.seconds,
+        }
+
+
+def exploit(
+    agent: Any,
+    game: Tree | Rules | str,
+    name: str = "",
+    *,
+    max_memory: float = DEFAULT_MEMORY,
+    progress: Progress | None = None,
+) -> Exploitability:
+    """Ask an agent for its play in every view of a deck, and find what that costs it at most.
+
+    Args:
+        agent: an object with ``policy_batch(views)``, the chances of all actions as
+            ``(len(views), num_actions)``; or with ``act_batch(views)`` or ``act(view)``, whose
+            choice is taken for what it always plays there.
+        game: the rules, or their tree, which can be used again.
+        name: what to call it in results and errors.
+        max_memory: gigabytes that the tree may take.
+        progress: called after every block of views with the information sets done and all.
+
+    Raises:
+        HeartsError: the tree would be too large, or the agent has no policy: illegal actions,
+            no legal ones, or chances that are not finite.
+    """
+    tree = game if isinstance(game, Tree) else Tree(game, max_memory)
+    begin = time.perf_counter()
+    chances, frozen = policy_of(agent, tree, name, progress)
+    responses = [best_response(tree, p, chances[1 - p]).value for p in range(2)]
+    return Exploitability(
+        agent=_name(agent, name),
+        rules=tree.rules.name,
+        exploitability=sum(responses) / 2,
+        best_responses=(responses[0], responses[1]),
+        value=tree.value(*chances),
+        infosets=(tree.sides[0].num_infosets, tree.sides[1].num_infosets),
+        frozen=frozen,
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def policy_of(
+    agent: Any, tree: Tree, name: str = "", progress: Progress | None = None
+) -> tuple[Chances, bool]:
+    """The chances of an agent's actions in every view, and whether a draw of it had to be frozen.
+
+    Whether it draws is found by asking it twice in the first block of each seat's views.
+
+    Raises:
+        HeartsError: it has no policy there.
+    """
+    ask = _asker(agent, _name(agent, name))
+    total = sum(side.num_infosets for side in tree.sides)
+    done, frozen = 0, False
+    found = []
+    for player, side in enumerate(tree.sides):
+        chances = np.ones(side.num_sequences)
+        for begin, views in tree.blocks(player):
+            table = ask(views)
+            if begin == 0:
+                frozen |= not np.array_equal(table, ask(views))
+            _take(side.legal, side.first, begin, table, chances)
+            done += len(views)
+            if progress is not None:
+                progress(done, total)
+        found.append(chances)
+    return (found[0], found[1]), frozen
+
+
+def _name(agent: Any, name: str) -> str:
+    return name or str(getattr(agent, "name", "") or type(agent).__name__)
+
+
+def _asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
+    """A function of many views to the agent's checked chances in them."""
+    policy, act_batch, act = (
+        method if callable(method := getattr(agent, word, None)) else None
+        for word in ("policy_batch", "act_batch", "act")
+    )
+    if policy is None and act_batch is None and act is None:
+        raise HeartsError(
+            f"agent: {name} has none of policy_batch(views), act_batch(views) and act(view); "
+            "give an object with one of them"
+        )
+
+    def actions_of(views: BatchView) -> NDArray[Any]:
+        if act_batch is not None:
+            return np.asarray(act_batch(views))
+        assert act is not None
+        return np.asarray([act(views[i]) for i in range(len(views))])
+
+    def ask(views: BatchView) -> Floats:
+        legal = legal_table(views)
+        if policy is not None:
+            table = policy(views)
+        else:
+            actions = actions_of(views)
+            if actions.shape != (len(views),) or actions.dtype.kind not in "iu":
+                raise HeartsError(
+                    f"{name}: gave actions of shape {actions.shape} and dtype {actions.dtype}; "
+                    f"needed is a whole number for each of {len(views)} views"
+                )
+            outside = (actions < 0) | (actions >= legal.shape[1])
+            if outside.any():
+                raise HeartsError(f"{name}: {actions[outside][0]} is no action")
+            table = np.zeros(legal.shape)
+            table[np.arange(len(views)), actions] = 1.0
+        try:
+            return check_policy(table, legal)
+        except (HeartsError, TypeError, ValueError) as error:
+            raise HeartsError(f"{name}: {error}") from None
+
+    return ask
+
+
+@jit
+def _take(
+    legal: Ints, first: NDArray[np.int32], begin: int, table: Floats, chances: Floats
+) -> None:
+    """Write a block's chances, a row of all actions each, to the sequences, in place."""
+    for i in range(len(table)):
+        at = first[begin + i]
+        for action in range(table.shape[1]):
+            if legal[begin + i] >> action & 1:
+                chances[at] = table[i, action]
+                at += 1

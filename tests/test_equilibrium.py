@@ -1,0 +1,447 @@
+"""Game trees against plain enumeration, equilibria against a linear program and OpenSpiel."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hearts_agents import make_agent
+from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
+from hearts_env.batch import BatchView
+from hearts_env.solve import equilibrium, tree
+from hearts_env.solve.best_response import exploit, exploitability
+from hearts_env.solve.equilibrium import ALGORITHMS, Solver, load, solve
+from hearts_env.solve.linear import solve_linear
+from hearts_env.solve.tree import Tree, TreeSize, estimate, measure
+from hearts_train import solve_command
+from hearts_train.cli import app
+from tests.perft import count_lines
+from tests.test_exploit import all_deals, openspiel_exploitability
+
+
+@pytest.fixture(scope="module")
+def micro():
+    return Tree("micro")
+
+
+@pytest.fixture(scope="module")
+def linear(micro):
+    pytest.importorskip("scipy")
+    return solve_linear(micro)
+
+
+# ---- the tree ------------------------------------------------------------------------------------
+DECKS = [
+    "micro hand_size=1",
+    "micro",
+    "micro hand_size=2",
+    "micro first_lead=any_club",
+    "micro first_lead=eldest_hand hand_size=2",
+    "micro queen_any_time=true",
+    "micro queen_any_time=true queen_breaks_hearts=true",
+    "micro moon=choose",
+    "micro kitty_to=first_trick hand_size=2",
+    "micro kitty_to=first_heart",
+    "micro trump=null break_on=heart points_on_first_trick=false no_trick_points=-5",
+]
+
+
+@pytest.mark.parametrize("text", DECKS)
+def test_trees_have_what_plain_enumeration_finds(text):
+    rules = Rules.from_text(text)
+    views = [set(), set()]
+    sequences = [0, 0]
+    deals = positions = lines = 0
+    for game in all_deals(rules):
+        deals += 1
+        levels = count_lines(game, 2 * rules.hand_size + 1)
+        positions += 1 + int(levels.sum())
+        waiting = [game]
+        while waiting:
+            now = waiting.pop()
+            if now.player is None:
+                lines += 1
+                continue
+            legal = now.legal_actions()
+            if len(legal) > 1:
+                seen = now.view(now.player).vector.tobytes()
+                if seen not in views[now.player]:
+                    views[now.player].add(seen)
+                    sequences[now.player] += len(legal)
+            for action in legal:
+                after = now.clone()
+                after.play(action)
+                waiting.append(after)
+    made = Tree(rules)
+    size = made.size
+    assert (size.deals, size.positions, size.lines) == (deals, positions, lines)
+    assert size.infosets == tuple(map(len, views))
+    assert size.sequences == tuple(sequences)
+    # Each information set is one of those views, and shows its own.
+    for player in range(2):
+        shown = {v.tobytes() for _, block in made.blocks(player) for v in block.vectors}
+        assert shown == views[player]
+        for _, block in made.blocks(player):
+            roles, numbers = made.find(block)
+            assert (roles == player).all()
+            assert (numbers == np.arange(len(block))).all()
+
+
+def test_micro_and_mini_have_the_counts_of_the_verification():
+    # docs/verification.md counts both leaders, with the kernel alone.
+    for name, deals, lines, positions in (
+        ("micro", 560, 4_216, 17_608),
+        ("mini", 16_632, 7_426_296, 30_401_526),
+    ):
+        size = measure(name)
+        assert size.exact
+        assert (2 * size.deals, 2 * size.lines, 2 * size.positions) == (deals, lines, positions)
+
+
+def test_sequences_stand_in_the_order_of_play(micro):
+    for player, side in enumerate(micro.sides):
+        infoset_of = np.full(side.num_sequences, -1)
+        for i in range(side.num_infosets):
+            infoset_of[side.first[i] : side.first[i + 1]] = i
+        assert (infoset_of[side.parent] < np.arange(side.num_infosets)).all()
+        assert (infoset_of >= 0).sum() == side.num_sequences - len(side.hands)
+        # A hand stays the same along a plan, and the empty sequence is that of the hand.
+        for i, parent in enumerate(side.parent):
+            before = infoset_of[parent]
+            hand = side.hands[parent] if before < 0 else side.own[before]
+            assert hand == side.own[i]
+        assert side.actions(0) == micro.view(player, 0).legal_actions()
+
+
+def test_play_by_a_tree_is_worth_what_playing_it_out_gives(micro):
+    # The lowest legal card, in every deal.
+    chances = []
+    for side in micro.sides:
+        lowest = np.zeros(side.num_sequences)
+        lowest[: len(side.hands)] = lowest[side.first[:-1]] = 1.0
+        chances.append(lowest)
+    margins = []
+    for game in all_deals(micro.rules):
+        while game.player is not None:
+            game.play(game.legal_actions()[0])
+        own, other = game.scores()
+        margins.append(other - own)
+    assert micro.value(*chances) == pytest.approx(np.mean(margins), abs=1e-12)
+
+
+def test_estimates_come_near():
+    for name in ("micro", "mini"):
+        guess, true = estimate(name, samples=600), measure(name)
+        assert guess.deals == true.deals
+        assert not guess.exact
+        for field in ("positions", "lines", "gigabytes"):
+            assert getattr(guess, field) == pytest.approx(getattr(true, field), rel=0.25)
+        for field in ("infosets", "sequences"):
+            assert sum(getattr(guess, field)) == pytest.approx(sum(getattr(true, field)), rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Tree("two_player"), ("max_memory", "does not fit into 4 GB", "GB", "lines")),
+        (lambda: Tree("micro", 1e-6), ("max_memory", "micro", "does not fit")),
+        (lambda: Tree("micro", max_memory=0), ("max_memory", "0")),
+        (lambda: Tree("micro", max_memory="much"), ("max_memory", "much")),
+        (lambda: Tree("classic"), ("players", "4")),
+        (lambda: Tree("micro pass_count=1 pass_rotation=left"), ("pass_count", "exchange")),
+        (lambda: solve("micro", "cfr"), ("algorithm", "cfr+")),
+        (lambda: solve("micro", num_threads=3), ("num_threads", "3")),
+        (lambda: solve("micro", target=-1), ("target", "-1")),
+        (lambda: solve("micro", iterations=0), ("iterations", "0")),
+        (lambda: solve("micro", seconds=float("nan")), ("seconds", "nan")),
+        (lambda: solve("micro", save_to="/no/such/folder/file.npz"), ("save_to", "folder")),
+    ],
+)
+def test_mistakes_are_named(make, words):
+    with pytest.raises(HeartsError) as error:
+        make()
+    assert all(word in str(error.value) for word in words), error.value
+
+
+# ---- solving -------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("algorithm", "target"), [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10), ("cfr+", 4e-10)]
+)
+def test_regrets_and_linear_program_find_the_same_value(micro, linear, algorithm, target):
+    found = solve(micro, algorithm, target=target, iterations=100_000)
+    assert found.exploitability < 1e-9
+    assert abs(found.value - linear.value) < 1e-9
+    assert linear.exploitability < 1e-9
+    assert exploitability(micro, found.chances) == pytest.approx(found.exploitability, abs=1e-14)
+
+
+@pytest.mark.parametrize("text", [deck for deck in DECKS if deck != "micro"])
+def test_they_agree_on_other_decks(text):
+    pytest.importorskip("scipy")
+    made = Tree(text)
+    found, exact = solve(made, target=1e-8, iterations=20_000), solve_linear(made)
+    assert exact.exploitability < 1e-9
+    assert found.exploitability < 1e-6
+    assert abs(found.value - exact.value) <= 2 * found.exploitability + 1e-9
+
+
+def test_openspiel_finds_both_unexploitable(micro, linear):
+    found = solve(micro, target=1e-10, iterations=20_000)
+    for solved in (linear, found):
+        assert openspiel_exploitability(micro, solved.chances) < 1e-9
+
+
+def test_values_of_hands_add_up(micro, linear):
+    for player, sign in ((0, 1), (1, -1)):
+        hands = linear.hand_values(player)
+        assert sum(hand.share for hand in hands) == pytest.approx(1)
+        mean = sum(hand.share * hand.value for hand in hands)
+        assert mean == pytest.approx(sign * linear.value, abs=1e-9)
+        assert [hand.value for hand in hands] == sorted((h.value for h in hands), reverse=True)
+    # No value is beyond a moon.
+    assert all(abs(hand.value) <= 15 + 1e-9 for hand in linear.hand_values())
+
+
+def test_threads_do_not_change_the_result(micro):
+    solvers = [Solver(micro, num_threads=n) for n in (1, 2)]
+    for solver in solvers:
+        for _ in range(30):
+            solver.step()
+    for one, two in zip(*(solver.chances() for solver in solvers), strict=True):
+        assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_resumed_solver_goes_on_as_if_never_stopped(micro, algorithm, tmp_path):
+    whole = solve(micro, algorithm, iterations=90)
+    file = tmp_path / "state.npz"
+    solve(micro, algorithm, iterations=37, save_to=file)
+    again = Solver.load(file)
+    assert again.iteration == 37
+    ended = solve(again, iterations=90)
+    assert ended.iterations == 90
+    assert ended.value == whole.value
+    assert all(map(np.array_equal, ended.chances, whole.chances))
+    assert [c.iteration for c in ended.curve if c.iteration not in (37,)] == [
+        c.iteration for c in whole.curve
+    ]
+
+
+def test_an_interrupt_keeps_what_was_done(micro, tmp_path):
+    file = tmp_path / "state.npz"
+
+    def press(found):
+        if found.iteration >= 20:
+            signal.raise_signal(signal.SIGINT)
+
+    stopped = solve(micro, target=1e-9, save_to=file, progress=press)
+    assert stopped.interrupted
+    assert 20 <= stopped.iterations < 60
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ended = solve(Solver.load(file), iterations=100)
+    whole = solve(micro, iterations=100)
+    assert not ended.interrupted
+    assert all(map(np.array_equal, ended.chances, whole.chances))
+
+
+def test_progress_tells_the_time_left(micro):
+    told = []
+    solve(micro, target=1e-8, progress=told.append)
+    assert [found.iteration for found in told] == sorted({found.iteration for found in told})
+    left = [found.seconds_left for found in told[-5:-1]]
+    assert all(seconds is not None and seconds >= 0 for seconds in left)
+
+
+def test_time_ends_it(micro):
+    found = solve(micro, seconds=0.02)
+    assert 0.02 <= found.seconds < 2
+
+
+# ---- files ---------------------------------------------------------------------------------------
+def test_a_policy_file_is_small_and_plays_alike(micro, tmp_path):
+    found = solve(micro, target=1e-9)
+    file = tmp_path / "policy.npz"
+    found.save(file)
+    assert file.stat().st_size < 10_000
+    again = load(file)
+    assert again.rules == micro.rules
+    assert again.exploitability < 1e-4  # rounded
+    assert again.value == pytest.approx(found.value, abs=1e-4)
+    with pytest.raises(CheckpointError, match="policy alone"):
+        Solver.load(file)
+
+
+@pytest.mark.parametrize("deck", equilibrium.SHIPPED)
+def test_shipped_policies_are_equilibria(deck):
+    found = load(deck)
+    assert found.rules == Rules.preset(deck)
+    assert found.exploitability < 1e-5
+
+
+def test_damaged_files_are_refused(micro, tmp_path, monkeypatch):
+    file = tmp_path / "state.npz"
+    solver = Solver(micro)
+    solver.step()
+    solver.save(file)
+    whole = file.read_bytes()
+    for name, data in (
+        ("cut.npz", whole[: len(whole) // 2]),
+        ("empty.npz", b""),
+        ("text.npz", b"hello"),
+        ("flipped.npz", whole[:3000] + b"\xff" * 200 + whole[3200:]),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(CheckpointError, match=name):
+            load(tmp_path / name)
+    with pytest.raises(CheckpointError, match="no such file"):
+        load(tmp_path / "none.npz")
+    np.savez(tmp_path / "other.npz", header=np.array('{"format": "x"}'))
+    with pytest.raises(CheckpointError, match=r"other\.npz"):
+        load(tmp_path / "other.npz")
+    np.savez(tmp_path / "pickled.npz", header=np.array([{}], object))
+    with pytest.raises(CheckpointError, match=r"pickled\.npz"):
+        load(tmp_path / "pickled.npz")
+    solver._regrets[0][5] = np.nan
+    solver.save(file)
+    with pytest.raises(CheckpointError, match="regrets0"):
+        Solver.load(file)
+    monkeypatch.setattr(equilibrium, "_digest", lambda made: 1)
+    with pytest.raises(CheckpointError, match="numbered otherwise"):
+        load(file)
+
+
+def test_nothing_is_left_of_a_file_that_could_not_be_written(micro, tmp_path, monkeypatch):
+    def fail(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", fail)
+    with pytest.raises(OSError, match="disk full"):
+        Solver(micro).save(tmp_path / "state.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- the player ----------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def player(micro, tmp_path_factory):
+    file = tmp_path_factory.mktemp("solved") / "micro.npz"
+    solve(micro, target=1e-9).save(file)
+    return make_agent(str(file), seed=1)
+
+
+def test_the_player_plays_the_policy_from_both_seats(micro, player):
+    assert exploit(player, micro).exploitability < 1e-4
+    assert not exploit(player, micro).frozen
+    for game in itertools.islice(all_deals(micro.rules), 0, None, 7):
+        hands = [game.hand(0), game.hand(1)]
+        mirrored = Game(micro.rules, hands=hands[::-1], kitty=game.kitty, deal_number=0, dealer=0)
+        while game.player is not None:
+            views = [game.view(game.player), mirrored.view(mirrored.player)]
+            assert views[0].player != views[1].player
+            tables = [player.policy_batch(BatchView.of([view])) for view in views]
+            assert np.array_equal(*tables)
+            action = player.act(views[0])
+            assert action in game.legal_actions()
+            game.play(action)
+            mirrored.play(action)
+
+
+def test_two_of_them_play_level_and_reseeded_alike(player):
+    def play_out():
+        player.reseed(3)
+        batch = BatchGame("micro", 4000, seed=2, autodeal=False)
+        while not batch.done.all():
+            rows = np.flatnonzero(~batch.done)
+            batch.play(player.act_batch(batch.views(games=rows)), games=rows)
+        return batch.scores()
+
+    scores = play_out()
+    assert np.array_equal(scores, play_out())
+    margin = scores[:, 1] - scores[:, 0]
+    assert abs(margin.mean()) < 5 * margin.std() / 4000**0.5
+
+
+def test_the_player_refuses_other_rules(player):
+    with pytest.raises(HeartsError, match="rules"):
+        player.act(Game.deal(Rules.preset("mini"), 1).view(0))
+
+
+# ---- the command ---------------------------------------------------------------------------------
+def run(*args):
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
+    pytest.importorskip("scipy")
+    out, policy, plot = (tmp_path / name for name in ("a.npz", "b.npz", "c.png"))
+    shown = run("solve", "micro", "--algorithm", "pcfr+,lp", "--policy", policy, "--plot", plot)
+    assert shown.exit_code == 0, shown.stderr
+    assert "exploitability" in shown.stdout
+    assert "lp" in shown.stdout
+    assert "2,108 lines" in shown.stderr
+    assert policy.exists()
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    first = run("solve", "micro", "--iterations", 20, "--out", out, "--json")
+    (line,) = first.stdout.splitlines()
+    (figures,) = json.loads(line)
+    assert figures["iterations"] == 20
+    assert figures["lines"] == 2108
+    second = run("solve", "--resume", out, "--target", "1e-9", "--json")
+    (figures,) = json.loads(second.stdout)
+    assert figures["iterations"] > 20
+    assert figures["exploitability"] <= 1e-9
+
+
+def test_ctrl_c_keeps_a_state(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def press(self):
+        signal.raise_signal(signal.SIGINT)
+        return look(self)
+
+    look = Solver.look
+    monkeypatch.setattr(Solver, "look", press)
+    shown = run("solve", "micro", "--target", "1e-9")
+    monkeypatch.undo()
+    assert shown.exit_code == 130, shown.output
+    (file,) = tmp_path.iterdir()
+    assert f"hearts solve --resume {file.name}" in shown.stderr
+    assert run("solve", "--resume", file, "--target", "1e-4").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("two_player",), ("max_memory", "GB")),
+        (("mini", "--algorithm", "lp"), ("algorithm", "3,713,148")),
+        (("micro", "--algorithm", "simplex"), ("simplex", "pcfr+", "lp")),
+        (("micro", "--algorithm", "lp", "--minutes", "1"), ("--algorithm",)),
+        (("micro", "--algorithm", "lp", "--out", "x.npz"), ("--algorithm",)),
+        (("micro", "--algorithm", "cfr+,dcfr", "--out", "x.npz"), ("--algorithm",)),
+        (("micro", "--minutes", "-1"), ("seconds",)),
+        (("micro", "--resume", "x.npz"), ("either",)),
+        ((), ("either",)),
+        (("--resume", "none.npz"), ("none.npz",)),
+        (("micro", "--plot", "no/folder/x.png"), ("--plot", "folder")),
+        (("classic",), ("players",)),
+        (("miny",), ("mini",)),
+    ],
+)
+def test_mistakes_are_one_line(args, words):
+    shown = run("solve", *args)
+    assert shown.exit_code == 2, shown.output
+    assert shown.stdout == ""
+    *_, line = shown.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert all(word in line for word in words), line
+
+
+def test_sizes_read_well():
+    size = TreeSize(Rules.preset("micro"), 280, 8804, 2108, (258, 299), (516, 642), exact=True)
+    assert str(size).startswith("280 deals, 8,804 positions, 2,108 lines, 557 information sets")
+    assert tree.format_count(3.14e15) == "3.1e+15"
+    assert solve_command.peak_megabytes() is None or solve_command.peak_megabytes() > 10

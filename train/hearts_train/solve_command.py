@@ -1,0 +1,309 @@
+"""What ``hearts solve`` and ``hearts exploit`` do around the tools of ``hearts_env.solve``."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearts_agents import make_agent
+from hearts_agents.network import write_whole
+from hearts_env import BatchView, HeartsError, Rules
+from hearts_env.solve.beliefs import legal_table
+from hearts_env.solve.best_response import Exploitability, exploit
+from hearts_env.solve.equilibrium import (
+    ALGORITHMS,
+    Checkpoint,
+    Equilibrium,
+    Solver,
+    check_algorithm,
+    solve,
+)
+from hearts_env.solve.linear import solve_linear
+from hearts_env.solve.tree import Floats, Tree
+from hearts_train import console
+from hearts_train.console import Mistake
+
+SOLVE_COLUMNS = (
+    "algorithm",
+    "value to the leader",
+    "exploitability",
+    "iterations",
+    "seconds",
+    "memory",
+)
+EXPLOIT_COLUMNS = ("agent", "exploitability", "leading", "not leading", "seconds")
+
+_PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows them
+
+
+# ---- solve ---------------------------------------------------------------------------------------
+def solve_deck(
+    deck: str | None,
+    algorithms: Sequence[str],
+    *,
+    target: float | None,
+    iterations: int | None,
+    minutes: float | None,
+    out: Path | None,
+    resume: Path | None,
+    max_memory: float,
+) -> list[Equilibrium]:
+    """Solve a deck with one algorithm or, for comparison, several; after Ctrl-C what there is."""
+    for algorithm in algorithms:
+        if algorithm != "lp":
+            _check_named(algorithm)
+    is_linear = "lp" in algorithms
+    if (deck is None) == (resume is None):
+        raise Mistake("solve: give either a deck, like micro or mini, or --resume FILE")
+    if len(algorithms) > 1 and (out is not None or resume is not None):
+        raise Mistake("--algorithm: a state is kept of one algorithm; give one")
+    if is_linear and (out is not None or resume is not None):
+        raise Mistake("--algorithm: lp has no state to keep; leave --out and --resume away")
+    if is_linear and len(algorithms) == 1 and (target, iterations, minutes) != (None,) * 3:
+        raise Mistake("--algorithm: lp goes to the end; leave target, iterations and minutes away")
+    seconds = None if minutes is None else 60.0 * minutes
+    results: list[Equilibrium] = []
+    resumed: Solver | None = None
+    if resume is not None:
+        resumed = Solver.load(resume, max_memory)
+        tree, algorithms = resumed.tree, [resumed.algorithm]
+    else:
+        assert deck is not None
+        tree = Tree(deck, max_memory)
+    console.note(f"{tree.rules.name}: {tree.size}")
+    for algorithm in algorithms:
+        if algorithm == "lp":
+            results.append(solve_linear(tree))
+            continue
+        solver = resumed or Solver(tree, algorithm)
+        with _told(f"{tree.rules.name}, {algorithm}") as tell:
+            results.append(
+                solve(
+                    solver,
+                    target=target,
+                    iterations=iterations,
+                    seconds=seconds,
+                    save_to=out or resume,
+                    progress=tell,
+                )
+            )
+        if results[-1].interrupted:
+            kept = out or resume
+            if kept is None:
+                kept = Path(f"solve-{_slug(tree.rules.name)}-{_slug(algorithm)}.npz")
+                solver.save(kept)
+            console.note(
+                f"stopped after {solver.iteration:,} iterations; go on with: "
+                f"hearts solve --resume {kept}"
+            )
+            break
+    return results
+
+
+def _check_named(algorithm: str) -> None:
+    if algorithm not in ALGORITHMS:
+        try:
+            check_algorithm(algorithm)
+        except HeartsError as error:
+            raise Mistake(f"{error}, lp") from None
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^\w+.=-]+", "_", text)[:80]
+
+
+@contextmanager
+def _told(label: str) -> Iterator[Any]:
+    """Shows exploitability and the time left on standard error; gives a function for it."""
+    on_terminal = sys.stderr.isatty()
+    last = time.monotonic()
+
+    def tell(found: Checkpoint) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if not on_terminal and now - last < _PLAIN_EVERY:
+            return
+        last = now
+        left = ""
+        if found.seconds_left is not None:
+            left = f", about {console.format_seconds(found.seconds_left)} left"
+        line = (
+            f"{label}: {found.iteration:,} iterations, "
+            f"exploitability {found.exploitability:.2e}{left}"
+        )
+        if on_terminal:
+            print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
+        else:
+            console.note(line)
+
+    try:
+        yield tell
+    finally:
+        if on_terminal:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def solve_rows(results: Sequence[Equilibrium]) -> list[list[str]]:
+    """A table's rows, one a result."""
+    return [
+        [
+            found.algorithm + " (stopped)" * found.interrupted,
+            f"{found.value:+.9f}",
+            f"{max(found.exploitability, 0.0):.2e}",
+            f"{found.iterations:,}",
+            f"{found.seconds:.1f}",
+            f"{found.megabytes:,.0f} MB" if found.megabytes >= 1 else "< 1 MB",
+        ]
+        for found in results
+    ]
+
+
+def solve_json(found: Equilibrium) -> dict[str, Any]:
+    """The figures of a result, of types that JSON knows."""
+    size = found.tree.size
+    return {
+        "rules": found.rules.name,
+        "algorithm": found.algorithm,
+        "value": found.value,
+        "exploitability": found.exploitability,
+        "iterations": found.iterations,
+        "seconds": found.seconds,
+        "megabytes": found.megabytes,
+        "peak_megabytes": peak_megabytes(),
+        "deals": int(size.deals),
+        "lines": int(size.lines),
+        "infosets": [int(n) for n in size.infosets],
+        "sequences": [int(n) for n in size.sequences],
+        "interrupted": found.interrupted,
+        "curve": [[c.iteration, c.seconds, c.exploitability] for c in found.curve],
+    }
+
+
+def peak_megabytes() -> float | None:
+    """The most memory that this process has had, in 10^6 bytes; None where nobody tells."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+
+
+# ---- exploit -------------------------------------------------------------------------------------
+class _Random:
+    """Plays every legal action equally often."""
+
+    def policy_batch(self, views: BatchView) -> Floats:
+        legal = legal_table(views)
+        chances: Floats = legal / legal.sum(axis=1, keepdims=True)
+        return chances
+
+
+def exploit_agents(
+    names: Sequence[str], rules: Rules, *, seed: int, max_memory: float
+) -> list[Exploitability]:
+    """The exact exploitability of one agent after another; `random` is known here too."""
+    agents = [_Random() if name == "random" else make_agent(name, seed=seed) for name in names]
+    tree = Tree(rules, max_memory)
+    console.note(f"{tree.rules.name}: {tree.size}")
+    results = []
+    for name, agent in zip(names, agents, strict=True):
+        with console.progress(name) as tell:
+            results.append(exploit(agent, tree, name, progress=tell))
+        if results[-1].frozen:
+            console.note(
+                f"{name}: draws random numbers and tells no chances (policy_batch); one draw for "
+                "each information set was taken for what it always plays"
+            )
+    return results
+
+
+def exploit_rows(results: Sequence[Exploitability]) -> list[list[str]]:
+    """A table's rows, one an agent."""
+    return [
+        [
+            found.agent + " (one draw)" * found.frozen,
+            _points(found.exploitability),
+            *(f"{value:+.4f}" for value in found.best_responses),
+            f"{found.seconds:.1f}",
+        ]
+        for found in results
+    ]
+
+
+def _points(value: float) -> str:
+    return f"{value:.4f}" if value >= 0.001 else f"{max(value, 0.0):.2e}"
+
+
+# ---- pictures ------------------------------------------------------------------------------------
+def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
+    """Draw exploitability against iterations and against seconds into a PNG file."""
+    figure = _figure(9, 4)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for found in results:
+        points = [c for c in found.curve if c.iteration and c.exploitability > 0]
+        for axes, xs in (
+            (left, [c.iteration for c in points]),
+            (right, [c.seconds for c in points]),
+        ):
+            marker = "o" if len(points) == 1 else None
+            axes.loglog(
+                xs, [c.exploitability for c in points], label=found.algorithm, marker=marker
+            )
+    left.set_xlabel("iterations")
+    right.set_xlabel("seconds")
+    left.set_ylabel("exploitability, points a deal")
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    right.legend(frameon=False)
+    tree = results[0].tree
+    infosets = int(np.sum(tree.size.infosets))
+    figure.suptitle(f"{tree.rules.name}: {infosets:,} information sets", fontsize=11)
+    _save(figure, path)
+
+
+def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
+    """Draw exploitability as horizontal bars into a PNG file."""
+    figure = _figure(7, 1.6 + 0.45 * len(results))
+    axes = figure.subplots()
+    places = range(len(results))
+    axes.barh(places, [found.exploitability for found in results], color="#2a7f62", height=0.6)
+    for place, found in zip(places, results, strict=True):
+        axes.annotate(
+            _points(found.exploitability),
+            (found.exploitability, place),
+            (6, 0),
+            textcoords="offset points",
+            va="center",
+        )
+    decks = list(dict.fromkeys(found.rules for found in results))
+    is_one = len(decks) == 1
+    labels = [f.agent if is_one else f"{f.agent}, {f.rules}" for f in results]
+    axes.set_yticks(places, labels)
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_xlabel("exploitability, points a deal (exact)")
+    axes.set_title(", ".join(decks), fontsize=11)
+    _save(figure, path)
+
+
+def _figure(width: float, height: float) -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _save(figure: Any, path: Path) -> None:
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=150)
+    write_whole(path, image.getvalue())
