@@ -65,7 +65,7 @@ def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
     best = np.zeros(side.num_sequences)
     best[: len(side.hands)] = 1.0
     best[chosen] = 1.0
-    return BestResponse(player, float(values[: len(side.hands)].sum()), best)
+    return BestResponse(player, float(values[: len(side.hands)] @ side.reach), best)
 
 
 def exploitability(tree: Tree, chances: Chances) -> float:

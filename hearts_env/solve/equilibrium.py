@@ -152,8 +152,11 @@ class Equilibrium:
         backward_mean(side.parent, side.first, self.chances[player], values)
         counts = tree.deals_of_hands[player]
         found = [
-            HandValue(tree.hand(mask), float(value) * tree.num_deals / n, n / tree.num_deals)
-            for mask, value, n in zip(side.hands, values, counts.tolist(), strict=False)
+            HandValue(tree.hand(mask), float(value) * tree.num_deals / n, n * own / tree.num_deals)
+            for mask, own, value, n in zip(
+                side.hands, side.reach, values, counts.tolist(), strict=False
+            )
+            if n > 0
         ]
         return sorted(found, key=lambda h: (-h.value, h.hand))
 
@@ -580,6 +583,10 @@ def _noted_interrupt() -> Iterator[Callable[[], bool]]:
 
 # ---- files ---------------------------------------------------------------------------------------
 def _header(tree: Tree, kind: str, algorithm: str) -> dict[str, Any]:
+    if type(tree) is not Tree:
+        raise HeartsError(
+            f"{type(tree).__name__.lower()}: files are for whole decks; solve it anew"
+        )
     return {
         "format": _FORMAT,
         "version": _VERSION,

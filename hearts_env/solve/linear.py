@@ -69,11 +69,11 @@ def solve_linear(game: Tree | Rules | str, max_memory: float = DEFAULT_MEMORY) -
     goal = sp.hstack([earned[:roots, hands:], follow[:roots]])
     num_plan = own.num_sequences - hands
     result: Any = linprog(
-        -_sums(goal, 0),
+        -(goal.T @ other.reach),
         A_ub=ceilings.tocsr(),
-        b_ub=_sums(earned[roots:, :hands], 1),
+        b_ub=earned[roots:, :hands] @ own.reach,
         A_eq=balance.tocsr(),
-        b_eq=_sums(before[:, :hands], 1),
+        b_eq=before[:, :hands] @ own.reach,
         bounds=[(0, None)] * num_plan + [(None, None)] * other.num_infosets,
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
@@ -92,11 +92,6 @@ def _finished(tree: Tree, chances: Chances, iterations: int, begin: float) -> Eq
     value, spread = tree.value(*chances), exploitability(tree, chances)
     found = Checkpoint(iterations, seconds, spread, value)
     return Equilibrium(tree, "lp", chances, value, spread, iterations, seconds, (found,))
-
-
-def _sums(matrix: Any, axis: int) -> Floats:
-    """The sums along an axis of a sparse matrix, as a vector."""
-    return np.asarray(matrix.sum(axis=axis), np.float64).ravel()
 
 
 def _outcomes(tree: Tree) -> Any:

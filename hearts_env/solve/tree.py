@@ -199,8 +199,20 @@ def measure(rules: Rules | str, max_memory: float = DEFAULT_MEMORY) -> TreeSize:
     size = estimate(rules)
     if size.gigabytes > 2 * check_memory(max_memory) or size.deals > _MOST_DEALS:
         return size
-    _, totals = _Walk(rules).run()
-    return _counted(rules, totals)
+    return count_tree(Walk(rules))
+
+
+def refuse_size(size: TreeSize, max_memory: float) -> None:
+    """Refuse a tree that is too large.
+
+    Raises:
+        HeartsError: it takes more than `max_memory` gigabytes; the message has the figure.
+    """
+    if not size.exact or size.gigabytes > max_memory:
+        raise HeartsError(
+            f"max_memory: the game tree of {size.rules.name} does not fit into {max_memory:g} GB: "
+            f"{size}; allow more, or take fewer cards (hand_size, removed)"
+        )
 
 
 def check_memory(max_memory: float) -> float:
@@ -218,10 +230,12 @@ def check_memory(max_memory: float) -> float:
     return float(max_memory)
 
 
-def _counted(rules: Rules, totals: Ints) -> TreeSize:
+def count_tree(walk: Walk) -> TreeSize:
+    """The size of the tree that a walk meets, counted."""
+    _, totals = walk.run()
     deals, positions, lines = (float(totals[i]) for i in (_DEALS, _POSITIONS, _LINES))
     pairs = [(float(totals[first]), float(totals[first + 1])) for first in (_INFOSETS, _SEQUENCES)]
-    return TreeSize(rules, deals, positions, lines, pairs[0], pairs[1], exact=True)
+    return TreeSize(walk.rules, deals, positions, lines, pairs[0], pairs[1], exact=True)
 
 
 # ---- the tree ------------------------------------------------------------------------------------
@@ -231,6 +245,8 @@ class Side:
 
     Attributes:
         hands: The hands that can be dealt, as masks; empty sequence i is that of ``hands[i]``.
+        reach: How likely each of them is by this player's own doing, ``(hands,) float64``: 1,
+            except where play before the tree's beginning tells something (``endgame``).
         parent: The sequence that leads to each information set, ``(n,) int32``.
         first: The first sequence of each information set, and behind them m, ``(n + 1,) int32``.
         legal: What may be done there, as masks over actions, ``(n,) int64``.
@@ -245,6 +261,7 @@ class Side:
     """
 
     hands: Ints
+    reach: Floats
     parent: NDArray[np.int32]
     first: NDArray[np.int32]
     legal: Ints
@@ -305,6 +322,7 @@ class Side:
     def plan(self, chances: Floats) -> Floats:
         """The plan of a policy: the product of its chances on the way to each sequence."""
         plan = np.ones(self.num_sequences)
+        plan[: len(self.hands)] = self.reach
         _forward(self.parent, self.first, chances, plan)
         return plan
 
@@ -322,9 +340,12 @@ class Tree:
         rules: The rules.
         size: Its size, counted.
         sides: What each player may come to decide.
-        num_deals: Deals, all equally likely.
-        deals_of_hands: In how many of them each player has each of its hands.
+        num_deals: Deals, all equally likely; where hands are not, the sum of their weights.
+        deals_of_hands: In how many of them each player has each of its hands, weighed by how
+            likely the other's are.
     """
+
+    dealer = 1
 
     def __init__(self, rules: Rules | str, max_memory: float = DEFAULT_MEMORY) -> None:
         """Build the tree.
@@ -338,21 +359,20 @@ class Tree:
         """
         self.rules = check_rules(rules)
         size = measure(self.rules, max_memory)
-        if not size.exact or size.gigabytes > max_memory:
-            raise HeartsError(
-                f"max_memory: the game tree of {self.rules.name} does not fit into "
-                f"{max_memory:g} GB: {size}; allow more, or take fewer cards "
-                "(hand_size, removed)"
-            )
-        self.size = size
-        self.num_deals = int(size.deals)
-        self.sides = self._build()
+        refuse_size(size, max_memory)
+        walk = Walk(self.rules)
+        self._build(walk, size, [np.ones(len(hands)) for hands in walk.hands])
 
-    def _build(self) -> tuple[Side, Side]:
-        walk = _Walk(self.rules)
-        out, _ = walk.run(self.size)
+    def _build(self, walk: Walk, size: TreeSize, reach: list[Floats]) -> None:
+        """Make the sides from a walk of known size, hands as likely as `reach` says."""
+        self.size = size
+        out, _ = walk.run(size)
         cuts = []
-        self.deals_of_hands = [np.bincount(ids) for ids in walk.ids]
+        ids = walk.ids
+        self.deals_of_hands = [
+            np.bincount(ids[p], reach[1 - p][ids[1 - p]], len(walk.hands[p])) for p in range(2)
+        ]
+        self.num_deals = float(reach[0] @ self.deals_of_hands[0])
         sides = []
         lines = int(self.size.lines)
         for p in range(2):
@@ -369,6 +389,7 @@ class Tree:
             sides.append(
                 Side(
                     walk.hands[p],
+                    reach[p],
                     out.parent[p, :n],
                     out.first[p, : n + 1],
                     out.legal[p, :n],
@@ -382,7 +403,7 @@ class Tree:
                     cuts[p],
                 )
             )
-        return sides[0], sides[1]
+        self.sides = (sides[0], sides[1])
 
     # -- what is seen -----------------------------------------------------------------------------
     def view(self, player: int, infoset: int) -> PlayerView:
@@ -402,6 +423,7 @@ class Tree:
             side.other[rows],
             side.history[rows],
             side.length[rows],
+            self.dealer,
             np.empty(k.STATE_SIZE, np.int64),
             vectors,
         )
@@ -427,7 +449,7 @@ class Tree:
         r = self.rules.vector
         keys = np.empty(len(views), np.uint64)
         _write_keys(r, views.vectors, views.players, keys)
-        roles = views.players ^ views.vectors[:, k.FIRST_LEADER]
+        roles = self._roles(views)
         legal = views.legal_masks
         found = np.full(len(views), -1, np.int64)
         for role in range(2):
@@ -438,6 +460,11 @@ class Tree:
                 raise HeartsError("views: one of them cannot have arisen under these rules")
             found[rows] = order[places]
         return roles, found
+
+    def _roles(self, views: BatchView) -> Ints:
+        """Which side each view is of."""
+        roles: Ints = views.players ^ views.vectors[:, k.FIRST_LEADER]
+        return roles
 
     @functools.cached_property
     def _index(self) -> list[tuple[Keys, Ints]]:
@@ -540,11 +567,27 @@ def _group(out: _Output, p: int, n: int, hands: Ints) -> list[int]:
     return [0, *np.cumsum(sizes).tolist()]
 
 
-class _Walk:
+class Walk:
     """All public histories, depth first; with each the deals that agree with it."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(
+        self, rules: Rules, deals: Ints | None = None, root: k.Vector | None = None
+    ) -> None:
+        """A walk from the first lead of all deals, or from the position `root` of some `deals`."""
         self.rules = rules
+        self.deals = self._all_deals() if deals is None else deals
+        self.root = np.empty(k.STATE_SIZE, np.int64) if root is None else root.copy()
+        if root is None:
+            _start(rules.vector, self.root, int(self.deals[0, 0]), int(self.deals[0, 1]), 1)
+        self.ids = []
+        self.hands = []
+        for p in range(2):
+            hands, inverse = np.unique(self.deals[:, p], return_inverse=True)
+            self.hands.append(hands)
+            self.ids.append(inverse.astype(np.int32))
+
+    def _all_deals(self) -> Ints:
+        rules = self.rules
         deck, size = len(rules.deck), rules.hand_size
         masks = np.array(
             [sum(1 << c for c in cards) for cards in itertools.combinations(range(deck), size)],
@@ -552,16 +595,10 @@ class _Walk:
         )
         state = np.empty(k.STATE_SIZE, np.int64)
         number = num_deals(rules)
-        self.deals = np.empty((number, 2), np.int64)
-        found = _write_deals(rules.vector, masks, state, self.deals)
+        deals = np.empty((number, 2), np.int64)
+        found = _write_deals(rules.vector, masks, state, deals)
         assert found == number, (found, number)
-        ids = []
-        self.hands = []
-        for p in range(2):
-            hands, inverse = np.unique(self.deals[:, p], return_inverse=True)
-            self.hands.append(hands)
-            ids.append(inverse.astype(np.int32))
-        self.ids = ids
+        return deals
 
     def run(self, size: TreeSize | None = None) -> tuple[_Output, Ints]:
         """Walk; without the size only the totals are made."""
@@ -580,7 +617,7 @@ class _Walk:
         scratch = np.empty(k.STATE_SIZE, np.int64)
         for s in states:
             k.clear(s)
-        _start(self.rules.vector, states[0], int(self.deals[0, 0]), int(self.deals[0, 1]))
+        states[0] = self.root
         _walk(
             self.rules.vector,
             hands,
@@ -613,13 +650,13 @@ class _Walk:
 
 
 @jit
-def _start(r: k.Vector, s: k.Vector, hand0: int, hand1: int) -> None:
-    """Make `s` the first position of a deal, seat 1 the dealer, in place."""
+def _start(r: k.Vector, s: k.Vector, hand0: int, hand1: int, dealer: int) -> None:
+    """Make `s` the first position of a deal, in place."""
     k.clear(s)
     s[k.HANDS] = hand0
     s[k.HANDS + 1] = hand1
     s[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
-    s[k.DEALER] = 1
+    s[k.DEALER] = dealer
     s[k.DEAL_NUMBER] = 0
     k.start(r, s)
 
@@ -839,15 +876,16 @@ def _write_views(
     other: Ints,
     history: NDArray[np.int8],
     length: NDArray[np.int8],
+    dealer: int,
     s: k.Vector,
     out: Ints,
 ) -> None:
     """Write what `player` sees, a row for each history."""
     for i in range(len(own)):
         if player == 0:
-            _start(r, s, own[i], other[i])
+            _start(r, s, own[i], other[i], dealer)
         else:
-            _start(r, s, other[i], own[i])
+            _start(r, s, other[i], own[i], dealer)
         for j in range(length[i]):
             k.play(r, s, history[i, j] & 63)
         k.write_view(r, s, player, out[i])

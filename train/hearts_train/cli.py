@@ -426,6 +426,59 @@ def exploit_agents(
         console.print_json([found.to_json() for found in results])
 
 
+@app.command()
+def endgame(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
+    tricks: Annotated[int, typer.Option("--tricks", help="How many are left.")] = 4,
+    number: Annotated[
+        int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
+    ] = None,
+    agent: Annotated[
+        str,
+        typer.Option("--agent", metavar="AGENT,...", help="Whose exploitability is computed."),
+    ] = "pro,pimc",
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="AGENT", help="How both are taken to have played so far."),
+    ] = None,
+    noise: Annotated[
+        float, typer.Option("--noise", help="Chance that they are taken to have played at random.")
+    ] = 0.1,
+    target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
+    max_memory: MaxMemory = 4.0,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Solve the last tricks of recorded deals, with all that is hidden."""
+    from hearts_train import endgames
+    from hearts_train.analysis import pick
+    from hearts_train.replay import read_games
+
+    agents = _names(agent, "--agent")
+    games = pick(read_games(file), number)
+    found = []
+    with console.progress("endgames") as tell:
+        for place, game in enumerate(games):
+            tell(place, len(games))
+            found.append(
+                endgames.solve_endgame(
+                    game,
+                    place + 1 if number is None else number,
+                    tricks,
+                    agents,
+                    model,
+                    noise=noise,
+                    target=target,
+                    seed=seed,
+                    max_memory=max_memory,
+                )
+            )
+    title = f"last {tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
+    console.print_table(title, endgames.columns(agents), endgames.rows(found), to_stderr=as_json)
+    if as_json:
+        console.print_json([one.to_json() for one in found])
+
+
 @app.command("rules")
 def show_rules(
     name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,

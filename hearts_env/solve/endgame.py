@@ -1,0 +1,264 @@
+"""Endgames: the last tricks of a deal as a game of their own, with exact ranges.
+
+What both players have seen of a deal so far is public. What each of them holds is not, but every
+pair of hands that agrees with the play can be listed: with four tricks left 3,150 at most. A
+*range* is how likely each hand of a player is, by its own play up to here: the product of the
+chances with which it would have played each of its cards. Prior, ranges and the rest of the rules
+make a game in which nothing is left out, small enough to be solved like a whole one
+(``equilibrium.solve``) and to compute what a best response wins in it (``best_response.exploit``).
+
+Solved so, an endgame is right for the ranges it was given. To play a whole deal by solving its end
+anew is *unsafe* in theory: whoever knows that it will be done may steer into endgames whose ranges
+are wrong (Burch, Johanson, Bowling 2014: *Solving imperfect information games using decomposition*;
+Brown, Sandholm 2017: *Safe and nested subgame solving*).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from hearts_env import kernel as k
+from hearts_env._jit import jit
+from hearts_env.batch import BatchView
+from hearts_env.cards import cards_of
+from hearts_env.errors import HeartsError
+from hearts_env.game import Game
+from hearts_env.solve.beliefs import Policy, check_policy, legal_table
+from hearts_env.solve.tree import (
+    DEFAULT_MEMORY,
+    Floats,
+    Ints,
+    Tree,
+    Walk,
+    check_memory,
+    check_rules,
+    count_tree,
+    refuse_size,
+)
+from hearts_env.view import PlayerView
+
+MAX_PAIRS = 500_000
+"""Pairs of hands that are looked through; more belong to no endgame."""
+
+
+class Endgame(Tree):
+    """The rest of a deal from a public position on, as the tree of a game.
+
+    Seat 0 is side 0 here, whoever leads. Margins are those of the whole deal, points taken so far
+    included.
+
+    Attributes:
+        tricks_left: Tricks that are not finished.
+        deals: The pairs of dealt hands that agree with the play, as masks, ``(n, 2) int64``.
+            ``sides[p].reach`` is the range of seat p over ``sides[p].hands``, the likeliest 1.
+    """
+
+    def __init__(
+        self,
+        position: Game | PlayerView,
+        policies: Sequence[Policy | None] = (None, None),
+        *,
+        noise: float = 0.0,
+        max_memory: float = DEFAULT_MEMORY,
+    ) -> None:
+        """Build the tree.
+
+        Args:
+            position: in the play of a game of two; only what both players know of it counts.
+            policies: how seat 0 and seat 1 are taken to have played so far: their chances of each
+                action (an agent's ``policy_batch``); None: all hands alike.
+            noise: with this chance they are taken to have played at random instead.
+            max_memory: gigabytes that tree and solver may take.
+
+        Raises:
+            HeartsError: other than two players, not in the play, too early for an endgame, or a
+                range that is empty: with no hand would the policy have played so.
+        """
+        rules = check_rules(position.rules)
+        if position.phase != "play":
+            raise HeartsError(
+                f"position: its phase is {position.phase!r}; an endgame begins in the play"
+            )
+        if len(policies) != 2:
+            raise HeartsError(f"policies: {len(policies)} given; give one for each of two seats")
+        if not 0.0 <= noise <= 1.0:
+            raise HeartsError(f"noise: {noise!r} is no probability; give 0 to 1")
+        self.rules = rules
+        root = _public(position)
+        self.tricks_left = rules.hand_size - int(root[k.TRICK_NUM])
+        self.deals = _consistent_deals(position, root)
+        self.dealer = int(root[k.DEALER])
+        walk = Walk(rules, self.deals, root)
+        size = count_tree(walk)
+        refuse_size(size, check_memory(max_memory))
+        self._build(walk, size, [_range(root, p, walk, policies[p], noise) for p in range(2)])
+        if not self.num_deals:
+            raise HeartsError(
+                "policies: no pair of hands explains the play of both seats; give noise, or None"
+            )
+
+    def _roles(self, views: BatchView) -> Ints:
+        return views.players
+
+    def __repr__(self) -> str:
+        return f"<Endgame of {self.rules.name}, {self.tricks_left} tricks: {self.size}>"
+
+
+def _public(position: Game | PlayerView) -> k.Vector:
+    """The state with everything that is not known to both players empty."""
+    vector = position.vector.copy()
+    for p in range(2):
+        vector[k.HANDS + p] = 0
+    if vector[k.KITTY_TAKER] < 0:
+        vector[k.KITTY] = 0
+    return vector
+
+
+def _consistent_deals(position: Game | PlayerView, root: k.Vector) -> Ints:
+    """All pairs of dealt hands with which everything seen can have happened, as masks.
+
+    Raises:
+        HeartsError: there are too many.
+    """
+    rules, r = position.rules, position.rules.vector
+    played = [int(root[k.PLAYED + p]) for p in range(2)]
+    left = [int(k.cards_left(r, root, p)) for p in range(2)]
+    unseen = int(r[k.R_DECK]) & ~played[0] & ~played[1]
+    if root[k.KITTY_TAKER] >= 0:
+        unseen &= ~int(root[k.KITTY])
+    free = [list(cards_of(unseen & ~int(root[k.EXCLUDED + p]))) for p in range(2)]
+    choices = [
+        np.array(
+            [sum(1 << card for card in cards) for cards in itertools.combinations(free[p], left[p])]
+            if _few(len(free[p]), left[p])
+            else [],
+            np.int64,
+        )
+        for p in range(2)
+    ]
+    number = len(choices[0]) * len(choices[1])
+    if not 0 < number <= 20 * MAX_PAIRS:
+        raise HeartsError(
+            f"position: {rules.hand_size - int(root[k.TRICK_NUM])} tricks are left, too many pairs "
+            "of hands for an endgame; play on for some tricks"
+        )
+    deals = np.empty((MAX_PAIRS, 2), np.int64)
+    state = np.empty(k.STATE_SIZE, np.int64)
+    found = _write_pairs(r, root, choices[0], choices[1], state, deals)
+    if found > len(deals):
+        raise HeartsError(
+            f"position: {found:,} pairs of hands agree with the play, more than {MAX_PAIRS:,}; "
+            "play on for some tricks"
+        )
+    if found == 0:
+        raise HeartsError("position: with no hands can it have come about")
+    return deals[:found].copy()
+
+
+def _few(cards: int, size: int) -> bool:
+    """Whether hands of this size can be listed."""
+    return math.comb(cards, size) <= MAX_PAIRS
+
+
+@jit
+def _write_pairs(
+    r: k.Vector, root: k.Vector, hands0: Ints, hands1: Ints, s: k.Vector, deals: Ints
+) -> int:
+    """Write the pairs of dealt hands that lead to what is seen of `root`; how many there are."""
+    count = 0
+    for i in range(len(hands0)):
+        for j in range(len(hands1)):
+            if hands0[i] & hands1[j]:
+                continue
+            hand0 = hands0[i] | root[k.PLAYED]
+            hand1 = hands1[j] | root[k.PLAYED + 1]
+            if agrees(r, root, hand0, hand1, s):
+                if count < len(deals):
+                    deals[count, 0] = hand0
+                    deals[count, 1] = hand1
+                count += 1
+    return count
+
+
+@jit
+def agrees(r: k.Vector, root: k.Vector, hand0: int, hand1: int, s: k.Vector) -> bool:
+    """Whether these hands, played as in `root`, show what it shows; `s` becomes that position."""
+    begin(r, root, hand0, hand1, s)
+    for t in range(root[k.NUM_PLAYED]):
+        card = root[k.HISTORY + t] & 63
+        if s[k.PLAYER] != root[k.HISTORY + t] >> 6 or not k.legal_mask(r, s) >> card & 1:
+            return False
+        k.play(r, s, card)
+    if s[k.PLAYER] != root[k.PLAYER]:  # before the first lead: who has it is seen
+        return False
+    if s[k.BROKEN] != root[k.BROKEN] or s[k.DODGED] != root[k.DODGED]:
+        return False
+    if s[k.KITTY_TAKER] >= 0 and s[k.KITTY] != root[k.KITTY]:
+        return False
+    return s[k.VOIDS] == root[k.VOIDS] and s[k.VOIDS + 1] == root[k.VOIDS + 1]
+
+
+@jit
+def begin(r: k.Vector, root: k.Vector, hand0: int, hand1: int, s: k.Vector) -> None:
+    """Make `s` the first position of the deal of `root`, with these hands dealt, in place."""
+    k.copy_state(root, s)
+    s[k.HANDS] = hand0
+    s[k.HANDS + 1] = hand1
+    s[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
+    k.start(r, s)
+
+
+def _range(root: k.Vector, p: int, walk: Walk, policy: Policy | None, noise: float) -> Floats:
+    """How likely seat `p` is to have played as it did with each of its hands, the likeliest 1.
+
+    Raises:
+        HeartsError: with none at all.
+    """
+    hands = walk.hands[p]
+    if policy is None:
+        return np.ones(len(hands))
+    # One pair for each hand: what a player sees of its own past does not depend on the other's.
+    _, pairs = np.unique(walk.ids[p], return_index=True)
+    plays = int((root[k.HISTORY : k.HISTORY + root[k.NUM_PLAYED]] >> 6 == p).sum())
+    vectors = np.empty((len(hands), plays, k.STATE_SIZE), np.int64)
+    actions = np.empty((len(hands), plays), np.int64)
+    state = np.empty(k.STATE_SIZE, np.int64)
+    r = walk.rules.vector
+    _write_own_past(r, root, p, walk.deals[pairs], state, vectors, actions)
+    if not plays:
+        return np.ones(len(hands))
+    players = np.full(actions.size, p, np.int64)
+    views = BatchView(walk.rules, vectors.reshape(-1, k.STATE_SIZE), players)
+    legal = legal_table(views)
+    chances = check_policy(policy(views), legal)
+    chances = (1.0 - noise) * chances + noise * legal / legal.sum(1, keepdims=True)
+    taken = chances[np.arange(actions.size), actions.reshape(-1)].reshape(actions.shape)
+    with np.errstate(divide="ignore"):
+        logs = np.log(taken).sum(1)
+    if not np.isfinite(logs).any():
+        raise HeartsError(
+            f"policies: with no hand would that of seat {p} have played so; give noise, or None"
+        )
+    likely: Floats = np.exp(logs - logs.max())
+    return likely
+
+
+@jit
+def _write_own_past(
+    r: k.Vector, root: k.Vector, p: int, deals: Ints, s: k.Vector, vectors: Ints, actions: Ints
+) -> None:
+    """Write what seat `p` saw at each of its plays, and what it played, with each pair of hands."""
+    for i in range(len(deals)):
+        begin(r, root, deals[i, 0], deals[i, 1], s)
+        place = 0
+        for t in range(root[k.NUM_PLAYED]):
+            card = root[k.HISTORY + t] & 63
+            if s[k.PLAYER] == p:
+                k.write_view(r, s, p, vectors[i, place])
+                actions[i, place] = card
+                place += 1
+            k.play(r, s, card)

@@ -1,0 +1,191 @@
+"""Endgames: the same game as a whole tree where that can be built, and ranges by Bayes' rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hearts_agents import make_agent
+from hearts_env import BatchView, Game, HeartsError, Rules
+from hearts_env.cards import mask_of
+from hearts_env.solve.beliefs import belief
+from hearts_env.solve.best_response import best_response, exploit
+from hearts_env.solve.endgame import Endgame
+from hearts_env.solve.equilibrium import solve
+from hearts_env.solve.linear import solve_linear
+from hearts_env.solve.tree import Tree
+from hearts_train.cli import app
+
+
+def played(name: str, seed: int, cards: int, agent: str = "easy") -> Game:
+    player = make_agent(agent, seed=seed)
+    game = Game.deal(name, seed)
+    for _ in range(cards):
+        game.play(player.act(game.view(game.player)))
+    return game
+
+
+def leading_first(name: str) -> Game:
+    """A deal in which seat 0 has the first lead."""
+    return next(game for game in (Game.deal(name, seed) for seed in range(99)) if game.leader == 0)
+
+
+def mask(game: Game, player: int) -> int:
+    """The hand that was dealt to a player."""
+    return mask_of(game.rules.index[card] for card in game.start().hand(player))
+
+
+def test_the_whole_deal_is_an_endgame() -> None:
+    """From the first lead on the tree is that of `hearts solve`, dealer and all."""
+    tree = Tree("micro")
+    game = leading_first("micro")
+    end = Endgame(game)
+    # The leader's first card is known to be its lowest, and nothing else.
+    assert end.size.lines == tree.size.lines
+    assert len(end.deals) == tree.num_deals
+    assert np.isclose(solve_linear(end).value, solve_linear(tree).value, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["micro", "mini", "two_player"])
+def test_the_deals_are_those_that_both_think_possible(name: str) -> None:
+    """What a player can rule out for itself: the pairs with its own hand are its worlds."""
+    late = {"micro": 2, "mini": 5, "two_player": 19}[name]
+    for seed in range(12):
+        game = played(name, seed, late + seed % 3)
+        end = Endgame(game)
+        for player in range(2):
+            with_own = end.deals[end.deals[:, player] == mask(game, player)][:, 1 - player]
+            out = mask_of(game.rules.index[card] for seat, card in game.history if seat != player)
+            found = sorted(int(hand) & ~out for hand in with_own)
+            assert found == sorted(belief(game.view(player)).hands.tolist())
+
+
+@pytest.mark.parametrize("name", ["mini", "two_player"])
+def test_ranges_are_bayes_rule(name: str) -> None:
+    """Given one's own hand, the other's range is the belief of ``beliefs``."""
+    rules = Rules.preset(name)
+    pimc = make_agent("standard", seed=0)
+    late = 5 if name == "mini" else 19
+    for seed in range(5):
+        game = played(name, seed, late, "standard")
+        end = Endgame(game, (pimc.policy_batch, pimc.policy_batch), noise=0.2)
+        view = game.view(0)
+        found = belief(view, pimc.policy_batch, noise=0.2)
+        rows = end.deals[:, 0] == mask(game, 0)
+        hands = end.deals[rows, 1]
+        weights = end.sides[1].reach[np.searchsorted(end.sides[1].hands, hands)]
+        out = mask_of(rules.index[card] for seat, card in game.history if seat == 1)
+        mine = dict(zip((hands & ~out).tolist(), weights / weights.sum(), strict=True))
+        for hand, weight in zip(found.hands.tolist(), found.weights, strict=True):
+            assert np.isclose(mine[hand], weight)
+
+
+def test_the_linear_program_and_regrets_agree() -> None:
+    standard = make_agent("standard", seed=0)
+    for seed in range(6):
+        game = played("mini", seed, 3, "standard")
+        end = Endgame(game, (standard.policy_batch, None), noise=0.1)
+        exact = solve_linear(end)
+        assert exact.exploitability < 1e-7
+        found = solve(end, target=1e-6)
+        assert np.isclose(found.value, exact.value, atol=1e-5)
+        for response in (0, 1):
+            against = best_response(end, response, found.chances[1 - response]).value
+            sign = 1 - 2 * response
+            assert against >= sign * exact.value - 1e-6
+        shares = [hand.share for hand in found.hand_values(0)]
+        assert np.isclose(sum(shares), 1)
+        mean = sum(hand.share * hand.value for hand in found.hand_values(0))
+        assert np.isclose(mean, found.value)
+
+
+def test_the_last_trick_is_worth_what_it_is() -> None:
+    """Nobody chooses any more: the value is the mean margin over the pairs of hands."""
+    game = played("mini", 2, 8)
+    end = Endgame(game)
+    margins = []
+    for hand0, hand1 in end.deals:
+        hands = [
+            [c for i, c in enumerate(game.rules.deck) if int(h) >> i & 1] for h in (hand0, hand1)
+        ]
+        other = Game("mini", hands, deal_number=game.deal_number, dealer=game.dealer)
+        for _, card in game.history:
+            other.play(card)
+        while not other.is_over:
+            other.play(other.legal_actions()[0])
+        margins.append(other.margins()[0])
+    assert len(set(margins)) > 1
+    assert np.isclose(solve(end, target=1.0).value, np.mean(margins))
+
+
+def test_four_tricks_of_the_full_game() -> None:
+    pro = make_agent("pro", seed=0)
+    for seed in range(3):
+        game = played("two_player", seed, 18, "pro")
+        end = Endgame(game, (pro.policy_batch, pro.policy_batch), noise=0.1)
+        assert end.tricks_left == 4
+        found = solve(end, target=0.01)
+        assert found.exploitability < 0.01
+        assert exploit(pro, end).exploitability >= -1e-9
+
+
+def test_the_end_can_begin_within_a_trick() -> None:
+    game = played("mini", 3, 5)
+    assert len(game.trick) == 1
+    end = Endgame(game)
+    assert solve(end, target=1e-4).exploitability < 1e-4
+    again = Endgame(game.view(game.player))
+    assert np.array_equal(end.deals, again.deals)
+
+
+def test_what_is_hidden_changes_nothing() -> None:
+    game = played("two_player", 6, 18)
+    world = list(game.view(0).worlds())[-1]
+    hands = [
+        [*cards, *(card for seat, card in game.history if seat == p)]
+        for p, cards in enumerate(world[:2])
+    ]
+    other = Game("two_player", hands, world[-1], deal_number=game.deal_number, dealer=game.dealer)
+    for _, card in game.history:
+        other.play(card)
+    assert np.array_equal(Endgame(game).deals, Endgame(other).deals)
+
+
+def test_mistakes_are_named(tmp_path) -> None:
+    game = played("mini", 1, 4)
+
+    def wrong(views: BatchView) -> np.ndarray:
+        return np.full((len(views), views.rules.num_actions), 0.1)
+
+    for position, options, words in [
+        (Game.deal("no_pass", 1), {}, "players"),
+        (Game.deal("two_player", 1), {}, "position"),
+        (played("micro", 1, 6), {}, "position"),
+        (game, {"noise": 2.0}, "noise"),
+        (game, {"policies": (None,)}, "policies"),
+        (game, {"policies": (wrong, None)}, "policy"),
+        (game, {"max_memory": 1e-9}, "max_memory"),
+    ]:
+        with pytest.raises(HeartsError, match=f"^{words}: "):
+            Endgame(position, **options)
+    found = solve(Endgame(game), target=0.1)
+    with pytest.raises(HeartsError, match=r"^endgame: "):
+        found.save(tmp_path / "x.npz")
+
+
+def test_the_command(tmp_path) -> None:
+    file = tmp_path / "deal.txt"
+    file.write_text(played("two_player", 2, 26, "pro").to_text(), encoding="utf-8")
+    result = CliRunner().invoke(app, ["endgame", str(file), "--tricks", "3", "--agent", "pro,pimc"])
+    assert result.exit_code == 0, result.stderr
+    for words in ("3 tricks", "pro", "pimc", "solved"):
+        assert words in result.stdout
+    for arguments, words in [
+        (["--tricks", "0"], "--tricks"),
+        (["--tricks", "13"], "position"),
+        (["--game", "2"], "--game"),
+    ]:
+        result = CliRunner().invoke(app, ["endgame", str(file), *arguments])
+        assert result.exit_code == 2, arguments
+        assert words in result.stderr

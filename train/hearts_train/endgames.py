@@ -1,0 +1,130 @@
+"""What ``hearts endgame`` does: the last tricks of recorded deals, solved and played against."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hearts_agents import Agent, make_agent
+from hearts_env import Game, HeartsError
+from hearts_env.solve.beliefs import check_two_players
+from hearts_env.solve.best_response import exploit
+from hearts_env.solve.endgame import Endgame
+from hearts_env.solve.equilibrium import solve
+
+
+@dataclass(frozen=True)
+class Solved:
+    """An endgame and what was found of it.
+
+    Attributes:
+        deal: Which deal of the file, from 1.
+        tricks: Tricks that were left.
+        pairs: Pairs of hands that agree with the play.
+        value: What seat 0 is ahead in the whole deal where both play an equilibrium from here.
+        exploitability: Of that equilibrium, in points.
+        build_seconds: Time to list hands, weigh them and build the tree.
+        solve_seconds: Time to solve it.
+        agents: Exploitability of each player in this endgame, given the same ranges.
+    """
+
+    deal: int
+    tricks: int
+    pairs: int
+    value: float
+    exploitability: float
+    build_seconds: float
+    solve_seconds: float
+    agents: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures, of types that JSON knows."""
+        return asdict(self)
+
+
+def solve_endgame(
+    game: Game,
+    deal: int,
+    tricks: int,
+    agents: Sequence[str],
+    model: str | None,
+    *,
+    noise: float,
+    target: float,
+    seed: int,
+    max_memory: float,
+) -> Solved:
+    """Solve the last `tricks` of a deal as it was played.
+
+    Raises:
+        HeartsError: not two players, or the deal does not get so far.
+    """
+    check_two_players(game.rules)
+    if not 1 <= tricks <= game.rules.hand_size:
+        raise HeartsError(f"--tricks: {tricks}; give 1 to {game.rules.hand_size}")
+    replay = game.start()
+    for action in game.actions:
+        if replay.rules.hand_size - replay.trick_number <= tricks and not replay.trick:
+            break
+        if action < 0 or replay.phase != "play":
+            break
+        replay.play(action)
+    if replay.phase != "play" or replay.rules.hand_size - replay.trick_number > tricks:
+        raise HeartsError(f"position: deal {deal} ends before its last {tricks} tricks begin")
+    policy = None if model is None else _made(model, seed).policy_batch
+    begin = time.perf_counter()
+    end = Endgame(replay, (policy, policy), noise=noise, max_memory=max_memory)
+    built = time.perf_counter()
+    found = solve(end, target=target)
+    done = time.perf_counter()
+    return Solved(
+        deal,
+        tricks,
+        len(end.deals),
+        found.value,
+        found.exploitability,
+        built - begin,
+        done - built,
+        {name: exploit(_made(name, seed), end, name).exploitability for name in agents},
+    )
+
+
+def _made(name: str, seed: int) -> Agent:
+    return make_agent(name, seed=seed)
+
+
+def columns(agents: Sequence[str]) -> list[str]:
+    """The heads of the table."""
+    return ["deal", "pairs", "value", "solved to", "build s", "solve s", *agents]
+
+
+def rows(found: Sequence[Solved]) -> list[list[str]]:
+    """A row a deal, and behind them the means."""
+    shown = [
+        [
+            str(one.deal),
+            f"{one.pairs:,}",
+            f"{one.value:+.3f}",
+            f"{one.exploitability:.2g}",
+            f"{one.build_seconds:.2f}",
+            f"{one.solve_seconds:.2f}",
+            *(f"{value:.3f}" for value in one.agents.values()),
+        ]
+        for one in found
+    ]
+    if len(found) > 1:
+        n = len(found)
+        shown.append(
+            [
+                "mean",
+                f"{sum(one.pairs for one in found) / n:,.0f}",
+                "",
+                f"{sum(one.exploitability for one in found) / n:.2g}",
+                f"{sum(one.build_seconds for one in found) / n:.2f}",
+                f"{sum(one.solve_seconds for one in found) / n:.2f}",
+                *(f"{sum(one.agents[name] for one in found) / n:.3f}" for name in found[0].agents),
+            ]
+        )
+    return shown
