@@ -181,7 +181,7 @@ class BatchGame:
         """The legal actions of each game's player to act, ``(num_games, num_actions) int8``."""
         rows = self._rows(games)
         out = self._check_out(out, (len(rows), self.rules.num_actions), (np.dtype(np.int8),))
-        self._workers.share(lambda part, _: _masks(self.legal, rows[part], out[part]), len(rows))
+        _masks(self.legal, rows, out)  # so quick that sharing it would take longer
         return out
 
     def random_actions(self, *, games: Array | None = None) -> k.Vector:
@@ -191,9 +191,7 @@ class BatchGame:
         """
         rows = self._rows(games)
         actions = np.zeros(len(rows), np.int64)
-        self._workers.share(
-            lambda part, _: _choose(self.legal, rows[part], self._random, actions[part]), len(rows)
-        )
+        _choose(self.legal, rows, self._random, actions)
         return actions
 
     def views(self, games: Array | None = None) -> BatchView:

@@ -38,7 +38,7 @@ GROUPS = {
     "game": "one game from Python: legal actions and play",
     "observed": "one game from Python, observed at every decision",
     "kernel": "compiled random playouts",
-    "batch": "many games: masks and observations at every decision",
+    "batch": "many games: masks and flat observations at every decision",
     "vector": "Gymnasium's vector environment, opponents inside",
     "players": "players, one decision",
 }
@@ -179,9 +179,9 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
         yield "game", f"Game, {preset}", "actions/s", part(_game, rules)
         yield "observed", f"Game, view and flat, {preset}", "actions/s", part(_observed, rules)
         yield "kernel", f"kernel, {preset}", "actions/s", part(_playouts, rules)
-        name = f"BatchGame, flat, {preset}"
-        yield "batch", name, "decisions/s", part(_batch, rules, 1)
-        yield "batch", f"{name}, 2 threads", "decisions/s", part(_batch, rules, 2)
+        for games, threads in ((_BATCH, 1), (4 * _BATCH, 1), (4 * _BATCH, 2)):
+            name = f"BatchGame({games}), {preset}" + ", 2 threads" * (threads == 2)
+            yield "batch", name, "decisions/s", part(_batch, rules, games, threads)
     for opponent in ("standard_trump", "pro"):
         yield "vector", f"against {opponent}", "decisions/s", part(_vector, opponent)
     two = Rules.preset("two_player")
@@ -248,12 +248,13 @@ def _playouts(rules: Rules) -> Measure:
     return lambda seconds: rate(seconds, play)
 
 
-def _batch(rules: Rules, num_threads: int) -> Measure:
+def _batch(rules: Rules, games: int, num_threads: int) -> Measure:
     """Every decision observed and masked; the time that random choosing takes is left out."""
-    batch = BatchGame(rules, _BATCH, seed=3, num_threads=num_threads)
+    batch = BatchGame(rules, games, seed=3, num_threads=num_threads)
     observations, masks = batch.observe(), batch.masks()
-    for _ in range(30):  # games everywhere between their first and last card
-        for some in np.array_split(np.arange(_BATCH), 30)[: _ + 1]:
+    parts = np.array_split(np.arange(games), 30)
+    for number in range(len(parts)):  # games everywhere between their first and last card
+        for some in parts[:number]:
             batch.play(batch.random_actions(games=some), games=some)
 
     def measure(seconds: float) -> float:
@@ -265,7 +266,7 @@ def _batch(rules: Rules, num_threads: int) -> Measure:
             batch.masks(masks)
             batch.play(actions)
             spent += time.perf_counter() - begin
-            done += _BATCH
+            done += games
             if spent >= seconds:
                 return done / spent
 
