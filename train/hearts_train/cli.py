@@ -447,6 +447,9 @@ def endgame(
     target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
     max_memory: MaxMemory = 4.0,
     seed: Seed = 0,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the mean exploitability.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Solve the last tricks of recorded deals, with all that is hidden."""
@@ -454,6 +457,7 @@ def endgame(
     from hearts_train.analysis import pick
     from hearts_train.replay import read_games
 
+    _check_plot(plot)
     agents = _names(agent, "--agent")
     games = pick(read_games(file), number)
     found = []
@@ -475,6 +479,9 @@ def endgame(
             )
     title = f"last {tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
     console.print_table(title, endgames.columns(agents), endgames.rows(found), to_stderr=as_json)
+    if plot is not None:
+        endgames.draw(found, plot)
+        console.note(f"drawn: {plot}")
     if as_json:
         console.print_json([one.to_json() for one in found])
 

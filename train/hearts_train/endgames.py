@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hearts_agents import Agent, make_agent
+from hearts_agents.network import write_whole
 from hearts_env import Game, HeartsError
 from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.best_response import exploit
@@ -128,3 +133,30 @@ def rows(found: Sequence[Solved]) -> list[list[str]]:
             ]
         )
     return shown
+
+
+def draw(found: Sequence[Solved], path: Path) -> None:
+    """The mean exploitability of each player in the endgames, and of the solution, as PNG."""
+    from matplotlib.figure import Figure
+
+    values = {name: np.array([one.agents[name] for one in found]) for name in found[0].agents}
+    values["solved"] = np.array([one.exploitability for one in found])
+    means = [float(v.mean()) for v in values.values()]
+    errors = [float(v.std(ddof=1)) / len(v) ** 0.5 for v in values.values() if len(v) > 1]
+    halves = [1.96 * error for error in errors] or [0.0] * len(values)
+    figure = Figure(figsize=(7, 1.2 + 0.4 * len(values)), layout="constrained")
+    axes = figure.subplots()
+    colors = ["#9aa5b1"] * (len(values) - 1) + ["#2a7f62"]
+    axes.barh(list(values), means, xerr=halves, color=colors, height=0.6, capsize=4)
+    for place, mean in enumerate(means):
+        axes.annotate(f" {mean:.2g}", (mean + halves[place], place), va="center")
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    axes.set_xlabel("points that a best response wins, 95 % interval over deals")
+    axes.set_title(
+        f"the last {found[0].tricks} tricks of {len(found)} deals", fontsize=10, loc="left"
+    )
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=150)
+    write_whole(path, image.getvalue())
