@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env._workers import Workers
+from hearts_env.arguments import check_is, check_number
 from hearts_env.encoders import Encoder, make_encoder, write_many
 from hearts_env.errors import DealError, HeartsError, IllegalActionError
 from hearts_env.game import Game, check_seed
@@ -46,6 +46,8 @@ class BatchView:
         """
         if not views:
             raise HeartsError("views: there are none; give one or more")
+        for view in views:
+            check_is("views", view, PlayerView, "give game.view(player)")
         if any(view.rules != views[0].rules for view in views):
             names = sorted({view.rules.name for view in views})
             raise HeartsError(
@@ -110,8 +112,8 @@ class BatchGame:
             HeartsError: an argument that cannot be; it is named.
         """
         self.rules = Rules.make(rules)
-        self.num_games = _check_number("num_games", num_games, _MAX_GAMES)
-        self.num_threads = _check_number("num_threads", num_threads, 1024)
+        self.num_games = check_number("num_games", num_games, 1, _MAX_GAMES)
+        self.num_threads = check_number("num_threads", num_threads, 1, 1024)
         self.seed = check_seed(seed)
         self.autodeal = bool(autodeal)
         self.encoder = make_encoder(observation)
@@ -207,7 +209,12 @@ class BatchGame:
         return BatchView(self.rules, vectors, players)
 
     def game(self, index: int) -> Game:
-        """An independent ``Game`` in the state of game `index`, without its past."""
+        """An independent ``Game`` in the state of game `index`, without its past.
+
+        Raises:
+            HeartsError: there is no such game.
+        """
+        index = check_number("index", index, 0, self.num_games - 1)
         game = Game.__new__(Game)
         game._begin(self.rules, self.states[index].copy())
         return game
@@ -220,7 +227,7 @@ class BatchGame:
             IllegalActionError: which games' actions are illegal.
             HeartsError: `actions` is not one whole number a game.
         """
-        rows = self._rows(games)
+        rows = self._rows(games, once=True)
         acts = np.asarray(actions)
         if acts.shape != rows.shape or acts.dtype.kind not in "iu":
             raise HeartsError(
@@ -269,12 +276,12 @@ class BatchGame:
         Raises:
             DealError: not one seed from 0 to 2**63 - 1 for each game.
         """
-        rows = self._rows(games)
+        rows = self._rows(games, once=True)
         if seeds is None:
             _next_seeds(rows, self.seeds, self._deals, self.seed)
         else:
             given = np.asarray(seeds)
-            if given.shape != rows.shape or given.dtype.kind not in "iu" or (given < 0).any():
+            if given.shape != rows.shape or given.dtype.kind not in "iu" or not _are_seeds(given):
                 raise DealError(
                     f"seeds: give a whole number from 0 to 2**63 - 1 for each of {len(rows)} games"
                 )
@@ -286,7 +293,8 @@ class BatchGame:
         )
 
     # -- helpers ----------------------------------------------------------------------------------
-    def _rows(self, games: Array | None) -> k.Vector:
+    def _rows(self, games: Array | None, *, once: bool = False) -> k.Vector:
+        """The numbers of games, checked; `once`: none may come twice."""
         if games is None:
             return self._all
         rows = np.asarray(games)
@@ -294,6 +302,11 @@ class BatchGame:
             raise HeartsError("games: give a one-dimensional array of whole numbers")
         if rows.size and not (rows.min() >= 0 and rows.max() < self.num_games):
             raise HeartsError(f"games: give numbers from 0 to {self.num_games - 1}")
+        if once and len(rows) > 1:
+            ordered = np.sort(rows)
+            twice = ordered[1:][ordered[1:] == ordered[:-1]]
+            if len(twice):
+                raise HeartsError(f"games: {twice[0]} comes twice; name each game once")
         return rows.astype(np.int64, copy=False)
 
     def _check_seats(self, players: Array, size: int) -> k.Vector:
@@ -324,14 +337,8 @@ class BatchGame:
         return f"<BatchGame {self.rules.name}: {self.num_games} games>"
 
 
-def _check_number(name: str, value: object, most: int) -> int:
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise HeartsError(f"{name}: {value!r} is not a whole number") from None
-    if not 1 <= number <= most:
-        raise HeartsError(f"{name}: {number} is out of range; give 1 to {most}")
-    return number
+def _are_seeds(given: Array) -> bool:
+    return given.size == 0 or bool(given.min() >= 0 and given.max() < 2**63)
 
 
 def _empty_state() -> k.Vector:

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
+from hearts_agents import make_agent
 from hearts_env import BatchGame, BatchView, DealError, Game, HeartsError, IllegalActionError, Rules
 from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.rules import PRESETS
@@ -244,3 +245,38 @@ def test_observations_are_cast_where_asked(observation: str, dtype: type) -> Non
     out = np.full((150, *batch.space.shape), 7, dtype)
     assert batch.observe(out) is out
     assert np.array_equal(out, batch.observe().astype(dtype))
+
+
+def test_a_game_named_twice_is_not_played() -> None:
+    batch = BatchGame("two_player", 3, seed=1)
+    before = batch.states.copy()
+    action = int(batch.masks()[0].argmax())
+    with pytest.raises(HeartsError, match=r"^games: 0 comes twice"):
+        batch.play(np.array([action, action]), games=np.array([0, 0]))
+    with pytest.raises(HeartsError, match=r"^games: 2 comes twice"):
+        batch.reset(games=np.array([2, 0, 2]))
+    assert np.array_equal(batch.states, before)
+    assert np.array_equal(*batch.observe(games=np.array([1, 1])))
+
+
+def test_seeds_beyond_63_bits_are_refused() -> None:
+    batch = BatchGame("micro", 2)
+    with pytest.raises(DealError, match=r"^seeds: "):
+        batch.reset(np.array([5, 2**63 + 5], np.uint64))
+    batch.reset(np.array([5, 2**63 - 1], np.uint64))
+    assert batch.game(1) == Game.deal("micro", 2**63 - 1)
+
+
+@pytest.mark.parametrize("index", [2, -1, 1.5, "a", None])
+def test_games_that_are_not_there(index: object) -> None:
+    with pytest.raises(HeartsError, match=r"^index: "):
+        BatchGame("micro", 2).game(index)  # type: ignore[arg-type]
+
+
+def test_finished_games_are_not_asked_of_agents() -> None:
+    batch = BatchGame("micro", 2, autodeal=False)
+    while not batch.done.any():
+        batch.play(batch.random_actions())
+    for name in ("easy", "standard", "pro", "pimc"):
+        with pytest.raises(HeartsError, match="view"):
+            make_agent(name, seed=0).act_batch(batch.views())

@@ -148,3 +148,20 @@ def test_other_games_are_refused() -> None:
         belief(Game.deal("no_pass", 1).view(0))
     with pytest.raises(HeartsError, match=r"^noise: "):
         belief(Game.deal("micro", 1).view(0), noise=2.0)
+
+
+def test_what_is_no_belief_is_refused() -> None:
+    game = random_game(Rules.preset("mini"), 1, 4)
+    view = game.view(0)
+    wrong = [
+        (lambda: belief(game), "view"),
+        (lambda: belief(None), "view"),
+        (lambda: belief(view, "pro"), "policy"),
+        (lambda: belief(view, lambda views: "a"), "policy"),
+        (lambda: belief(view, lambda views: [[1.0], [0.5, 0.5]]), "policy"),
+        (lambda: belief(view, lambda views: np.ones((len(views), 12)) * 1j), "policy"),
+        (lambda: belief(view, None, noise="a"), "noise"),
+    ]
+    for call, field in wrong:
+        with pytest.raises(HeartsError, match=f"^{field}: "):
+            call()

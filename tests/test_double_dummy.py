@@ -299,10 +299,10 @@ BAD: list[Any] = [
         lambda: solve_worlds(Game("micro", [["QC", "QD", "QS"], ["AC", "AD", "AS"]]).view(1)),
     ),
     ("table: it is for mini", lambda: solve(Game.deal("micro", 0), table=Table("mini"))),
-    ("max_nodes: 3 positions", lambda: solve(Game.deal("two_player", 1), max_nodes=3)),
+    ("max_nodes: 3 positions", lambda: solve(Game.deal("two_player", 91_001), max_nodes=3)),
     (
         "max_nodes: 3 positions",
-        lambda: solve_batch([Game.deal("two_player", s) for s in range(9)], max_nodes=3),
+        lambda: solve_batch([Game.deal("two_player", 92_000 + s) for s in range(9)], max_nodes=3),
     ),
     ("max_nodes: 0 is out of range", lambda: solve(Game.deal("micro", 0), max_nodes=0)),
     ("num_threads: 0", lambda: solve_batch([Game.deal("micro", 0)], num_threads=0)),
@@ -338,3 +338,30 @@ def test_worlds_that_do_not_fit_are_named():
     ):
         with pytest.raises(HeartsError, match=f"worlds: .*{message}"):
             solve_worlds(view, [wrong])
+
+
+def test_what_is_no_position_is_refused() -> None:
+    game = Game.deal("mini", 1)
+    view = game.view(game.player)
+    batch = BatchGame("mini", 3, seed=1)
+    nowhere, long = batch.states.copy(), batch.states.copy()
+    nowhere[1, kernel.KITTY] = 0
+    long[2, kernel.NUM_PLAYED] = 7
+    wrong = [
+        (lambda: solve(None), "game"),
+        (lambda: solve(view), "game"),
+        (lambda: solve(game, table=3), "table"),
+        (lambda: solve(game, max_nodes=1.5), "max_nodes"),
+        (lambda: solve_worlds(game), "view"),
+        (lambda: solve_worlds(None), "view"),
+        (lambda: solve_batch(None), "states"),
+        (lambda: solve_batch([1]), "states"),
+        (lambda: solve_batch(batch, num_threads=1.5), "num_threads"),
+        (lambda: solve_batch(nowhere, "mini"), "states: row 1"),
+        (lambda: solve_batch(long, "mini"), "states: row 2"),
+        (lambda: Table("mini", endgames="a"), "endgames"),
+        (lambda: Table("mini", log2_bytes=20.5), "log2_bytes"),
+    ]
+    for call, words in wrong:
+        with pytest.raises(HeartsError, match=f"^{words}"):
+            call()

@@ -23,7 +23,7 @@ from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
 from hearts_env._workers import Workers
-from hearts_env.arguments import check_any_seed, check_choice, check_max_deals
+from hearts_env.arguments import check_any_seed, check_choice, check_max_deals, check_number
 from hearts_env.batch import find_illegal
 from hearts_env.encoders import Encoder
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
@@ -247,7 +247,7 @@ class Arena:
         self.max_deals = check_max_deals(max_deals, self.episode)
         self.batch = BatchGame(
             self.rules,
-            num_envs,
+            check_number("num_envs", num_envs, 1, 10_000_000),
             observation=observation,
             autodeal=False,
             num_threads=num_threads,

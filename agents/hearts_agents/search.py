@@ -8,7 +8,6 @@ of the other player would have played in each (Bayes' rule, see ``hearts_env.sol
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +19,7 @@ from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
+from hearts_env.arguments import check_number
 from hearts_env.solve import Table
 from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
 from hearts_env.solve.double_dummy import card_values, world_values
@@ -53,7 +53,7 @@ class Pimc(Agent):
             HeartsError: an option that cannot be; it is named.
         """
         self._rng = np.random.default_rng(seed_number(seed))
-        self.worlds = _check_number("worlds", worlds)
+        self.worlds = None if worlds is None else check_number("worlds", worlds, 1, 1_000_000)
         self._table: Table | None = None
 
     def act(self, view: PlayerView) -> int:
@@ -223,23 +223,6 @@ def pimc_rows(
                 sums[lowest(cards)] += values[lowest(cards)]
                 cards &= cards - 1
         actions[i] = best_of(legal, sums)
-
-
-def _check_number(name: str, value: int | None) -> int | None:
-    """A number from 1, or None.
-
-    Raises:
-        HeartsError: it is neither.
-    """
-    if value is None:
-        return None
-    try:
-        number = 0 if isinstance(value, bool | np.bool_) else operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise HeartsError(f"{name}: {value!r} is not a whole number from 1; leave it out for all")
-    return number
 
 
 SEARCHERS: dict[str, type[Pimc]] = {"pimc": Pimc, "pimc_belief": PimcBelief}

@@ -435,6 +435,9 @@ class TableAgent(Agent):
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; one compiled call."""
+        if not (legal := views.legal_masks).all():
+            row = int(np.flatnonzero(legal == 0)[0])
+            raise HeartsError(f"views: nothing is to be done in row {row}; its game is over")
         return self.act_states(views.rules, views.vectors, views.players)
 
     def act_states(self, rules: Rules, vectors: Ints, players: Ints) -> Actions:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._jit import jit
+from hearts_env.arguments import check_chance, check_is
 from hearts_env.batch import BatchView
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
@@ -72,6 +73,7 @@ def check_view(view: PlayerView) -> None:
     Raises:
         HeartsError: not two players, or not in the play of the cards.
     """
+    check_is("view", view, PlayerView, "give game.view(player)")
     check_two_players(view.rules)
     if view.phase == "pass":
         raise HeartsError("view: cards are still being passed; worlds are weighed in the play")
@@ -107,8 +109,9 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
     Raises:
         HeartsError: not a two-player view, or the policy's chances are none (see ``check_policy``).
     """
-    if not 0.0 <= noise <= 1.0:
-        raise HeartsError(f"noise: {noise!r} is no probability; give 0 to 1")
+    noise = check_chance("noise", noise)
+    if policy is not None and not callable(policy):
+        raise HeartsError(f"policy: {policy!r} is no function of views; give agent.policy_batch")
     hands = hidden_hands(view)
     logs = np.zeros(len(hands))
     if policy is not None and len(hands):
@@ -150,7 +153,15 @@ def check_policy(chances: NDArray[Any], legal: NDArray[np.bool_]) -> Floats:
     Raises:
         HeartsError: of another shape, not finite, negative, on illegal actions or on none.
     """
-    weights = np.asarray(chances, np.float64)
+    try:
+        weights = np.asarray(chances)
+        if weights.dtype.kind not in "biuf":
+            raise TypeError
+        weights = weights.astype(np.float64)
+    except (TypeError, ValueError):
+        raise HeartsError(
+            f"policy: gave {type(chances).__name__}, no array of numbers; needed is {legal.shape}"
+        ) from None
     if weights.shape != legal.shape:
         raise HeartsError(f"policy: shape {weights.shape}; needed is {legal.shape}")
     if not np.isfinite(weights).all():

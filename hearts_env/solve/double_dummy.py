@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
 from hearts_env._jit import jit
+from hearts_env.arguments import check_is, check_number
 from hearts_env.batch import BatchGame
 from hearts_env.cards import HEARTS, SPADES, SUITS, list_of, mask_of
 from hearts_env.errors import HeartsError
@@ -1232,10 +1233,8 @@ class Table:
             HeartsError: the rules are not for two players, or a number is out of range.
         """
         self.rules = _check_rules(Rules.make(rules))
-        if not 14 <= log2_bytes <= 34:
-            raise HeartsError(f"log2_bytes: {log2_bytes!r} is out of range; give 14 to 34")
-        if not 0 <= endgames <= MAX_ENDGAME:
-            raise HeartsError(f"endgames: {endgames!r} is out of range; give 0 to {MAX_ENDGAME}")
+        log2_bytes = check_number("log2_bytes", log2_bytes, 14, 34)
+        endgames = check_number("endgames", endgames, 0, MAX_ENDGAME)
         self.vector = _make_vector(self.rules, log2_bytes, endgames)
 
     def clear(self) -> None:
@@ -1259,6 +1258,7 @@ def solve(game: Game, *, table: Table | None = None, max_nodes: int = DEFAULT_NO
         HeartsError: more players than two, an exchange under way, a table of other rules, or
             `max_nodes` was not enough.
     """
+    check_is("game", game, Game, "give a game with all cards seen; a view has solve_worlds")
     rules = _check_rules(game.rules)
     if game.is_over:
         return Solution(int(game.margins()[0]), [], {})
@@ -1308,6 +1308,7 @@ def solve_worlds(
         HeartsError: more players than two, a view not of the player to act in the play, a table
             of other rules, a world that does not fit the view, or `max_nodes` was not enough.
     """
+    check_is("view", view, PlayerView, "give game.view(player)")
     rules = _check_rules(view.rules)
     v = view.vector
     if v[k.PHASE] != k.PLAY or v[k.PLAYER] != view.player:
@@ -1356,7 +1357,13 @@ def solve_batch(
             raise HeartsError("rules: state vectors do not tell their rules; give them")
         vectors = states
     else:
+        if not isinstance(states, Sequence):
+            raise HeartsError(
+                f"states: {type(states).__name__} is none of a BatchGame, a list of games, an array"
+            )
         games = list(states)
+        for game in games:
+            check_is("states", game, Game, "give games, all of the same rules")
         if not games:
             return np.empty(0, np.int64)
         if any(game.rules != games[0].rules for game in games):
@@ -1368,8 +1375,8 @@ def solve_batch(
             f"states: shape {vectors.shape} and dtype {vectors.dtype}; needed are "
             f"(num, {k.STATE_SIZE}) and int64"
         )
-    if not 1 <= num_threads <= 1024:
-        raise HeartsError(f"num_threads: {num_threads!r} is out of range; give 1 to 1024")
+    num_threads = check_number("num_threads", num_threads, 1, 1024)
+    _check_states(rules, vectors)
     if (vectors[:, k.PHASE] == k.PASS).any():
         row = int(np.flatnonzero(vectors[:, k.PHASE] == k.PASS)[0])
         raise HeartsError(
@@ -1407,6 +1414,7 @@ _free: dict[Rules, list[Table]] = {}
 def _borrowed(rules: Rules, table: Table | None = None) -> Iterator[k.Vector]:
     """The vector of `table`, checked, or of a kept one that nobody else uses now."""
     if table is not None:
+        check_is("table", table, Table, "give a Table(rules), or None")
         if table.rules != rules:
             raise HeartsError(
                 f"table: it is for {table.rules.name}, not for {rules.name}; make another"
@@ -1428,6 +1436,29 @@ def _borrowed(rules: Rules, table: Table | None = None) -> Iterator[k.Vector]:
                 _free[rules].append(mine)
 
 
+def _check_states(rules: Rules, vectors: k.Vector) -> None:
+    """Refuse states that cannot be, as far as their cards tell.
+
+    Raises:
+        HeartsError: cards are nowhere, or the history has another length; the first row is named.
+    """
+    row = int(_first_wrong(rules.vector, vectors))
+    if row >= 0:
+        raise HeartsError(f"states: row {row} is no state of a game under these rules")
+
+
+@jit
+def _first_wrong(r: k.Vector, states: k.Vector) -> int:
+    """The first state with cards nowhere, or with a history of another length; -1: none."""
+    for i in range(len(states)):
+        s = states[i]
+        cards = s[k.KITTY] | s[k.HANDS] | s[k.HANDS + 1] | s[k.PLAYED] | s[k.PLAYED + 1]
+        played = popcount(s[k.PLAYED]) + popcount(s[k.PLAYED + 1])
+        if cards != r[k.R_DECK] or s[k.NUM_PLAYED] != played:
+            return i
+    return -1
+
+
 def _check_rules(rules: Rules) -> Rules:
     if rules.players != 2:
         raise HeartsError(
@@ -1438,9 +1469,7 @@ def _check_rules(rules: Rules) -> Rules:
 
 
 def _set_limit(memory: k.Vector, max_nodes: int) -> None:
-    if max_nodes < 1:
-        raise HeartsError(f"max_nodes: {max_nodes!r} is out of range; give 1 or more")
-    memory[H_LIMIT] = max_nodes
+    memory[H_LIMIT] = check_number("max_nodes", max_nodes, 1, 2**62)
 
 
 def _too_many(max_nodes: int) -> HeartsError:

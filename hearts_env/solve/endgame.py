@@ -23,6 +23,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env._jit import jit
+from hearts_env.arguments import check_chance
 from hearts_env.batch import BatchView
 from hearts_env.cards import cards_of
 from hearts_env.errors import HeartsError
@@ -78,6 +79,10 @@ class Endgame(Tree):
             HeartsError: other than two players, not in the play, too early for an endgame, or a
                 range that is empty: with no hand would the policy have played so.
         """
+        if not isinstance(position, Game | PlayerView):
+            raise HeartsError(
+                f"position: {type(position).__name__} is none; give a Game or game.view(player)"
+            )
         rules = check_rules(position.rules)
         if position.phase != "play":
             raise HeartsError(
@@ -85,8 +90,7 @@ class Endgame(Tree):
             )
         if len(policies) != 2:
             raise HeartsError(f"policies: {len(policies)} given; give one for each of two seats")
-        if not 0.0 <= noise <= 1.0:
-            raise HeartsError(f"noise: {noise!r} is no probability; give 0 to 1")
+        noise = check_chance("noise", noise)
         self.rules = rules
         root = _public(position)
         self.tricks_left = rules.hand_size - int(root[k.TRICK_NUM])
