@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent
-from hearts_env import Game, HeartsError
+from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve
 from hearts_train.analysis import analyse, pick, rows, summary, write_html
 from hearts_train.cli import app
@@ -66,11 +67,29 @@ def test_unfinished_and_revoked_deals_are_told_as_far_as_they_go() -> None:
     game = Game.deal("mini", 5)
     for _ in range(3):
         game.play(game.legal_actions()[0])
-    assert len(analyse(game).moments) == 3
+    found = analyse(game)
+    assert len(found.moments) == 3
+    assert "The deal is not finished: 3 of 10 cards are played." in summary(found)
+    offender = game.player
     game.revoke()
     found = analyse(game)
     assert len(found.moments) == 3
+    assert f"Player {offender} revoked: " in " ".join(summary(found))
+    assert "not finished" not in " ".join(summary(found))
     assert json.dumps(found.to_json())
+
+
+@pytest.mark.parametrize("choice", [0, 1])
+def test_a_moon_choice_is_told(choice: int) -> None:
+    game = Game.deal(Rules.from_text("micro moon=choose"), 0)
+    while game.phase == "play":
+        game.play(game.legal_actions()[-1])
+    assert game.phase == "moon"
+    told = "Player 1 shot the moon and "
+    assert f"{told}has not chosen yet" in " ".join(summary(analyse(game)))
+    game.play(game.legal_actions()[choice])
+    words = ("the points come off its own score", "the other pays")[choice]
+    assert f"{told}chose: {words}." in summary(analyse(game))
 
 
 class Words(HTMLParser):
@@ -100,6 +119,20 @@ def test_the_page_is_whole(tmp_path: Path) -> None:
     assert not words.open
     for told in ("Deal 1: mini", "Player 1", "Trick", "Worth", "Best play by both"):
         assert told in words.text
+
+
+def test_ids_on_a_page_are_distinct(tmp_path: Path) -> None:
+    deals = [analyse(played("mini", seed, "easy", "easy"), worlds=False) for seed in (1, 1, 2)]
+    pages = [tmp_path / "a.html", tmp_path / "b.html"]
+    for page in pages:
+        write_html(deals, page)
+    text, again = (page.read_text(encoding="utf-8") for page in pages)
+    assert text == again
+    ids = re.findall(r'\sid="([^"]*)"', text)
+    assert len(ids) == len(set(ids)) > 100
+    asked = re.findall(r'(?:url\(|href=")#([^")]*)', text)
+    assert asked
+    assert set(asked) <= set(ids)
 
 
 def run(*arguments: object):

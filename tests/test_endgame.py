@@ -192,3 +192,14 @@ def test_the_command(tmp_path) -> None:
         result = CliRunner().invoke(app, ["endgame", str(file), *arguments])
         assert result.exit_code == 2, arguments
         assert words in result.stderr
+
+
+def test_play_that_the_model_would_not_choose_is_told_in_options(tmp_path) -> None:
+    file = tmp_path / "deal.txt"
+    file.write_text(played("mini", 0, 10).to_text(), encoding="utf-8")
+    arguments = ["endgame", str(file), "--tricks", "2", "--agent", "easy", "--model", "standard"]
+    result = CliRunner().invoke(app, [*arguments, "--noise", "0"])
+    assert result.exit_code == 2
+    assert "error: --model: deal 1: " in result.stderr
+    assert "give --noise above 0, or leave --model away" in result.stderr
+    assert CliRunner().invoke(app, arguments).exit_code == 0

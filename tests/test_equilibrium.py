@@ -234,6 +234,7 @@ def test_a_resumed_solver_goes_on_as_if_never_stopped(micro, algorithm, tmp_path
 
 def test_an_interrupt_keeps_what_was_done(micro, tmp_path):
     file = tmp_path / "state.npz"
+    handler = signal.getsignal(signal.SIGINT)
 
     def press(found):
         if found.iteration >= 20:
@@ -242,7 +243,7 @@ def test_an_interrupt_keeps_what_was_done(micro, tmp_path):
     stopped = solve(micro, target=1e-9, save_to=file, progress=press)
     assert stopped.interrupted
     assert 20 <= stopped.iterations < 60
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
     ended = solve(Solver.load(file), iterations=100)
     whole = solve(micro, iterations=100)
     assert not ended.interrupted
@@ -405,12 +406,62 @@ def test_ctrl_c_keeps_a_state(tmp_path, monkeypatch):
 
     look = Solver.look
     monkeypatch.setattr(Solver, "look", press)
-    shown = run("solve", "micro", "--target", "1e-9")
+    files = [tmp_path / f"solve-micro-pdcfr+{end}.npz" for end in ("", "-2", "-3")]
+    for file in files:  # the second and the third do not overwrite
+        shown = run("solve", "micro", "--target", "1e-9")
+        assert shown.exit_code == 130, shown.output
+        assert f"hearts solve --resume {file.name}" in shown.stderr
     monkeypatch.undo()
-    assert shown.exit_code == 130, shown.output
-    (file,) = tmp_path.iterdir()
-    assert f"hearts solve --resume {file.name}" in shown.stderr
-    assert run("solve", "--resume", file, "--target", "1e-4").exit_code == 0
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+    assert run("solve", "--resume", files[0], "--target", "1e-4").exit_code == 0
+
+
+def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
+    state, text = tmp_path / "a.npz", tmp_path / "b.txt"
+    assert run("solve", "micro", "--iterations", 5, "--out", state).exit_code == 0
+    text.write_text("mine", encoding="utf-8")
+    before = state.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.delattr(solve_command, "Tree")  # refused before it is built
+        for args, words in (
+            (("micro", "--out", state), f"{state} is already there; go on with --resume {state}"),
+            (("micro", "--out", text), f"{text} is already there"),
+            (("--resume", state, "--out", text), f"{text} is already there"),
+            (("micro", "--out", tmp_path), f"{tmp_path} is a folder"),
+        ):
+            shown = run("solve", *args)
+            assert shown.exit_code == 2, shown.output
+            assert f"error: --out: {words}" in shown.stderr
+    assert (state.read_bytes(), text.read_text(encoding="utf-8")) == (before, "mine")
+    same = tmp_path / "." / ".." / tmp_path.name / "a.npz"
+    assert run("solve", "--resume", state, "--iterations", 9, "--out", same).exit_code == 0
+    assert Solver.load(state).iteration == 9
+
+
+def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
+    state = tmp_path / "a.npz"
+    run("solve", "micro", "--iterations", 9, "--out", state)
+    shown = run("solve", "--resume", state, "--algorithm", "dcfr")
+    assert shown.exit_code == 2
+    assert "error: --algorithm: the state is of pdcfr+; leave it away" in shown.stderr
+    shown = run("solve", "--resume", state, "--algorithm", "pdcfr+", "--iterations", 12)
+    assert shown.exit_code == 0
+    assert "already" not in shown.stderr
+    for option, value in (("--iterations", 3), ("--minutes", 1e-9)):
+        shown = run("solve", "--resume", state, option, value)
+        assert shown.exit_code == 0
+        assert f"{option}: the state has" in shown.stderr
+    assert Solver.load(state).iteration == 12
+
+
+@pytest.mark.parametrize("option", ["--target", "--iterations", "--minutes"])
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf"])
+def test_limits_are_checked_before_the_tree_is_built(option, value, monkeypatch):
+    monkeypatch.delattr(solve_command, "Tree")
+    shown = run("solve", "micro", option, value)
+    assert shown.exit_code == 2, shown.output
+    assert option in shown.stderr
+    assert "seconds" not in shown.stderr
 
 
 @pytest.mark.parametrize(
@@ -422,7 +473,7 @@ def test_ctrl_c_keeps_a_state(tmp_path, monkeypatch):
         (("micro", "--algorithm", "lp", "--minutes", "1"), ("--algorithm",)),
         (("micro", "--algorithm", "lp", "--out", "x.npz"), ("--algorithm",)),
         (("micro", "--algorithm", "cfr+,dcfr", "--out", "x.npz"), ("--algorithm",)),
-        (("micro", "--minutes", "-1"), ("seconds",)),
+        (("micro", "--minutes", "-1"), ("--minutes",)),
         (("micro", "--resume", "x.npz"), ("either",)),
         ((), ("either",)),
         (("--resume", "none.npz"), ("none.npz",)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -215,6 +216,7 @@ def summary(analysis: Analysis) -> list[str]:
     if game.is_over:
         scores = game.scores()
         lines.append(f"Played: {scores[0]} to {scores[1]}, a margin of {scores[1] - scores[0]:+d}.")
+    lines += _ending(analysis)
     for p in range(2):
         told = f"Player {p} lost {analysis.lost(p)} points by cards that were not the best"
         if any(m.means for m in analysis.moments):
@@ -227,6 +229,25 @@ def summary(analysis: Analysis) -> list[str]:
             f"{' or '.join(worst.better[:3])} is {worst.expected_loss:.2f} better."
         )
     return lines
+
+
+_CHOICES = {"off": "the points come off its own score", "others": "the other pays"}
+
+
+def _ending(analysis: Analysis) -> list[str]:
+    """How the deal ended, where that was not by its last card."""
+    game = analysis.game
+    shot = f"Player {game.shooter} shot the moon"
+    if game.revoker is not None:
+        return [f"Player {game.revoker} revoked: the deal ended there, at that player's expense."]
+    if game.phase == "moon":
+        return [f"{shot} and has not chosen yet: the deal is not finished."]
+    if not game.is_over:
+        played = f"{len(analysis.moments)} of {2 * game.rules.hand_size} cards are played"
+        return [f"The deal is not finished: {played}."]
+    if game.moon_choice is not None and game.rules.moon == "choose":
+        return [f"{shot} and chose: {_CHOICES[game.moon_choice]}."]
+    return []
 
 
 def draw(analysis: Analysis, path: Path) -> None:
@@ -310,9 +331,7 @@ def _deal_html(analysis: Analysis, number: int) -> list[str]:
         parts.append(f"<tr><th>Dead</th><td>{_cards(game.kitty)}</td></tr>")
     parts.append("</table>")
     parts += [f"<p>{html.escape(line)}</p>" for line in summary(analysis)]
-    image = io.StringIO()
-    _figure(analysis).savefig(image, format="svg")
-    parts.append(image.getvalue()[image.getvalue().index("<svg") :])
+    parts.append(_svg(analysis, number))
     parts.append(
         "<table><tr><th>Trick</th><th>Player</th><th>Card</th><th>Margin</th><th>Lost</th>"
         "<th>Expected</th><th>Worlds</th><th>Worth: all seen (on average)</th></tr>"
@@ -331,6 +350,17 @@ def _deal_html(analysis: Analysis, number: int) -> list[str]:
         )
     parts.append("</table>")
     return parts
+
+
+def _svg(analysis: Analysis, number: int) -> str:
+    """The margin over the deal as SVG; no other deal's picture has the same ids."""
+    import matplotlib
+
+    name, image = f"deal{number}", io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        _figure(analysis).savefig(image, format="svg", metadata={"Date": None})
+    text = image.getvalue()
+    return re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text[text.index("<svg") :])
 
 
 def _chips(moment: Moment) -> str:

@@ -328,11 +328,13 @@ def solve_deck(
         str | None, typer.Argument(help="Rules for two players with few cards: micro, mini, ...")
     ] = None,
     algorithm: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--algorithm", metavar="NAME,...", help="pdcfr+, pcfr+, cfr+, dcfr; for micro also lp."
+            "--algorithm",
+            metavar="NAME,...",
+            help="pdcfr+ (default), pcfr+, cfr+, dcfr; for micro also lp.",
         ),
-    ] = "pdcfr+",
+    ] = None,
     iterations: Annotated[
         int | None, typer.Option("--iterations", help="At most so many in all.")
     ] = None,
@@ -365,7 +367,7 @@ def solve_deck(
         _check_plot(path, option)
     results = solving.solve_deck(
         deck,
-        _names(algorithm, "--algorithm"),
+        None if algorithm is None else _names(algorithm, "--algorithm"),
         target=target,
         iterations=iterations,
         minutes=minutes,
@@ -395,8 +397,9 @@ def exploit_agents(
         list[str], typer.Argument(help="Players, checkpoints, files of solve; random is known.")
     ],
     deck: Annotated[
-        str, typer.Option("--deck", metavar="NAME,...", help="micro, mini or both.")
-    ] = "mini",
+        str | None,
+        typer.Option("--deck", metavar="NAME,...", help="micro, mini (default) or both."),
+    ] = None,
     rules: RulesName = None,
     seed: Seed = 0,
     max_memory: MaxMemory = 4.0,
@@ -410,7 +413,9 @@ def exploit_agents(
     from hearts_train import solve_command as solving
 
     _check_plot(plot)
-    decks = _names(deck, "--deck") if rules is None else [rules]
+    if deck is not None and rules is not None:
+        raise Mistake("--deck: --rules names the deck too; leave one of them away")
+    decks = [rules] if rules is not None else _names("mini" if deck is None else deck, "--deck")
     results = []
     for played in [Rules.from_text(text) for text in decks]:
         found = solving.exploit_agents(agents, played, seed=seed, max_memory=max_memory)

@@ -64,7 +64,8 @@ def solve_endgame(
     """Solve the last `tricks` of a deal as it was played.
 
     Raises:
-        HeartsError: not two players, or the deal does not get so far.
+        HeartsError: not two players, the deal does not get so far, or the model cannot have played
+            so.
     """
     check_two_players(game.rules)
     if not 1 <= tricks <= game.rules.hand_size:
@@ -80,7 +81,15 @@ def solve_endgame(
         raise HeartsError(f"position: deal {deal} ends before its last {tricks} tricks begin")
     policy = None if model is None else _made(model, seed).policy_batch
     begin = time.perf_counter()
-    end = Endgame(replay, (policy, policy), noise=noise, max_memory=max_memory)
+    try:
+        end = Endgame(replay, (policy, policy), noise=noise, max_memory=max_memory)
+    except HeartsError as error:
+        told = str(error).removeprefix("policies: ").removesuffix("noise, or None")
+        if told == str(error):
+            raise
+        raise HeartsError(
+            f"--model: deal {deal}: {told}--noise above 0, or leave --model away"
+        ) from None
     built = time.perf_counter()
     found = solve(end, target=target)
     done = time.perf_counter()

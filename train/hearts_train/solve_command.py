@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import itertools
+import math
 import re
 import sys
 import time
@@ -20,6 +22,7 @@ from hearts_env.solve.beliefs import legal_table
 from hearts_env.solve.best_response import Exploitability, exploit
 from hearts_env.solve.equilibrium import (
     ALGORITHMS,
+    DEFAULT_ALGORITHM,
     Checkpoint,
     Equilibrium,
     Solver,
@@ -47,7 +50,7 @@ _PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows
 # ---- solve ---------------------------------------------------------------------------------------
 def solve_deck(
     deck: str | None,
-    algorithms: Sequence[str],
+    algorithms: Sequence[str] | None,
     *,
     target: float | None,
     iterations: int | None,
@@ -57,6 +60,8 @@ def solve_deck(
     max_memory: float,
 ) -> list[Equilibrium]:
     """Solve a deck with one algorithm or, for comparison, several; after Ctrl-C what there is."""
+    asked = algorithms
+    algorithms = [DEFAULT_ALGORITHM] if asked is None else asked
     for algorithm in algorithms:
         if algorithm != "lp":
             _check_named(algorithm)
@@ -69,12 +74,29 @@ def solve_deck(
         raise Mistake("--algorithm: lp has no state to keep; leave --out and --resume away")
     if is_linear and len(algorithms) == 1 and (target, iterations, minutes) != (None,) * 3:
         raise Mistake("--algorithm: lp goes to the end; leave target, iterations and minutes away")
+    for option, value in (
+        ("--target", target),
+        ("--iterations", iterations),
+        ("--minutes", minutes),
+    ):
+        if value is not None and not 0 < value < math.inf:
+            raise Mistake(f"{option}: {value} is out of range; give a number above 0")
+    _check_out(out, resume)
     seconds = None if minutes is None else 60.0 * minutes
     results: list[Equilibrium] = []
     resumed: Solver | None = None
     if resume is not None:
         resumed = Solver.load(resume, max_memory)
+        if asked is not None and list(asked) != [resumed.algorithm]:
+            raise Mistake(f"--algorithm: the state is of {resumed.algorithm}; leave it away")
         tree, algorithms = resumed.tree, [resumed.algorithm]
+        if iterations is not None and resumed.iteration >= iterations:
+            console.note(
+                f"--iterations: the state has {resumed.iteration:,} already; none is added"
+            )
+        if seconds is not None and resumed.seconds >= seconds:
+            told = console.format_seconds(resumed.seconds)
+            console.note(f"--minutes: the state has taken {told} already; nothing is added")
     else:
         assert deck is not None
         tree = Tree(deck, max_memory)
@@ -98,7 +120,7 @@ def solve_deck(
         if results[-1].interrupted:
             kept = out or resume
             if kept is None:
-                kept = Path(f"solve-{_slug(tree.rules.name)}-{_slug(algorithm)}.npz")
+                kept = _free_name(f"solve-{_slug(tree.rules.name)}-{_slug(algorithm)}")
                 solver.save(kept)
             console.note(
                 f"stopped after {solver.iteration:,} iterations; go on with: "
@@ -106,6 +128,23 @@ def solve_deck(
             )
             break
     return results
+
+
+def _check_out(out: Path | None, resume: Path | None) -> None:
+    """Refuse to write over what is there, but for the state that goes on."""
+    if out is None:
+        return
+    if out.is_dir():
+        raise Mistake(f"--out: {out} is a folder; give a file")
+    if not out.exists() or (resume is not None and resume.exists() and out.samefile(resume)):
+        return
+    raise Mistake(f"--out: {out} is already there; go on with --resume {out}, or give another name")
+
+
+def _free_name(stem: str) -> Path:
+    """A file that is not there yet: stem.npz, stem-2.npz, stem-3.npz, ..."""
+    names = itertools.chain([f"{stem}.npz"], (f"{stem}-{n}.npz" for n in itertools.count(2)))
+    return next(path for path in map(Path, names) if not path.exists())
 
 
 def _check_named(algorithm: str) -> None:
