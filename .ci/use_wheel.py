@@ -37,5 +37,9 @@ for package in ("hearts_env", "hearts_agents", "hearts_train"):
 configs = [f.name for f in importlib.resources.files("hearts_train").joinpath("configs").iterdir()]
 assert any(name.endswith(".yaml") for name in configs), configs
 
+from hearts_env.solve.equilibrium import load  # noqa: E402
+
+assert load("micro").exploitability < 1e-9, "the policies that come with the package"
+
 version = importlib.metadata.version("hearts-env")
 print(f"hearts-env {version}: {num_steps} cards played, returns {returns}, configs {configs}")
