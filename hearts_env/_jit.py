@@ -98,6 +98,15 @@ def jit(function: F) -> F:
 
     Nothing so compiled raises: errors are return values.
     """
+    return _compiled(function)
+
+
+def inlined(function: F) -> F:
+    """The same, compiled into its callers: for what is done at every card, where a call costs."""
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: F, **more: Any) -> F:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return function
     top, in_package, _ = function.__module__.partition(".")
@@ -111,7 +120,7 @@ def jit(function: F) -> F:
     try:
         # Without numba's runtime nothing can allocate, and arrays are not reference-counted: at
         # every call that cost more than most of the functions do (observing took 4 times as long).
-        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, **more}
         compiled: F = numba.njit(cache=folder is not None, **options)(function)
     finally:
         _config.CACHE_DIR = before

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._bits import lowest, popcount
-from hearts_env._jit import jit
+from hearts_env._jit import inlined, jit
 from hearts_env.rules import Rules
 
 TOTAL_STEPS = 10
@@ -39,7 +39,7 @@ class Block:
     """Whether the places are the cards of the deck."""
 
 
-@jit
+@inlined
 def pack(
     r: k.Vector,
     s: k.Vector,
@@ -95,7 +95,7 @@ def pack(
         words[at >> 6] = word
 
 
-@jit
+@inlined
 def put(
     words: NDArray[np.uint64], word: np.uint64, at: int, mask: int, size: int
 ) -> tuple[np.uint64, int]:

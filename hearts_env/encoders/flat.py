@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._bits import put_word, stack_words
-from hearts_env._jit import jit
+from hearts_env._jit import inlined, jit
 from hearts_env.encoders.base import Array, BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules import Rules
@@ -55,7 +55,7 @@ class FlatEncoder(Stateless, BlockEncoder):
         return facts
 
 
-@jit
+@inlined
 def write_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> None:
     """Write what `player` knows over the row `out`, one place a bit, in place."""
     words = stack_words()
@@ -63,7 +63,7 @@ def write_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> N
     spread(words, out)
 
 
-@jit
+@inlined
 def spread(words: NDArray[np.uint64], out: NDArray[np.int8]) -> None:
     """Write the bits of `words` over the row `out`, one place a bit, in place."""
     size = len(out)

@@ -27,17 +27,16 @@ import contextlib
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
-from hearts_env._jit import jit
+from hearts_env._jit import inlined, jit
 from hearts_env.arguments import check_is, check_number
 from hearts_env.batch import BatchGame
 from hearts_env.cards import HEARTS, SPADES, SUITS, list_of, mask_of
@@ -104,16 +103,6 @@ NO_TABLE, NO_RUNS, NO_BOUNDS, NO_ORDER, NO_SURE = 1, 2, 4, 8, 16
 
 DEFAULT_NODES = 100_000_000
 _MAX_KEPT = 8  # rule sets whose tables are kept
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def inlined(function: _Function) -> _Function:
-    """`function`, compiled into its callers: for what is done at every card, a call costs more."""
-    compiled = jit(function)
-    options: dict[str, Any] = getattr(compiled, "targetoptions", {})
-    options["forceinline"] = True
-    return compiled
 
 
 # ---- cards of a position ------------------------------------------------------------------------
