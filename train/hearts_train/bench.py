@@ -322,7 +322,7 @@ def warm_up(progress: Progress | None = None) -> float:
     parts += [functools.partial(_finish, Rules.preset(preset)) for preset in PRESETS]
     parts += [BatchGame(two, 2, observation=name).observe for name in ENCODERS]
     parts += [functools.partial(_env, hearts_v0.env, "two_player")]
-    for name in AGENTS:
+    for name in (*AGENTS, "pimc"):
         parts += [functools.partial(ask, two, name) for ask in (_act, _act_batch)]
     parts.append(functools.partial(_vector, "pro"))
     for number, part in enumerate(parts):
