@@ -1,9 +1,11 @@
 """Compilation: the one decorator under which the package's compiled functions are made.
 
 Numba refreshes a cached function when the file that defines it changes, but not when a function
-that it calls in another file does. So the cache lies in a folder named by a digest of the
-sources of this package and of the package of the function: edited code is never run stale, and
-nothing of a user's own numba cache is touched. Where no folder can be written (a read-only
+that it calls in another file does. So the cache lies in a folder named by a digest of all sources
+of this package and of the package of the function that compile anything: edited code is never run
+stale, other edits throw nothing away, and nothing of a user's own numba cache is touched. A
+constant that compiled code reads must therefore be assigned in a file that compiles; a test holds
+to it. Where no folder can be written (a read-only
 install without a home), functions are compiled anew at each start.
 """
 
@@ -26,16 +28,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _config: Any = numba.config  # its fields are made at run time
 _HERE = Path(__file__).resolve().parent
+_TAKE_PART = ("_bits.py", "_jit.py", "cards.py")
+"""Files that compile nothing themselves, but give compiled functions parts or constants."""
 
 
 @functools.cache
 def _digest(package: Path) -> str:
-    """A digest of numba's version and the sources of this package and of `package` (or file)."""
+    """A digest of numba's version and all that compiles in this package and `package` (or file)."""
     digest = hashlib.sha256(numba.__version__.encode())
     for root in sorted({_HERE, package}):
         for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
-            digest.update(path.read_bytes())
+            if compiles(path, source := path.read_bytes()):
+                digest.update(source)
     return digest.hexdigest()[:16]
+
+
+def compiles(path: Path, source: bytes) -> bool:
+    """Whether a file takes part in compiled code: by functions, or by constants that they read."""
+    return b"_jit import" in source or (path.parent == _HERE and path.name in _TAKE_PART)
 
 
 def _roots(package: Path) -> list[Path]:

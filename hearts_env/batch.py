@@ -63,6 +63,14 @@ class BatchView:
         _legal_bits(self.rules.vector, self.vectors, out)
         return out
 
+    @property
+    def legal_table(self) -> NDArray[np.bool_]:
+        """What each player may do, ``(len, num_actions) bool``."""
+        table: NDArray[np.bool_] = (
+            self.legal_masks[:, None] >> np.arange(self.rules.num_actions) & 1
+        ) == 1
+        return table
+
     def subset(self, rows: Array) -> BatchView:
         """The views of some rows."""
         return BatchView(self.rules, self.vectors[rows], self.players[rows])

@@ -10,7 +10,7 @@ from hearts_agents.network import Network, NetworkAgent
 from hearts_env import BatchView, Game, HeartsError, Rules
 from hearts_env.cards import mask_of
 from hearts_env.encoders import make_encoder
-from hearts_env.solve.beliefs import belief, check_policy, hidden_hands, legal_table
+from hearts_env.solve.beliefs import belief, check_policy, hidden_hands
 
 
 def random_game(rules: Rules, seed: int, plays: int) -> Game:
@@ -106,7 +106,7 @@ def test_play_that_nothing_explains_leaves_all_worlds_alike() -> None:
     view = random_game(Rules.preset("two_player"), 5, 20).view(0)
 
     def contrary(views: BatchView) -> np.ndarray:
-        legal = legal_table(views)
+        legal = views.legal_table
         chances = np.zeros(legal.shape)
         chances[np.arange(len(legal)), legal.shape[1] - 1 - legal[:, ::-1].argmax(1)] = 1.0
         return chances

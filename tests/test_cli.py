@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent
 from hearts_agents.network import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_env import Game, Rules
+from hearts_env._interrupts import held_interrupt
 from hearts_env.encoders import make_encoder
 from hearts_env.rules import FIELDS, PRESETS
-from hearts_train import console
 from hearts_train.cardtext import CardText
 from hearts_train.cli import app
 from hearts_train.explain import SUMMARIES, explain, option_rows
@@ -319,7 +319,7 @@ def test_ctrl_c_waits_where_it_must():
     reached = []
 
     def work():
-        with console.held_interrupt():
+        with held_interrupt():
             signal.raise_signal(signal.SIGINT)
             reached.append(True)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import os
 import shutil
 import subprocess
@@ -10,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import hearts_agents
 import hearts_env
+import hearts_train
+from hearts_env._jit import _digest, compiles
 
 PLAY = """
 from hearts_env import Game
@@ -55,3 +61,63 @@ def test_a_read_only_install_without_a_home_plays_and_says_what_it_waits_for(
     assert shown.stdout.startswith("None [")
     assert told.count("compiling") == 1
     assert "hearts warmup" in told
+
+
+SOURCES = sorted(
+    path
+    for package in (hearts_env, hearts_agents, hearts_train)
+    for path in Path(package.__file__).parent.rglob("*.py")
+)
+
+
+def reads_of_compiled_code(path: Path) -> list[tuple[str, str]]:
+    """What the compiled functions of a file read from other files: (module, name)."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    origin = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("hearts_")
+        for alias in node.names
+    }
+    compiled = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and any(isinstance(d, ast.Name) and d.id in ("jit", "inlined") for d in node.decorator_list)
+    ]
+    names = {
+        name.id
+        for function in compiled
+        for part in function.body
+        for name in ast.walk(part)
+        if isinstance(name, ast.Name)
+    }
+    return sorted(origin[name] for name in names & origin.keys())
+
+
+def test_all_that_compiled_code_reads_is_part_of_the_digest() -> None:
+    read = {source for path in SOURCES for source in reads_of_compiled_code(path)}
+    assert ("hearts_env.cards", "HEARTS") in read
+    assert ("hearts_env", "kernel") in read
+    for module, name in read:
+        found = importlib.import_module(module)
+        if inspect.ismodule(inner := getattr(found, name)):
+            found = inner
+        path = Path(found.__file__ or "")
+        assert compiles(path, path.read_bytes()), f"{name} of {path.name}"
+
+
+def test_only_files_that_take_part_in_compiled_code_change_the_digest(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    plain, compiled = package / "plain.py", package / "compiled.py"
+    digests = []
+    for texts in (
+        ("A = 1", "from hearts_env._jit import jit"),
+        ("A = 2", "from hearts_env._jit import jit"),
+        ("A = 2", "from hearts_env._jit import jit\nB = 1"),
+    ):
+        plain.write_text(texts[0])
+        compiled.write_text(texts[1])
+        digests.append(_digest.__wrapped__(package))
+    assert digests[0] == digests[1] != digests[2]

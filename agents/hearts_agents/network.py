@@ -17,12 +17,9 @@ Tensors, float32: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias` (o
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
-import os
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +31,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from hearts_agents.base import Agent
+from hearts_env._files import write_whole
 from hearts_env.batch import BatchView
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder, write_many
 from hearts_env.errors import CheckpointError, HeartsError, did_you_mean
@@ -98,27 +96,6 @@ def layout_of(encoder: Encoder, rules: Rules) -> str | None:
 
 
 # ---- files ---------------------------------------------------------------------------------------
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Make `data` the content of a file: after a crash there is the old content or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-    if os.name == "posix":  # the new name, too, outlives a loss of power
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def save_checkpoint(path: str | Path, tensors: Mapping[str, Array], meta: Checkpoint) -> None:

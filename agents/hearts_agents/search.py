@@ -19,7 +19,7 @@ from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
-from hearts_env.arguments import check_number
+from hearts_env.arguments import check_chance, check_number
 from hearts_env.solve import Table
 from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
 from hearts_env.solve.double_dummy import card_values, world_values
@@ -173,15 +173,9 @@ class PimcBelief(Pimc):
         if isinstance(model, str) and model in (self.name, ""):
             raise HeartsError(f"model: {model!r} would think about itself without end; take pimc")
         self.model = make_agent(model, seed=0) if isinstance(model, str) else make_agent(model)
-        try:
-            self.noise = float(noise)
-        except (TypeError, ValueError):
-            self.noise = -1.0
-        if isinstance(noise, bool) or not 0.0 < self.noise <= 1.0:
-            raise HeartsError(
-                f"noise: {noise!r} is no chance; give a number above 0 and up to 1, so that no "
-                "play rules out every world"
-            )
+        self.noise = check_chance("noise", noise)
+        if not self.noise:
+            raise HeartsError("noise: 0 lets one play rule out every world; give more")
 
     def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
         found = belief(view, self.model.policy_batch, noise=self.noise)

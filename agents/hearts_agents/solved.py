@@ -26,7 +26,7 @@ class SolvedAgent(Agent):
         """The chances of the actions in many views, ``(len(views), num_actions) float64``."""
         tree = self.solved.tree
         roles, infosets = tree.find(views)
-        legal = (views.legal_masks[:, None] >> np.arange(views.rules.num_actions) & 1) == 1
+        legal = views.legal_table
         table: Chances = legal.astype(np.float64)
         for role, side in enumerate(tree.sides):
             rows = np.flatnonzero((roles == role) & (infosets >= 0))

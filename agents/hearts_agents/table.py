@@ -435,8 +435,8 @@ class TableAgent(Agent):
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; one compiled call."""
-        if not (legal := views.legal_masks).all():
-            row = int(np.flatnonzero(legal == 0)[0])
+        if (wrong := views.vectors[:, k.PLAYER] != views.players).any():
+            row = int(np.flatnonzero(wrong)[0])
             raise HeartsError(f"views: nothing is to be done in row {row}; its game is over")
         return self.act_states(views.rules, views.vectors, views.players)
 
@@ -518,7 +518,7 @@ class Easy(TableAgent):
 
     def policy_batch(self, views: BatchView) -> Chances:
         """Every legal action has the same chance."""
-        legal = (views.legal_masks[:, None] >> np.arange(views.rules.num_actions) & 1) == 1
+        legal = views.legal_table
         chances: Chances = legal / legal.sum(1, keepdims=True)
         return chances
 

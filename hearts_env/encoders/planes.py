@@ -44,8 +44,7 @@ class PlanesEncoder(Stateless, BlockEncoder):
     ) -> None:
         """Write planes of zeros and ones, in place."""
         flat = out.reshape(len(out), out.shape[1], -1)
-        cells, num_sets = _cells(rules), sum(block.is_cards for block in self.blocks(rules))
-        write_planes(rules.vector, cells, num_sets, states, games, players, flat)
+        write_planes(rules.vector, _cells(rules), _num_sets(rules), states, games, players, flat)
 
     def decode(self, rules: Rules, observation: Array) -> dict[str, int]:
         """Every block of an observation as a bit mask, by name."""
@@ -74,6 +73,12 @@ def _cells(rules: Rules) -> k.Vector:
     return np.array(
         [suit_of(card) * len(ranks) + ranks.index(rank_of(card)) for card in rules.deck], np.int64
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _num_sets(rules: Rules) -> int:
+    """How many of the facts are sets of cards."""
+    return sum(block.is_cards for block in observation_blocks(rules, all_taken=True))
 
 
 @jit

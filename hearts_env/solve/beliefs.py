@@ -115,36 +115,14 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
     hands = hidden_hands(view)
     logs = np.zeros(len(hands))
     if policy is not None and len(hands):
-        rules, other = view.rules, 1 - view.player
-        decisions = int(
-            sum(code >> 6 == other for code in view.vector[k.HISTORY :].tolist() if code >= 0)
-        )
-        shape = (len(hands), decisions)
-        vectors = np.empty((*shape, k.STATE_SIZE), np.int64)
-        actions = np.empty(shape, np.int64)
-        state = np.empty(k.STATE_SIZE, np.int64)
-        write_past_views(rules.vector, view.vector, view.player, hands, state, vectors, actions)
-        views = BatchView(
-            rules, vectors.reshape(-1, k.STATE_SIZE), np.full(actions.size, other, np.int64)
-        )
-        legal = legal_table(views)
-        chances = check_policy(policy(views), legal)
-        uniform = legal / legal.sum(1, keepdims=True)
-        chances = (1.0 - noise) * chances + noise * uniform
-        taken = chances[np.arange(actions.size), actions.reshape(-1)].reshape(shape)
-        with np.errstate(divide="ignore"):
-            logs = np.log(taken).sum(1)
+        rules, v, other = view.rules, view.vector, 1 - view.player
+        deals = np.empty((len(hands), 2), np.int64)
+        deals[:, view.player] = v[k.HANDS + view.player] | v[k.PLAYED + view.player]
+        deals[:, other] = hands | v[k.PLAYED + other]
+        logs = log_likelihoods(rules, v, other, deals, policy, noise)
     best = logs.max(initial=-np.inf)
     weights = np.exp(logs - best) if np.isfinite(best) else np.ones(len(hands))
     return Belief(hands, weights / weights.sum(), logs)
-
-
-def legal_table(views: BatchView) -> NDArray[np.bool_]:
-    """Which actions are legal in each view, ``(len(views), num_actions)``."""
-    table: NDArray[np.bool_] = (
-        views.legal_masks[:, None] >> np.arange(views.rules.num_actions) & 1
-    ) == 1
-    return table
 
 
 def check_policy(chances: NDArray[Any], legal: NDArray[np.bool_]) -> Floats:
@@ -182,39 +160,82 @@ def check_policy(chances: NDArray[Any], legal: NDArray[np.bool_]) -> Floats:
     return result
 
 
+def log_likelihoods(
+    rules: Rules, seen: k.Vector, seat: int, deals: k.Vector, policy: Policy, noise: float
+) -> Floats:
+    """How likely `seat` is to have played as it did, with each of its hands.
+
+    Args:
+        rules: of two players, without an exchange.
+        seen: a state or view whose history counts.
+        seat: whose plays.
+        deals: ``(n, 2) int64``, the dealt hands of both seats. What a player sees of its own past
+            depends on its own alone.
+        policy: its chances of each action.
+        noise: with this chance it is taken to have played at random.
+
+    Returns:
+        ``(n,)`` natural logarithms, -inf where it would have played otherwise.
+
+    Raises:
+        HeartsError: the policy's chances are none (see ``check_policy``).
+    """
+    plays = int((seen[k.HISTORY : k.HISTORY + seen[k.NUM_PLAYED]] >> 6 == seat).sum())
+    if not plays:
+        return np.zeros(len(deals))
+    vectors = np.empty((len(deals), plays, k.STATE_SIZE), np.int64)
+    actions = np.empty((len(deals), plays), np.int64)
+    state = np.empty(k.STATE_SIZE, np.int64)
+    write_past_views(rules.vector, seen, seat, deals, state, vectors, actions)
+    players = np.full(actions.size, seat, np.int64)
+    views = BatchView(rules, vectors.reshape(-1, k.STATE_SIZE), players)
+    legal = views.legal_table
+    uniform = legal / legal.sum(1, keepdims=True)
+    chances = (1.0 - noise) * check_policy(policy(views), legal) + noise * uniform
+    taken = chances[np.arange(actions.size), actions.reshape(-1)].reshape(actions.shape)
+    with np.errstate(divide="ignore"):
+        logs: Floats = np.log(taken).sum(1)
+    return logs
+
+
+@jit
+def begin(r: k.Vector, seen: k.Vector, hand0: int, hand1: int, s: k.Vector) -> None:
+    """Make `s` the first position of the deal of `seen`, with these hands dealt, in place."""
+    k.copy_state(seen, s)
+    s[k.HANDS] = hand0
+    s[k.HANDS + 1] = hand1
+    s[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
+    k.start(r, s)
+
+
 @jit
 def write_past_views(
     r: k.Vector,
-    v: k.Vector,
-    player: int,
-    hands: k.Vector,
+    seen: k.Vector,
+    seat: int,
+    deals: k.Vector,
     s: k.Vector,
     vectors: k.Vector,
     actions: k.Vector,
 ) -> None:
-    """Write what the other player saw at each of its plays, and what it played, in every world.
+    """Write what `seat` saw at each of its plays, and what it played, in each deal.
 
     Args:
         r: rules of two players without an exchange.
-        v: the view of `player`.
-        player: whose view it is.
-        hands: (n,) the other player's present hands.
+        seen: a state or view whose history counts.
+        seat: whose plays.
+        deals: (n, 2) the dealt hands.
         s: (STATE_SIZE,) memory for the replay.
         vectors: (n, plays, STATE_SIZE) out.
         actions: (n, plays) out.
     """
-    other = 1 - player
-    for i in range(len(hands)):
-        k.copy_state(v, s)
-        s[k.HANDS + player] |= v[k.PLAYED + player]
-        s[k.HANDS + other] = hands[i] | v[k.PLAYED + other]
-        s[k.KITTY] = r[k.R_DECK] & ~s[k.HANDS] & ~s[k.HANDS + 1]
-        k.start(r, s)
+    for i in range(len(deals)):
+        begin(r, seen, deals[i, 0], deals[i, 1], s)
         place = 0
-        for t in range(v[k.NUM_PLAYED]):
-            card = v[k.HISTORY + t] & 63
-            if s[k.PLAYER] == other:
-                k.write_view(r, s, other, vectors[i, place])
+        for t in range(seen[k.NUM_PLAYED]):
+            card = seen[k.HISTORY + t] & 63
+            if s[k.PLAYER] == seat:
+                k.write_view(r, s, seat, vectors[i, place])
                 actions[i, place] = card
                 place += 1
             k.play(r, s, card)

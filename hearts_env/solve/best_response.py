@@ -25,7 +25,7 @@ from hearts_env._jit import jit
 from hearts_env.batch import BatchView
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
-from hearts_env.solve.beliefs import check_policy, legal_table
+from hearts_env.solve.beliefs import check_policy
 from hearts_env.solve.tree import DEFAULT_MEMORY, Floats, Ints, Tree, backward_best
 
 Progress = Callable[[float, float], None]
@@ -203,7 +203,7 @@ def _asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
         return np.asarray([act(views[i]) for i in range(len(views))])
 
     def ask(views: BatchView) -> Floats:
-        legal = legal_table(views)
+        legal = views.legal_table
         if policy is not None:
             table = policy(views)
         else:

@@ -28,7 +28,6 @@ import itertools
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +36,7 @@ from numpy.typing import NDArray
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
 from hearts_env._jit import inlined, jit
+from hearts_env._workers import Workers
 from hearts_env.arguments import check_is, check_number
 from hearts_env.batch import BatchGame
 from hearts_env.cards import HEARTS, SPADES, SUITS, list_of, mask_of
@@ -1372,10 +1372,8 @@ def solve_batch(
             f"phase: the exchange of game {row} is not over; the solver begins with the first lead"
         )
     out = np.empty(len(vectors), np.int64)
-    cuts = [len(vectors) * i // num_threads for i in range(num_threads + 1)]
-    parts = [slice(a, b) for a, b in itertools.pairwise(cuts) if a < b]
 
-    def work(part: slice) -> None:
+    def work(part: slice, _: int) -> None:
         with _borrowed(rules) as memory:
             _set_limit(memory, max_nodes)
             done = int(position_values(rules.vector, vectors[part], memory, out[part]))
@@ -1387,11 +1385,7 @@ def solve_batch(
                 f"states: row {part.start + done} is no state of a game under these rules"
             )
 
-    if len(parts) == 1:
-        work(parts[0])
-    elif parts:
-        with ThreadPoolExecutor(len(parts)) as pool:
-            list(pool.map(work, parts))
+    Workers(num_threads).share(work, len(vectors))
     return out
 
 

@@ -28,7 +28,7 @@ from hearts_env.batch import BatchView
 from hearts_env.cards import cards_of
 from hearts_env.errors import HeartsError
 from hearts_env.game import Game
-from hearts_env.solve.beliefs import Policy, check_policy, legal_table
+from hearts_env.solve.beliefs import Policy, begin, log_likelihoods
 from hearts_env.solve.tree import (
     DEFAULT_MEMORY,
     Floats,
@@ -206,16 +206,6 @@ def agrees(r: k.Vector, root: k.Vector, hand0: int, hand1: int, s: k.Vector) -> 
     return s[k.VOIDS] == root[k.VOIDS] and s[k.VOIDS + 1] == root[k.VOIDS + 1]
 
 
-@jit
-def begin(r: k.Vector, root: k.Vector, hand0: int, hand1: int, s: k.Vector) -> None:
-    """Make `s` the first position of the deal of `root`, with these hands dealt, in place."""
-    k.copy_state(root, s)
-    s[k.HANDS] = hand0
-    s[k.HANDS + 1] = hand1
-    s[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
-    k.start(r, s)
-
-
 def _range(root: k.Vector, p: int, walk: Walk, policy: Policy | None, noise: float) -> Floats:
     """How likely seat `p` is to have played as it did with each of its hands, the likeliest 1.
 
@@ -227,42 +217,10 @@ def _range(root: k.Vector, p: int, walk: Walk, policy: Policy | None, noise: flo
         return np.ones(len(hands))
     # One pair for each hand: what a player sees of its own past does not depend on the other's.
     _, pairs = np.unique(walk.ids[p], return_index=True)
-    plays = int((root[k.HISTORY : k.HISTORY + root[k.NUM_PLAYED]] >> 6 == p).sum())
-    vectors = np.empty((len(hands), plays, k.STATE_SIZE), np.int64)
-    actions = np.empty((len(hands), plays), np.int64)
-    state = np.empty(k.STATE_SIZE, np.int64)
-    r = walk.rules.vector
-    _write_own_past(r, root, p, walk.deals[pairs], state, vectors, actions)
-    if not plays:
-        return np.ones(len(hands))
-    players = np.full(actions.size, p, np.int64)
-    views = BatchView(walk.rules, vectors.reshape(-1, k.STATE_SIZE), players)
-    legal = legal_table(views)
-    chances = check_policy(policy(views), legal)
-    chances = (1.0 - noise) * chances + noise * legal / legal.sum(1, keepdims=True)
-    taken = chances[np.arange(actions.size), actions.reshape(-1)].reshape(actions.shape)
-    with np.errstate(divide="ignore"):
-        logs = np.log(taken).sum(1)
+    logs = log_likelihoods(walk.rules, root, p, walk.deals[pairs], policy, noise)
     if not np.isfinite(logs).any():
         raise HeartsError(
             f"policies: with no hand would that of seat {p} have played so; give noise, or None"
         )
     likely: Floats = np.exp(logs - logs.max())
     return likely
-
-
-@jit
-def _write_own_past(
-    r: k.Vector, root: k.Vector, p: int, deals: Ints, s: k.Vector, vectors: Ints, actions: Ints
-) -> None:
-    """Write what seat `p` saw at each of its plays, and what it played, with each pair of hands."""
-    for i in range(len(deals)):
-        begin(r, root, deals[i, 0], deals[i, 1], s)
-        place = 0
-        for t in range(root[k.NUM_PLAYED]):
-            card = root[k.HISTORY + t] & 63
-            if s[k.PLAYER] == p:
-                k.write_view(r, s, p, vectors[i, place])
-                actions[i, place] = card
-                place += 1
-            k.play(r, s, card)

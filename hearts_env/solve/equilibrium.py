@@ -25,17 +25,14 @@ same order whatever the number of threads: the result does not depend on it.
 
 from __future__ import annotations
 
-import contextlib
+import io
 import json
 import math
 import os
-import secrets
-import signal
-import threading
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,11 +40,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hearts_env._files import write_whole
+from hearts_env._interrupts import noted_interrupt
 from hearts_env._jit import jit
 from hearts_env._workers import Workers
 from hearts_env.errors import CheckpointError, HeartsError, RulesError, did_you_mean
 from hearts_env.rules import Rules
-from hearts_env.solve.best_response import Chances, best_response
+from hearts_env.solve.best_response import Chances, exploitability
 from hearts_env.solve.tree import (
     DEFAULT_MEMORY,
     GROUPS,
@@ -216,7 +215,7 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
         header["algorithm"],
         made,
         tree.value(*made),
-        sum(best_response(tree, p, made[1 - p]).value for p in range(2)) / 2,
+        exploitability(tree, made),
         header["iterations"],
         header["seconds"],
     )
@@ -340,8 +339,8 @@ class Solver:
     def look(self) -> Checkpoint:
         """Compute the exploitability of the average, and enter it in the curve."""
         chances = self.chances()
-        values = [best_response(self.tree, p, chances[1 - p]).value for p in range(2)]
-        found = Checkpoint(self.iteration, self.seconds, sum(values) / 2, self.tree.value(*chances))
+        spread, value = exploitability(self.tree, chances), self.tree.value(*chances)
+        found = Checkpoint(self.iteration, self.seconds, spread, value)
         if not self.curve or self.curve[-1].iteration < self.iteration:
             self.curve.append(found)
         return found
@@ -489,7 +488,7 @@ def solve(
         )
 
     saved = time.monotonic()
-    with _noted_interrupt() as interrupted:
+    with noted_interrupt() as interrupted:
         found = solver.look()
         while not is_over(found) and not interrupted():
             due = _next_look(solver.iteration)
@@ -512,7 +511,7 @@ def solve(
                 saved = time.monotonic()
         if save_to is not None:
             solver.save(save_to)
-        return solver.result(interrupted=interrupted() and not is_over(found))
+        return solver.result(interrupted=bool(interrupted()) and not is_over(found))
 
 
 def _check_above(value: float | None, name: str) -> float | None:
@@ -562,25 +561,6 @@ def _seconds_left(
     return max(min(estimates), 0.0) if estimates else None
 
 
-@contextlib.contextmanager
-def _noted_interrupt() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C is only noted in this block; gives a function that tells whether it was pressed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    pressed = False
-
-    def note(number: int, frame: Any) -> None:
-        nonlocal pressed
-        pressed = True
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 # ---- files ---------------------------------------------------------------------------------------
 def _header(tree: Tree, kind: str, algorithm: str) -> dict[str, Any]:
     if type(tree) is not Tree:
@@ -624,18 +604,10 @@ def _write_npz(
 ) -> None:
     """Write a file whole or not at all."""
     _check_writable(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     write = np.savez_compressed if compress else np.savez
-    try:
-        with temporary.open("wb") as file:
-            write(file, header=np.array(json.dumps(header, allow_nan=False)), **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    data = io.BytesIO()
+    write(data, header=np.array(json.dumps(header, allow_nan=False)), **arrays)  # type: ignore[arg-type]
+    write_whole(path, data.getvalue())
 
 
 def _read_npz(

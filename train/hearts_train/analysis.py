@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.network import write_whole
 from hearts_agents.search import Pimc
 from hearts_env import Game, HeartsError
+from hearts_env._files import write_whole
 from hearts_env.game import action_name
 from hearts_env.solve import Table, solve
 from hearts_env.solve.beliefs import check_two_players
+from hearts_train.pictures import save_png
 
 Progress = Callable[[float, float], None]
 
@@ -43,7 +44,6 @@ class Moment:
         values: double-dummy margin of the whole deal for the player, by legal card.
         means: the mean of that over the worlds which the player's view allows; empty if not asked.
         worlds: how many they are; 0 if not asked.
-        after: double-dummy margin of seat 0 once the card is played.
     """
 
     number: int
@@ -53,7 +53,12 @@ class Moment:
     values: dict[str, int]
     means: dict[str, float]
     worlds: int
-    after: int
+
+    @property
+    def after(self) -> int:
+        """Double-dummy margin of seat 0 once the card is played."""
+        value = self.values[self.card]
+        return value if self.player == 0 else -value
 
     @property
     def lost(self) -> int:
@@ -111,7 +116,13 @@ class Analysis:
                 {"lost": self.lost(p), "expected_loss": self.expected_loss(p)} for p in range(2)
             ],
             "cards": [
-                {**asdict(m), "lost": m.lost, "expected_loss": m.expected_loss, "better": m.better}
+                {
+                    **asdict(m),
+                    "after": m.after,
+                    "lost": m.lost,
+                    "expected_loss": m.expected_loss,
+                    "better": m.better,
+                }
                 for m in self.moments
             ],
         }
@@ -160,7 +171,6 @@ def analyse(game: Game, *, worlds: bool = True, progress: Progress | None = None
                 {name: found[a] for name, a in zip(names, legal, strict=True)},
                 means,
                 count,
-                _value_of_seat_0(replay, table),
             )
         )
     return Analysis(game, before, tuple(moments))
@@ -252,9 +262,7 @@ def _ending(analysis: Analysis) -> list[str]:
 
 def draw(analysis: Analysis, path: Path) -> None:
     """The margin over the deal as a PNG."""
-    image = io.BytesIO()
-    _figure(analysis).savefig(image, format="png", dpi=150)
-    write_whole(path, image.getvalue())
+    save_png(_figure(analysis), path)
 
 
 def _figure(analysis: Analysis) -> Any:

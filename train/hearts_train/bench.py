@@ -8,7 +8,6 @@ nothing else is said. Peers that are not installed are named and left out (extra
 from __future__ import annotations
 
 import functools
-import io
 import random
 import statistics
 import time
@@ -20,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_agents.network import write_whole
 from hearts_agents.table import AGENTS
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, Rules, hearts_v0
@@ -30,6 +28,7 @@ from hearts_env.encoders import ENCODERS, make_encoder
 from hearts_env.rules import PRESETS
 from hearts_train import peers
 from hearts_train.peers import Measure, aec, rate
+from hearts_train.pictures import save_png
 
 Progress = Callable[[float, float], None]
 
@@ -157,9 +156,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axes.tick_params(axis="y", length=0, labelsize=8)
         axes.margins(x=0.15)
         axes.spines[["top", "right", "bottom"]].set_visible(False)
-    image = io.BytesIO()
-    figure.savefig(image, format="png", dpi=130)
-    write_whole(path, image.getvalue())
+    save_png(figure, path, dpi=130)
 
 
 def _shown(value: float | None, unit: str) -> str:

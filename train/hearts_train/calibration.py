@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import Agent, make_agent
-from hearts_agents.network import write_whole
 from hearts_env import Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.game import derived_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
+from hearts_train.pictures import save_png
 
 Progress = Callable[[float, float], None]
 
@@ -175,6 +174,4 @@ def draw(results: Sequence[Calibration], path: Path) -> None:
     axes.set_title(f"What the hidden hand of {results[0].agent} tells", fontsize=10, loc="left")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    image = io.BytesIO()
-    figure.savefig(image, format="png", dpi=150)
-    write_whole(path, image.getvalue())
+    save_png(figure, path)

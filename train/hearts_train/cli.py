@@ -458,12 +458,14 @@ def endgame(
     as_json: Json = False,
 ) -> None:
     """Solve the last tricks of recorded deals, with all that is hidden."""
+    from hearts_agents import make_agent
     from hearts_train import endgames
     from hearts_train.analysis import pick
     from hearts_train.replay import read_games
 
     _check_plot(plot)
-    agents = _names(agent, "--agent")
+    agents = {name: make_agent(name, seed=seed) for name in _names(agent, "--agent")}
+    mind = None if model is None else make_agent(model, seed=seed)
     games = pick(read_games(file), number)
     found = []
     with console.progress("endgames") as tell:
@@ -475,15 +477,16 @@ def endgame(
                     place + 1 if number is None else number,
                     tricks,
                     agents,
-                    model,
+                    mind,
                     noise=noise,
                     target=target,
-                    seed=seed,
                     max_memory=max_memory,
                 )
             )
     title = f"last {tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
-    console.print_table(title, endgames.columns(agents), endgames.rows(found), to_stderr=as_json)
+    console.print_table(
+        title, endgames.columns(list(agents)), endgames.rows(found), to_stderr=as_json
+    )
     if plot is not None:
         endgames.draw(found, plot)
         console.note(f"drawn: {plot}")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -30,7 +28,10 @@ class Mistake(Exception):
 
 
 class Commands(typer.core.TyperGroup):
-    """The commands; a user's mistake ends them with one line and status 2, Ctrl-C with 130."""
+    """The commands; a user's mistake ends them with one line and status 2.
+
+    Ctrl-C ends them with status 130, SIGTERM with 143, SIGHUP with 129.
+    """
 
     def main(
         self,
@@ -52,9 +53,9 @@ class Commands(typer.core.TyperGroup):
                 **extra,
             )
             sys.stdout.flush()
-        except (KeyboardInterrupt, typer.Abort):
+        except (KeyboardInterrupt, typer.Abort) as error:
             print("stopped", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+            sys.exit(128 + getattr(error, "number", INTERRUPTED - 128))
         except BrokenPipeError:  # whoever read has gone, as in `hearts rules | head`
             _silence_stdout()
             sys.exit(1)
@@ -67,6 +68,13 @@ class Commands(typer.core.TyperGroup):
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command, which SIGTERM and SIGHUP stop as Ctrl-C does."""
+        from hearts_env._interrupts import interruptible  # what --help can do without
+
+        with interruptible():
+            return super().invoke(ctx)
 
 
 def _explain(error: Exception) -> str | None:
@@ -206,24 +214,3 @@ def format_seconds(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-@contextlib.contextmanager
-def held_interrupt() -> Iterator[None]:
-    """Ctrl-C waits for the end of this block, which is short and must not be broken off."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed = False
-
-    def remember(number: int, frame: Any) -> None:
-        nonlocal pressed
-        pressed = True
-
-    before = signal.signal(signal.SIGINT, remember)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if pressed:
-        raise KeyboardInterrupt

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hearts_agents import Agent, make_agent
-from hearts_agents.network import write_whole
+from hearts_agents import Agent
 from hearts_env import Game, HeartsError
 from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
+from hearts_train.pictures import save_png
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,11 @@ def solve_endgame(
     game: Game,
     deal: int,
     tricks: int,
-    agents: Sequence[str],
-    model: str | None,
+    agents: Mapping[str, Agent],
+    model: Agent | None,
     *,
     noise: float,
     target: float,
-    seed: int,
     max_memory: float,
 ) -> Solved:
     """Solve the last `tricks` of a deal as it was played.
@@ -79,7 +77,7 @@ def solve_endgame(
         replay.play(action)
     if replay.phase != "play" or replay.rules.hand_size - replay.trick_number > tricks:
         raise HeartsError(f"position: deal {deal} ends before its last {tricks} tricks begin")
-    policy = None if model is None else _made(model, seed).policy_batch
+    policy = None if model is None else model.policy_batch
     begin = time.perf_counter()
     try:
         end = Endgame(replay, (policy, policy), noise=noise, max_memory=max_memory)
@@ -101,12 +99,8 @@ def solve_endgame(
         found.exploitability,
         built - begin,
         done - built,
-        {name: exploit(_made(name, seed), end, name).exploitability for name in agents},
+        {name: exploit(agent, end, name).exploitability for name, agent in agents.items()},
     )
-
-
-def _made(name: str, seed: int) -> Agent:
-    return make_agent(name, seed=seed)
 
 
 def columns(agents: Sequence[str]) -> list[str]:
@@ -166,6 +160,4 @@ def draw(found: Sequence[Solved], path: Path) -> None:
         f"the last {found[0].tricks} tricks of {len(found)} deals", fontsize=10, loc="left"
     )
     axes.spines[["top", "right", "left"]].set_visible(False)
-    image = io.BytesIO()
-    figure.savefig(image, format="png", dpi=150)
-    write_whole(path, image.getvalue())
+    save_png(figure, path)

@@ -20,7 +20,6 @@ with two players it is two plays, with the seats swapped.
 
 from __future__ import annotations
 
-import io
 import math
 import operator
 import os
@@ -35,10 +34,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import Agent, Player, as_agent, make_agent
-from hearts_agents.network import write_whole
 from hearts_env import BatchGame, HeartsError, Match, Rules
 from hearts_env import kernel as k
 from hearts_env.game import Game, check_seed, derived_seed
+from hearts_train.pictures import save_png
 
 Progress = Callable[[float, int], None]
 """Called with the duplicate deals done, part of the present ones counted in, and all of them."""
@@ -411,6 +410,4 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     owner = f"{next(iter(names))}: " if len(names) == 1 else ""
     axes.set_title(f"{owner}{evaluations[0].rules}, {count} duplicate deals", fontsize=11)
-    image = io.BytesIO()
-    figure.savefig(image, format="png", dpi=150)
-    write_whole(Path(path), image.getvalue())
+    save_png(figure, Path(path))

@@ -34,11 +34,11 @@ from hearts_agents.network import (
     Network,
     NetworkAgent,
     save_checkpoint,
-    write_whole,
 )
 from hearts_agents.pool import OpponentPool
 from hearts_agents.registry import make_agent
 from hearts_agents.sb3 import HeartsSB3VecEnv
+from hearts_env._files import write_whole
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.errors import CheckpointError
 from hearts_env.game import derived_seed

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hearts_agents import make_agent
 from hearts_env import BatchGame, Rules
+from hearts_env._interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.evaluation import Evaluation, check_pairs, evaluate, rules_for
 from hearts_train.tournament import Tournament
@@ -15,7 +16,7 @@ def prepare(names: Sequence[str], rules: Rules | None) -> Rules:
     """Compile what these agents need, and refuse what cannot play; returns the rules to play."""
     agents = [make_agent(name, seed=0) for name in names]
     rules = rules_for(agents, rules)
-    with console.held_interrupt():  # compilers do not like to be interrupted
+    with held_interrupt():  # compilers do not like to be interrupted
         batch = BatchGame(rules, 1)
         views = batch.views()
         for agent in agents:

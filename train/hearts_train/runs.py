@@ -16,7 +16,6 @@ the state that training goes on from are dropped when it does.
 
 from __future__ import annotations
 
-import io
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -29,10 +28,12 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from hearts_agents.network import CHECKPOINT_NAME, read_checkpoint, write_whole
+from hearts_agents.network import CHECKPOINT_NAME, read_checkpoint
+from hearts_env._files import write_whole
 from hearts_env.errors import CheckpointError
 from hearts_env.rules import Rules
 from hearts_train.config import ConfigError, TrainConfig
+from hearts_train.pictures import save_png
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
@@ -264,9 +265,7 @@ def draw_curve(path: Path, evaluations: Sequence[Mapping[str, Any]], title: str)
     panels[0].set_ylabel("margin, points a deal (95 % interval)")
     if opponents:
         panels[0].legend(loc="lower right")
-    image = io.BytesIO()
-    figure.savefig(image, format="png", dpi=120)
-    write_whole(path, image.getvalue())
+    save_png(figure, path, dpi=120)
 
 
 def write_card(run_dir: Path, evaluations: Sequence[Mapping[str, Any]] = ()) -> Path:

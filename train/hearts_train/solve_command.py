@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 import re
@@ -16,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_agents.network import write_whole
-from hearts_env import BatchView, HeartsError, Rules
-from hearts_env.solve.beliefs import legal_table
+from hearts_env import HeartsError, Rules
 from hearts_env.solve.best_response import Exploitability, exploit
 from hearts_env.solve.equilibrium import (
     ALGORITHMS,
@@ -30,9 +27,10 @@ from hearts_env.solve.equilibrium import (
     solve,
 )
 from hearts_env.solve.linear import solve_linear
-from hearts_env.solve.tree import Floats, Tree
+from hearts_env.solve.tree import Tree
 from hearts_train import console
 from hearts_train.console import Mistake
+from hearts_train.pictures import save_png
 
 SOLVE_COLUMNS = (
     "algorithm",
@@ -237,20 +235,11 @@ def peak_megabytes() -> float | None:
 
 
 # ---- exploit -------------------------------------------------------------------------------------
-class _Random:
-    """Plays every legal action equally often."""
-
-    def policy_batch(self, views: BatchView) -> Floats:
-        legal = legal_table(views)
-        chances: Floats = legal / legal.sum(axis=1, keepdims=True)
-        return chances
-
-
 def exploit_agents(
     names: Sequence[str], rules: Rules, *, seed: int, max_memory: float
 ) -> list[Exploitability]:
     """The exact exploitability of one agent after another; `random` is known here too."""
-    agents = [_Random() if name == "random" else make_agent(name, seed=seed) for name in names]
+    agents = [make_agent("easy" if name == "random" else name, seed=seed) for name in names]
     tree = Tree(rules, max_memory)
     console.note(f"{tree.rules.name}: {tree.size}")
     results = []
@@ -307,7 +296,7 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
     tree = results[0].tree
     infosets = int(np.sum(tree.size.infosets))
     figure.suptitle(f"{tree.rules.name}: {infosets:,} information sets", fontsize=11)
-    _save(figure, path)
+    save_png(figure, path)
 
 
 def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
@@ -333,16 +322,10 @@ def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.set_xlabel("exploitability, points a deal (exact)")
     axes.set_title(", ".join(decks), fontsize=11)
-    _save(figure, path)
+    save_png(figure, path)
 
 
 def _figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def _save(figure: Any, path: Path) -> None:
-    image = io.BytesIO()
-    figure.savefig(image, format="png", dpi=150)
-    write_whole(path, image.getvalue())

@@ -1,0 +1,87 @@
+"""Signals: Ctrl-C, SIGTERM and SIGHUP stop long work in one way, wherever it runs.
+
+``interruptible`` makes the other two raise like Ctrl-C, so that work which keeps its results on
+KeyboardInterrupt keeps them on every signal. ``noted_interrupt`` holds a signal back from a block
+that must not be broken off, and lets it ask whether to stop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal that ends the work at hand; its number is that of the exit status less 128."""
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        super().__init__(number)
+        self.number = int(number)
+
+
+@contextlib.contextmanager
+def _handled(handler: Callable[[int, Any], None], numbers: tuple[Any, ...]) -> Iterator[None]:
+    """Handle signals in this block, in the main thread; one ignored from outside stays so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        for number, old in before.items():
+            if old is not signal.SIG_IGN:  # as `nohup` sets SIGHUP
+                signal.signal(number, handler)
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old if old is not None else signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise ``Interrupted`` in this block, as Ctrl-C raises its base."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise Interrupted(number)
+
+    with _handled(stop, tuple(n for n in SIGNALS if n != signal.SIGINT)):
+        yield
+
+
+@contextlib.contextmanager
+def noted_interrupt(
+    noted: Callable[[], None] | None = None, *, twice: bool = False
+) -> Iterator[Callable[[], int]]:
+    """A signal is only noted in this block; gives a function that returns its number, 0 for none.
+
+    Args:
+        noted: called when the first signal comes.
+        twice: whether a second signal raises ``Interrupted`` at once.
+    """
+    pressed = 0
+
+    def note(number: int, frame: Any) -> None:
+        nonlocal pressed
+        if pressed and twice:
+            raise Interrupted(number)
+        is_first, pressed = not pressed, number
+        if is_first and noted is not None:
+            noted()
+
+    with _handled(note, SIGNALS):
+        yield lambda: pressed
+
+
+@contextlib.contextmanager
+def held_interrupt() -> Iterator[None]:
+    """A signal waits for the end of this block, which is short and must not be broken off."""
+    with noted_interrupt() as pressed:
+        yield
+    if pressed():
+        raise Interrupted(pressed())

@@ -1,0 +1,122 @@
+"""Files written whole, read up to a limit, held by one process; signals that stop or wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hearts_env import HeartsError
+from hearts_env._files import held, read_limited, remove_leftovers, write_whole
+from hearts_env._interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
+from hearts_env.errors import CheckpointError
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+
+
+def test_a_write_that_fails_leaves_the_old_content_and_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"old")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_whole(path, b"new")
+    assert caught.value.filename == str(path)
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_leftovers_of_dead_processes_go_and_others_stay(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    dead = tmp_path / f".a.npz.{process.pid}-0123abcd.tmp"
+    alive = tmp_path / f".a.npz.{os.getpid()}-0123abcd.tmp"
+    own = tmp_path / ".mine.tmp"
+    for path in (dead, alive, own):
+        path.touch()
+    remove_leftovers(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([alive, own])
+    remove_leftovers(tmp_path / "none")
+
+
+@posix
+def test_reading_stops_at_a_limit_and_refuses_devices(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    assert read_limited(path, 5, "a word") == b"12345"
+    with pytest.raises(HeartsError, match="larger than 4 bytes, too large for a word"):
+        read_limited(path, 4, "a word")
+    with pytest.raises(HeartsError, match="not an ordinary file; give a word"):
+        read_limited(Path("/dev/zero"), 5, "a word")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(HeartsError, match="not an ordinary file; give a word"):
+        read_limited(tmp_path / "pipe", 5, "a word")
+    with pytest.raises(FileNotFoundError):
+        read_limited(tmp_path / "none", 5, "a word")
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from hearts_env._files import held
+with held(Path(sys.argv[1]), "run: 'r'"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@posix
+def test_one_process_holds_a_lock_until_it_ends_or_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        message = f"run: 'r' is in use by process {process.pid}; wait for it, or stop it"
+        with pytest.raises(CheckpointError, match=message), held(path, "run: 'r'"):
+            pass
+        process.kill()
+    with held(path, "run: 'r'"):
+        pass
+
+
+@posix
+def test_every_signal_interrupts_but_one_that_was_ignored() -> None:
+    for number in SIGNALS:
+        with pytest.raises(KeyboardInterrupt) as caught, interruptible():
+            signal.raise_signal(number)
+        assert getattr(caught.value, "number", signal.SIGINT) == number
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@posix
+def test_a_noted_signal_waits_and_a_second_one_may_not() -> None:
+    for number in SIGNALS:
+        told: list[int] = []
+        with interruptible(), noted_interrupt(lambda told=told: told.append(1)) as pressed:
+            assert not pressed()
+            signal.raise_signal(number)
+            signal.raise_signal(number)
+            assert pressed() == number
+            assert told == [1]
+        with noted_interrupt(twice=True) as pressed:
+            signal.raise_signal(number)
+            assert pressed() == number
+            with pytest.raises(Interrupted):
+                signal.raise_signal(number)
