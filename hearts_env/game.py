@@ -10,7 +10,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.cards import list_of, parse_card
-from hearts_env.errors import DealError, IllegalActionError, NotationError
+from hearts_env.errors import DealError, IllegalActionError, NotationError, quoted
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Position
 
@@ -131,7 +131,8 @@ class Game(Position):
             numbers = []
         if len(numbers) != rules.players or not all(-_MAX_TOTAL < t < _MAX_TOTAL for t in numbers):
             raise DealError(
-                f"totals: {totals!r} is not one whole number for each of {rules.players} seats"
+                f"totals: {quoted(totals)} is not one whole number for each of {rules.players} "
+                "seats"
             )
         vector[k.TOTALS : k.TOTALS + rules.players] = numbers
 
@@ -374,7 +375,7 @@ def check_count(name: str, value: object, bound: int) -> int:
     except TypeError:
         raise DealError(f"{name}: {value!r} is not a whole number") from None
     if not 0 <= number < bound:
-        raise DealError(f"{name}: {number} is out of range; give 0 to {bound - 1}")
+        raise DealError(f"{name}: {quoted(number)} is out of range; give 0 to {bound - 1}")
     return number
 
 
@@ -384,7 +385,8 @@ def _deal_masks(
     """The card masks of all hands and of the kitty, checked."""
     if isinstance(hands, str) or not hasattr(hands, "__len__") or len(hands) != rules.players:
         raise DealError(
-            f"hands: {rules.players} hands are needed, one list of cards a seat; got {hands!r}"
+            f"hands: {rules.players} hands are needed, one list of cards a seat; got "
+            f"{quoted(hands)}"
         )
     owner: dict[str, str] = {}
     masks = []
@@ -396,7 +398,7 @@ def _deal_masks(
         elif isinstance(cards, str):
             cards = cards.split()
         elif not isinstance(cards, Iterable):
-            raise DealError(f"{name}: {cards!r} is not a list of cards")
+            raise DealError(f"{name}: {quoted(cards)} is not a list of cards")
         for card in cards:
             try:
                 card = parse_card(card)

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hearts_env.cards import SUIT_NAMES, SUITS, parse_card
-from hearts_env.errors import HeartsError, NotationError
+from hearts_env.errors import HeartsError, NotationError, quoted
 from hearts_env.game import Game, action_name
 from hearts_env.rules import Rules
 
@@ -161,7 +161,7 @@ def parse_games(text: str) -> list[Game]:
         stated = header.get("Scores")
         if stated is not None and game.is_over and stated.split() != _words(game.scores()).split():
             raise NotationError(
-                f"history: [Scores] says {stated}, the play gives {_words(game.scores())}"
+                f"history: [Scores] says {quoted(stated)}, the play gives {_words(game.scores())}"
             )
         games.append(game)
         game, header = None, {}
@@ -189,7 +189,7 @@ def _read_field(line: str, number: int, header: dict[str, str]) -> None:
     found = _FIELD.match(line)
     if not found or found[1] not in _FIELDS:
         raise NotationError(
-            f'line {number}: {line!r} is no field; write [Name "value"], with one of '
+            f'line {number}: {quoted(line)} is no field; write [Name "value"], with one of '
             f"{', '.join(_FIELDS)}"
         )
     name = found[1] + (f" {int(found[2])}" if found[2] is not None else "")
@@ -235,7 +235,7 @@ def _numbers(field: str, text: str) -> list[int]:
     except ValueError:
         numbers = []
     if not numbers or (field != "Totals" and len(numbers) != 1):
-        raise NotationError(f"[{field}] is {text!r}, not a whole number")
+        raise NotationError(f"[{field}] is {quoted(text)}, not a whole number")
     return numbers
 
 
@@ -245,16 +245,18 @@ def _read_play(line: str, number: int, game: Game) -> None:
 
     def expect(seat: str, phase: str) -> None:
         if game.is_over:
-            raise fail(f"{line!r} follows the end of the deal; leave it out")
+            raise fail(f"{quoted(line)} follows the end of the deal; leave it out")
         if game.phase != phase or game.player != int(seat):
-            raise fail(f"{line!r}: it is the turn of player {game.player} ({game.phase})")
+            raise fail(f"{quoted(line)}: it is the turn of player {game.player} ({game.phase})")
 
     def play_all(words: str, seat: str, phase: str) -> None:
         for card in words.split():
             if phase == "pass":
                 expect(seat, phase)
             elif game.phase != "play":
-                raise fail(f"{line!r}: {card} cannot be played, the phase is {game.phase}")
+                raise fail(
+                    f"{quoted(line)}: {quoted(card)} cannot be played, the phase is {game.phase}"
+                )
             try:
                 game.play(parse_card(card))
             except HeartsError as error:
@@ -262,10 +264,11 @@ def _read_play(line: str, number: int, game: Game) -> None:
 
     if found := _TRICK.match(line):
         expect(found[2], "play")
-        if game.trick or int(found[1]) != game.trick_number + 1:
-            raise fail(f"{line!r}: trick {game.trick_number + 1} is not finished or comes first")
+        following = game.trick_number + 1
+        if game.trick or int(found[1]) != following:
+            raise fail(f"{quoted(line)}: trick {following} is not finished or comes first")
         if len(found[3].split()) > game.rules.players:
-            raise fail(f"{line!r} has more than {game.rules.players} cards")
+            raise fail(f"{quoted(line)} has more than {game.rules.players} cards")
         play_all(found[3], found[2], "play")
     elif found := _PASS.match(line):
         expect(found[1], "pass")
@@ -278,6 +281,6 @@ def _read_play(line: str, number: int, game: Game) -> None:
         game.revoke()
     else:
         raise fail(
-            f"{line!r} is not understood; write '1. 0: 2C 4C', 'pass 0: 2C', 'moon 0: off' or "
-            "'revoke 0'"
+            f"{quoted(line)} is not understood; write '1. 0: 2C 4C', 'pass 0: 2C', 'moon 0: off' "
+            "or 'revoke 0'"
         )

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import json
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from hearts_env import kernel
 from hearts_env.cards import ALL_CARDS, RANKS, SUITS, parse_card, rank_of, sort_cards, suit_of
-from hearts_env.errors import NotationError, RulesError, did_you_mean
+from hearts_env.errors import MOST_QUOTED, NotationError, RulesError, did_you_mean, quoted
 
 DIRECTIONS = ("left", "right", "across", "hold")
 SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
@@ -42,6 +42,7 @@ _RANGES: dict[str, tuple[int, int]] = {
 }
 _OPTIONAL_RANGES = {"max_deals": (1, 10**9), "target": (1, 10**9)}
 _MAX_POINTS = 10**6
+_MAX_TEXT = 10_000  # characters; all fields written out take some 500
 
 
 class CardPoints(Mapping[str, int]):
@@ -121,10 +122,11 @@ class Rules:
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if not isinstance(value, str | None) or value not in choices:
-                raise RulesError(f"{name}: {value!r} is no choice; {_one_of(value, choices)}")
+                mend = _one_of(value, choices)
+                raise RulesError(f"{name}: {quoted(value)} is no choice; {mend}")
         for name in ("points_on_first_trick", "queen_any_time", "queen_breaks_hearts"):
             if not isinstance(getattr(self, name), bool | np.bool_):
-                raise RulesError(f"{name}: {getattr(self, name)!r} is not True or False")
+                raise RulesError(f"{name}: {quoted(getattr(self, name))} is not True or False")
             put(name, bool(getattr(self, name)))
         put("removed", _cards("removed", self.removed))
         put("card_points", _points(self.card_points))
@@ -293,13 +295,13 @@ class Rules:
             RulesError: no such preset, or not for so many players.
         """
         if str(name) not in PRESETS:
-            raise RulesError(f"rules: no preset {name!r}; {did_you_mean(str(name), PRESETS)}")
+            raise RulesError(f"rules: no preset {quoted(name)}; {did_you_mean(str(name), PRESETS)}")
         numbers, _ = PRESETS[str(name)]
         if players is None:
             players = 4 if 4 in numbers else numbers[0]
         if players not in numbers:
             span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"exactly {numbers[0]}"
-            raise RulesError(f"players: {name} is played by {span}, not by {players!r}")
+            raise RulesError(f"players: {name} is played by {span}, not by {quoted(players)}")
         return _preset(str(name), _whole("players", players, numbers[0], numbers[-1]))
 
     @classmethod
@@ -309,11 +311,11 @@ class Rules:
             return cls.from_text(rules, players)
         if not isinstance(rules, Rules):
             raise RulesError(
-                f"rules: {rules!r} is neither Rules nor a preset's name: {', '.join(PRESETS)}"
+                f"rules: {quoted(rules)} is neither Rules nor a preset's name: {', '.join(PRESETS)}"
             )
         if players is not None and players != rules.players:
             raise RulesError(
-                f"players: the rules are for {rules.players}, not for {players!r}; "
+                f"players: the rules are for {rules.players}, not for {quoted(players)}; "
                 "leave players out, or give a preset's name"
             )
         return rules
@@ -325,7 +327,13 @@ class Rules:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Rules:
-        """Rules from named fields (lists for tuples, as JSON and YAML give them)."""
+        """Rules from named fields (lists for tuples, as JSON and YAML give them).
+
+        Raises:
+            RulesError: they are not named fields, or cannot be played.
+        """
+        if not isinstance(fields, Mapping):
+            raise RulesError(f"rules: {quoted(fields)} are not named fields; give a mapping")
         _refuse_unknown(fields)
         return cls(**fields)
 
@@ -369,21 +377,30 @@ class Rules:
             RulesError: an unknown preset or field, a value that is refused, a field given twice,
                 or another number of players than `players`.
         """
+        if not isinstance(text, str):
+            raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name")
+        if len(text) > _MAX_TEXT:
+            raise RulesError(
+                f"rules: a text of {len(text):,} characters; give a preset's name and the fields "
+                f"that differ, {_MAX_TEXT:,} at most"
+            )
         words = text.split()
         if not words:
-            raise RulesError(f"rules: {text!r} names no preset; known: {', '.join(PRESETS)}")
+            raise RulesError(f"rules: {quoted(text)} names no preset; known: {', '.join(PRESETS)}")
         changes: dict[str, Any] = {}
         for word in words[1:]:
             name, equals, value = word.partition("=")
             if not equals:
-                raise RulesError(f"rules: {word!r} is not of the form field=value")
+                raise RulesError(f"rules: {quoted(word)} is not of the form field=value")
+            _refuse_unknown([name])
             if name in changes:
-                raise RulesError(f"{name}: {word!r} gives it a second time; give it once")
+                raise RulesError(f"{name}: {quoted(word)} gives it a second time; give it once")
             changes[name] = _value(name, value)
         stated = changes.pop("players", None)
         if None not in (stated, players) and stated != players:
             raise RulesError(
-                f"players: {players!r}, but the rules {text!r} are for {stated!r}; give it once"
+                f"players: {quoted(players)}, but the rules {quoted(text)} are for "
+                f"{quoted(stated)}; give it once"
             )
         base = cls.preset(words[0], players if stated is None else stated)
         return base.replace(**changes) if changes else base
@@ -420,10 +437,11 @@ def _preset(name: str, players: int) -> Rules:
 FIELDS = tuple(f.name for f in dataclasses.fields(Rules))
 
 
-def _refuse_unknown(names: Mapping[str, Any]) -> None:
+def _refuse_unknown(names: Iterable[str]) -> None:
     for name in names:
         if name not in FIELDS:
-            raise RulesError(f"rules: no rule is named {name!r}; {did_you_mean(name, FIELDS)}")
+            near = did_you_mean(name, FIELDS)
+            raise RulesError(f"rules: no rule is named {quoted(name)}; {near}")
 
 
 def _one_of(value: object, choices: tuple[Any, ...]) -> str:
@@ -444,7 +462,7 @@ def _value(name: str, text: str) -> Any:
         keys = [key for key, _ in pairs]
         for key in keys:
             if keys.count(key) > 1:
-                raise RulesError(f"{name}: {key} is named twice; name it once")
+                raise RulesError(f"{name}: {key[:MOST_QUOTED]} is named twice; name it once")
         return dict(pairs)
 
     if text in _PYTHON_WORDS:
@@ -453,6 +471,13 @@ def _value(name: str, text: str) -> Any:
         return json.loads(text, object_pairs_hook=entries)
     except json.JSONDecodeError:
         return text
+    except RulesError:
+        raise
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists within lists
+        raise RulesError(
+            f"{name}: {quoted(text)} is too long or too deeply nested; give a number, a word, a "
+            "list or a mapping"
+        ) from None
 
 
 def _whole(name: str, value: object, low: int, high: int, other: str = "") -> int:
@@ -462,9 +487,9 @@ def _whole(name: str, value: object, low: int, high: int, other: str = "") -> in
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise RulesError(f"{name}: {value!r} is not a whole number; give {bounds}") from None
+        raise RulesError(f"{name}: {quoted(value)} is not a whole number; give {bounds}") from None
     if not low <= number <= high:
-        raise RulesError(f"{name}: {number} is out of range; give {bounds}")
+        raise RulesError(f"{name}: {quoted(number)} is out of range; give {bounds}")
     return number
 
 
@@ -474,7 +499,9 @@ def _cards(name: str, cards: object) -> tuple[str, ...]:
     try:
         names = [parse_card(card) for card in cards]  # type: ignore[attr-defined]
     except TypeError:
-        raise RulesError(f'{name}: {cards!r} is not a list of cards; write ["2D", "2C"]') from None
+        raise RulesError(
+            f'{name}: {quoted(cards)} is not a list of cards; write ["2D", "2C"]'
+        ) from None
     except NotationError as error:
         raise RulesError(f"{name}: {error}") from None
     for card in names:
@@ -486,7 +513,7 @@ def _cards(name: str, cards: object) -> tuple[str, ...]:
 def _points(points: object) -> CardPoints:
     if not isinstance(points, Mapping):
         raise RulesError(
-            f'card_points: {points!r} is not a mapping of cards to points; write {{"QS": 13}}'
+            f'card_points: {quoted(points)} is not a mapping of cards to points; write {{"QS": 13}}'
         )
     by_card: dict[str, int] = {}
     for card, worth in points.items():
@@ -501,10 +528,10 @@ def _rotation(rotation: object) -> tuple[str, ...]:
     words = (rotation,) if isinstance(rotation, str) else rotation
     mend = f"give 1 to {kernel.MAX_ROTATION} of {', '.join(DIRECTIONS)}"
     if not isinstance(words, list | tuple) or not 1 <= len(words) <= kernel.MAX_ROTATION:
-        raise RulesError(f"pass_rotation: {rotation!r} cannot be used; {mend}")
+        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {mend}")
     for word in words:
         if word not in DIRECTIONS:
-            raise RulesError(f"pass_rotation: {word!r} is no direction; {mend}")
+            raise RulesError(f"pass_rotation: {quoted(word)} is no direction; {mend}")
     return tuple(words)
 
 

@@ -457,6 +457,14 @@ def test_replay_of_what_is_not_text(tmp_path):
     refused(run("replay", tmp_path), str(tmp_path))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+@pytest.mark.parametrize("command", ["replay", "analyse", "endgame"])
+def test_devices_and_pipes_are_no_hand_histories(command, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", tmp_path / "pipe"):
+        refused(run(command, path), str(path), "not an ordinary file; give hand histories")
+
+
 # ---- play ----------------------------------------------------------------------------------------
 def play_through(*args, moves=400):
     """Plays from a pipe by trying, at each turn, the cards of the deck, until it is over."""

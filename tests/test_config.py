@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 import yaml
 
@@ -99,6 +102,13 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("seed", ["--set", "key.sub=value"]),
         ("seed=[", ["--set seed", "not YAML"]),
         ("seed.x.y=1", ["seed"]),
+        ("schedule.²=1", ["schedule.²", "give 0 to 0"]),
+        ("schedule.٠=1", ["schedule.٠", "give 0 to 0"]),
+        pytest.param(f"schedule.{'1' * 150}=1", ["give 0 to 0"], id="long place"),
+        pytest.param(f"schedule.{'1.' * 5000}=1", ["no setting's name"], id="long key"),
+        ("model_dump.x=1", ["unknown key 'model_dump'"]),
+        ("seed=2026-13-40", ["--set seed", "cannot be read as timestamp"]),
+        pytest.param(f"name={'x' * 5000}/", ["name", "xxx..."], id="long value"),
     ],
 )
 def test_mistakes_are_named_with_the_mend(override, words):
@@ -106,6 +116,7 @@ def test_mistakes_are_named_with_the_mend(override, words):
         load_config(None, [override])
     message = str(caught.value)
     assert "\n" not in message
+    assert len(message) < 500
     for word in words:
         assert word in message, message
     assert isinstance(caught.value, HeartsError)
@@ -119,6 +130,19 @@ def test_unknown_recipe_names_the_nearest():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("name: a\nseed: 2026-13-40\n", ["line 2", "'2026-13-40' cannot be read as timestamp"]),
+        ("seed: 0x_\n", ["line 1", "'0x_' cannot be read as int"]),
+        ("seed: 0b_\n", ["line 1", "'0b_' cannot be read as int"]),
+        ("name: !!timestamp today\n", ["line 1", "'today' cannot be read as timestamp"]),
+        ("seed: !!int x\n", ["line 1", "'x' cannot be read as int"]),
+        ("seed: !!float x\n", ["line 1", "'x' cannot be read as float"]),
+        ("seed: !!bool x\n", ["line 1", "'x' cannot be read as bool"]),
+        ("env: !!map [a]\n", ["not YAML that can be read"]),
+        ("env: !!set [a]\n", ["not YAML that can be read"]),
+        pytest.param("seed: " + "9" * 5000, ["line 1", "cannot be read as int"], id="long"),
+        pytest.param("seed: 0x" + "f" * 5000, ["seed", "should be less"], id="hexadecimal"),
+        pytest.param("seed: " + "[" * 5000, ["line 1", "within each other"], id="deep"),
+        pytest.param("seed: 1 #" + "x" * 200_000, ["larger than 100,000 bytes"], id="large"),
         ("seed: 1\nseed: 2\n", ["line 2", "'seed' is set twice"]),
         ("seed: [1\n", ["not YAML"]),
         ("- seed\n", ["key: value"]),
@@ -133,6 +157,27 @@ def test_files_that_are_no_recipes(tmp_path, text, words):
         load_config(path)
     for word in [*words, "bad.yaml"]:
         assert word in str(caught.value)
+    assert len(str(caught.value)) < 500 + len(str(path))
+
+
+def test_a_recipe_of_aliases_upon_aliases_is_refused_at_once(tmp_path):
+    """Nine to the twelfth power words, if they were written out."""
+    lines = ["a: &a [" + ",".join("x" * 9) + "]"]
+    for here, before in zip("bcdefghijklm", "abcdefghijkl", strict=True):
+        lines.append(f"{here}: &{here} [" + ",".join([f"*{before}"] * 9) + "]")
+    path = tmp_path / "laughs.yaml"
+    path.write_text("\n".join([*lines, "seed: *m", "schedule: *m"]))
+    with pytest.raises(ConfigError, match="seed: input should be a valid integer") as caught:
+        load_config(path)
+    assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+def test_devices_and_pipes_are_no_recipes(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", tmp_path / "pipe"):
+        with pytest.raises(ConfigError, match="not an ordinary file; give a recipe"):
+            load_config(path)
 
 
 def test_binary_file_is_refused(tmp_path):

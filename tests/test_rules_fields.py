@@ -141,6 +141,14 @@ def test_every_field_has_a_bad_value_above() -> None:
         ),
         (lambda: Rules.from_text("classic moon=None"), ["moon: None", "others_plus"]),
         (lambda: Rules.preset("party", players=4.0), ["players: 4.0", "3..7"]),  # type: ignore[arg-type]
+        (lambda: Rules.from_text(f"mini hand_size={'9' * 5000}"), ["hand_size", "too long"]),
+        (lambda: Rules.from_text(f"mini trump={'[' * 5000}"), ["trump", "nested"]),
+        (lambda: Rules.from_text(f"mini {'x' * 5000}=1"), ["'xxx", "...", "players"]),
+        (lambda: Rules.from_text("mini " * 5000), ["25,000 characters"]),
+        (lambda: Rules.from_text(7), ["7", "not text"]),  # type: ignore[arg-type]
+        (lambda: Rules.from_dict(7), ["7", "give a mapping"]),  # type: ignore[arg-type]
+        (lambda: Rules(hand_size=16**5000), ["hand_size", "1..26"]),
+        (lambda: Rules(removed=["x" * 10**6]), ["removed", "'xxx"]),  # type: ignore[arg-type]
         (lambda: Rules.make(7), ["7", "two_player"]),  # type: ignore[arg-type]
         (lambda: Rules.make(CLASSIC, players=5), ["players", "4", "5"]),
     ],
@@ -150,6 +158,7 @@ def test_a_rule_set_that_is_not_known_is_refused(make: Any, words: list[str]) ->
         make()
     for word in words:
         assert word in str(refused.value)
+    assert len(str(refused.value)) < 600
 
 
 def test_a_refused_change_leaves_the_rules_as_they_were() -> None:

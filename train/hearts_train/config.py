@@ -6,6 +6,7 @@ defaults below, and ``--set key.sub=value`` what differs from the recipe.
 
 from __future__ import annotations
 
+import itertools
 import re
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +26,18 @@ from pydantic import (
     model_validator,
 )
 
-from hearts_env.errors import HeartsError, did_you_mean
+from hearts_env._files import read_limited
+from hearts_env.errors import HeartsError, did_you_mean, quoted
 
 SELF = "self"
 """The opponent that stands for the learner's own snapshots."""
+
+
+_MAX_RECIPE = 100_000  # bytes; all settings written out take some 2,000
+_MAX_KEY = 200  # characters
+_MAX_DEPTH = 20  # of lists and mappings within each other; settings have 4
+_MAX_MESSAGES = 10
+"""Faults of a recipe that one message names."""
 
 
 class ConfigError(HeartsError):
@@ -214,7 +223,35 @@ class TrainConfig(_Section):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with 1e6 a number (as in YAML 1.2) and without silently doubled keys."""
+    """YAML with 1e6 a number (as in YAML 1.2), of bounded depth, without silently doubled keys."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._depth += 1
+        try:
+            if self._depth > _MAX_DEPTH:
+                raise yaml.composer.ComposerError(
+                    None,
+                    None,
+                    f"more than {_MAX_DEPTH} lists or mappings within each other",
+                    self.peek_event().start_mark,  # type: ignore[no-untyped-call]
+                )
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
+        try:
+            return super().construct_object(node, deep)
+        except yaml.YAMLError:
+            raise
+        except Exception:  # PyYAML lets its converters' own errors through, of many kinds
+            value = quoted(node.value) if isinstance(node, yaml.ScalarNode) else "what stands here"
+            kind = node.tag.rpartition(":")[2]
+            raise yaml.constructor.ConstructorError(
+                problem=f"{value} cannot be read as {kind}", problem_mark=node.start_mark
+            ) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
         seen = set()
@@ -226,7 +263,7 @@ class _Loader(yaml.SafeLoader):
                 )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
-                    problem=f"{key!r} is set twice", problem_mark=key_node.start_mark
+                    problem=f"{quoted(key)} is set twice", problem_mark=key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)
@@ -243,15 +280,28 @@ def parse_yaml(text: str, source: str) -> Any:
     """The value of YAML text.
 
     Raises:
-        ConfigError: it is none; `source` and the line are named.
+        ConfigError: it is none, or larger or deeper than a recipe can be; `source` and, where it is
+            known, the line are named.
     """
+    if len(text) > _MAX_RECIPE:
+        raise ConfigError(
+            f"{source}: {len(text):,} characters; a recipe has {_MAX_RECIPE:,} at most"
+        )
     try:
         return yaml.load(text, _Loader)  # a SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{source}, line {mark.line + 1}" if mark else source
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ConfigError(f"{where}: not YAML that can be read: {problem}") from None
+    except Exception as error:  # from a converter that runs late, or a depth beyond Python's
+        where, problem = source, str(error) or type(error).__name__
+    raise ConfigError(f"{where}: not YAML that can be read: {_shortened(problem)}") from None
+
+
+def _shortened(text: str) -> str:
+    """A library's words in one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= 200 else line[:197] + "..."
 
 
 def shipped_configs() -> dict[str, Traversable]:
@@ -290,7 +340,7 @@ def load_config(
             tree = {}
         if not isinstance(tree, dict):
             raise ConfigError(
-                f"{source}: {tree!r} is not a list of settings; write key: value lines"
+                f"{source}: {quoted(tree)} is not a list of settings; write key: value lines"
             )
         stem = Path(source).stem
         if "name" not in tree and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", stem):
@@ -309,7 +359,10 @@ def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
     try:
         return TrainConfig.model_validate(tree)
     except ValidationError as error:
-        problems = "; ".join(_explain(error, tree))
+        told = list(itertools.islice(_explain(error, tree), _MAX_MESSAGES + 1))
+        if len(told) > _MAX_MESSAGES:
+            told[_MAX_MESSAGES:] = [f"and more, {error.error_count()} in all"]
+        problems = "; ".join(told)
         raise ConfigError(f"{source}: {problems}") from None
 
 
@@ -321,21 +374,25 @@ def _read(name_or_path: str | Path) -> tuple[str, str]:
     if name in shipped and not path.is_file():
         return shipped[name].read_text(encoding="utf-8"), f"{name}.yaml"
     try:
-        return path.read_text(encoding="utf-8"), str(path)
+        return read_limited(path, _MAX_RECIPE, "a recipe").decode("utf-8"), str(path)
     except FileNotFoundError:
         raise ConfigError(
-            f"config: {name!r} is neither a file nor a shipped recipe; "
+            f"config: {quoted(name)} is neither a file nor a shipped recipe; "
             f"{did_you_mean(name, shipped)}"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"config: {name!r} cannot be read: {error}") from None
+    except HeartsError as error:
+        raise ConfigError(str(error)) from None
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name with a null byte
+        raise ConfigError(f"config: {quoted(name)} cannot be read: {error}") from None
 
 
 def _override(tree: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals or not key:
-        raise ConfigError(f"--set: {override!r} is not of the form key.sub=value")
+        raise ConfigError(f"--set: {quoted(override)} is not of the form key.sub=value")
+    if len(key) > _MAX_KEY:
+        raise ConfigError(f"--set: {quoted(key)} is no setting's name; see docs/training.md")
     value = parse_yaml(text, f"--set {key}")
     *parents, last = key.split(".")
     place: Any = tree
@@ -348,7 +405,8 @@ def _override(tree: dict[str, Any], override: str) -> None:
             place = place[part]
         if not isinstance(place, dict | list):
             raise ConfigError(
-                f"--set: {override!r}: {part!r} is {place!r} and has no keys below it"
+                f"--set: {quoted(override)}: {quoted(part)} is {quoted(place)} and has no keys "
+                "below it"
             )
     if isinstance(place, list):
         place[_index(place, last, override)] = value
@@ -357,9 +415,10 @@ def _override(tree: dict[str, Any], override: str) -> None:
 
 
 def _index(items: list[Any], part: str, override: str) -> int:
-    if not part.isdigit() or int(part) >= len(items):
+    is_number = part.isascii() and part.isdecimal() and len(part) < 10
+    if not is_number or int(part) >= len(items):
         raise ConfigError(
-            f"--set: {override!r}: {part!r} is no place in a list of {len(items)}; "
+            f"--set: {quoted(override)}: {quoted(part)} is no place in a list of {len(items)}; "
             f"give 0 to {len(items) - 1}"
         )
     return int(part)
@@ -369,7 +428,8 @@ def _default_tree(keys: list[str]) -> Any:
     """What an override starts from where the recipe is silent: a list's default, else nothing."""
     place: Any = TrainConfig()
     for key in keys:
-        place = getattr(place, key, None)
+        known = isinstance(place, BaseModel) and key in type(place).model_fields
+        place = getattr(place, key) if known else None
     if isinstance(place, list):
         return [item.model_dump() if isinstance(item, BaseModel) else item for item in place]
     return {}
@@ -382,18 +442,18 @@ def _explain(error: ValidationError, tree: Mapping[str, Any]) -> Iterator[str]:
     """One clause for each fault: the key, the value and the mend."""
     for fault in error.errors(include_url=False):
         place = fault["loc"]
-        key = ".".join(str(part) for part in place)
+        key = _shortened(".".join(str(part) for part in place))
         if fault["type"] == "extra_forbidden":
             known = _fields_at(place[:-1])
-            yield f"unknown key {key!r}; {did_you_mean(str(place[-1]), known)}"
+            yield f"unknown key {quoted(key)}; {did_you_mean(str(place[-1]), known)}"
             continue
-        message = str(fault["msg"]).removeprefix("Value error, ")
+        message = _shortened(str(fault["msg"]).removeprefix("Value error, "))
         if message.startswith(("ppo.", "env.")) or not key:
             yield message
         elif isinstance(fault["input"], dict | list):
             yield f"{key}: {_lower(message)}"
         else:
-            yield f"{key}: {fault['input']!r} cannot be used; {_lower(message)}"
+            yield f"{key}: {quoted(fault['input'])} cannot be used; {_lower(message)}"
 
 
 def _lower(message: str) -> str:

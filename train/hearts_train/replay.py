@@ -6,9 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hearts_env import Game, NotationError
+from hearts_env._files import read_limited
 from hearts_env.game import action_name
 from hearts_env.notation import parse_games
 from hearts_train.cardtext import CardText
+
+MOST_BYTES = 64 * 2**20
+"""Of a file of hand histories: some 100,000 deals."""
 
 
 def read_games(path: Path) -> list[Game]:
@@ -16,9 +20,11 @@ def read_games(path: Path) -> list[Game]:
 
     Raises:
         NotationError: it is not text, or not hand histories; the line is named.
+        HeartsError: it is not an ordinary file, or larger than ``MOST_BYTES``.
     """
     try:
-        return parse_games(path.read_text(encoding="utf-8-sig"))
+        data = read_limited(path, MOST_BYTES, "hand histories")
+        return parse_games(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise NotationError(f"{path} is not text; give a file of hand histories") from None
     except NotationError as error:
