@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent
-from hearts_agents.solved import load_equilibrium
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.batch import BatchView
 from hearts_env.solve import equilibrium, tree
@@ -283,15 +282,6 @@ def test_shipped_policies_are_equilibria(deck):
     found = load(deck)
     assert found.rules == Rules.preset(deck)
     assert found.exploitability < 1e-5
-
-
-def test_shipped_policies_are_players_by_their_rules():
-    player = load_equilibrium("micro", seed=3)
-    assert player.rules == Rules.preset("micro")
-    view = Game.deal("micro", 1).view(Game.deal("micro", 1).player)
-    assert player.act(view) in view.legal_actions()
-    with pytest.raises(HeartsError, match=r"no equilibrium of 'two_player'.*micro and mini"):
-        load_equilibrium("two_player")
 
 
 def test_damaged_files_are_refused(micro, tmp_path, monkeypatch):

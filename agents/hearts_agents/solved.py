@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from hearts_agents.base import Actions, Agent, Chances
-from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env import PlayerView
 from hearts_env.batch import BatchView
-from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load
+from hearts_env.solve.equilibrium import Equilibrium, load
 
 
 class SolvedAgent(Agent):
@@ -59,19 +59,3 @@ def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:
         CheckpointError: it is no such file, or of another version.
     """
     return SolvedAgent(load(path), seed)
-
-
-def load_equilibrium(rules: Rules | str = "micro", seed: int | None = None) -> SolvedAgent:
-    """The player of a policy that comes with the package, for the rules of one of ``SHIPPED``.
-
-    Raises:
-        HeartsError: no policy of these rules comes with the package.
-    """
-    played = Rules.make(rules)
-    for name in SHIPPED:
-        if played == Rules.preset(name):
-            return SolvedAgent(load(name), seed)
-    raise HeartsError(
-        f"rules: no equilibrium of {played.name!r} comes with the package, only of "
-        f"{' and '.join(SHIPPED)}; compute one with hearts solve, and give its file"
-    )
