@@ -443,7 +443,7 @@ def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
     run("solve", "micro", "--iterations", 9, "--out", state)
     shown = run("solve", "--resume", state, "--algorithm", "dcfr")
     assert shown.exit_code == 2
-    assert "error: --algorithm: the state is of pdcfr+; leave it away" in shown.stderr
+    assert "error: --algorithm: the state is of pdcfr+; leave it out" in shown.stderr
     shown = run("solve", "--resume", state, "--algorithm", "pdcfr+", "--iterations", 12)
     assert shown.exit_code == 0
     assert "already" not in shown.stderr

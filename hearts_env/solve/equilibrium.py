@@ -25,35 +25,37 @@ same order whatever the number of threads: the result does not depend on it.
 
 from __future__ import annotations
 
-import io
-import json
+import itertools
 import math
 import os
 import time
-import zipfile
+import warnings
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env._files import write_whole
-from hearts_env._interrupts import noted_interrupt
+from hearts_env._interrupts import held_interrupt, noted_interrupt
 from hearts_env._jit import jit
 from hearts_env._workers import Workers
-from hearts_env.errors import CheckpointError, HeartsError, RulesError, did_you_mean
+from hearts_env.errors import CheckpointError, HeartsError, did_you_mean, quoted
 from hearts_env.rules import Rules
+from hearts_env.solve.archive import FORMAT, VERSION, Archive, check_folder, opened, write_archive
 from hearts_env.solve.best_response import Chances, exploitability
 from hearts_env.solve.tree import (
     DEFAULT_MEMORY,
     GROUPS,
     Floats,
+    Side,
     Tree,
     backward_mean,
+    check_memory,
     check_rules,
+    estimate,
 )
 
 ALGORITHMS = ("pdcfr+", "pcfr+", "cfr+", "dcfr")
@@ -69,8 +71,9 @@ _WEIGHT = {"cfr+": 1.0, "pcfr+": 2.0, "pdcfr+": 5.0, "dcfr": 2.0}
 _SHARED_FROM = 100_000  # lines; below that threads cost more than they save
 _CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown so much ...
 _LONGEST = 200  # ... or by so many
-_SAVE_EVERY = 60.0  # seconds
-_FORMAT, _VERSION = "hearts-env equilibrium", 1
+_FIRST_SAVE, _SAVE_EVERY = 2.0, 60.0  # seconds; between the two, each wait is twice the last
+_MOST_LOOKS = 20_000  # points of a curve that are kept
+_MOST_ITERATIONS = 10**12
 _DATA = Path(__file__).parent / "data"
 
 
@@ -121,7 +124,8 @@ class Equilibrium:
         iterations: How many it took.
         seconds: How long, the tree and the figures not counted.
         curve: Exploitability as it went down.
-        interrupted: Whether it was stopped by Ctrl-C.
+        interrupted: Whether it was stopped by a signal before it was done.
+        signal: The number of that signal; 0 for none.
     """
 
     tree: Tree
@@ -133,6 +137,7 @@ class Equilibrium:
     seconds: float = 0.0
     curve: tuple[Checkpoint, ...] = ()
     interrupted: bool = False
+    signal: int = 0
 
     @property
     def rules(self) -> Rules:
@@ -176,7 +181,7 @@ class Equilibrium:
             "iterations": self.iterations,
             "seconds": self.seconds,
         }
-        _write_npz(Path(path), header, arrays, compress=True)
+        write_archive(Path(path), header, arrays, compress=True)
 
 
 def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
@@ -192,18 +197,18 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
     shipped = str(path) if str(path) in SHIPPED else None
     if shipped is not None:
         path = _DATA / f"{shipped}.npz"
-    header, arrays = _read_npz(path, ("policy", "state"))
-    if shipped is not None:  # a policy is of a deal, whatever ends a match today
-        header["rules"] = Rules.preset(shipped)
-    tree = Tree(header["rules"], max_memory)
-    if header["kind"] == "state":
-        solver = Solver._restored(tree, header, arrays, str(path))
-        return solver.result()
-    _check_tree(tree, header, str(path))
+    with opened(path, check_memory(max_memory) * 1e9) as file:
+        if _kind(file) == "state":
+            return Solver._restored(file, max_memory).result()
+        # A policy that comes with the package is one of a deal, whatever ends a match today.
+        tree = _tree(file, max_memory, None if shipped is None else Rules.preset(shipped))
+        iterations = _count(file, "iterations")
+        seconds = _seconds(file)
+        sizes = [side.num_sequences - len(side.hands) for side in tree.sides]
+        arrays = file.arrays({f"chances{p}": size for p, size in enumerate(sizes)})
     chances = []
     for p, side in enumerate(tree.sides):
-        parts = _array(arrays, f"chances{p}", side.num_sequences - len(side.hands), path)
-        whole = np.concatenate([np.ones(len(side.hands)), parts.astype(np.float64)])
+        whole = np.concatenate([np.ones(len(side.hands)), arrays[f"chances{p}"].astype(np.float64)])
         uniform = side.uniform()
         if side.num_infosets:
             sums = np.add.reduceat(whole, side.first[:-1])
@@ -211,16 +216,16 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
             reached = np.repeat(sums > 0, np.diff(side.first))
             rest = whole[len(side.hands) :] / total
             uniform[len(side.hands) :] = np.where(reached, rest, uniform[len(side.hands) :])
-        chances.append(uniform)
+        chances.append(_checked(file, side, uniform, f"chances{p}"))
     made = (chances[0], chances[1])
     return Equilibrium(
         tree,
-        header["algorithm"],
+        file.header["algorithm"],
         made,
         tree.value(*made),
         exploitability(tree, made),
-        header["iterations"],
-        header["seconds"],
+        iterations,
+        seconds,
     )
 
 
@@ -271,8 +276,10 @@ class Solver:
                 f"num_threads: {num_threads!r} is out of range; give 1 to {GROUPS}, or None"
             )
         self._workers = Workers(num_threads)
-        # Compiled now, so that it is not counted as time for iterations.
-        self._update(0, 0, 0, 0, 0.0, 0.0, 0.0)
+        # Compiled now, so that it is not counted as time for iterations; compilers do not like to
+        # be interrupted.
+        with held_interrupt():
+            self._update(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
     def step(self) -> None:
         """One iteration: both players' turns."""
@@ -346,6 +353,8 @@ class Solver:
         found = Checkpoint(self.iteration, self.seconds, spread, value)
         if not self.curve or self.curve[-1].iteration < self.iteration:
             self.curve.append(found)
+            if len(self.curve) > _MOST_LOOKS:
+                del self.curve[1:-1:2]
         return found
 
     def result(self, *, interrupted: bool = False) -> Equilibrium:
@@ -378,7 +387,7 @@ class Solver:
             "seconds": self.seconds,
             "curve": [[c.iteration, c.seconds, c.exploitability, c.value] for c in self.curve],
         }
-        _write_npz(Path(path), header, arrays, compress=False)
+        write_archive(Path(path), header, arrays, compress=False)
 
     @classmethod
     def load(
@@ -389,33 +398,30 @@ class Solver:
         Raises:
             CheckpointError: the file has none, or it does not fit this version's tree.
         """
-        header, arrays = _read_npz(path, ("state",))
-        tree = Tree(header["rules"], max_memory)
-        return cls._restored(tree, header, arrays, str(path), num_threads)
+        with opened(path, check_memory(max_memory) * 1e9) as file:
+            if _kind(file) != "state":
+                raise CheckpointError(
+                    f"{path}: holds a policy alone, with which solving cannot go on; "
+                    "give the file that --out has written"
+                )
+            return cls._restored(file, max_memory, num_threads)
 
     @classmethod
-    def _restored(
-        cls,
-        tree: Tree,
-        header: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        path: str,
-        num_threads: int | None = None,
-    ) -> Solver:
-        _check_tree(tree, header, path)
-        solver = cls(tree, header["algorithm"], num_threads)
-        try:
-            solver.iteration = int(header["iteration"])
-            solver.seconds = float(header["seconds"])
-            solver.curve = [
-                Checkpoint(int(i), float(s), float(e), float(v)) for i, s, e, v in header["curve"]
-            ]
-        except (KeyError, TypeError, ValueError):
-            raise CheckpointError(f"{path}: its header is damaged; solve anew") from None
+    def _restored(cls, file: Archive, max_memory: float, num_threads: int | None = None) -> Solver:
+        tree = _tree(file, max_memory)
+        names = [(name, p) for name in ("chances", "regrets", "averages") for p in range(2)]
+        sizes = {f"{name}{p}": tree.sides[p].num_sequences for name, p in names}
+        iteration, seconds = _count(file, "iteration"), _seconds(file)
+        curve = _curve(file, iteration)
+        arrays = file.arrays(sizes)
+        solver = cls(tree, file.header["algorithm"], num_threads)
+        solver.iteration, solver.seconds, solver.curve = iteration, seconds, curve
+        for name, p in names:
+            getattr(solver, f"_{name}")[p][:] = arrays[f"{name}{p}"]
         for p, side in enumerate(tree.sides):
-            for name in ("chances", "regrets", "averages"):
-                stored = _array(arrays, f"{name}{p}", side.num_sequences, path)
-                getattr(solver, f"_{name}")[p][:] = stored
+            _checked(file, side, solver._chances[p], f"chances{p}")
+            if (solver._averages[p] < 0).any():
+                raise CheckpointError(f"{file.where}: averages{p} are damaged; solve it again")
             solver._plans[p] = side.plan(solver._chances[p])
         return solver
 
@@ -450,10 +456,12 @@ def solve(
     num_threads: int | None = None,
     save_to: str | Path | None = None,
     progress: Callable[[Checkpoint], None] | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> Equilibrium:
     """Find an equilibrium: until the target is met, or iterations or seconds are used up.
 
-    Ctrl-C ends it after the present iteration with what has been found, marked as interrupted.
+    A signal (Ctrl-C, SIGTERM, SIGHUP) ends it after the present iteration with what has been found,
+    marked as interrupted.
 
     Args:
         game: the rules, their tree, or a solver that goes on.
@@ -463,11 +471,15 @@ def solve(
         seconds: at most so many for iterations, those of a resumed solver counted in.
         max_memory: gigabytes that tree and solver may take.
         num_threads: as in ``Solver``.
-        save_to: a file for the solver's state, written every minute and at the end.
+        save_to: a file for the solver's state, written at once, soon again, then every minute, and
+            at the end. Let one process at a time use it.
         progress: called at each look at the exploitability.
+        warn: told where the state could not be written, which is then tried again; None: a warning
+            of Python's.
 
     Raises:
         HeartsError: the tree would be too large, or an argument cannot be.
+        OSError: the state cannot be written, at the beginning or at the end.
     """
     target = _check_above(target, "target")
     seconds = _check_above(seconds, "seconds")
@@ -481,7 +493,7 @@ def solve(
         tree = game if isinstance(game, Tree) else Tree(check_rules(game), max_memory)
         solver = Solver(tree, algorithm, num_threads)
     if save_to is not None:
-        _check_writable(Path(save_to))
+        check_folder(Path(save_to))
 
     def is_over(found: Checkpoint) -> bool:
         return (
@@ -490,8 +502,10 @@ def solve(
             or (seconds is not None and solver.seconds >= seconds)
         )
 
-    saved = time.monotonic()
+    keeper = None if save_to is None else _Keeper(solver, Path(save_to), warn)
     with noted_interrupt() as interrupted:
+        if keeper is not None:
+            keeper.save()
         found = solver.look()
         while not is_over(found) and not interrupted():
             due = _next_look(solver.iteration)
@@ -509,12 +523,40 @@ def solve(
                         found.iteration, found.seconds, found.exploitability, found.value, left
                     )
                 )
-            if save_to is not None and time.monotonic() - saved > _SAVE_EVERY:
-                solver.save(save_to)
-                saved = time.monotonic()
-        if save_to is not None:
-            solver.save(save_to)
-        return solver.result(interrupted=bool(interrupted()) and not is_over(found))
+            if keeper is not None:
+                keeper.save_when_due()
+        if keeper is not None:
+            keeper.save()
+        number = 0 if is_over(found) else interrupted()
+        return replace(solver.result(), interrupted=bool(number), signal=number)
+
+
+class _Keeper:
+    """Keeps a solver's state in a file while it works."""
+
+    def __init__(self, solver: Solver, path: Path, warn: Callable[[str], None] | None) -> None:
+        self.solver, self.path = solver, path
+        self.warn = warn or (lambda text: warnings.warn(text, RuntimeWarning, stacklevel=4))
+        self.wait = min(_FIRST_SAVE, _SAVE_EVERY)
+        self.due = time.monotonic() + self.wait
+
+    def save(self) -> None:
+        """Write the state now."""
+        self.solver.save(self.path)
+
+    def save_when_due(self) -> None:
+        """Write the state if it is time to; where that fails, say so and try again later."""
+        if time.monotonic() < self.due:
+            return
+        try:
+            self.save()
+        except OSError as error:
+            self.warn(
+                f"{self.path}: the state could not be written: {error.strerror or error}; what was "
+                "there stands, and it is tried again"
+            )
+        self.wait = min(2 * self.wait, _SAVE_EVERY)
+        self.due = time.monotonic() + self.wait
 
 
 def _check_above(value: float | None, name: str) -> float | None:
@@ -533,7 +575,10 @@ def _next_look(iteration: int) -> int:
     """At which iteration to look next, whatever happened before."""
     due = 1
     while due <= iteration:
-        due = min(int(due * _CHECK_EVERY) + 1, due + _LONGEST)
+        step = int(due * _CHECK_EVERY) + 1 - due
+        if step >= _LONGEST:  # from here on always by so many
+            return due + _LONGEST * ((iteration - due) // _LONGEST + 1)
+        due += step
     return due
 
 
@@ -568,11 +613,11 @@ def _seconds_left(
 def _header(tree: Tree, kind: str, algorithm: str) -> dict[str, Any]:
     if type(tree) is not Tree:
         raise HeartsError(
-            f"{type(tree).__name__.lower()}: files are for whole decks; solve it anew"
+            f"{type(tree).__name__.lower()}: files are for whole decks; solve it again"
         )
     return {
-        "format": _FORMAT,
-        "version": _VERSION,
+        "format": FORMAT,
+        "version": VERSION,
         "kind": kind,
         "rules": tree.rules.to_dict(),
         "tree": _digest(tree),
@@ -589,82 +634,81 @@ def _digest(tree: Tree) -> int:
     return digest
 
 
-def _check_tree(tree: Tree, header: dict[str, Any], path: str) -> None:
-    if header.get("tree") != _digest(tree):
-        raise CheckpointError(
-            f"{path}: its information sets are numbered otherwise than here; "
-            "install the version that wrote it, or solve anew"
-        )
+def _kind(file: Archive) -> str:
+    """What a file holds: a policy or a state.
+
+    Raises:
+        CheckpointError: neither, or of an unknown algorithm.
+    """
+    kind, algorithm = file.header.get("kind"), file.header.get("algorithm")
+    if kind not in ("policy", "state"):
+        raise CheckpointError(f"{file.where}: holds neither a policy nor a state: {quoted(kind)}")
+    if algorithm not in (ALGORITHMS if kind == "state" else (*ALGORITHMS, "lp")):
+        raise CheckpointError(f"{file.where}: its algorithm {quoted(algorithm)} is unknown")
+    return str(kind)
 
 
-def _check_writable(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise HeartsError(f"save_to: there is no folder {str(path.parent)!r}; make it first")
+def _tree(file: Archive, max_memory: float, rules: Rules | None = None) -> Tree:
+    """The tree of a file's rules, or of `rules`, which is the one that the file was made with.
 
-
-def _write_npz(
-    path: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any]], *, compress: bool
-) -> None:
-    """Write a file whole or not at all."""
-    _check_writable(path)
-    write = np.savez_compressed if compress else np.savez
-    data = io.BytesIO()
-    write(data, header=np.array(json.dumps(header, allow_nan=False)), **arrays)  # type: ignore[arg-type]
-    write_whole(path, data.getvalue())
-
-
-def _read_npz(
-    path: str | Path, kinds: tuple[str, ...]
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header, with rules as ``Rules``, and the arrays of a file. Never runs code from it."""
-    where = str(path)
-    if not Path(path).is_file():
-        raise CheckpointError(f"{where}: there is no such file; check the path")
+    Raises:
+        CheckpointError: rules that cannot be played, or another tree.
+    """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(str(arrays.pop("header")))
-    except (
-        ValueError,
-        KeyError,
-        OSError,
-        EOFError,
-        AttributeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ):
+        rules = check_rules(rules or Rules.from_dict(file.header.get("rules", {})))
+    except (HeartsError, TypeError) as error:
+        raise CheckpointError(f"{file.where}: its rules cannot be played: {error}") from None
+    # Building a tree may take minutes, which a file of a few kilobytes cannot be worth.
+    if sum(estimate(rules, samples=30).sequences) > 100 * (file.most_numbers + 100):
+        raise CheckpointError(f"{file.where}: has too few numbers for its rules; solve it again")
+    tree = Tree(rules, max_memory)
+    if file.header.get("tree") != _digest(tree):
         raise CheckpointError(
-            f"{where}: is no whole file of `hearts solve`; it was cut short or is something else"
-        ) from None
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise CheckpointError(f"{where}: is no file of `hearts solve`; give one that is")
-    if header.get("version") != _VERSION or header.get("kind") not in ("policy", "state"):
-        raise CheckpointError(
-            f"{where}: is of version {header.get('version')!r}, this package reads {_VERSION}; "
-            "install the version that wrote it"
+            f"{file.where}: its information sets are numbered otherwise than here; "
+            "install the version that wrote it, or solve it again"
         )
-    if header["kind"] not in kinds:
-        raise CheckpointError(
-            f"{where}: holds a policy alone, with which solving cannot go on; "
-            "give the file that --out has written"
-        )
-    if header.get("algorithm") not in (*ALGORITHMS, "lp"):
-        raise CheckpointError(f"{where}: its algorithm {header.get('algorithm')!r} is unknown")
+    return tree
+
+
+def _count(file: Archive, name: str) -> int:
+    value = file.header.get(name)
+    if type(value) is not int or not 0 <= value <= _MOST_ITERATIONS:
+        raise CheckpointError(f"{file.where}: {name} is {quoted(value)}; solve it again")
+    return value
+
+
+def _seconds(file: Archive) -> float:
+    value = file.header.get("seconds")
+    if type(value) not in (int, float) or not 0 <= value < 1e15:
+        raise CheckpointError(f"{file.where}: seconds is {quoted(value)}; solve it again")
+    return float(value)
+
+
+def _curve(file: Archive, iteration: int) -> list[Checkpoint]:
+    """The looks that a state has kept, in order."""
+    rows: Any = file.header.get("curve")
+    curve: list[Checkpoint] = []
     try:
-        header["rules"] = check_rules(Rules.from_dict(header["rules"]))
-    except (RulesError, HeartsError, TypeError, KeyError) as error:
-        raise CheckpointError(f"{where}: its rules cannot be played: {error}") from None
-    return header, arrays
+        curve = [Checkpoint(i, float(s), float(e), float(v)) for i, s, e, v in rows]
+        counts = [-1, *(row[0] for row in rows)]
+        ascend = all(
+            type(count) is int and before < count <= iteration
+            for before, count in itertools.pairwise(counts)
+        )
+        finite = all(map(math.isfinite, itertools.chain.from_iterable(rows)))
+    except (TypeError, ValueError, KeyError, OverflowError):
+        ascend = finite = False
+    if not (ascend and finite):
+        raise CheckpointError(f"{file.where}: its curve is damaged; solve it again")
+    return curve
 
 
-def _array(arrays: dict[str, NDArray[Any]], name: str, size: int, path: str | Path) -> NDArray[Any]:
-    """An array of a file, checked."""
-    array = arrays.get(name)
-    if array is None or array.shape != (size,) or array.dtype.kind not in "fu":
-        raise CheckpointError(f"{path}: {name} is missing or of another size; solve anew")
-    if not np.isfinite(array).all():
-        raise CheckpointError(f"{path}: {name} has values that are not finite; solve anew")
-    return array
+def _checked(file: Archive, side: Side, chances: Floats, name: str) -> Floats:
+    """Chances that make a policy."""
+    try:
+        return side.check(chances, name)
+    except HeartsError as error:
+        raise CheckpointError(f"{file.where}: {error}; solve it again") from None
 
 
 # ---- compiled ------------------------------------------------------------------------------------

@@ -388,7 +388,7 @@ def solve_deck(
     if as_json:
         console.print_json([solving.solve_json(found) for found in results])
     if results[-1].interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(128 + results[-1].signal)
 
 
 @app.command("exploit")

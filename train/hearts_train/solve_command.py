@@ -16,6 +16,9 @@ import numpy as np
 
 from hearts_agents import make_agent
 from hearts_env import HeartsError, Rules
+from hearts_env._files import held, remove_leftovers
+from hearts_env._interrupts import held_interrupt
+from hearts_env.solve.archive import check_folder
 from hearts_env.solve.best_response import Exploitability, exploit
 from hearts_env.solve.equilibrium import (
     ALGORITHMS,
@@ -57,21 +60,12 @@ def solve_deck(
     resume: Path | None,
     max_memory: float,
 ) -> list[Equilibrium]:
-    """Solve a deck with one algorithm or, for comparison, several; after Ctrl-C what there is."""
-    asked = algorithms
-    algorithms = [DEFAULT_ALGORITHM] if asked is None else asked
-    for algorithm in algorithms:
-        if algorithm != "lp":
-            _check_named(algorithm)
-    is_linear = "lp" in algorithms
+    """Solve a deck with one algorithm or, for comparison, several; after a signal what there is."""
+    _check_algorithms(algorithms, has_file=out is not None or resume is not None)
     if (deck is None) == (resume is None):
         raise Mistake("solve: give either a deck, like micro or mini, or --resume FILE")
-    if len(algorithms) > 1 and (out is not None or resume is not None):
-        raise Mistake("--algorithm: a state is kept of one algorithm; give one")
-    if is_linear and (out is not None or resume is not None):
-        raise Mistake("--algorithm: lp has no state to keep; leave --out and --resume away")
-    if is_linear and len(algorithms) == 1 and (target, iterations, minutes) != (None,) * 3:
-        raise Mistake("--algorithm: lp goes to the end; leave target, iterations and minutes away")
+    if algorithms == ["lp"] and (target, iterations, minutes) != (None,) * 3:
+        raise Mistake("--algorithm: lp goes to the end; leave target, iterations and minutes out")
     for option, value in (
         ("--target", target),
         ("--iterations", iterations),
@@ -79,53 +73,95 @@ def solve_deck(
     ):
         if value is not None and not 0 < value < math.inf:
             raise Mistake(f"{option}: {value} is out of range; give a number above 0")
-    _check_out(out, resume)
     seconds = None if minutes is None else 60.0 * minutes
     results: list[Equilibrium] = []
-    resumed: Solver | None = None
-    if resume is not None:
-        resumed = Solver.load(resume, max_memory)
-        if asked is not None and list(asked) != [resumed.algorithm]:
-            raise Mistake(f"--algorithm: the state is of {resumed.algorithm}; leave it away")
-        tree, algorithms = resumed.tree, [resumed.algorithm]
-        if iterations is not None and resumed.iteration >= iterations:
-            console.note(
-                f"--iterations: the state has {resumed.iteration:,} already; none is added"
-            )
-        if seconds is not None and resumed.seconds >= seconds:
-            told = console.format_seconds(resumed.seconds)
-            console.note(f"--minutes: the state has taken {told} already; nothing is added")
-    else:
-        assert deck is not None
-        tree = Tree(deck, max_memory)
-    console.note(f"{tree.rules.name}: {tree.size}")
-    for algorithm in algorithms:
-        if algorithm == "lp":
-            results.append(solve_linear(tree))
-            continue
-        solver = resumed or Solver(tree, algorithm)
-        with _told(f"{tree.rules.name}, {algorithm}") as tell:
-            results.append(
-                solve(
+    with _kept(out, resume) as kept:
+        _compile()
+        begun = None if resume is None else Solver.load(resume, max_memory)
+        if begun is not None:
+            _tell_what_is_used_up(begun, algorithms, iterations, seconds)
+        tree = Tree(str(deck), max_memory) if begun is None else begun.tree
+        console.note(f"{tree.rules.name}: {tree.size}")
+        for algorithm in [begun.algorithm] if begun else algorithms or [DEFAULT_ALGORITHM]:
+            if algorithm == "lp":
+                results.append(solve_linear(tree))
+                continue
+            solver = begun or Solver(tree, algorithm)
+            with _told(f"{tree.rules.name}, {algorithm}") as tell:
+                found = solve(
                     solver,
                     target=target,
                     iterations=iterations,
                     seconds=seconds,
-                    save_to=out or resume,
+                    save_to=kept,
                     progress=tell,
+                    warn=console.note,
                 )
-            )
-        if results[-1].interrupted:
-            kept = out or resume
-            if kept is None:
-                kept = _free_name(f"solve-{_slug(tree.rules.name)}-{_slug(algorithm)}")
-                solver.save(kept)
-            console.note(
-                f"stopped after {solver.iteration:,} iterations; go on with: "
-                f"hearts solve --resume {kept}"
-            )
-            break
+            results.append(found)
+            if found.interrupted:
+                with held_interrupt():
+                    if kept is None:
+                        kept = _free_name(f"solve-{_slug(tree.rules.name)}-{_slug(algorithm)}")
+                        solver.save(kept)
+                console.note(
+                    f"stopped after {solver.iteration:,} iterations; go on with: "
+                    f"hearts solve --resume {kept}"
+                )
+                break
     return results
+
+
+def _check_algorithms(algorithms: Sequence[str] | None, *, has_file: bool) -> None:
+    """Refuse unknown algorithms, and a file where there is no state to keep in it."""
+    for algorithm in algorithms or ():
+        if algorithm not in (*ALGORITHMS, "lp"):
+            try:
+                check_algorithm(algorithm)
+            except HeartsError as error:
+                raise Mistake(f"{error}, lp") from None
+    if has_file and len(algorithms or ()) > 1:
+        raise Mistake("--algorithm: a state is kept of one algorithm; give one")
+    if has_file and "lp" in (algorithms or ()):
+        raise Mistake("--algorithm: lp has no state to keep; leave --out and --resume out")
+
+
+def _compile() -> None:
+    """Compile what solving needs; compilers do not like to be interrupted, a signal waits."""
+    with held_interrupt():
+        solver = Solver(Tree("micro hand_size=1"), num_threads=1)
+        solver.step()
+        solver.look()
+
+
+@contextmanager
+def _kept(out: Path | None, resume: Path | None) -> Iterator[Path | None]:
+    """The file for the state, if there is one, which nobody else writes in this block."""
+    kept = out or resume
+    if kept is None:
+        yield None
+        return
+    _check_out(out, resume)
+    if resume is not None and not resume.is_file():
+        raise Mistake(f"--resume: there is no file {resume}; check the path")
+    check_folder(kept)
+    # From before it is read, so that nobody goes on with what another process is about to replace.
+    with held(kept.with_name(f".{kept.name}.lock"), f"solve: {str(kept)!r}"):
+        _check_out(out, resume)
+        remove_leftovers(kept.parent)
+        yield kept
+
+
+def _tell_what_is_used_up(
+    begun: Solver, algorithms: Sequence[str] | None, iterations: int | None, seconds: float | None
+) -> None:
+    """Refuse another algorithm than a state's, and say where its limits are met already."""
+    if algorithms is not None and list(algorithms) != [begun.algorithm]:
+        raise Mistake(f"--algorithm: the state is of {begun.algorithm}; leave it out")
+    if iterations is not None and begun.iteration >= iterations:
+        console.note(f"--iterations: the state has {begun.iteration:,} already; none is added")
+    if seconds is not None and begun.seconds >= seconds:
+        told = console.format_seconds(begun.seconds)
+        console.note(f"--minutes: the state has taken {told} already; nothing is added")
 
 
 def _check_out(out: Path | None, resume: Path | None) -> None:
@@ -143,14 +179,6 @@ def _free_name(stem: str) -> Path:
     """A file that is not there yet: stem.npz, stem-2.npz, stem-3.npz, ..."""
     names = itertools.chain([f"{stem}.npz"], (f"{stem}-{n}.npz" for n in itertools.count(2)))
     return next(path for path in map(Path, names) if not path.exists())
-
-
-def _check_named(algorithm: str) -> None:
-    if algorithm not in ALGORITHMS:
-        try:
-            check_algorithm(algorithm)
-        except HeartsError as error:
-            raise Mistake(f"{error}, lp") from None
 
 
 def _slug(text: str) -> str:
