@@ -19,7 +19,7 @@ from hearts_env import HeartsError, Rules
 from hearts_env._files import held, remove_leftovers
 from hearts_env._interrupts import held_interrupt
 from hearts_env.solve.archive import check_folder
-from hearts_env.solve.best_response import Exploitability, exploit
+from hearts_env.solve.best_response import Exploitability, exploit, exploitability
 from hearts_env.solve.equilibrium import (
     ALGORITHMS,
     DEFAULT_ALGORITHM,
@@ -130,7 +130,7 @@ def _compile() -> None:
     with held_interrupt():
         solver = Solver(Tree("micro hand_size=1"), num_threads=1)
         solver.step()
-        solver.look()
+        exploitability(solver.tree, solver.chances())
 
 
 @contextmanager
