@@ -196,6 +196,128 @@ def test_openspiel_finds_both_unexploitable(micro, linear):
         assert openspiel_exploitability(micro, solved.chances) < 1e-9
 
 
+def test_discounts_counted_by_hand(micro, monkeypatch):
+    """What is kept of regrets, and the weight of plans, at iterations whose powers are whole."""
+    made = {"dcfr": Solver(micro, "dcfr"), "pdcfr+": Solver(micro, "pdcfr+")}
+    told = {}
+    for name, solver in made.items():
+        told[name] = []
+        monkeypatch.setattr(
+            solver,
+            "_update",
+            lambda p, begin, end, kind, keep, ahead, weight, rows=told[name]: rows.append(
+                (keep, ahead, weight)
+            ),
+        )
+        for _ in range(9):
+            solver.step()
+    # 4^1.5 = 8 and 9^1.5 = 27, squares as weights; twice, as each player has a turn.
+    assert told["dcfr"][0] == told["dcfr"][1] == (1 / 2, 1, 1)
+    assert told["dcfr"][6] == told["dcfr"][7] == (pytest.approx(8 / 9), 1, 16)
+    assert told["dcfr"][16] == told["dcfr"][17] == (pytest.approx(27 / 28), 1, 81)
+    # 0 and 1 to any power are themselves; fifth powers as weights.
+    assert told["pdcfr+"][0] == (0, 1 / 2, 1)
+    assert told["pdcfr+"][2][0] == 1 / 2
+    assert told["pdcfr+"][2][2] == 32
+    assert told["pdcfr+"][2][1] == told["pdcfr+"][4][0] == pytest.approx(0.8312, abs=1e-4)
+
+
+def test_negative_regrets_are_halved_by_dcfr_and_positive_ones_discounted():
+    """One information set of two actions, which earn 6 and 2, chosen 1/4 and 3/4 of the time."""
+
+    def turn(kind, keep, ahead):
+        regrets, chances = np.array([0.0, 9.0, -8.0]), np.array([1, 0.25, 0.75])
+        plan, average = np.ones(3), np.zeros(3)
+        equilibrium._turn(
+            *(0, 1, np.array([0], np.int32), np.array([1, 3], np.int32)),
+            *(np.array([0, 0, 1, 2]), np.zeros(2, np.int32), np.array([6, 2], np.int32)),
+            *(1.0, np.ones(1), np.zeros(3), chances, regrets, kind, keep, ahead, 2.0),
+            *(plan, average),
+        )
+        return list(regrets[1:]), list(chances[1:]), list(average[1:])
+
+    # The mean is 3: regrets of 3 and -1. Kept are 2/3 of what is positive.
+    kinds = equilibrium._KINDS
+    assert turn(kinds["dcfr"], 2 / 3, 1) == ([6 + 3, -4 - 1], [1, 0], [2, 0])
+    assert turn(kinds["cfr+"], 1, 1) == ([12, 0], [1, 0], [2, 0])
+    # The same regret once more foretells the next: 12 + 3, and max(0 - 1, 0).
+    assert turn(kinds["pcfr+"], 1, 1) == ([12, 0], [1, 0], [2, 0])
+    assert turn(kinds["pdcfr+"], 2 / 3, 1 / 3) == ([9, 0], [1, 0], [2, 0])
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_iterations_agree_with_the_formulas_in_plain_python(algorithm):
+    deck = Tree("micro hand_size=2")
+    solver = Solver(deck, algorithm)
+    for _ in range(12):
+        solver.step()
+    for one, two in zip(solver.chances(), plain_iterations(deck, algorithm, 12), strict=True):
+        assert one == pytest.approx(two, abs=1e-12)
+
+
+def plain_iterations(deck, algorithm, number):
+    """The average policies after some iterations, by the table of docs/equilibrium.md."""
+    infosets = [
+        [list(range(first, last)) for first, last in itertools.pairwise(side.first.tolist())]
+        for side in deck.sides
+    ]
+    chances = [side.uniform().tolist() for side in deck.sides]
+    regrets = [[0.0] * side.num_sequences for side in deck.sides]
+    sums = [[0.0] * side.num_sequences for side in deck.sides]
+
+    def plan(p):
+        made = [1.0] * deck.sides[p].num_sequences
+        for parent, sequences in zip(deck.sides[p].parent, infosets[p], strict=True):
+            for j in sequences:
+                made[j] = made[parent] * chances[p][j]
+        return made
+
+    def kept(t, power):
+        return t**power / (t**power + 1)
+
+    for t in range(1, number + 1):
+        for p, side in enumerate(deck.sides):
+            others = plan(1 - p)
+            earned = [
+                sum(
+                    side.payoff[line] * others[side.column[line]] / deck.num_deals
+                    for line in range(side.start[j], side.start[j + 1])
+                )
+                for j in range(side.num_sequences)
+            ]
+            for parent, js in reversed(list(zip(side.parent, infosets[p], strict=True))):
+                mean = sum(chances[p][j] * earned[j] for j in js)
+                earned[parent] += mean
+                chosen = {}
+                for j in js:
+                    r, old = earned[j] - mean, regrets[p][j]
+                    if algorithm == "cfr+":
+                        new = chosen[j] = max(old + r, 0)
+                    elif algorithm == "pcfr+":
+                        new = max(old + r, 0)
+                        chosen[j] = max(new + r, 0)
+                    elif algorithm == "pdcfr+":
+                        new = max(kept(t - 1, 2.3) * old + r, 0)
+                        chosen[j] = max(kept(t, 2.3) * new + r, 0)
+                    else:
+                        new = (kept(t, 1.5) if old > 0 else 1 / 2) * old + r
+                        chosen[j] = max(new, 0)
+                    regrets[p][j] = new
+                total = sum(chosen.values())
+                for j in js:
+                    chances[p][j] = chosen[j] / total if total else 1 / len(js)
+            weight = t ** {"cfr+": 1, "pcfr+": 2, "pdcfr+": 5, "dcfr": 2}[algorithm]
+            for j, share in enumerate(plan(p)):
+                sums[p][j] += weight * share
+    averages = [side.uniform() for side in deck.sides]
+    for p in range(2):
+        for js in infosets[p]:
+            total = sum(sums[p][j] for j in js)
+            for j in js:
+                averages[p][j] = sums[p][j] / total if total else 1 / len(js)
+    return averages
+
+
 def test_values_of_hands_add_up(micro, linear):
     for player, sign in ((0, 1), (1, -1)):
         hands = linear.hand_values(player)
