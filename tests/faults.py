@@ -1,49 +1,105 @@
-"""Faults of a disk, one call at a time, as SQLite's tests do it.
+"""File calls that fail: the n-th of a block's open, write, fsync and replace, as SQLite's tests do.
 
-The calls that write a file are counted: open, write, flush, fsync, replace. Then the first of them
-fails, then the second, and so on, until one run goes through.
+Only files and folders opened from Python code in the block count, and among those only the ones
+opened for writing.
 """
 
 from __future__ import annotations
 
 import builtins
+import errno
 import io
 import os
 import pathlib
-from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
-
-CALLS = ("open", "fsync", "replace", "rename", "truncate", "ftruncate", "link")
-"""Functions of ``os`` that may fail; writing goes through a file's ``write`` and ``flush``."""
+KINDS = {"full disk": errno.ENOSPC, "broken disk": errno.EIO, "interrupted": errno.EINTR, "exit": 0}
+"""The ways to fail, with the number of the error; an exit is a kill: nothing is tidied up."""
 
 
-class _Counter:
-    """Counts calls, and lets one of them fail."""
+class Died(BaseException):
+    """Stands for a kill: whoever catches it and goes on writing meets it again."""
 
-    def __init__(self, fail_at: int, number: int) -> None:
-        self.fail_at, self.number, self.calls = fail_at, number, 0
 
-    def __call__(self) -> None:
-        self.calls += 1
-        if self.calls == self.fail_at:
-            raise OSError(self.number, os.strerror(self.number))
+class Faults:
+    """In this block the `number`-th file call fails in one way; 0: they are only counted."""
+
+    def __init__(self, number: int = 0, kind: str = "full disk") -> None:
+        self.number = number
+        self.error = KINDS[kind]
+        self.count = 0
+        self.is_dead = False
+        self._before: list[tuple[Any, str, Any]] = []
+
+    def __enter__(self) -> Faults:
+        open_file = io.open
+        self._replace(io, "open", lambda *a, **k: self._open(open_file, *a, **k))
+        self._replace(builtins, "open", io.open)
+        self._replace(pathlib.Path, "open", lambda path, *a, **k: open(path, *a, **k))
+        for name in ("open", "fsync", "replace"):
+            self._replace(os, name, self._counted(getattr(os, name)))
+        for name in ("unlink", "remove"):
+            self._replace(os, name, self._unless_dead(getattr(os, name)))
+        unlink = pathlib.Path.unlink
+        self._replace(pathlib.Path, "unlink", self._unless_dead(unlink))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for owner, name, value in reversed(self._before):
+            setattr(owner, name, value)
+
+    def _replace(self, owner: Any, name: str, value: Any) -> None:
+        self._before.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
+    def _call(self) -> None:
+        self._die()
+        self.count += 1
+        if self.count == self.number:
+            if not self.error:
+                self.is_dead = True
+                raise Died
+            raise OSError(self.error, os.strerror(self.error))
+
+    def _die(self) -> None:
+        if self.is_dead:
+            raise Died
+
+    def _counted(self, function: Any) -> Any:
+        def counted(*args: Any, **options: Any) -> Any:
+            self._call()
+            return function(*args, **options)
+
+        return counted
+
+    def _unless_dead(self, function: Any) -> Any:
+        def guarded(*args: Any, **options: Any) -> Any:
+            self._die()
+            return function(*args, **options)
+
+        return guarded
+
+    def _open(self, open_file: Any, path: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
+        if not set(mode) & set("wax+"):
+            return open_file(path, mode, *args, **options)
+        self._call()
+        return _File(self, open_file(path, mode, *args, **options))
 
 
 class _File:
-    """A file opened for writing whose calls are counted."""
+    """A file whose writes count; half of what is written arrives when one fails."""
 
-    def __init__(self, file: Any, count: _Counter) -> None:
-        self._file, self._count = file, count
+    def __init__(self, faults: Faults, file: Any) -> None:
+        self._faults, self._file = faults, file
 
     def write(self, data: Any) -> Any:
-        self._count()
+        try:
+            self._faults._call()
+        except BaseException:
+            self._file.write(data[: len(data) // 2])
+            self._file.flush()
+            raise
         return self._file.write(data)
-
-    def flush(self) -> None:
-        self._count()
-        self._file.flush()
 
     def __enter__(self) -> _File:
         return self
@@ -53,59 +109,3 @@ class _File:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
-
-
-def every_fault(
-    work: Callable[[], object],
-    number: int,
-    before: Callable[[], object] = lambda: None,
-    limit: int = 1000,
-) -> Iterator[BaseException]:
-    """Run `work` with its first, second, ... call failing; gives what it raised each time.
-
-    Args:
-        work: what writes.
-        number: the ``errno`` of the failing call.
-        before: called before each run, with nothing failing.
-        limit: at most this many runs.
-    """
-    for fail_at in range(1, limit):
-        before()
-        count = _Counter(fail_at, number)
-        with pytest.MonkeyPatch.context() as patch:
-            _patch(patch, count)
-            try:
-                work()
-                fault = None
-            except OSError as error:
-                fault = error
-        if count.calls < fail_at:
-            return
-        if fault is not None:
-            yield fault
-    raise AssertionError(f"still calling after {limit} faults")
-
-
-def _patch(patch: pytest.MonkeyPatch, count: _Counter) -> None:
-    for name in CALLS:
-        if hasattr(os, name):
-            patch.setattr(os, name, _counted(getattr(os, name), count))
-    plain = builtins.open
-
-    def opened(path: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
-        if mode.startswith("r") and "+" not in mode:
-            return plain(path, mode, *args, **options)
-        count()
-        return _File(plain(path, mode, *args, **options), count)
-
-    patch.setattr(builtins, "open", opened)
-    patch.setattr(io, "open", opened)
-    patch.setattr(pathlib.Path, "open", lambda path, *a, **o: opened(str(path), *a, **o))
-
-
-def _counted(function: Callable[..., Any], count: _Counter) -> Callable[..., Any]:
-    def call(*args: Any, **options: Any) -> Any:
-        count()
-        return function(*args, **options)
-
-    return call
