@@ -35,7 +35,7 @@ class Faults:
         open_file = io.open
         self._replace(io, "open", lambda *a, **k: self._open(open_file, *a, **k))
         self._replace(builtins, "open", io.open)
-        self._replace(pathlib.Path, "open", lambda path, *a, **k: open(path, *a, **k))
+        self._replace(pathlib.Path, "open", lambda path, *a, **k: open(path, *a, **k))  # noqa: SIM115
         for name in ("open", "fsync", "replace"):
             self._replace(os, name, self._counted(getattr(os, name)))
         for name in ("unlink", "remove"):
