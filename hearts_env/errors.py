@@ -8,10 +8,21 @@ from collections.abc import Iterable
 
 MOST_QUOTED = 80
 """Characters of a user's text that a message repeats."""
+MOST_TOLD = 2000
+"""Characters of a whole message."""
 
 
 class HeartsError(ValueError):
-    """Base of every error that a user's mistake can cause."""
+    """Base of every error that a user's mistake can cause.
+
+    A message is cut at ``MOST_TOLD`` characters, whatever it repeats.
+    """
+
+    def __init__(self, *args: object) -> None:
+        told = [
+            a[:MOST_TOLD] + "..." if isinstance(a, str) and len(a) > MOST_TOLD else a for a in args
+        ]
+        super().__init__(*told)
 
 
 class RulesError(HeartsError):

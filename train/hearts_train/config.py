@@ -299,8 +299,8 @@ def parse_yaml(text: str, source: str) -> Any:
 
 
 def _shortened(text: str) -> str:
-    """A library's words in one line of bounded length."""
-    line = " ".join(text.split())
+    """Words that are not ours, in one line of bounded length that can be printed."""
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.split()))
     return line if len(line) <= 200 else line[:197] + "..."
 
 
@@ -393,7 +393,7 @@ def _override(tree: dict[str, Any], override: str) -> None:
         raise ConfigError(f"--set: {quoted(override)} is not of the form key.sub=value")
     if len(key) > _MAX_KEY:
         raise ConfigError(f"--set: {quoted(key)} is no setting's name; see docs/training.md")
-    value = parse_yaml(text, f"--set {key}")
+    value = parse_yaml(text, f"--set {_shortened(key)}")
     *parents, last = key.split(".")
     place: Any = tree
     for depth, part in enumerate(parents):

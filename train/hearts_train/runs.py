@@ -222,15 +222,21 @@ def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
     """All whole lines of a run's log; one that a kill has cut short is left out."""
     rows = []
     try:
-        lines = (run_dir / METRICS_NAME).read_text(encoding="utf-8").splitlines()
+        text = (run_dir / METRICS_NAME).read_bytes().decode(errors="replace")
+        lines = text.splitlines()
     except FileNotFoundError:
         return []
     for line in lines:
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(row, dict) and isinstance(row.get("decisions"), int) and "kind" in row:
+        if (
+            isinstance(row, dict)
+            and type(row.get("decisions")) is int
+            and isinstance(row.get("kind"), str)
+            and type(row.get("round", 0)) is int
+        ):
             rows.append(row)
     return rows
 

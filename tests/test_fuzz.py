@@ -1,0 +1,111 @@
+"""Some thousands of inputs that nobody meant for every parser and file reader; see fuzz.py."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hearts_env import HeartsError
+from hearts_env.errors import MOST_QUOTED, MOST_TOLD, quoted
+from tests.fuzz import TARGETS, Target, TooSlowError, limited, make_input, minimise, try_input, work
+from tests.strategies import SEEDED
+
+NUMBER = {"recipes": 100, "run folders": 150}
+"""Inputs of each target; 300 where nothing else is said."""
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_inputs_that_nobody_meant_are_read_or_refused_in_a_line(name: str) -> None:
+    number = NUMBER.get(name, 300)
+    counts = work(name, 0, number)
+    assert counts["read"] + counts["refused"] == counts["inputs"] == number
+    assert counts["read"] > 0
+    if name != "logs":  # whose damaged lines are left out
+        assert counts["refused"] > number / 10
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_noise_is_read_or_refused_in_a_line(name: str, tmp_path: Path) -> None:
+    target = TARGETS[name]
+    is_text = isinstance(target.samples()[0], str)
+
+    @settings(SEEDED, max_examples=40)
+    @given(st.text(max_size=300) if is_text else st.binary(max_size=300))
+    def check(data: str | bytes) -> None:
+        assert try_input(target, data, tmp_path) in ("read", "refused")
+
+    check()
+
+
+def test_an_input_can_be_made_again_from_its_number() -> None:
+    for target in TARGETS.values():
+        assert all(make_input(target, n) == make_input(target, n) for n in range(20))
+        assert len({make_input(target, n) for n in range(50)}) > 20
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def fake(read) -> Target:  # type: ignore[no-untyped-def]
+    return Target("cards", "", lambda: ["2C"], read)
+
+
+def test_other_errors_long_refusals_and_endless_work_are_faults(tmp_path: Path) -> None:
+    def crash(data, folder):
+        raise KeyError(data)
+
+    def say_nothing(data, folder):
+        raise HeartsError("")
+
+    def lines(data, folder):
+        raise HeartsError("one\ntwo")
+
+    for read, error in ((crash, KeyError), (say_nothing, AssertionError), (lines, AssertionError)):
+        with pytest.raises(error):
+            try_input(fake(read), "2C", tmp_path)
+    with pytest.raises(TooSlowError), limited(0.01):
+        spin()
+    with limited(5):
+        pass
+
+
+def test_a_message_is_cut_whatever_it_repeats() -> None:
+    assert str(HeartsError("x" * 10**6)) == "x" * MOST_TOLD + "..."
+    assert str(HeartsError("short")) == "short"
+    again = pickle.loads(pickle.dumps(HeartsError("x" * 10**6)))
+    assert again.args == HeartsError("x" * 10**6).args
+
+
+def test_a_fault_is_made_small(tmp_path: Path) -> None:
+    def read(data, folder):
+        if "[" in data and "²" in data:
+            raise KeyError(data)
+
+    target = fake(read)
+    data = "x" * 300 + "[" + "y" * 77 + "²" + "z" * 40
+    with contextlib.suppress(KeyError):
+        try_input(target, data, tmp_path)
+    assert minimise(target, data, KeyError(), tmp_path) == "[²"
+
+
+def test_quotes_are_short_whatever_is_quoted() -> None:
+    class Rude:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    wide = {str(n): list(range(1000)) for n in range(1000)}
+    for value in ("x" * 10**7, 16**5000, deep, wide, b"x" * 10**6, [wide] * 1000, Rude(), None):
+        assert 0 < len(quoted(value)) <= MOST_QUOTED
+    assert quoted("ab") == "'ab'"
+    assert quoted([1, "b"]) == "[1, 'b']"
+    assert quoted("x" * 100) == "'" + "x" * 76 + "..."
