@@ -715,11 +715,12 @@ def work(name: str, first: int, number: int) -> dict[str, int]:
             try:
                 counts[try_input(target, data, folder)] += 1
             except Exception as error:
-                small = minimise(target, data, error, folder)
+                small = repr(minimise(target, data, error, folder))
+                small = small if len(small) < 3000 else f"{small[:3000]}... ({len(small):,})"
                 raise AssertionError(
                     f"{name}, input {place}: {type(error).__name__}: {error}\n"
                     f"python tests/fuzz.py --target {name!r} --repeat {place}\n"
-                    f"made small: {small!r}"
+                    f"made small: {small}"
                 ) from error
             counts["inputs"] += 1
         growth = peak_megabytes() - before

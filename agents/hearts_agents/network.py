@@ -177,6 +177,7 @@ def _parse_header(where: str, header: Mapping[str, str]) -> Checkpoint:
     for name in ("encoder", "rules", "network", "training"):
         try:
             parsed[name] = json.loads(header[name])
+            json.dumps(parsed[name], allow_nan=False)  # finite, and no deeper than can be written
         except (KeyError, ValueError, RecursionError):
             parsed[name] = []  # type: ignore[assignment]
         if not isinstance(parsed[name], dict):
