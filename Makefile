@@ -13,7 +13,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 	--constraint constraints.txt $(PIP_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format types verify mutants soak bench docs-tables clean distclean
+.PHONY: help install demo test lint format types verify mutants fuzz kills soak bench docs-tables clean distclean
 
 help: ## say what there is
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
@@ -72,6 +72,12 @@ verify: install ## the tests' full counts, results in docs/verification.md (long
 
 mutants: install ## put over a hundred faults into copies of the code; tests must catch each (20 minutes)
 	$(BIN)/python tests/mutants.py
+
+fuzz: install ## a million texts and files that nobody meant, for every parser and reader (long)
+	nice $(BIN)/python tests/fuzz.py
+
+kills: install ## kill commands at random moments and resume them; nothing may be lost (10 minutes)
+	nice $(BIN)/python tests/kills.py
 
 soak: install ## ten minutes of play in every environment, the memory flat
 	$(BIN)/python tests/soak.py
