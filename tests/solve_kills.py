@@ -32,7 +32,7 @@ SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 HITS = 5
 """A run is hit so often at most."""
 
-DECK, ITERATIONS = "mini hand_size=4", 120
+DECK, ITERATIONS = "mini hand_size=3", 300
 
 SOLVE = """
 import hearts_env.solve.equilibrium as equilibrium
@@ -115,7 +115,6 @@ def kill_solve(kills: int, seed: int) -> Count:
                 except subprocess.TimeoutExpired:
                     process.send_signal(getattr(signal, name))
                     _, told = process.communicate()
-                    assert process.returncode, told
                     assert "Traceback" not in told, told
                     count.kills += 1
                     count.by_signal[name] = count.by_signal.get(name, 0) + 1
