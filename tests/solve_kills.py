@@ -64,9 +64,14 @@ def hears_signals() -> None:
 
 def start(state: Path) -> subprocess.Popen[str]:
     """A solver that has loaded everything and is about to look at its file."""
+    return ready(launch(state))
+
+
+def launch(state: Path) -> subprocess.Popen[str]:
+    """A solver that begins to load."""
     begun = ("--resume", str(state)) if state.exists() else (DECK, "--out", str(state))
     paths = os.pathsep.join(str(ROOT / part) for part in ("", "agents", "train"))
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [sys.executable, "-c", SOLVE, "solve", *begun, "--iterations", str(ITERATIONS)],
         env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
@@ -74,6 +79,10 @@ def start(state: Path) -> subprocess.Popen[str]:
         text=True,
         preexec_fn=hears_signals,
     )
+
+
+def ready(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
+    """Wait until it has loaded everything."""
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process
@@ -114,21 +123,21 @@ def kill_solve(kills: int, seed: int) -> Count:
                     process.wait(rng.uniform(0.0, 0.8 * length))
                 except subprocess.TimeoutExpired:
                     process.send_signal(getattr(signal, name))
-                    _, told = process.communicate()
-                    assert "Traceback" not in told, told
+                    _, text = process.communicate()
+                    assert "Traceback" not in text, text
                     count.kills += 1
                     count.by_signal[name] = count.by_signal.get(name, 0) + 1
                     if state.exists():
                         Solver.load(state)
                         count.files += 1
-            process, second = start(state), start(state)
+            both = [launch(state), launch(state)]
             count.starts += 2
-            both = [one.communicate()[1] for one in (process, second)]
-            for one, told in zip((process, second), both, strict=True):
+            told = [ready(one).communicate()[1] for one in both]
+            for one, text in zip(both, told, strict=True):
                 if one.returncode:  # whoever came second, unless the first had ended already
-                    assert "in use by process" in told, told
+                    assert "in use by process" in text, text
                     count.refused += 1
-            assert 0 in (process.returncode, second.returncode), both
+            assert 0 in [one.returncode for one in both], told
             assert is_same(Solver.load(state), expected)
             left = {path.name for path in state.parent.iterdir() if path.suffix == ".tmp"}
             assert not left, left
