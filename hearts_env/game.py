@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.cards import list_of, parse_card
+from hearts_env.chips import chips_of, points_settled
 from hearts_env.errors import DealError, IllegalActionError, NotationError
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Position
@@ -280,6 +282,17 @@ class Game(Position):
         """
         r = self.rules.vector
         return [int(k.score(r, self.vector, p)) for p in range(self.rules.players)]
+
+    def chips(self) -> list[Fraction]:
+        """What each seat wins in chips by this deal on its own, as the rules settle it; exact.
+
+        Before the end as if the deal stopped now. Where a match carries a pool from deal to deal,
+        ``match.last_net`` tells what a deal paid there.
+
+        Raises:
+            HeartsError: the rules settle in points.
+        """
+        return chips_of(self.rules, points_settled(self))
 
     def margins(self) -> list[float]:
         """The margin of each seat: the others' mean score less its own."""

@@ -89,8 +89,8 @@ R_PLAYERS, R_NUM_CARDS, R_HAND_SIZE, R_TRUMP, R_FIRST_LEAD, R_BREAK_ON = 0, 1, 2
 R_UNBROKEN_LEAD, R_POINTS_FIRST, R_QUEEN_ANY_TIME, R_QUEEN_BREAKS = 6, 7, 8, 9
 R_MOON, R_MOON_POINTS, R_NO_TRICK, R_KITTY_TO, R_PASS_COUNT, R_ROTATION_LEN = 10, 11, 12, 13, 14, 15
 R_DECK, R_PENALTY, R_QUEEN, R_KITTY_SIZE, R_NUM_ACTIONS, R_TOTAL_SCALE = 16, 17, 18, 19, 20, 21
-R_POINT_CARDS = 22
-R_SUIT_MASK = 23  # 4: the cards of each suit
+R_POINT_CARDS, R_SETTLEMENT = 22, 23
+R_SUIT_MASK = 24  # 4: the cards of each suit
 R_ROTATION = R_SUIT_MASK + 4  # 16: seats further, 0 hold
 MAX_ROTATION = 16
 R_POINTS_OF = R_ROTATION + MAX_ROTATION  # 52: points of each card
@@ -107,8 +107,10 @@ UNBROKEN_LEADS = ("only_hearts", "spades_or_hearts", "queen_frees_hearts")
 ONLY_HEARTS, SPADES_OR_HEARTS, QUEEN_FREES_HEARTS = range(3)
 MOONS = ("others_plus", "self_minus", "choose", "none")
 MOON_OTHERS, MOON_SELF, MOON_CHOOSE, MOON_NONE = range(4)
-KITTIES = ("nobody", "first_trick", "last_trick", "first_heart")
-KITTY_NOBODY, KITTY_FIRST, KITTY_LAST, KITTY_HEART = range(4)
+KITTIES = ("nobody", "first_trick", "last_trick", "first_heart", "first_penalty")
+KITTY_NOBODY, KITTY_FIRST, KITTY_LAST, KITTY_HEART, KITTY_PENALTY = range(5)
+SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
+SETTLE_POINTS, SETTLE_SIMPLE, SETTLE_SWEEPSTAKES, SETTLE_HOWELL = range(4)
 
 
 # ---- randomness ---------------------------------------------------------------------------------
@@ -455,6 +457,7 @@ def take_trick(r: Vector, s: Vector) -> None:
             to == KITTY_FIRST
             or (to == KITTY_LAST and last)
             or (to == KITTY_HEART and s[TRICK_MASK] & r[R_SUIT_MASK + HEARTS] != 0)
+            or (to == KITTY_PENALTY and s[TRICK_MASK] & r[R_PENALTY] != 0)
         ):
             s[KITTY_TAKER] = taker
             s[TAKEN + taker] |= s[KITTY]

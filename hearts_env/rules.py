@@ -8,6 +8,7 @@ import json
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from hearts_env.cards import ALL_CARDS, RANKS, SUITS, parse_card, rank_of, sort_
 from hearts_env.errors import NotationError, RulesError, did_you_mean
 
 DIRECTIONS = ("left", "right", "across", "hold")
-SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
+SETTLEMENTS = kernel.SETTLEMENTS
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "trump": (None, *SUITS),
@@ -47,8 +48,15 @@ _MAX_POINTS = 10**6
 class CardPoints(Mapping[str, int]):
     """Points by card, immutable and hashable; cards that are not named are worth nothing."""
 
+    __slots__ = ("_points",)
+    _points: Mapping[str, int]
+
     def __init__(self, points: Mapping[str, int]) -> None:
-        self._points = {card: points[card] for card in sort_cards(points) if points[card]}
+        by_card = {card: points[card] for card in sort_cards(points) if points[card]}
+        object.__setattr__(self, "_points", MappingProxyType(by_card))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name}: points of cards cannot be changed; make other rules")
 
     def __getitem__(self, card: str) -> int:
         return self._points[card]
@@ -63,10 +71,13 @@ class CardPoints(Mapping[str, int]):
         return hash(tuple(self._points.items()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and self._points == dict(other)
+        return isinstance(other, Mapping) and dict(self._points) == dict(other)
 
     def __repr__(self) -> str:
-        return repr(self._points)
+        return repr(dict(self._points))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CardPoints, (dict(self._points),)
 
 
 HEARTS_ONE = CardPoints({rank + "H": 1 for rank in RANKS})
@@ -181,9 +192,9 @@ class Rules:
         return tuple(card for card in ALL_CARDS if card not in self.removed)
 
     @functools.cached_property
-    def index(self) -> dict[str, int]:
+    def index(self) -> Mapping[str, int]:
         """The number of each card of the deck."""
-        return {card: number for number, card in enumerate(self.deck)}
+        return MappingProxyType({card: number for number, card in enumerate(self.deck)})
 
     @property
     def num_actions(self) -> int:
@@ -210,6 +221,9 @@ class Rules:
         elif self.kitty_to == "first_heart":  # dead where it has all the hearts
             hearts = sum(card[1] == "H" for card in self.deck)
             dead = self.kitty_size if hearts <= self.kitty_size else 0
+        elif self.kitty_to == "first_penalty":  # dead where it has all the penalty cards
+            costly = sum(p > 0 for p in points)
+            dead = self.kitty_size if costly <= self.kitty_size else 0
         penalties = [p for p in points if p > 0]  # the least first
         bonuses = [-p for p in points if p < 0]  # the largest first
         total, bonus = sum(penalties[-taken:]), sum(bonuses[:taken])
@@ -258,6 +272,7 @@ class Rules:
         r[kernel.R_MOON_POINTS] = self.moon_points
         r[kernel.R_NO_TRICK] = self.no_trick_points
         r[kernel.R_KITTY_TO] = kernel.KITTIES.index(self.kitty_to)
+        r[kernel.R_SETTLEMENT] = kernel.SETTLEMENTS.index(self.settlement)
         r[kernel.R_PASS_COUNT] = self.pass_count
         r[kernel.R_ROTATION_LEN] = len(self.pass_rotation)
         r[kernel.R_DECK] = (1 << len(deck)) - 1
@@ -281,8 +296,7 @@ class Rules:
             r[kernel.R_POINTS_OF + i] = self.card_points.get(card, 0)
             r[kernel.R_SUIT_OF + i] = suit_of(card)
             r[kernel.R_RANK_OF + i] = rank_of(card)
-        r.setflags(write=False)
-        return r
+        return np.frombuffer(r.tobytes(), np.int64)  # of bytes: it cannot be made writeable
 
     # -- making others ----------------------------------------------------------------------------
     @classmethod
@@ -534,6 +548,7 @@ def _short_deck(ranks: str, hand_size: int, moon_points: int) -> Callable[[int],
             break_on="void",
             unbroken_lead="spades_or_hearts",
             moon_points=moon_points,
+            tie="all_past_limit",
         )
 
     return make
@@ -591,7 +606,7 @@ def _in_chips(extra: Mapping[str, int]) -> Callable[[int], Rules]:
     return make
 
 
-PRESETS: dict[str, tuple[range, Callable[[int], Rules]]] = {
+_MAKERS: dict[str, tuple[range, Callable[[int], Rules]]] = {
     "two_player": (range(2, 3), _short_deck("2468TQA", 13, 20)),
     "mini": (range(2, 3), _short_deck("TQA", 5, 16)),
     "micro": (range(2, 3), _short_deck("QA", 3, 15)),
@@ -604,4 +619,5 @@ PRESETS: dict[str, tuple[range, Callable[[int], Rules]]] = {
     "black_jack": (range(2, 7), _in_chips({"JS": 10})),
     "black_lady": (range(2, 7), _in_chips({"QS": 10})),
 }
+PRESETS: Mapping[str, tuple[range, Callable[[int], Rules]]] = MappingProxyType(_MAKERS)
 """Preset name -> (numbers of players, maker)."""

@@ -477,7 +477,9 @@ def test_the_true_world_is_always_possible(seed: int) -> None:
         first_lead=rng.choice(["lowest_club", "any_club", "eldest_hand"]),
         points_on_first_trick=rng.random() < 0.5,
         queen_any_time=rng.random() < 0.5,
-        kitty_to=rng.choice(["nobody", "first_trick", "last_trick", "first_heart"]),
+        kitty_to=rng.choice(
+            ["nobody", "first_trick", "last_trick", "first_heart", "first_penalty"]
+        ),
         pass_count=rng.choice([0, 1]),
         pass_rotation=("right",),
         moon="choose",

@@ -27,7 +27,7 @@ from hearts_env.arguments import check_any_seed, check_choice, check_max_deals, 
 from hearts_env.batch import find_illegal
 from hearts_env.encoders import Encoder
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
-from hearts_env.rewards import TRICK, WIN, Rewarder, earned
+from hearts_env.rewards import TRICK, Rewarder, earned
 
 WAITS, TO_MOVE, ENDED = range(3)
 """Where a game stands: for an agent outside the compiled loop, for the learner, at its end."""
@@ -407,7 +407,7 @@ class Arena:
 
     def _settle(self, rows: Ints, rewards: Floats) -> None:
         rewarder = self.rewarder
-        if rewarder.number == WIN and self.episode == "match":
+        if rewarder.waits_for_match:
             return
         if rewarder.number != TRICK:  # all but "trick": nothing before the end
             rows = rows[self._stand[rows] == ENDED]
@@ -427,6 +427,9 @@ class Arena:
         match = self._matches[g]
         assert match is not None
         finish_deal(match, self.batch, g)
+        net = self.rewarder.deal_end(match.last_net)
+        if net is not None:
+            rewards[g] += net[self.learner[g]]
         cut = not match.is_over and match.num_deals == self.max_deals
         if match.is_over or cut:
             self.truncated[g] = cut
