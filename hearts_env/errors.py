@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
+
+MOST_QUOTED = 80
+"""Characters of a user's text that a message repeats."""
 
 
 class HeartsError(ValueError):
@@ -30,9 +34,29 @@ class CheckpointError(HeartsError):
     """A file that is not a checkpoint, or one made for something else."""
 
 
+def quoted(value: object) -> str:
+    """``repr`` of a value for a message, in at most ``MOST_QUOTED`` characters.
+
+    Whatever it is, it takes little time: also a text of megabytes, a deeply nested list, and a
+    number with more digits than Python writes.
+    """
+    short = reprlib.Repr()
+    short.maxlevel, short.maxdict, short.maxother = 3, 20, 2 * MOST_QUOTED
+    short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = 20
+    short.maxstring = short.maxlong = 2 * MOST_QUOTED
+    try:
+        if isinstance(value, str):
+            text = repr(value[: 2 * MOST_QUOTED])
+        else:
+            text = short.repr(value)
+    except Exception:  # an object's own repr may do anything
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 3] + "..."
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The mend for an unknown word: the nearest known one, and all of them."""
     names = [str(name) for name in known]
-    near = difflib.get_close_matches(str(word), names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(word)[:MOST_QUOTED], names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"{hint}known: {', '.join(names)}"

@@ -62,6 +62,7 @@ Vector = NDArray[np.int64]
 MAX_PLAYERS = 7
 MAX_CARDS = 52
 MAX_ACTIONS = MAX_CARDS + 2
+MAX_PAST = 2 * MAX_CARDS + 1  # actions of a deal: every card passed and played, and a last one
 
 # Phases
 PASS, PLAY, MOON, OVER = range(4)
@@ -522,6 +523,40 @@ def replay(r: Vector, s: Vector, actions: Vector) -> int:
             return -1
         play(r, s, action)
     return status(r, s)
+
+
+@jit
+def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int:
+    """Write the deal of `s` before anything was played, and what was done since; returns how many.
+
+    `actions` has at least `MAX_PAST` elements; a revoke is -1. In what order a player chose cards
+    to pass is not in the state: they count as chosen in deck order.
+    """
+    clear(start_state)
+    count = 0
+    for p in range(r[R_PLAYERS]):
+        held = s[HANDS + p] | s[PLAYED + p]
+        start_state[HANDS + p] = held & ~s[RECEIVED + p] | s[PASSED + p]
+        start_state[TOTALS + p] = s[TOTALS + p]
+        chosen = s[PASSED + p]
+        while chosen:
+            actions[count] = lowest(chosen)
+            chosen &= chosen - 1
+            count += 1
+    start_state[KITTY] = s[KITTY]
+    start_state[DEAL_NUMBER] = s[DEAL_NUMBER]
+    start_state[DEALER] = s[DEALER]
+    start(r, start_state)
+    for i in range(s[NUM_PLAYED]):
+        actions[count] = s[HISTORY + i] & 63
+        count += 1
+    if s[MOON_CHOICE] >= 0:
+        actions[count] = r[R_NUM_CARDS] + s[MOON_CHOICE]
+        count += 1
+    if s[REVOKER] >= 0:
+        actions[count] = -1
+        count += 1
+    return count
 
 
 @jit

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from hearts_env.arguments import MAX_SEED, check_count, check_is, check_number, check_seed
 from hearts_env.chips import Number, points_settled, settle
 from hearts_env.errors import HeartsError, IllegalActionError
-from hearts_env.game import Game, check_count, check_seed, derived_seed
+from hearts_env.game import Game, derived_seed
 from hearts_env.rules import Rules
 
 __all__ = ["Match", "settle"]
@@ -49,8 +50,12 @@ class Match:
         self.game = self._deal()
 
     def deal_seed(self, number: int) -> int:
-        """The seed of the deal with this number."""
-        return derived_seed(self.seed, number)
+        """The seed of the deal with this number.
+
+        Raises:
+            HeartsError: it is not a whole number from 0.
+        """
+        return derived_seed(self.seed, check_number("number", number, 0, MAX_SEED))
 
     @property
     def first_dealer(self) -> int:
@@ -71,7 +76,12 @@ class Match:
         return game
 
     def replace_deal(self, game: Game) -> None:
-        """Play `game` instead of the deal drawn; before anything was played in it."""
+        """Play `game` instead of the deal drawn; before anything was played in it.
+
+        Raises:
+            HeartsError: something was played, or it is not a game of the same rules.
+        """
+        check_is("deal", game, Game, "give a Game")
         if self.game.actions or game.rules != self.rules:
             raise HeartsError("deal: only a deal not yet begun, of the same rules, can be replaced")
         self.game = game

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -14,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from hearts_env import kernel
+from hearts_env.arguments import check_flag, check_number, is_word, whole
 from hearts_env.cards import ALL_CARDS, RANKS, SUITS, parse_card, rank_of, sort_cards, suit_of
-from hearts_env.errors import NotationError, RulesError, did_you_mean
+from hearts_env.errors import NotationError, RulesError, did_you_mean, quoted
 
 DIRECTIONS = ("left", "right", "across", "hold")
 SETTLEMENTS = kernel.SETTLEMENTS
@@ -125,18 +125,18 @@ class Rules:
     def __post_init__(self) -> None:
         put = functools.partial(object.__setattr__, self)
         for name, (low, high) in _RANGES.items():
-            put(name, _whole(name, getattr(self, name), low, high))
+            put(name, check_number(name, getattr(self, name), low, high, RulesError))
         for name, (low, high) in _OPTIONAL_RANGES.items():
             if getattr(self, name) is not None:
-                put(name, _whole(name, getattr(self, name), low, high, "or None"))
+                value = getattr(self, name)
+                put(name, check_number(name, value, low, high, RulesError, " or None"))
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if not isinstance(value, str | None) or value not in choices:
-                raise RulesError(f"{name}: {value!r} is no choice; {_one_of(value, choices)}")
+                mend = _one_of(value, choices)
+                raise RulesError(f"{name}: {quoted(value)} is no choice; {mend}")
         for name in ("points_on_first_trick", "queen_any_time", "queen_breaks_hearts"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise RulesError(f"{name}: {getattr(self, name)!r} is not True or False")
-            put(name, bool(getattr(self, name)))
+            put(name, check_flag(name, getattr(self, name), RulesError))
         put("removed", _cards("removed", self.removed))
         put("card_points", _points(self.card_points))
         put("pass_rotation", _rotation(self.pass_rotation))
@@ -229,20 +229,22 @@ class Rules:
         total, bonus = sum(penalties[-taken:]), sum(bonuses[:taken])
         idle, others = -self.no_trick_points, self.players - 1
         # Some player has the bonus cards that cannot be dead.
-        forced = sum(bonuses[dead:])
+        forced = free = sum(bonuses[dead:])
+        if self.kitty_to == "first_penalty":  # dead with all the penalty cards in it, or not at all
+            forced, free = sum(bonuses), sum(bonuses[max(dead - len(penalties), 0) :])
         # Ahead with the bonus cards, or without a trick; behind a player with the bonus cards and
         # others without a trick. The penalty cards come on top.
         ahead = max(bonus, idle - forced / others)
         behind = (bonus + idle * (others - 1)) / others
         sizes: list[float] = [total]  # a revoke
+        if len(penalties) <= dead:  # nobody need have a penalty card
+            sizes += [max(bonus, idle - free / others), behind]
         if self.moon == "none":
             sizes += [total / others + ahead, total + behind]
             sizes.append(total - forced + idle)  # behind with all tricks
             return float(max(sizes))
         if penalties:
             sizes.append(self.moon_points + bonus)
-        if len(penalties) <= dead:  # nobody need have a penalty card
-            sizes += [ahead, behind]
         if len(penalties) > 1 and self.hand_size > 1:
             # No moon: two players have penalty cards, one perhaps no more than the least of them.
             least = penalties[0]
@@ -306,15 +308,18 @@ class Rules:
         Raises:
             RulesError: no such preset, or not for so many players.
         """
-        if str(name) not in PRESETS:
-            raise RulesError(f"rules: no preset {name!r}; {did_you_mean(str(name), PRESETS)}")
+        if not (is_word(name) and name in PRESETS):
+            near = did_you_mean(quoted(name).strip("'"), PRESETS)
+            raise RulesError(f"rules: no preset {quoted(name)}; {near}")
         numbers, _ = PRESETS[str(name)]
         if players is None:
             players = 4 if 4 in numbers else numbers[0]
-        if players not in numbers:
+        number = whole(players)
+        if number is not None and number not in numbers:
             span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"exactly {numbers[0]}"
-            raise RulesError(f"players: {name} is played by {span}, not by {players!r}")
-        return _preset(str(name), _whole("players", players, numbers[0], numbers[-1]))
+            raise RulesError(f"players: {name} is played by {span}, not by {quoted(players)}")
+        number = check_number("players", players, numbers[0], numbers[-1], RulesError)
+        return _preset(name, number)
 
     @classmethod
     def make(cls, rules: str | Rules, players: int | None = None) -> Rules:
@@ -323,11 +328,11 @@ class Rules:
             return cls.from_text(rules, players)
         if not isinstance(rules, Rules):
             raise RulesError(
-                f"rules: {rules!r} is neither Rules nor a preset's name: {', '.join(PRESETS)}"
+                f"rules: {quoted(rules)} is neither Rules nor a preset's name: {', '.join(PRESETS)}"
             )
-        if players is not None and players != rules.players:
+        if players is not None and whole(players) != rules.players:
             raise RulesError(
-                f"players: the rules are for {rules.players}, not for {players!r}; "
+                f"players: the rules are for {rules.players}, not for {quoted(players)}; "
                 "leave players out, or give a preset's name"
             )
         return rules
@@ -339,7 +344,13 @@ class Rules:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Rules:
-        """Rules from named fields (lists for tuples, as JSON and YAML give them)."""
+        """Rules from named fields (lists for tuples, as JSON and YAML give them).
+
+        Raises:
+            RulesError: they are not named fields, or cannot be played.
+        """
+        if not isinstance(fields, Mapping):
+            raise RulesError(f"rules: {quoted(fields)} are not named fields; give a mapping")
         _refuse_unknown(fields)
         return cls(**fields)
 
@@ -383,6 +394,10 @@ class Rules:
             RulesError: an unknown preset or field, a value that is refused, a field given twice,
                 or another number of players than `players`.
         """
+        if not isinstance(text, str):
+            raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name")
+        if players is not None:
+            players = check_number("players", players, *_RANGES["players"], RulesError)
         words = text.split()
         if not words:
             raise RulesError(f"rules: {text!r} names no preset; known: {', '.join(PRESETS)}")
@@ -434,10 +449,11 @@ def _preset(name: str, players: int) -> Rules:
 FIELDS = tuple(f.name for f in dataclasses.fields(Rules))
 
 
-def _refuse_unknown(names: Mapping[str, Any]) -> None:
+def _refuse_unknown(names: Iterable[object]) -> None:
     for name in names:
-        if name not in FIELDS:
-            raise RulesError(f"rules: no rule is named {name!r}; {did_you_mean(name, FIELDS)}")
+        if not (is_word(name) and name in FIELDS):
+            near = did_you_mean(quoted(name).strip("'"), FIELDS)
+            raise RulesError(f"rules: no rule is named {quoted(name)}; {near}")
 
 
 def _one_of(value: object, choices: tuple[Any, ...]) -> str:
@@ -469,26 +485,15 @@ def _value(name: str, text: str) -> Any:
         return text
 
 
-def _whole(name: str, value: object, low: int, high: int, other: str = "") -> int:
-    bounds = f"{low}..{high} {other}".strip()
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise RulesError(f"{name}: {value!r} is not a whole number; give {bounds}") from None
-    if not low <= number <= high:
-        raise RulesError(f"{name}: {number} is out of range; give {bounds}")
-    return number
-
-
 def _cards(name: str, cards: object) -> tuple[str, ...]:
     if isinstance(cards, str):
         cards = cards.split()
     try:
         names = [parse_card(card) for card in cards]  # type: ignore[attr-defined]
     except TypeError:
-        raise RulesError(f'{name}: {cards!r} is not a list of cards; write ["2D", "2C"]') from None
+        raise RulesError(
+            f'{name}: {quoted(cards)} is not a list of cards; write ["2D", "2C"]'
+        ) from None
     except NotationError as error:
         raise RulesError(f"{name}: {error}") from None
     for card in names:
@@ -500,14 +505,16 @@ def _cards(name: str, cards: object) -> tuple[str, ...]:
 def _points(points: object) -> CardPoints:
     if not isinstance(points, Mapping):
         raise RulesError(
-            f'card_points: {points!r} is not a mapping of cards to points; write {{"QS": 13}}'
+            f'card_points: {quoted(points)} is not a mapping of cards to points; write {{"QS": 13}}'
         )
     by_card: dict[str, int] = {}
     for card, worth in points.items():
         (name,) = _cards("card_points", [card])
         if name in by_card:
             raise RulesError(f"card_points: {name} is named twice; name each card once")
-        by_card[name] = _whole(f"card_points[{name}]", worth, -_MAX_POINTS, _MAX_POINTS)
+        by_card[name] = check_number(
+            f"card_points[{name}]", worth, -_MAX_POINTS, _MAX_POINTS, RulesError
+        )
     return CardPoints(by_card)
 
 
@@ -515,10 +522,10 @@ def _rotation(rotation: object) -> tuple[str, ...]:
     words = (rotation,) if isinstance(rotation, str) else rotation
     mend = f"give 1 to {kernel.MAX_ROTATION} of {', '.join(DIRECTIONS)}"
     if not isinstance(words, list | tuple) or not 1 <= len(words) <= kernel.MAX_ROTATION:
-        raise RulesError(f"pass_rotation: {rotation!r} cannot be used; {mend}")
+        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {mend}")
     for word in words:
-        if word not in DIRECTIONS:
-            raise RulesError(f"pass_rotation: {word!r} is no direction; {mend}")
+        if not (is_word(word) and word in DIRECTIONS):
+            raise RulesError(f"pass_rotation: {quoted(word)} is no direction; {mend}")
     return tuple(words)
 
 

@@ -34,12 +34,13 @@ from hearts_env import (
 )
 from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import ENCODERS, FlatEncoder
-from hearts_env.rewards import REWARDS
+from hearts_env.rewards import REWARDS as ALL_REWARDS
 from hearts_env.rules import PRESETS
 from hearts_env.state import decode_state, encode_state, state_blocks
 from tests.reshuffle import reshuffled
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
+REWARDS = tuple(reward for reward in ALL_REWARDS if reward != "chips")  # those of every game
 KINDS = list(itertools.product(ENCODERS, ("deal", "match"), REWARDS))
 
 # PettingZoo's battery warns where a space is a Dict, though that is how it wants action masks.
@@ -712,7 +713,11 @@ def test_a_match_begins_with_deal_0() -> None:
         ({"render_for": "player_2"}, HeartsError, "render_for: 'player_2' is unknown"),
         ({"render_for": None}, HeartsError, "render_for: None is unknown"),
         ({"max_deals": 3}, HeartsError, "max_deals: 3, but the episode is one deal"),
-        ({"max_deals": 0, "episode": "match"}, HeartsError, "max_deals: 0 is not a whole number"),
+        (
+            {"max_deals": 0, "episode": "match"},
+            HeartsError,
+            "max_deals: 0 is out of range; give 1 or more, or None",
+        ),
         ({"max_deals": "2", "episode": "match"}, HeartsError, "max_deals: '2' is not a whole"),
     ],
 )

@@ -26,18 +26,18 @@ CLASSIC = Rules()
 
 # (preset, changes, what the message must say beside the field's name: the value, and the mend)
 BAD: list[tuple[str, dict[str, Any], list[str]]] = [
-    ("classic", {"players": 1}, ["1", "2..7"]),
-    ("classic", {"players": 8}, ["8", "2..7"]),
-    ("classic", {"players": "four"}, ["'four'", "2..7"]),
-    ("classic", {"players": 4.0}, ["4.0", "2..7"]),
-    ("classic", {"players": True}, ["True", "2..7"]),
-    ("classic", {"players": None}, ["None", "2..7"]),
+    ("classic", {"players": 1}, ["1", "2 to 7"]),
+    ("classic", {"players": 8}, ["8", "2 to 7"]),
+    ("classic", {"players": "four"}, ["'four'", "2 to 7"]),
+    ("classic", {"players": 4.0}, ["4.0", "2 to 7"]),
+    ("classic", {"players": True}, ["True", "2 to 7"]),
+    ("classic", {"players": None}, ["None", "2 to 7"]),
     ("classic", {"removed": ["2X"]}, ["'2X'", "QS"]),
     ("classic", {"removed": ["2C", "2C"], "hand_size": 12}, ["2C", "once"]),
     ("classic", {"removed": 5}, ["5", '["2D", "2C"]']),
-    ("classic", {"hand_size": 0}, ["0", "1..26"]),
-    ("classic", {"hand_size": 27}, ["27", "1..26"]),
-    ("classic", {"hand_size": 1.5}, ["1.5", "1..26"]),
+    ("classic", {"hand_size": 0}, ["0", "1 to 26"]),
+    ("classic", {"hand_size": 27}, ["27", "1 to 26"]),
+    ("classic", {"hand_size": 1.5}, ["1.5", "1 to 26"]),
     ("classic", {"hand_size": 14}, ["14", "52", "at most 13"]),  # a deck too small for the hands
     ("classic", {"trump": "X"}, ["'X'", "C, D, S, H"]),
     ("classic", {"trump": 3}, ["3", "C, D, S, H"]),
@@ -65,27 +65,27 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("party", {"card_points": {"2D": 1}, "removed": ["2D"], "hand_size": 12}, ["no card"]),
     ("classic", {"moon": "other_plus"}, ["'other_plus'", "mean 'others_plus'"]),
     ("classic", {"moon": None}, ["None", "none"]),
-    ("classic", {"moon_points": -26}, ["-26", "0..1000000"]),  # of the wrong sign
+    ("classic", {"moon_points": -26}, ["-26", "0 to 1000000"]),  # of the wrong sign
     ("classic", {"moon_points": "26"}, ["'26'", "whole number"]),
-    ("classic", {"no_trick_points": 5}, ["5", "-1000000..0"]),  # of the wrong sign
+    ("classic", {"no_trick_points": 5}, ["5", "-1000000 to 0"]),  # of the wrong sign
     ("classic", {"kitty_to": "last"}, ["'last'", "last_trick"]),
     ("classic", {"kitty_to": "last_trick"}, ["'last_trick'", "'nobody'"]),  # without a kitty
     ("classic", {"pass_count": 14}, ["14", "at most 13"]),  # larger than a hand
-    ("classic", {"pass_count": -1}, ["-1", "0..26"]),
+    ("classic", {"pass_count": -1}, ["-1", "0 to 26"]),
     ("classic", {"pass_rotation": ()}, ["()", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ("left", "up")}, ["'up'", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ("left",) * 17}, ["1 to 16"]),
     ("classic", {"pass_rotation": 5}, ["5", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ([],)}, ["[]", "left, right, across, hold"]),
-    ("classic", {"end_score": 0}, ["0", "1.."]),
+    ("classic", {"end_score": 0}, ["0", "1 to "]),
     ("classic", {"end_score": "100"}, ["'100'", "whole number"]),
     ("classic", {"end_when": "reach"}, ["'reach'", "mean 'reached'"]),
     ("classic", {"tie": "shared"}, ["'shared'", "lowest_shared"]),
-    ("classic", {"max_deals": 0}, ["0", "1..", "None"]),
+    ("classic", {"max_deals": 0}, ["0", "1 to ", "None"]),
     ("classic", {"max_deals": 2.5}, ["2.5", "None"]),
     ("classic", {"settlement": "chips"}, ["'chips'", "howell"]),
-    ("classic", {"stake": 0}, ["0", "1.."]),
-    ("classic", {"target": -5}, ["-5", "1..", "None"]),
+    ("classic", {"stake": 0}, ["0", "1 to "]),
+    ("classic", {"target": -5}, ["-5", "1 to ", "None"]),
     # A settlement that bonus cards make undefined.
     *[
         ("omnibus", {"settlement": method}, [f"'{method}'", "JD", "-10", "'points'"])
@@ -140,7 +140,7 @@ def test_every_field_has_a_bad_value_above() -> None:
             ["card_points:", "QS", "once"],
         ),
         (lambda: Rules.from_text("classic moon=None"), ["moon: None", "others_plus"]),
-        (lambda: Rules.preset("party", players=4.0), ["players: 4.0", "3..7"]),  # type: ignore[arg-type]
+        (lambda: Rules.preset("party", players=4.0), ["players: 4.0", "3 to 7"]),  # type: ignore[arg-type]
         (lambda: Rules.make(7), ["7", "two_player"]),  # type: ignore[arg-type]
         (lambda: Rules.make(CLASSIC, players=5), ["players", "4", "5"]),
     ],
@@ -349,6 +349,20 @@ def test_the_largest_margin_of_each_preset(name: str, players: int) -> None:
                 moon="none",
                 no_trick_points=-20,
                 kitty_to="first_heart",
+            ),
+            23,
+        ),
+        # Where the first penalty card awards it, the jack is dead only together with the queen: 20
+        # for no trick. Else one has both cards and the other no trick, 13 - 10 + 20; or each one.
+        (
+            Rules(
+                players=2,
+                hand_size=7,
+                removed=[card for card in ALL_CARDS if card[0] not in "JQKA"],
+                card_points={"JD": -10, "QS": 13},
+                moon="none",
+                no_trick_points=-20,
+                kitty_to="first_penalty",
             ),
             23,
         ),
