@@ -12,7 +12,7 @@ from numbers import Rational
 from typing import Protocol
 
 from hearts_env.arguments import check_choice
-from hearts_env.errors import HeartsError
+from hearts_env.errors import HeartsError, quoted
 from hearts_env.rules import SETTLEMENTS, Rules
 
 Number = int | Fraction
@@ -55,15 +55,18 @@ def settle(
         paid = []
     if len(paid) < 2 or any(p < 0 for p in paid):
         raise HeartsError(
-            f"points: {points!r} cannot be settled in chips; give the points of each of two "
+            f"points: {quoted(points)} cannot be settled in chips; give the points of each of two "
             "players or more, whole and not negative"
         )
+    given = pool
     try:
         pool = _exact(pool)
     except TypeError:
         pool = Fraction(-1)
     if pool < 0:
-        raise HeartsError(f"pool: got {pool!r}; give chips, an int or a Fraction, not negative")
+        raise HeartsError(
+            f"pool: got {quoted(given)}; give chips, an int or a Fraction, not negative"
+        )
     total, n = sum(paid, Fraction()), len(paid)
     if method == "howell":  # everyone pays h (n - 1) and takes out T - h
         return [total - n * h for h in paid], pool
@@ -85,7 +88,7 @@ def _exact(number: object) -> Fraction:
     return Fraction(int(number.numerator), int(number.denominator))
 
 
-def chips_of(rules: Rules, points: Sequence[Number]) -> list[Fraction]:
+def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
     """What each player wins in chips by a deal on its own, where each took these points.
 
     There is no pool: one that the deal leaves (``sweepstakes``) is won by nobody.
@@ -93,6 +96,7 @@ def chips_of(rules: Rules, points: Sequence[Number]) -> list[Fraction]:
     Raises:
         HeartsError: the rules settle in points, or the points cannot be settled.
     """
+    rules = Rules.make(rules)
     check_in_chips(rules)
     return settle(rules.settlement, points)[0]
 

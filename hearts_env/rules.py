@@ -457,9 +457,9 @@ def _refuse_unknown(names: Iterable[object]) -> None:
 
 
 def _one_of(value: object, choices: tuple[Any, ...]) -> str:
-    if value == "None" and None in choices:
-        return "write None without quotes"
     if isinstance(value, str):
+        if value == "None" and None in choices:
+            return "write None without quotes"
         return did_you_mean(value, choices)
     return "known: " + ", ".join(str(c) for c in choices)
 

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import pickle
 import random
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -296,6 +297,68 @@ MAX_MARGINS = {
     "black_jack": 23,
     "black_lady": 23,
 }
+
+
+# ---- nobody can change them ----------------------------------------------------------------------
+def reachable(value: Any) -> Iterator[Any]:
+    """Everything that attributes and items lead to, but for classes and functions."""
+    stack, seen = [value], set()
+    while stack:
+        one = stack.pop()
+        if id(one) in seen or isinstance(one, str | int | float | bytes | None):
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, Mapping):
+            stack += [*one.keys(), *one.values()]
+        elif isinstance(one, tuple | list | set | frozenset):
+            stack += one
+        stack += vars(one).values() if hasattr(one, "__dict__") else []
+        names = [n for cls in type(one).__mro__ for n in vars(cls).get("__slots__", ())]
+        stack += [getattr(one, name) for name in names if hasattr(one, name)]
+        if isinstance(one, np.ndarray):
+            stack.append(one.base)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_nothing_that_a_view_leads_to_changes_the_rules(name: str) -> None:
+    view = Game.deal(name, 1).view(0)
+    rules = view.rules
+    made = (rules.deck, rules.index, rules.name, rules.vector, rules.max_margin, hash(rules))
+    assert made
+    found = list(reachable(rules))
+    assert any(one is rules.vector for one in found)
+    for one in found:
+        assert not isinstance(one, dict | list | set | bytearray), one
+        if isinstance(one, np.ndarray):
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                one.setflags(write=True)
+
+
+def test_rules_cannot_be_changed_in_place() -> None:
+    rules: Any = Rules.preset("two_player")
+    with pytest.raises(TypeError):
+        rules.index["2C"] = 5
+    with pytest.raises(TypeError):
+        rules.card_points["QS"] = 5
+    with pytest.raises(TypeError):
+        rules.card_points._points["QS"] = 5
+    with pytest.raises(AttributeError):
+        rules.card_points._points = {}
+    with pytest.raises(AttributeError):
+        rules.trump = "S"
+    with pytest.raises(ValueError, match="read-only"):
+        rules.vector[0] = 3
+    with pytest.raises(TypeError):
+        PRESETS["two_player"] = PRESETS["micro"]  # type: ignore[index]
+    assert Rules.preset("two_player").index["2C"] == 0
+    assert Rules.preset("two_player").card_points["QS"] == 13
+
+
+def test_card_points_copy_and_pickle() -> None:
+    points = Rules.preset("omnibus").card_points
+    for twin in (copy.deepcopy(points), pickle.loads(pickle.dumps(points))):
+        assert (twin, hash(twin), dict(twin)) == (points, hash(points), dict(points))
 
 
 @pytest.mark.parametrize(("name", "players"), GAMES)
