@@ -437,6 +437,18 @@ class Rules:
             return NotImplemented
         return self is other or (self._hash == other._hash and self._fields == other._fields)
 
+    @functools.cached_property
+    def _of_a_deal(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in FIELDS if name not in _ENDS)
+
+    def is_same_deal(self, other: Rules) -> bool:
+        """Whether deals and observations are the same: all but what only says when a match ends.
+
+        A player of one can play the other: ``end_when``, ``tie``, ``max_deals`` and ``target`` are
+        not compared.
+        """
+        return self is other or self._of_a_deal == other._of_a_deal
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Rules.from_dict, (self.to_dict(),)
 
@@ -446,6 +458,7 @@ def _preset(name: str, players: int) -> Rules:
     return PRESETS[name][1](players)
 
 
+_ENDS = ("end_when", "tie", "max_deals", "target")
 FIELDS = tuple(f.name for f in dataclasses.fields(Rules))
 
 

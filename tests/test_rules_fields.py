@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hearts_env import Game, HeartsError, Rules, RulesError, kernel
 from hearts_env.cards import ALL_CARDS
 from hearts_env.rules import FIELDS, PRESETS
-from tests.lockstep import GAMES
+from tests.lockstep import GAMES, single_changes
 from tests.strategies import SEEDED, rule_sets
 
 CLUBS = tuple(card for card in ALL_CARDS if card[1] == "C")
@@ -333,6 +333,14 @@ def test_nothing_that_a_view_leads_to_changes_the_rules(name: str) -> None:
         if isinstance(one, np.ndarray):
             with pytest.raises(ValueError, match="WRITEABLE"):
                 one.setflags(write=True)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_deals_are_the_same_where_only_the_end_of_a_match_differs(name: str) -> None:
+    rules = Rules.preset(name)
+    for field, other in single_changes(rules):
+        ends = field in ("end_when", "tie", "max_deals", "target")
+        assert rules.is_same_deal(other) is other.is_same_deal(rules) is ends
 
 
 def test_rules_cannot_be_changed_in_place() -> None:
