@@ -13,7 +13,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 	--constraint constraints.txt $(PIP_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format types verify bench docs-tables clean distclean
+.PHONY: help install demo test lint format types verify mutants soak bench docs-tables clean distclean
 
 help: ## say what there is
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
@@ -69,6 +69,12 @@ types: install ## check types
 
 verify: install ## the tests' full counts, results in docs/verification.md (long)
 	$(BIN)/python tests/verify.py
+
+mutants: install ## put over a hundred faults into copies of the code; tests must catch each (20 minutes)
+	$(BIN)/python tests/mutants.py
+
+soak: install ## ten minutes of play in every environment, the memory flat
+	$(BIN)/python tests/soak.py
 
 bench: $(VENV)/.installed-bench ## measure speed beside the peers
 	$(BIN)/hearts bench $(BENCH_ARGS)

@@ -44,7 +44,8 @@ def write_whole(path: Path, data: bytes) -> None:
             finally:
                 os.close(folder)
     except OSError as error:  # a full disk does not say by itself which file it was
-        error.filename, error.filename2 = str(path), None
+        if error.errno is not None:
+            error.filename, error.filename2 = str(path), None
         raise
 
 

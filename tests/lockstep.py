@@ -16,6 +16,16 @@ from tests.naive import NaiveGame
 GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
 """Every preset with every number of players."""
 
+SAMPLE = [
+    ("two_player", 2),
+    ("hoyle", 3),
+    ("classic", 4),
+    ("kitty", 5),
+    ("omnibus", 6),
+    ("party", 7),
+]
+"""One game for each number of players; ``make verify`` takes all."""
+
 MATCH_FIELDS = ("end_score", "end_when", "tie", "max_deals", "settlement", "stake", "target")
 """The fields that a single deal does not depend on."""
 

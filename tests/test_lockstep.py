@@ -13,6 +13,7 @@ from hearts_env.rules import FIELDS
 from tests.lockstep import (
     GAMES,
     MATCH_FIELDS,
+    SAMPLE,
     assert_same,
     every_deal,
     every_line,
@@ -29,7 +30,7 @@ def test_random_deals(name: str, players: int) -> None:
     lockstep_deals(Rules.preset(name, players), 800 if players == 2 else 80, first_seed=0)
 
 
-@pytest.mark.parametrize(("name", "players"), GAMES)
+@pytest.mark.parametrize(("name", "players"), SAMPLE)
 def test_each_single_option_changed(name: str, players: int) -> None:
     seen = set()
     for number, (field, rules) in enumerate(single_changes(Rules.preset(name, players))):
@@ -61,7 +62,7 @@ def test_every_line_of_play_of_micro() -> None:
     assert positions > lines
 
 
-@pytest.mark.parametrize(("name", "players"), GAMES)
+@pytest.mark.parametrize(("name", "players"), SAMPLE)
 def test_a_revoke_at_every_step(name: str, players: int) -> None:
     rules = Rules.preset(name, players)
     rng = random.Random(5)

@@ -19,6 +19,7 @@ from hearts_env import Game, HeartsError, Rules, hearts_v0
 from hearts_env.render import SeatPicture, TablePicture
 from hearts_env.render.picture import picture_of
 from hearts_env.rules import PRESETS
+from tests.lockstep import SAMPLE
 from tests.reshuffle import reshuffled
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
@@ -158,20 +159,10 @@ def test_only_known_viewers() -> None:
 
 
 # ---- the environment's modes ---------------------------------------------------------------------
-# Every preset, and every number of players with one of them.
-DRAWN = [
-    (name, numbers[-1 - i % len(numbers)]) for i, (name, (numbers, _)) in enumerate(PRESETS.items())
-]
-
-
-def test_drawn_games_have_every_number_of_players() -> None:
-    assert {players for _, players in DRAWN} == set(range(2, 8))
-
-
-@pytest.mark.parametrize("game", DRAWN, ids=lambda g: f"{g[0]}-{g[1]}")
+@pytest.mark.parametrize("game", SAMPLE, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_render_test_of_pettingzoo(game: tuple[str, int]) -> None:
     """PettingZoo's battery in all modes; the pictures of the last must be SVG."""
-    episode = ("deal", "match")[DRAWN.index(game) % 2]
+    episode = ("deal", "match")[SAMPLE.index(game) % 2]
 
     def make(**kwargs: Any) -> Any:
         return hearts_v0.env(*game, episode=episode, **kwargs)

@@ -345,6 +345,9 @@ CHECKS = [
     ),
 ]
 
+OTHERS = ("fuzz", "faults", "kills", "mutants", "matrix", "soak")
+"""Sections of the page that commands of their own write, in their order."""
+
 
 # ---- running -------------------------------------------------------------------------------------
 def run_task(task: Task) -> tuple[Task, Counts, float, str]:
@@ -420,6 +423,7 @@ _OPENING = """\
 
 What `make verify` compared, and found to agree, when it was last run; a fault would have stopped
 it. Seconds are those of one process; two work at a time. `make test` runs a seeded sample of each.
+The sections at the end name the commands that write them.
 """
 
 
@@ -446,7 +450,8 @@ def write_page(sections: dict[str, str]) -> None:
         for part in PAGE.read_text().split("\n## ")[1:]:
             old[part.partition("\n")[0]] = "## " + part.rstrip() + "\n"
     kept = {**old, **sections}
-    parts = [kept[check.name] for check in CHECKS if check.name in kept]
+    order = [*(check.name for check in CHECKS), *OTHERS]
+    parts = [kept[name] for name in order if name in kept]
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text("\n".join([_OPENING, *parts]))
 

@@ -1,0 +1,18 @@
+"""The deals of tests/data/playthroughs are played as their texts tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from hearts_env.rules import PRESETS
+from tests.playthroughs import FOLDER, playthrough
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_deal_is_played_as_its_text_tells(name: str) -> None:
+    expected = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    assert playthrough(name) == expected
+
+
+def test_there_is_a_text_of_every_game_and_no_other() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == set(PRESETS)
