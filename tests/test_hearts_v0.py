@@ -648,6 +648,9 @@ def test_options_give_a_deal() -> None:
     match: Any = hearts_v0.raw_env(MICRO, episode="match")
     match.reset(seed=1, options={"deal": PLAIN})
     assert match.game is match.match.game
+    # What the deal does not tell is drawn, as without it.
+    assert match.game == Game(MICRO, PLAIN["hands"], dealer=Match(MICRO, 1).first_dealer)
+    match.reset(seed=1, options={"deal": PLAIN, "dealer": 0})
     assert match.game == Game(MICRO, PLAIN["hands"])
     play_cards(match, PLAIN_PLAY)
     assert match.match.totals == [13, 1]
