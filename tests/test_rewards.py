@@ -15,7 +15,8 @@ from hearts_agents.gym_env import HeartsEnv
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import Game, HeartsError, Match, Rules, chips_of, hearts_v0
 from hearts_env import kernel as k
-from hearts_env.rewards import SHARES, Rewarder, net_chips
+from hearts_env.rewards import REWARDS, SHARES, Rewarder, net_chips
+from hearts_train.config import load_config
 from tests.naive import naive_settle
 from tests.strategies import SEEDED
 
@@ -174,3 +175,9 @@ def test_no_deal_pays_more_than_the_bounds_that_the_docs_give(text: str, seed: i
         game.play(rng.choice(game.legal_actions()))
     assert sum(game.chips()) <= 0
     assert all(-worst <= chips <= total for chips in game.chips())
+
+
+@pytest.mark.parametrize("reward", REWARDS)
+def test_recipes_take_every_reward(reward: str) -> None:
+    config = load_config("smoke", ["env.rules=hoyle", f"env.reward={reward}"])
+    assert config.env.reward == reward
