@@ -396,8 +396,9 @@ class Rules:
         """
         if not isinstance(text, str):
             raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name")
-        if players is not None:
-            players = check_number("players", players, *_RANGES["players"], RulesError)
+        if players is not None and whole(players) is None:
+            check_number("players", players, *_RANGES["players"], RulesError)
+        players = whole(players)
         words = text.split()
         if not words:
             raise RulesError(f"rules: {text!r} names no preset; known: {', '.join(PRESETS)}")
@@ -447,7 +448,9 @@ class Rules:
         A player of one can play the other: ``end_when``, ``tie``, ``max_deals`` and ``target`` are
         not compared.
         """
-        return self is other or self._of_a_deal == other._of_a_deal
+        if self is other:
+            return True
+        return isinstance(other, Rules) and self._of_a_deal == other._of_a_deal
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Rules.from_dict, (self.to_dict(),)
