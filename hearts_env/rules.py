@@ -413,7 +413,8 @@ class Rules:
         stated = changes.pop("players", None)
         if None not in (stated, players) and stated != players:
             raise RulesError(
-                f"players: {players!r}, but the rules {text!r} are for {stated!r}; give it once"
+                f"players: {quoted(players)}, but the rules {quoted(text)} are for "
+                f"{quoted(stated)}; give it once"
             )
         base = cls.preset(words[0], players if stated is None else stated)
         return base.replace(**changes) if changes else base
@@ -442,7 +443,7 @@ class Rules:
     def _of_a_deal(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in FIELDS if name not in _ENDS)
 
-    def is_same_deal(self, other: Rules) -> bool:
+    def is_same_deal(self, other: object) -> bool:
         """Whether deals and observations are the same: all but what only says when a match ends.
 
         A player of one can play the other: ``end_when``, ``tie``, ``max_deals`` and ``target`` are
