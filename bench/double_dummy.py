@@ -44,7 +44,7 @@ OPTIONS: dict[str, list[Any]] = {
     "moon": ["others_plus", "self_minus", "choose", "none"],
     "moon_points": [0, 3, 7, 20, 26, 40],
     "no_trick_points": [0, 0, -5],
-    "kitty_to": ["nobody", "nobody", "first_trick", "last_trick", "first_heart"],
+    "kitty_to": ["nobody", "nobody", "first_trick", "last_trick", "first_heart", "first_penalty"],
 }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hearts_env._registration import register_envs
 from hearts_env.batch import BatchGame, BatchView
+from hearts_env.chips import chips_of, settle
 from hearts_env.encoders import Encoder, make_encoder, register_encoder
 from hearts_env.errors import (
     CheckpointError,
@@ -20,7 +21,7 @@ from hearts_env.errors import (
     RulesError,
 )
 from hearts_env.game import Game
-from hearts_env.match import Match, settle
+from hearts_env.match import Match
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -44,6 +45,7 @@ __all__ = [
     "Rules",
     "RulesError",
     "__version__",
+    "chips_of",
     "hearts_v0",
     "make_encoder",
     "register_encoder",

@@ -1,66 +1,148 @@
-"""Checks of arguments that all environments share."""
+"""Checks of arguments, for everything that users call: one home, so that all answer alike.
+
+A whole number is what ``operator.index`` takes, but for True and False; a message names the
+argument, the value and what to give.
+"""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hearts_env.errors import HeartsError, did_you_mean
+from hearts_env.errors import DealError, HeartsError, did_you_mean, quoted
+
+MAX_SEED = 2**63 - 1
+
+
+def whole(value: object) -> int | None:
+    """`value` as an int, of any size; None: it is not a whole number."""
+    if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype == "?"):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def is_word(value: object) -> bool:
+    """Whether it is text at all: arrays and the like cannot even be compared with a word."""
+    return isinstance(value, str)
+
+
+def check_number(
+    name: str,
+    value: object,
+    low: int,
+    high: int | None,
+    error: type[HeartsError] = HeartsError,
+    other: str = "",
+) -> int:
+    """`value` as a whole number from `low` to `high`.
+
+    Args:
+        name: the argument, which begins the message.
+        value: what was given.
+        low: the least allowed.
+        high: the greatest allowed; None: any.
+        error: what is raised.
+        other: ends the message: what else could be given.
+
+    Raises:
+        HeartsError: it is not a whole number, or out of range.
+    """
+    number = whole(value)
+    if number is not None and low <= number and (high is None or number <= high):
+        return number
+    wrong = "is not a whole number" if number is None else "is out of range"
+    span = f"{low} or more" if high is None else f"{low} to {high}"
+    raise error(f"{name}: {quoted(value)} {wrong}; give {span}{other}")
+
+
+def check_count(name: str, value: object, bound: int) -> int:
+    """`value` as a whole number from 0 to `bound` - 1.
+
+    Raises:
+        DealError: it is not.
+    """
+    return check_number(name, value, 0, bound - 1, DealError)
+
+
+def check_seed(seed: object) -> int:
+    """`seed` as a whole number from 0 to 2**63 - 1.
+
+    Raises:
+        DealError: it is not.
+    """
+    number = whole(seed)
+    if number is None:
+        raise DealError(f"seed: {quoted(seed)} is not a whole number from 0 to 2**63 - 1")
+    if not 0 <= number <= MAX_SEED:
+        raise DealError(f"seed: {quoted(number)} is out of range; give one from 0 to 2**63 - 1")
+    return number
+
+
+def check_any_seed(seed: object) -> int:
+    """`seed` as a whole number from 0, of any size.
+
+    Raises:
+        HeartsError: it is negative or not a whole number.
+    """
+    number = whole(seed)
+    if number is None or number < 0:
+        raise HeartsError(f"seed: {quoted(seed)} is not a whole number from 0; give one, or None")
+    return number
+
+
+def check_player(player: object, players: int) -> int:
+    """`player` as one of the seats.
+
+    Raises:
+        HeartsError: it is not.
+    """
+    return check_number("player", player, 0, players - 1)
 
 
 def check_max_deals(max_deals: int | None, episode: str) -> int | None:
     """The number of deals after which a match is cut off, or None.
 
     Raises:
-        HeartsError: it is none, or the episode is no match.
+        HeartsError: it is not a number of deals, or the episode is not a match.
     """
     if max_deals is None:
         return None
     if episode != "match":
         raise HeartsError(
-            f"max_deals: {max_deals!r}, but the episode is one deal; "
+            f"max_deals: {quoted(max_deals)}, but the episode is one deal; "
             'leave it out, or take episode="match"'
         )
-    try:
-        number = operator.index(max_deals)
-    except TypeError:
-        number = 0
-    if number < 1 or isinstance(max_deals, bool):
-        raise HeartsError(f"max_deals: {max_deals!r} is not a whole number from 1 on, or None")
-    return number
-
-
-def check_number(name: str, value: object, low: int, high: int) -> int:
-    """`value` as a whole number from `low` to `high`.
-
-    Raises:
-        HeartsError: it is none.
-    """
-    try:
-        if isinstance(value, bool | np.bool_):
-            raise TypeError
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise HeartsError(
-            f"{name}: {value!r} is not a whole number; give {low} to {high}"
-        ) from None
-    if not low <= number <= high:
-        raise HeartsError(f"{name}: {number} is out of range; give {low} to {high}")
-    return number
+    return check_number("max_deals", max_deals, 1, None, other=", or None")
 
 
 def check_chance(name: str, value: object) -> float:
     """`value` as a probability.
 
     Raises:
-        HeartsError: it is none.
+        HeartsError: it is not.
     """
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not (is_number and 0.0 <= float(value) <= 1.0):  # type: ignore[arg-type]
-        raise HeartsError(f"{name}: {value!r} is no probability; give 0 to 1")
+        raise HeartsError(f"{name}: {quoted(value)} is no probability; give 0 to 1")
     return float(value)  # type: ignore[arg-type]
+
+
+def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError) -> bool:
+    """`value`, True or False.
+
+    Raises:
+        HeartsError: it is something else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise error(f"{name}: {quoted(value)} is not True or False")
+    return bool(value)
 
 
 def check_is(name: str, value: object, kind: type, mend: str) -> None:
@@ -80,20 +162,25 @@ def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
         HeartsError: it is not.
     """
     if not isinstance(value, str) or value not in choices:
-        raise HeartsError(f"{field}: {value!r} is unknown; {did_you_mean(str(value), choices)}")
+        near = did_you_mean(quoted(value).strip("\"'"), choices)
+        raise HeartsError(f"{field}: {quoted(value)} is unknown; {near}")
     return value
 
 
-def check_any_seed(seed: object) -> int:
-    """`seed` as a whole number from 0, of any size.
+def whole_numbers(value: object) -> NDArray[np.int64] | None:
+    """`value` as a contiguous, writeable int64 array; None: it is not an array of whole numbers.
 
-    Raises:
-        HeartsError: it is negative or no whole number.
+    An array that is all that already is returned itself. Compiled functions get nothing else, or
+    they would be compiled once more for every other kind of array.
     """
     try:
-        number = operator.index(seed)  # type: ignore[arg-type]
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise HeartsError(f"seed: {seed!r} is not a whole number from 0; give one, or None")
-    return number
+        array: NDArray[Any] = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):  # lists of unequal length
+        return None
+    if array.dtype.kind not in "iu":
+        return None
+    if array.dtype == np.int64 and array.flags.carray:
+        return array
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        return None
+    return array.astype(np.int64, order="C")

@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env._workers import Workers
-from hearts_env.arguments import check_is, check_number
+from hearts_env.arguments import (
+    check_flag,
+    check_is,
+    check_number,
+    check_seed,
+    whole_numbers,
+)
 from hearts_env.encoders import Encoder, make_encoder, write_many
-from hearts_env.errors import DealError, HeartsError, IllegalActionError
-from hearts_env.game import Game, check_seed
+from hearts_env.errors import DealError, HeartsError, IllegalActionError, quoted
+from hearts_env.game import Game
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -44,6 +50,10 @@ class BatchView:
         Raises:
             HeartsError: there are none, or of different rules.
         """
+        try:
+            views = list(views)
+        except TypeError:
+            views = []
         if not views:
             raise HeartsError("views: there are none; give one or more")
         for view in views:
@@ -73,7 +83,8 @@ class BatchView:
 
     def subset(self, rows: Array) -> BatchView:
         """The views of some rows."""
-        return BatchView(self.rules, self.vectors[rows], self.players[rows])
+        vectors, players = self.vectors[rows], self.players[rows]
+        return BatchView(self.rules, np.ascontiguousarray(vectors), np.ascontiguousarray(players))
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -123,7 +134,7 @@ class BatchGame:
         self.num_games = check_number("num_games", num_games, 1, _MAX_GAMES)
         self.num_threads = check_number("num_threads", num_threads, 1, 1024)
         self.seed = check_seed(seed)
-        self.autodeal = bool(autodeal)
+        self.autodeal = check_flag("autodeal", autodeal)
         self.encoder = make_encoder(observation)
         self.space = self.encoder.space(self.rules)
         n = self.num_games
@@ -217,15 +228,13 @@ class BatchGame:
         return BatchView(self.rules, vectors, players)
 
     def game(self, index: int) -> Game:
-        """An independent ``Game`` in the state of game `index`, without its past.
+        """An independent ``Game`` in the state of game `index`, with its past: ``Game.from_state``.
 
         Raises:
             HeartsError: there is no such game.
         """
         index = check_number("index", index, 0, self.num_games - 1)
-        game = Game.__new__(Game)
-        game._begin(self.rules, self.states[index].copy())
-        return game
+        return Game._with_past(self.rules, self.states[index])
 
     # -- playing ----------------------------------------------------------------------------------
     def play(self, actions: Array, *, games: Array | None = None) -> None:
@@ -236,13 +245,11 @@ class BatchGame:
             HeartsError: `actions` is not one whole number a game.
         """
         rows = self._rows(games, once=True)
-        acts = np.asarray(actions)
-        if acts.shape != rows.shape or acts.dtype.kind not in "iu":
+        acts = whole_numbers(actions)
+        if acts is None or acts.shape != rows.shape:
             raise HeartsError(
-                f"actions: shape {acts.shape} and dtype {acts.dtype}; give one whole number for "
-                f"each of {len(rows)} games"
+                f"actions: {_told(actions)}; give one whole number for each of {len(rows)} games"
             )
-        acts = acts.astype(np.int64, copy=False)
         r = self.rules.vector
         bad = np.zeros(len(rows), np.bool_)
         if find_illegal(self.legal, rows, acts, bad):
@@ -288,8 +295,8 @@ class BatchGame:
         if seeds is None:
             _next_seeds(rows, self.seeds, self._deals, self.seed)
         else:
-            given = np.asarray(seeds)
-            if given.shape != rows.shape or given.dtype.kind not in "iu" or not _are_seeds(given):
+            given = whole_numbers(seeds)
+            if given is None or given.shape != rows.shape or (given < 0).any():
                 raise DealError(
                     f"seeds: give a whole number from 0 to 2**63 - 1 for each of {len(rows)} games"
                 )
@@ -305,8 +312,8 @@ class BatchGame:
         """The numbers of games, checked; `once`: none may come twice."""
         if games is None:
             return self._all
-        rows = np.asarray(games)
-        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        rows = whole_numbers(games)
+        if rows is None or rows.ndim != 1:
             raise HeartsError("games: give a one-dimensional array of whole numbers")
         if rows.size and not (rows.min() >= 0 and rows.max() < self.num_games):
             raise HeartsError(f"games: give numbers from 0 to {self.num_games - 1}")
@@ -315,15 +322,15 @@ class BatchGame:
             twice = ordered[1:][ordered[1:] == ordered[:-1]]
             if len(twice):
                 raise HeartsError(f"games: {twice[0]} comes twice; name each game once")
-        return rows.astype(np.int64, copy=False)
+        return rows
 
     def _check_seats(self, players: Array, size: int) -> k.Vector:
-        seats = np.asarray(players)
-        if seats.shape != (size,) or seats.dtype.kind not in "iu":
+        seats = whole_numbers(players)
+        if seats is None or seats.shape != (size,):
             raise HeartsError(f"players: give one seat, a whole number, for each of {size} games")
         if seats.size and not (seats.min() >= 0 and seats.max() < self.rules.players):
             raise HeartsError(f"players: give seats from 0 to {self.rules.players - 1}")
-        return seats.astype(np.int64, copy=False)
+        return seats
 
     def _check_out(
         self, out: Array | None, shape: tuple[int, ...], dtypes: tuple[Any, ...]
@@ -337,16 +344,21 @@ class BatchGame:
             raise HeartsError(
                 f"out: shape {out.shape} and dtype {out.dtype}; needed are {shape} and {known}"
             )
-        if not (out.flags.c_contiguous and out.flags.writeable):
-            raise HeartsError("out: the array is not C-contiguous and writeable; give one that is")
+        if not out.flags.carray:
+            raise HeartsError(
+                "out: the array is not C-contiguous, aligned and writeable; give one that is"
+            )
         return out
 
     def __repr__(self) -> str:
         return f"<BatchGame {self.rules.name}: {self.num_games} games>"
 
 
-def _are_seeds(given: Array) -> bool:
-    return given.size == 0 or bool(given.min() >= 0 and given.max() < 2**63)
+def _told(array: object) -> str:
+    """What a message says of an array that does not do."""
+    if isinstance(array, np.ndarray):
+        return f"shape {array.shape} and dtype {array.dtype}"
+    return quoted(array)
 
 
 def _empty_state() -> k.Vector:

@@ -36,10 +36,10 @@ def parse_card(text: object) -> str:
     Raises:
         NotationError: `text` is not a card.
     """
-    name = str(text).strip().upper().replace("10", "T")
+    name = text.strip().upper().replace("10", "T") if isinstance(text, str) else ""
     for symbol, letter in zip("♣♦♠♥", SUITS, strict=True):
         name = name.replace(symbol, letter)
-    if not isinstance(text, str) or name not in _ORDER:
+    if name not in _ORDER:
         raise NotationError(
             f"card: {quoted(text)} is not a card; write rank (2..9 T J Q K A) then suit (C D S H), "
             "like QS"

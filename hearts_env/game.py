@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from hearts_env import kernel as k
+from hearts_env.arguments import (
+    check_count,
+    check_number,
+    check_player,
+    check_seed,
+    whole,
+    whole_numbers,
+)
 from hearts_env.cards import list_of, parse_card
+from hearts_env.chips import chips_of, points_settled
 from hearts_env.errors import DealError, IllegalActionError, NotationError, quoted
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Position
 
+__all__ = ["Game", "action_name", "check_count", "check_seed", "derived_seed"]
+
 _LEGAL = (1 << 54) - 1
-_MAX_SEED = 2**63
 _MAX_TOTAL = 2**53
-
-
-def check_seed(seed: object) -> int:
-    """`seed` as a whole number from 0 to 2**63 - 1.
-
-    Raises:
-        DealError: it is none.
-    """
-    try:
-        number = operator.index(seed)  # type: ignore[arg-type]
-    except TypeError:
-        raise DealError(f"seed: {seed!r} is not a whole number from 0 to 2**63 - 1") from None
-    if not 0 <= number < _MAX_SEED:
-        raise DealError(f"seed: {number} is out of range; give one from 0 to 2**63 - 1")
-    return number
 
 
 def derived_seed(seed: int, number: int) -> int:
@@ -114,6 +109,46 @@ class Game(Position):
         game._begin(rules, vector)
         return game
 
+    @classmethod
+    def from_state(cls, rules: Rules | str, vector: k.Vector) -> Game:
+        """The game that is in this state of the compiled core, with the past that led there.
+
+        Of the past one thing is not in a state: in what order a player chose the cards to pass.
+        They count as chosen in deck order.
+
+        Args:
+            rules: the rules, or a preset's name.
+            vector: a whole state, as ``game.vector`` or a row of ``batch.states``; copied.
+
+        Raises:
+            DealError: play under these rules does not lead to such a state; a view, for example.
+        """
+        rules = Rules.make(rules)
+        state = whole_numbers(vector)
+        if state is None or state.shape != (k.STATE_SIZE,):
+            raise DealError(
+                f"vector: {quoted(vector)} is not a state of {k.STATE_SIZE} whole numbers"
+            )
+        game = cls._with_past(rules, state) if _is_readable(rules, state) else None
+        if game is None or not np.array_equal(game.vector, state):
+            raise DealError(f"vector: play under {rules.name!r} does not lead to this state")
+        return game
+
+    @classmethod
+    def _with_past(cls, rules: Rules, state: k.Vector) -> Game:
+        """``from_state`` for a state that is known to be one."""
+        r = rules.vector
+        start, actions = np.empty(k.STATE_SIZE, np.int64), np.empty(k.MAX_PAST, np.int64)
+        past = actions[: k.read_past(r, state, start, actions)]
+        done = past[:-1] if len(past) and past[-1] == -1 else past
+        game = cls.__new__(cls)
+        game._begin(rules, start)
+        game._actions = done.tolist()
+        game._status = int(k.replay(r, game.vector, done))
+        if len(done) < len(past):
+            game.revoke()
+        return game
+
     def _begin(self, rules: Rules, vector: k.Vector) -> None:
         self.rules = rules
         self.vector = vector
@@ -126,15 +161,16 @@ class Game(Position):
         if totals is None:
             return
         try:
-            numbers = [operator.index(total) for total in totals]
+            numbers = [whole(total) for total in totals]
         except TypeError:
             numbers = []
-        if len(numbers) != rules.players or not all(-_MAX_TOTAL < t < _MAX_TOTAL for t in numbers):
+        known = [n for n in numbers if n is not None and -_MAX_TOTAL < n < _MAX_TOTAL]
+        if not len(known) == len(numbers) == rules.players:
             raise DealError(
                 f"totals: {quoted(totals)} is not one whole number for each of {rules.players} "
                 "seats"
             )
-        vector[k.TOTALS : k.TOTALS + rules.players] = numbers
+        vector[k.TOTALS : k.TOTALS + rules.players] = known
 
     # -- play -------------------------------------------------------------------------------------
     @property
@@ -187,36 +223,37 @@ class Game(Position):
                 raise IllegalActionError(f"action: {error}") from None
             except KeyError:
                 raise IllegalActionError(
-                    f"action: {action!r} is not in the deck of these rules"
+                    f"action: {quoted(action)} is not in the deck of these rules"
                 ) from None
-        if not isinstance(action, bool | np.bool_):
-            if isinstance(action, np.ndarray) and action.size == 1:
-                action = action.reshape(()).item()
-            try:
-                number = operator.index(action)  # type: ignore[arg-type]
-            except TypeError:
-                pass
-            else:
-                return number
-        raise IllegalActionError(
-            f"action: {action!r} ({type(action).__name__}) is neither a whole number "
-            "nor a card's name"
-        )
+        if isinstance(action, np.ndarray) and action.size == 1:
+            action = action.reshape(()).item()
+        number = whole(action)
+        if number is None:
+            raise IllegalActionError(
+                f"action: {quoted(action)} ({type(action).__name__}) is neither a whole number "
+                "nor a card's name"
+            )
+        return number
 
     def _why_illegal(self, action: int) -> str:
         if self.is_over:
             return "action: the game is over; start another with Game.deal"
         legal = ", ".join(f"{a} ({self.rules_action_name(a)})" for a in self.legal_actions())
         if not 0 <= action < self.rules.num_actions:
-            return f"action: {action} is no action of these rules; legal now: {legal}"
+            return f"action: {quoted(action)} is no action of these rules; legal now: {legal}"
         name = self.rules_action_name(action)
         return (
             f"action: {action} ({name}) is not legal for player {self.player}; legal now: {legal}"
         )
 
     def rules_action_name(self, action: int) -> str:
-        """The card's name, or the name of a moon choice."""
-        return action_name(self.rules, action)
+        """The card's name, or the name of a moon choice.
+
+        Raises:
+            HeartsError: the rules have no such action.
+        """
+        number = check_number("action", action, 0, self.rules.num_actions - 1)
+        return action_name(self.rules, number)
 
     def revoke(self) -> None:
         """End the deal as after an illegal action at a card table: the player to act pays for all.
@@ -282,6 +319,17 @@ class Game(Position):
         r = self.rules.vector
         return [int(k.score(r, self.vector, p)) for p in range(self.rules.players)]
 
+    def chips(self) -> list[Fraction]:
+        """What each seat wins in chips by this deal on its own, as the rules settle it; exact.
+
+        Before the end as if the deal stopped now. Where a match carries a pool from deal to deal,
+        ``match.last_net`` tells what a deal paid there.
+
+        Raises:
+            HeartsError: the rules settle in points.
+        """
+        return chips_of(self.rules, points_settled(self))
+
     def margins(self) -> list[float]:
         """The margin of each seat: the others' mean score less its own."""
         scores = self.scores()
@@ -327,10 +375,14 @@ class Game(Position):
 
     # -- views and text ---------------------------------------------------------------------------
     def view(self, player: int) -> PlayerView:
-        """All that `player` may know now, and nothing else; later play does not change it."""
+        """All that `player` may know now, and nothing else; later play does not change it.
+
+        Raises:
+            HeartsError: there is no such seat.
+        """
         rules = self.rules
         if player.__class__ is not int or not 0 <= player < rules.players:
-            player = check_count("player", player, rules.players)
+            player = check_player(player, rules.players)
         out = self.vector.copy()
         k.hide(rules.vector, out, player)
         return PlayerView(rules, out, player)
@@ -364,26 +416,37 @@ def action_name(rules: Rules, action: int) -> str:
     return ("moon:off", "moon:others")[action - len(rules.deck)]
 
 
-def check_count(name: str, value: object, bound: int) -> int:
-    """`value` as a whole number from 0 to `bound` - 1.
-
-    Raises:
-        DealError: it is none.
-    """
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise DealError(f"{name}: {value!r} is not a whole number") from None
-    if not 0 <= number < bound:
-        raise DealError(f"{name}: {quoted(number)} is out of range; give 0 to {bound - 1}")
-    return number
+def _is_readable(rules: Rules, state: k.Vector) -> bool:
+    """Whether the past of a state can be looked for: the deal and the history are within bounds."""
+    n, number = rules.players, int(state[k.NUM_PLAYED])
+    left = (1 << len(rules.deck)) - 1
+    for p in range(n):
+        held, received = state[k.HANDS + p] | state[k.PLAYED + p], state[k.RECEIVED + p]
+        passed = int(state[k.PASSED + p])
+        dealt = int(held & ~received) | passed
+        if dealt & ~left or dealt.bit_count() != rules.hand_size or passed & ~dealt:
+            return False
+        left &= ~dealt
+    cards = state[k.HISTORY : k.HISTORY + min(max(number, 0), k.MAX_CARDS)] & 63
+    return (
+        left == state[k.KITTY]
+        and 0 <= number <= n * rules.hand_size
+        and bool((cards < len(rules.deck)).all())
+        and 0 <= state[k.DEALER] < n
+        and 0 <= state[k.DEAL_NUMBER] < 2**31
+        and -1 <= state[k.MOON_CHOICE] <= 1
+    )
 
 
 def _deal_masks(
     rules: Rules, hands: Sequence[Iterable[str]], kitty: Iterable[str] | None
 ) -> list[int]:
     """The card masks of all hands and of the kitty, checked."""
-    if isinstance(hands, str) or not hasattr(hands, "__len__") or len(hands) != rules.players:
+    try:
+        given = [] if isinstance(hands, str) else [hands[seat] for seat in range(len(hands))]
+    except (TypeError, KeyError, IndexError):
+        given = []
+    if len(given) != rules.players:
         raise DealError(
             f"hands: {rules.players} hands are needed, one list of cards a seat; got "
             f"{quoted(hands)}"
@@ -391,14 +454,16 @@ def _deal_masks(
     owner: dict[str, str] = {}
     masks = []
     names = [f"hands[{seat}]" for seat in range(rules.players)] + ["kitty"]
-    for name, cards in zip(names, [*hands, kitty], strict=True):
+    for name, cards in zip(names, [*given, kitty], strict=True):
         mask = 0
         if cards is None:
             cards = [card for card in rules.deck if card not in owner]
         elif isinstance(cards, str):
             cards = cards.split()
-        elif not isinstance(cards, Iterable):
-            raise DealError(f"{name}: {quoted(cards)} is not a list of cards")
+        try:
+            cards = list(cards)
+        except TypeError:
+            raise DealError(f"{name}: {quoted(cards)} is not a list of cards") from None
         for card in cards:
             try:
                 card = parse_card(card)

@@ -87,7 +87,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             rules: a preset's name, or any `Rules`.
             players: how many, where the preset leaves it open.
             episode: ``deal``, or ``match``: deals until the end score.
-            reward: ``margin``, ``points``, ``trick`` or ``win``; see `Rewarder`.
+            reward: ``margin``, ``points``, ``trick``, ``win`` or, where the rules settle in chips,
+                ``chips``; see `Rewarder`.
             observation: an encoder or its name.
             illegal_action: ``terminate`` (-1 and the end), ``raise`` (nothing happens) or
                 ``revoke`` (the deal ends at the offender's expense).
@@ -241,10 +242,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             return None, game
         if number not in (None, 0):
             raise DealError(f"deal_number: {number!r}, but a match begins with 0; leave it out")
-        if dealer is None:
-            dealer = known.dealer if isinstance(known, Game) else 0
-        # A deal made first checks the dealer.
-        match = Match(rules, seed, dealer=Game.deal(rules, seed, dealer=dealer).dealer)
+        if dealer is None and isinstance(known, Game):
+            dealer = known.dealer % rules.players  # of other rules it is refused below
+        match = Match(rules, seed, dealer=dealer)
         if known is not None:
             match.replace_deal(_known_deal(match.game, known, 0, match.first_dealer))
         return match, match.game
@@ -332,7 +332,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         match = self.match
         if match is None:
             self._stop(game, self.terminations)
-        elif match.is_over or match.num_deals == self.max_deals:
+            return
+        rewards = self._rewarder.deal_end(match.last_net)
+        if rewards is not None:
+            self._pay(rewards)
+        if match.is_over or match.num_deals == self.max_deals:
             rewards = self._rewarder.episode_end(match.totals)
             if rewards is not None:
                 self._pay(rewards)
@@ -360,6 +364,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             "offender": game.revoker if self._offender is None else self._seats[self._offender],
             "deal": game.to_text(),
         }
+        if self.rules.settlement != "points":
+            settled = None if self.match is None or not game.is_over else self.match.last_net
+            net = game.chips() if settled is None else settled
+            result["chips"] = [float(chips) for chips in net]
         if self.match is not None:
             result["totals"] = list(self.match.totals)
             result["winner"] = self.match.winner

@@ -62,6 +62,7 @@ Vector = NDArray[np.int64]
 MAX_PLAYERS = 7
 MAX_CARDS = 52
 MAX_ACTIONS = MAX_CARDS + 2
+MAX_PAST = 2 * MAX_CARDS + 1  # actions of a deal: every card passed and played, and a last one
 
 # Phases
 PASS, PLAY, MOON, OVER = range(4)
@@ -89,8 +90,8 @@ R_PLAYERS, R_NUM_CARDS, R_HAND_SIZE, R_TRUMP, R_FIRST_LEAD, R_BREAK_ON = 0, 1, 2
 R_UNBROKEN_LEAD, R_POINTS_FIRST, R_QUEEN_ANY_TIME, R_QUEEN_BREAKS = 6, 7, 8, 9
 R_MOON, R_MOON_POINTS, R_NO_TRICK, R_KITTY_TO, R_PASS_COUNT, R_ROTATION_LEN = 10, 11, 12, 13, 14, 15
 R_DECK, R_PENALTY, R_QUEEN, R_KITTY_SIZE, R_NUM_ACTIONS, R_TOTAL_SCALE = 16, 17, 18, 19, 20, 21
-R_POINT_CARDS = 22
-R_SUIT_MASK = 23  # 4: the cards of each suit
+R_POINT_CARDS, R_SETTLEMENT = 22, 23
+R_SUIT_MASK = 24  # 4: the cards of each suit
 R_ROTATION = R_SUIT_MASK + 4  # 16: seats further, 0 hold
 MAX_ROTATION = 16
 R_POINTS_OF = R_ROTATION + MAX_ROTATION  # 52: points of each card
@@ -107,8 +108,10 @@ UNBROKEN_LEADS = ("only_hearts", "spades_or_hearts", "queen_frees_hearts")
 ONLY_HEARTS, SPADES_OR_HEARTS, QUEEN_FREES_HEARTS = range(3)
 MOONS = ("others_plus", "self_minus", "choose", "none")
 MOON_OTHERS, MOON_SELF, MOON_CHOOSE, MOON_NONE = range(4)
-KITTIES = ("nobody", "first_trick", "last_trick", "first_heart")
-KITTY_NOBODY, KITTY_FIRST, KITTY_LAST, KITTY_HEART = range(4)
+KITTIES = ("nobody", "first_trick", "last_trick", "first_heart", "first_penalty")
+KITTY_NOBODY, KITTY_FIRST, KITTY_LAST, KITTY_HEART, KITTY_PENALTY = range(5)
+SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
+SETTLE_POINTS, SETTLE_SIMPLE, SETTLE_SWEEPSTAKES, SETTLE_HOWELL = range(4)
 
 
 # ---- randomness ---------------------------------------------------------------------------------
@@ -455,6 +458,7 @@ def take_trick(r: Vector, s: Vector) -> None:
             to == KITTY_FIRST
             or (to == KITTY_LAST and last)
             or (to == KITTY_HEART and s[TRICK_MASK] & r[R_SUIT_MASK + HEARTS] != 0)
+            or (to == KITTY_PENALTY and s[TRICK_MASK] & r[R_PENALTY] != 0)
         ):
             s[KITTY_TAKER] = taker
             s[TAKEN + taker] |= s[KITTY]
@@ -519,6 +523,40 @@ def replay(r: Vector, s: Vector, actions: Vector) -> int:
             return -1
         play(r, s, action)
     return status(r, s)
+
+
+@jit
+def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int:
+    """Write the deal of `s` before anything was played, and what was done since; returns how many.
+
+    `actions` has at least `MAX_PAST` elements; a revoke is -1. In what order a player chose cards
+    to pass is not in the state: they count as chosen in deck order.
+    """
+    clear(start_state)
+    count = 0
+    for p in range(r[R_PLAYERS]):
+        held = s[HANDS + p] | s[PLAYED + p]
+        start_state[HANDS + p] = held & ~s[RECEIVED + p] | s[PASSED + p]
+        start_state[TOTALS + p] = s[TOTALS + p]
+        chosen = s[PASSED + p]
+        while chosen:
+            actions[count] = lowest(chosen)
+            chosen &= chosen - 1
+            count += 1
+    start_state[KITTY] = s[KITTY]
+    start_state[DEAL_NUMBER] = s[DEAL_NUMBER]
+    start_state[DEALER] = s[DEALER]
+    start(r, start_state)
+    for i in range(s[NUM_PLAYED]):
+        actions[count] = s[HISTORY + i] & 63
+        count += 1
+    if s[MOON_CHOICE] >= 0:
+        actions[count] = r[R_NUM_CARDS] + s[MOON_CHOICE]
+        count += 1
+    if s[REVOKER] >= 0:
+        actions[count] = -1
+        count += 1
+    return count
 
 
 @jit

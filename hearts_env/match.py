@@ -1,60 +1,19 @@
-"""Matches: deals until the end score, and the three ways to settle a deal in chips."""
+"""Matches: deals until the end score, or until somebody's chips are gone."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
 from fractions import Fraction
-from numbers import Rational
 from typing import Any
 
-from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean
-from hearts_env.game import Game, check_count, check_seed, derived_seed
-from hearts_env.rules import SETTLEMENTS, Rules
+from hearts_env.arguments import MAX_SEED, check_count, check_is, check_number, check_seed
+from hearts_env.chips import Number, points_settled, settle
+from hearts_env.errors import HeartsError, IllegalActionError
+from hearts_env.game import Game, derived_seed
+from hearts_env.rules import Rules
 
-Number = int | Fraction
-
-
-def settle(
-    method: str, points: Sequence[Number], pool: Number = 0
-) -> tuple[list[Fraction], Fraction]:
-    """What each player wins in chips by a deal, and the pool that is carried over; exact.
-
-    Args:
-        method: ``simple``, ``sweepstakes`` or ``howell``.
-        points: points that each player took (not negative).
-        pool: chips carried over from the deals before.
-
-    Returns:
-        (net of each player, new pool); sum(net) + new pool == pool.
-
-    Raises:
-        HeartsError: an unknown method, or negative or inexact points or pool.
-    """
-    if method not in SETTLEMENTS[1:]:
-        raise HeartsError(
-            f"settlement: {method!r} is unknown; {did_you_mean(method, SETTLEMENTS[1:])}"
-        )
-    if len(points) < 2 or not all(isinstance(p, Rational) and p >= 0 for p in points):
-        raise HeartsError(
-            f"points: {list(points)!r} cannot be settled in chips; give each player's points, none "
-            "negative"
-        )
-    if not isinstance(pool, Rational) or pool < 0:
-        raise HeartsError(f"pool: {pool!r} is no number of chips; give an int or a Fraction")
-    paid = [Fraction(p) for p in points]
-    total, pool, n = sum(paid, Fraction()), Fraction(pool), len(paid)
-    if method == "howell":  # everyone pays h (n - 1) and takes out T - h
-        return [total - n * h for h in paid], pool
-    pot = pool + total
-    if method == "simple":
-        winners = [h == min(paid) for h in paid]
-    else:
-        winners = [h == 0 for h in paid]
-        if not any(winners) or sum(winners) == n - 1:
-            return [-h for h in paid], pot
-    share = pot / sum(winners)
-    return [won * share - h for won, h in zip(winners, paid, strict=True)], Fraction()
+__all__ = ["Match", "settle"]
 
 
 class Match:
@@ -62,38 +21,67 @@ class Match:
 
     ``match.game`` is the deal being played; ``match.play`` starts the next one by itself.
     Totals are points (low wins), or chips (high wins) where ``rules.settlement`` says so.
+    ``last_net`` is what the last finished deal added to them, a share of the pool left at the end
+    of the match with it.
     """
 
-    def __init__(self, rules: Rules | str, seed: int, *, dealer: int = 0) -> None:
-        """A match whose deals follow from `seed`; `dealer` deals first."""
+    def __init__(self, rules: Rules | str, seed: int, *, dealer: int | None = None) -> None:
+        """A match whose deals follow from `seed`.
+
+        Args:
+            rules: the rules, or a preset's name.
+            seed: 0 .. 2**63 - 1.
+            dealer: seat that deals first; None: drawn from the seed.
+        """
         self.rules = Rules.make(rules)
         self.seed = check_seed(seed)
-        self.first_dealer = check_count("dealer", dealer, self.rules.players)
+        self._first_dealer = (
+            None if dealer is None else check_count("dealer", dealer, self.rules.players)
+        )
         self.in_chips = self.rules.settlement != "points"
         start: Number = Fraction(self.rules.stake) if self.in_chips else 0
         self.totals: list[Number] = [start] * self.rules.players
         self.pool = Fraction()
         self.is_over = False
         self.last_game: Game | None = None
+        self.last_net: list[Number] = [0] * self.rules.players
+        self._plays_off = False  # all have passed the limit in one deal (tie="all_past_limit")
         self.num_deals = 0
         self.game = self._deal()
 
     def deal_seed(self, number: int) -> int:
-        """The seed of the deal with this number."""
-        return derived_seed(self.seed, number)
+        """The seed of the deal with this number.
+
+        Raises:
+            HeartsError: it is not a whole number from 0.
+        """
+        return derived_seed(self.seed, check_number("number", number, 0, MAX_SEED))
+
+    @property
+    def first_dealer(self) -> int:
+        """The seat that deals first; the next deals next."""
+        return self._first_dealer or 0
 
     def _deal(self) -> Game:
-        number = self.num_deals
-        return Game.deal(
+        number, first = self.num_deals, self._first_dealer
+        game = Game.deal(
             self.rules,
             self.deal_seed(number),
             deal_number=number,
-            dealer=(self.first_dealer + number) % self.rules.players,
+            dealer=None if first is None else (first + number) % self.rules.players,
             totals=[int(total) for total in self.totals],
         )
+        if first is None:  # the first deal has drawn it
+            self._first_dealer = game.dealer
+        return game
 
     def replace_deal(self, game: Game) -> None:
-        """Play `game` instead of the deal drawn; before anything was played in it."""
+        """Play `game` instead of the deal drawn; before anything was played in it.
+
+        Raises:
+            HeartsError: something was played, or it is not a game of the same rules.
+        """
+        check_is("deal", game, Game, "give a Game")
         if self.game.actions or game.rules != self.rules:
             raise HeartsError("deal: only a deal not yet begun, of the same rules, can be replaced")
         self.game = game
@@ -135,9 +123,7 @@ class Match:
         self.num_deals += 1
         before = self.totals
         if self.in_chips:
-            # A revoke is charged like points taken; chips know no moon.
-            points = self.game.points() if self.game.revoker is None else self.game.scores()
-            net, self.pool = settle(self.rules.settlement, points, self.pool)
+            net, self.pool = settle(self.rules.settlement, points_settled(self.game), self.pool)
         else:
             net = list(self.game.scores())  # type: ignore[arg-type]
         self.totals = [total + change for total, change in zip(before, net, strict=True)]
@@ -147,20 +133,22 @@ class Match:
         elif self.pool:  # a pool left at the end is divided equally
             self.totals = [total + self.pool / len(self.totals) for total in self.totals]
             self.pool = Fraction()
+        self.last_net = [now - then for now, then in zip(self.totals, before, strict=True)]
 
     def _is_decided(self, before: Sequence[Number]) -> bool:
         rules, totals = self.rules, self.totals
         best = max(totals) if self.in_chips else min(totals)
+        end = rules.end_score + (rules.end_when == "exceeded")  # scores are whole
+        if not self.in_chips and rules.tie == "all_past_limit" and not self._plays_off:
+            self._plays_off = min(totals) >= end and max(before) < end
+            if self._plays_off:
+                return False
         if totals.count(best) > 1:  # a shared first place plays on
             return False
         if self.in_chips:
             lost = min(totals) <= 0
             return lost or (rules.target is not None and best - rules.stake >= rules.target)
-        end = rules.end_score + (rules.end_when == "exceeded")  # scores are whole
-        if max(totals) < end:
-            return False
-        all_now = min(totals) >= end and max(before) < end
-        return not (rules.tie == "all_past_limit" and all_now)
+        return self._plays_off or max(totals) >= end
 
     @property
     def winner(self) -> int | None:
@@ -174,6 +162,7 @@ class Match:
         """An independent match in the same state."""
         match = copy.copy(self)
         match.totals = list(self.totals)
+        match.last_net = list(self.last_net)
         match.game = self.game.clone()
         match.last_game = self.last_game and self.last_game.clone()
         return match

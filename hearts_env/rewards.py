@@ -12,23 +12,50 @@ from fractions import Fraction
 
 from hearts_env import kernel as k
 from hearts_env._jit import jit
-from hearts_env.errors import HeartsError, did_you_mean
+from hearts_env.arguments import check_choice
+from hearts_env.chips import check_in_chips
 from hearts_env.game import Game
 from hearts_env.rules import Rules
 
-REWARDS = ("margin", "points", "trick", "win")
+REWARDS = ("margin", "points", "trick", "win", "chips")
 """The values of ``reward``; their places are the kinds that compiled code knows."""
-MARGIN, POINTS, TRICK, WIN = range(4)
+MARGIN, POINTS, TRICK, WIN, CHIPS = range(5)
 
-WIN_SHARES = 420
-"""A win is handed out in 420ths: 1 / n of it is a whole number for 1 to 7 players."""
+SHARES = 420
+"""What winners share is handed out in 420ths: 1 / n is a whole number of them for 1 to 7."""
+
+
+@jit
+def net_chips(r: k.Vector, s: k.Vector, p: int) -> int:
+    """What seat `p` wins in chips by a deal on its own, in 420ths; ``chips_of``, compiled."""
+    players = r[k.R_PLAYERS]
+    charged = s[k.REVOKER] >= 0
+    own = k.score(r, s, p) if charged else s[k.POINTS + p]
+    total, least, without = 0, own, 0
+    for q in range(players):
+        taken = k.score(r, s, q) if charged else s[k.POINTS + q]
+        total += taken
+        least = min(least, taken)
+        without += taken == 0
+    if r[k.R_SETTLEMENT] == k.SETTLE_HOWELL:
+        return SHARES * (total - players * own)
+    if r[k.R_SETTLEMENT] == k.SETTLE_SWEEPSTAKES:
+        winners = 0 if without == players - 1 else without
+        won = own == 0
+    else:
+        winners = 0
+        for q in range(players):
+            winners += (k.score(r, s, q) if charged else s[k.POINTS + q]) == least
+        won = own == least
+    return (SHARES // winners * total if won and winners else 0) - SHARES * own
 
 
 @jit
 def earned(r: k.Vector, s: k.Vector, kind: int, p: int) -> int:
     """What seat `p` has earned so far in this deal, a whole number; see ``Rewarder.scale``.
 
-    0 at the start of a deal. Only ``trick`` earns anything before the end.
+    0 at the start of a deal. Only ``trick`` earns anything before the end. ``chips`` are those of
+    the deal on its own.
     """
     if kind == TRICK:
         return k.margin_sum(r, s, p)
@@ -39,6 +66,8 @@ def earned(r: k.Vector, s: k.Vector, kind: int, p: int) -> int:
     own = k.score(r, s, p)
     if kind == POINTS:
         return -own
+    if kind == CHIPS:
+        return net_chips(r, s, p)
     players = r[k.R_PLAYERS]
     best = own
     for q in range(players):
@@ -48,7 +77,7 @@ def earned(r: k.Vector, s: k.Vector, kind: int, p: int) -> int:
         winners += k.score(r, s, q) == best
     if winners == players:
         return 0
-    return WIN_SHARES // winners if own == best else -(WIN_SHARES // (players - winners))
+    return SHARES // winners if own == best else -(SHARES // (players - winners))
 
 
 def win_rewards(totals: Sequence[int | Fraction], *, high_wins: bool = False) -> list[float]:
@@ -70,23 +99,27 @@ class Rewarder:
         game.play(action)
         rewards = rewarder.step(game)     # None: nobody gets anything
 
-    At the end of a match add ``episode_end(match.totals)``. Copies and pickles with what has been
-    paid.
+    In a match add ``deal_end(match.last_net)`` after each deal and, at its end,
+    ``episode_end(match.totals)``. Copies and pickles with what has been paid.
+
+    ``waits_for_match`` tells whether ``step`` leaves all to those two: ``win`` and ``chips`` in an
+    episode of a whole match.
     """
 
     def __init__(self, rules: Rules, kind: str, *, episode: str = "deal") -> None:
         """Rewards of a kind; in an episode of a whole ``match``, ``win`` waits for its end.
 
         Raises:
-            HeartsError: an unknown kind.
+            HeartsError: an unknown kind, or ``chips`` where the rules settle in points.
         """
-        if kind not in REWARDS:
-            raise HeartsError(f"reward: {kind!r} is unknown; {did_you_mean(kind, REWARDS)}")
+        check_choice("reward", kind, REWARDS)
+        if kind == "chips":
+            check_in_chips(rules, "reward: 'chips'")
         self.rules = rules
         self.kind = kind
         self.number = REWARDS.index(kind)
         self.episode = episode
-        self._at_deals = not (kind == "win" and episode == "match")
+        self.waits_for_match = kind in ("win", "chips") and episode == "match"
         self._at_tricks = kind == "trick"
         self._paid = [0] * rules.players
 
@@ -96,7 +129,7 @@ class Rewarder:
         if self.kind in ("margin", "trick"):
             # margin_sum is the margin times the number of others.
             return self.rules.max_margin * (self.rules.players - 1)
-        return 1.0 if self.kind == "points" else float(WIN_SHARES)
+        return 1.0 if self.kind == "points" else float(SHARES)
 
     def reset(self) -> None:
         """Forget what was paid: a new deal begins before the last was over, in place."""
@@ -109,7 +142,7 @@ class Rewarder:
         that the action belonged to. After the end of a deal the next may follow at once.
         """
         over = game.is_over
-        if not (over or self._at_tricks) or not self._at_deals:
+        if not (over or self._at_tricks) or self.waits_for_match:
             return None
         if not over and game.vector[k.TRICK_LEN]:
             return None
@@ -122,8 +155,18 @@ class Rewarder:
         self._paid = [0] * len(now) if over else now
         return rewards
 
+    def deal_end(self, net: Sequence[int | Fraction]) -> list[float] | None:
+        """The reward of every seat for a deal that a match has settled; None: nobody's.
+
+        Args:
+            net: what the deal added to the totals, ``match.last_net``.
+        """
+        if self.kind != "chips" or not self.waits_for_match:
+            return None
+        return [float(chips) for chips in net]
+
     def episode_end(self, totals: Sequence[int | Fraction]) -> list[float] | None:
         """The reward of every seat for the end of a match; None: nobody's."""
-        if self._at_deals:
+        if self.kind != "win" or not self.waits_for_match:
             return None
         return win_rewards(totals, high_wins=self.rules.settlement != "points")

@@ -5,19 +5,20 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from hearts_env import kernel
+from hearts_env.arguments import check_flag, check_number, is_word, whole
 from hearts_env.cards import ALL_CARDS, RANKS, SUITS, parse_card, rank_of, sort_cards, suit_of
 from hearts_env.errors import MOST_QUOTED, NotationError, RulesError, did_you_mean, quoted
 
 DIRECTIONS = ("left", "right", "across", "hold")
-SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
+SETTLEMENTS = kernel.SETTLEMENTS
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "trump": (None, *SUITS),
@@ -48,8 +49,15 @@ _MAX_TEXT = 10_000  # characters; all fields written out take some 500
 class CardPoints(Mapping[str, int]):
     """Points by card, immutable and hashable; cards that are not named are worth nothing."""
 
+    __slots__ = ("_points",)
+    _points: Mapping[str, int]
+
     def __init__(self, points: Mapping[str, int]) -> None:
-        self._points = {card: points[card] for card in sort_cards(points) if points[card]}
+        by_card = {card: points[card] for card in sort_cards(points) if points[card]}
+        object.__setattr__(self, "_points", MappingProxyType(by_card))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name}: points of cards cannot be changed; make other rules")
 
     def __getitem__(self, card: str) -> int:
         return self._points[card]
@@ -64,10 +72,13 @@ class CardPoints(Mapping[str, int]):
         return hash(tuple(self._points.items()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and self._points == dict(other)
+        return isinstance(other, Mapping) and dict(self._points) == dict(other)
 
     def __repr__(self) -> str:
-        return repr(self._points)
+        return repr(dict(self._points))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CardPoints, (dict(self._points),)
 
 
 HEARTS_ONE = CardPoints({rank + "H": 1 for rank in RANKS})
@@ -115,19 +126,18 @@ class Rules:
     def __post_init__(self) -> None:
         put = functools.partial(object.__setattr__, self)
         for name, (low, high) in _RANGES.items():
-            put(name, _whole(name, getattr(self, name), low, high))
+            put(name, check_number(name, getattr(self, name), low, high, RulesError))
         for name, (low, high) in _OPTIONAL_RANGES.items():
             if getattr(self, name) is not None:
-                put(name, _whole(name, getattr(self, name), low, high, "or None"))
+                value = getattr(self, name)
+                put(name, check_number(name, value, low, high, RulesError, " or None"))
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if not isinstance(value, str | None) or value not in choices:
                 mend = _one_of(value, choices)
                 raise RulesError(f"{name}: {quoted(value)} is no choice; {mend}")
         for name in ("points_on_first_trick", "queen_any_time", "queen_breaks_hearts"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise RulesError(f"{name}: {quoted(getattr(self, name))} is not True or False")
-            put(name, bool(getattr(self, name)))
+            put(name, check_flag(name, getattr(self, name), RulesError))
         put("removed", _cards("removed", self.removed))
         put("card_points", _points(self.card_points))
         put("pass_rotation", _rotation(self.pass_rotation))
@@ -183,9 +193,9 @@ class Rules:
         return tuple(card for card in ALL_CARDS if card not in self.removed)
 
     @functools.cached_property
-    def index(self) -> dict[str, int]:
+    def index(self) -> Mapping[str, int]:
         """The number of each card of the deck."""
-        return {card: number for number, card in enumerate(self.deck)}
+        return MappingProxyType({card: number for number, card in enumerate(self.deck)})
 
     @property
     def num_actions(self) -> int:
@@ -212,25 +222,30 @@ class Rules:
         elif self.kitty_to == "first_heart":  # dead where it has all the hearts
             hearts = sum(card[1] == "H" for card in self.deck)
             dead = self.kitty_size if hearts <= self.kitty_size else 0
+        elif self.kitty_to == "first_penalty":  # dead where it has all the penalty cards
+            costly = sum(p > 0 for p in points)
+            dead = self.kitty_size if costly <= self.kitty_size else 0
         penalties = [p for p in points if p > 0]  # the least first
         bonuses = [-p for p in points if p < 0]  # the largest first
         total, bonus = sum(penalties[-taken:]), sum(bonuses[:taken])
         idle, others = -self.no_trick_points, self.players - 1
         # Some player has the bonus cards that cannot be dead.
-        forced = sum(bonuses[dead:])
+        forced = free = sum(bonuses[dead:])
+        if self.kitty_to == "first_penalty":  # dead with all the penalty cards in it, or not at all
+            forced, free = sum(bonuses), sum(bonuses[max(dead - len(penalties), 0) :])
         # Ahead with the bonus cards, or without a trick; behind a player with the bonus cards and
         # others without a trick. The penalty cards come on top.
         ahead = max(bonus, idle - forced / others)
         behind = (bonus + idle * (others - 1)) / others
         sizes: list[float] = [total]  # a revoke
+        if len(penalties) <= dead:  # nobody need have a penalty card
+            sizes += [max(bonus, idle - free / others), behind]
         if self.moon == "none":
             sizes += [total / others + ahead, total + behind]
             sizes.append(total - forced + idle)  # behind with all tricks
             return float(max(sizes))
         if penalties:
             sizes.append(self.moon_points + bonus)
-        if len(penalties) <= dead:  # nobody need have a penalty card
-            sizes += [ahead, behind]
         if len(penalties) > 1 and self.hand_size > 1:
             # No moon: two players have penalty cards, one perhaps no more than the least of them.
             least = penalties[0]
@@ -260,6 +275,7 @@ class Rules:
         r[kernel.R_MOON_POINTS] = self.moon_points
         r[kernel.R_NO_TRICK] = self.no_trick_points
         r[kernel.R_KITTY_TO] = kernel.KITTIES.index(self.kitty_to)
+        r[kernel.R_SETTLEMENT] = kernel.SETTLEMENTS.index(self.settlement)
         r[kernel.R_PASS_COUNT] = self.pass_count
         r[kernel.R_ROTATION_LEN] = len(self.pass_rotation)
         r[kernel.R_DECK] = (1 << len(deck)) - 1
@@ -283,8 +299,7 @@ class Rules:
             r[kernel.R_POINTS_OF + i] = self.card_points.get(card, 0)
             r[kernel.R_SUIT_OF + i] = suit_of(card)
             r[kernel.R_RANK_OF + i] = rank_of(card)
-        r.setflags(write=False)
-        return r
+        return np.frombuffer(r.tobytes(), np.int64)  # of bytes: it cannot be made writeable
 
     # -- making others ----------------------------------------------------------------------------
     @classmethod
@@ -294,15 +309,18 @@ class Rules:
         Raises:
             RulesError: no such preset, or not for so many players.
         """
-        if str(name) not in PRESETS:
-            raise RulesError(f"rules: no preset {quoted(name)}; {did_you_mean(str(name), PRESETS)}")
+        if not (is_word(name) and name in PRESETS):
+            near = did_you_mean(quoted(name).strip("'"), PRESETS)
+            raise RulesError(f"rules: no preset {quoted(name)}; {near}")
         numbers, _ = PRESETS[str(name)]
         if players is None:
             players = 4 if 4 in numbers else numbers[0]
-        if players not in numbers:
+        number = whole(players)
+        if number is not None and number not in numbers:
             span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"exactly {numbers[0]}"
             raise RulesError(f"players: {name} is played by {span}, not by {quoted(players)}")
-        return _preset(str(name), _whole("players", players, numbers[0], numbers[-1]))
+        number = check_number("players", players, numbers[0], numbers[-1], RulesError)
+        return _preset(name, number)
 
     @classmethod
     def make(cls, rules: str | Rules, players: int | None = None) -> Rules:
@@ -313,7 +331,7 @@ class Rules:
             raise RulesError(
                 f"rules: {quoted(rules)} is neither Rules nor a preset's name: {', '.join(PRESETS)}"
             )
-        if players is not None and players != rules.players:
+        if players is not None and whole(players) != rules.players:
             raise RulesError(
                 f"players: the rules are for {rules.players}, not for {quoted(players)}; "
                 "leave players out, or give a preset's name"
@@ -384,6 +402,9 @@ class Rules:
                 f"rules: a text of {len(text):,} characters; give a preset's name and the fields "
                 f"that differ, {_MAX_TEXT:,} at most"
             )
+        if players is not None and whole(players) is None:
+            check_number("players", players, *_RANGES["players"], RulesError)
+        players = whole(players)
         words = text.split()
         if not words:
             raise RulesError(f"rules: {quoted(text)} names no preset; known: {', '.join(PRESETS)}")
@@ -425,6 +446,20 @@ class Rules:
             return NotImplemented
         return self is other or (self._hash == other._hash and self._fields == other._fields)
 
+    @functools.cached_property
+    def _of_a_deal(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in FIELDS if name not in _ENDS)
+
+    def is_same_deal(self, other: object) -> bool:
+        """Whether deals and observations are the same: all but what only says when a match ends.
+
+        A player of one can play the other: ``end_when``, ``tie``, ``max_deals`` and ``target`` are
+        not compared.
+        """
+        if self is other:
+            return True
+        return isinstance(other, Rules) and self._of_a_deal == other._of_a_deal
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Rules.from_dict, (self.to_dict(),)
 
@@ -434,20 +469,21 @@ def _preset(name: str, players: int) -> Rules:
     return PRESETS[name][1](players)
 
 
+_ENDS = ("end_when", "tie", "max_deals", "target")
 FIELDS = tuple(f.name for f in dataclasses.fields(Rules))
 
 
-def _refuse_unknown(names: Iterable[str]) -> None:
+def _refuse_unknown(names: Iterable[object]) -> None:
     for name in names:
-        if name not in FIELDS:
-            near = did_you_mean(name, FIELDS)
+        if not (is_word(name) and name in FIELDS):
+            near = did_you_mean(quoted(name).strip("'"), FIELDS)
             raise RulesError(f"rules: no rule is named {quoted(name)}; {near}")
 
 
 def _one_of(value: object, choices: tuple[Any, ...]) -> str:
-    if value == "None" and None in choices:
-        return "write None without quotes"
     if isinstance(value, str):
+        if value == "None" and None in choices:
+            return "write None without quotes"
         return did_you_mean(value, choices)
     return "known: " + ", ".join(str(c) for c in choices)
 
@@ -480,19 +516,6 @@ def _value(name: str, text: str) -> Any:
         ) from None
 
 
-def _whole(name: str, value: object, low: int, high: int, other: str = "") -> int:
-    bounds = f"{low}..{high} {other}".strip()
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise RulesError(f"{name}: {quoted(value)} is not a whole number; give {bounds}") from None
-    if not low <= number <= high:
-        raise RulesError(f"{name}: {quoted(number)} is out of range; give {bounds}")
-    return number
-
-
 def _cards(name: str, cards: object) -> tuple[str, ...]:
     if isinstance(cards, str):
         cards = cards.split()
@@ -520,7 +543,9 @@ def _points(points: object) -> CardPoints:
         (name,) = _cards("card_points", [card])
         if name in by_card:
             raise RulesError(f"card_points: {name} is named twice; name each card once")
-        by_card[name] = _whole(f"card_points[{name}]", worth, -_MAX_POINTS, _MAX_POINTS)
+        by_card[name] = check_number(
+            f"card_points[{name}]", worth, -_MAX_POINTS, _MAX_POINTS, RulesError
+        )
     return CardPoints(by_card)
 
 
@@ -530,7 +555,7 @@ def _rotation(rotation: object) -> tuple[str, ...]:
     if not isinstance(words, list | tuple) or not 1 <= len(words) <= kernel.MAX_ROTATION:
         raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {mend}")
     for word in words:
-        if word not in DIRECTIONS:
+        if not (is_word(word) and word in DIRECTIONS):
             raise RulesError(f"pass_rotation: {quoted(word)} is no direction; {mend}")
     return tuple(words)
 
@@ -561,6 +586,7 @@ def _short_deck(ranks: str, hand_size: int, moon_points: int) -> Callable[[int],
             break_on="void",
             unbroken_lead="spades_or_hearts",
             moon_points=moon_points,
+            tie="all_past_limit",
         )
 
     return make
@@ -618,7 +644,7 @@ def _in_chips(extra: Mapping[str, int]) -> Callable[[int], Rules]:
     return make
 
 
-PRESETS: dict[str, tuple[range, Callable[[int], Rules]]] = {
+_MAKERS: dict[str, tuple[range, Callable[[int], Rules]]] = {
     "two_player": (range(2, 3), _short_deck("2468TQA", 13, 20)),
     "mini": (range(2, 3), _short_deck("TQA", 5, 16)),
     "micro": (range(2, 3), _short_deck("QA", 3, 15)),
@@ -631,4 +657,5 @@ PRESETS: dict[str, tuple[range, Callable[[int], Rules]]] = {
     "black_jack": (range(2, 7), _in_chips({"JS": 10})),
     "black_lady": (range(2, 7), _in_chips({"QS": 10})),
 }
+PRESETS: Mapping[str, tuple[range, Callable[[int], Rules]]] = MappingProxyType(_MAKERS)
 """Preset name -> (numbers of players, maker)."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
+from hearts_env.arguments import check_number, check_player, check_seed
 from hearts_env.cards import SUITS, cards_of, list_of, mask_of
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
@@ -159,9 +160,9 @@ class Position:
         return "".join(suit for i, suit in enumerate(SUITS) if shown >> i & 1)
 
     def _check(self, player: int) -> int:
-        if not 0 <= player < self.rules.players:
-            raise HeartsError(f"player: {player!r} is no seat; give 0 to {self.rules.players - 1}")
-        return player
+        if player.__class__ is int and 0 <= player < self.rules.players:
+            return player
+        return check_player(player, self.rules.players)
 
 
 class PlayerView(Position):
@@ -254,7 +255,17 @@ class PlayerView(Position):
         return (tuple(self._cards(mask) for mask in world) for world in worlds)
 
     def sample_worlds(self, n: int, seed: int) -> list[World]:
-        """`n` worlds drawn uniformly and independently from those still possible."""
+        """`n` worlds drawn uniformly and independently from those still possible.
+
+        Args:
+            n: 0 to a million.
+            seed: a whole number from 0; the same worlds for the same seed.
+
+        Raises:
+            HeartsError: `n` or `seed` is something else.
+        """
+        n = check_number("n", n, 0, MAX_WORLDS)
+        seed = check_seed(seed)
         draw = Worlds(self).sampler(random.Random(f"hearts {seed}"))
         return [tuple(self._cards(mask) for mask in draw()) for _ in range(n)]
 

@@ -52,7 +52,7 @@ OTHER_VALUES: dict[str, Sequence[Any]] = {
     "moon": ("others_plus", "self_minus", "choose", "none"),
     "moon_points": (0, 7, 26),
     "no_trick_points": (0, -5),
-    "kitty_to": ("nobody", "first_trick", "last_trick", "first_heart"),
+    "kitty_to": ("nobody", "first_trick", "last_trick", "first_heart", "first_penalty"),
     "pass_count": (0, 1, 3, 7),
     "pass_rotation": (
         ("left",),

@@ -309,8 +309,11 @@ class NaiveGame:
             return sum(self.tricks_taken) == 1
         if self.rules.kitty_to == "last_trick":
             return not any(self.hands)
-        # "the trick in which the first heart was played"; the first such trick, as the kitty
-        # has not been awarded.
+        # "the first trick with any penalty card"; the first such trick, as the kitty has not been
+        # awarded.
+        if self.rules.kitty_to == "first_penalty":
+            return any(self._value(card) > 0 for card in cards)
+        # "the trick in which the first heart was played".
         return self.rules.kitty_to == "first_heart" and bool(in_suit(cards, "H"))
 
     def _finish_play(self) -> None:
@@ -561,6 +564,7 @@ class NaiveMatch:
         self.deal_number = 0
         self.dealer = dealer
         self.is_over = False
+        self.all_passed_at_once = False
         self.winners: list[int] = []
 
     @property
@@ -605,6 +609,9 @@ class NaiveMatch:
         return bool(total > self.rules.end_score)
 
     def _points_end(self, before: Sequence[Fraction]) -> bool:
+        # "from then on play goes on deal by deal until the lowest total is not shared".
+        if self.all_passed_at_once:
+            return len(self._leaders()) == 1
         # "until after a deal some total has reached or exceeded `end_score`".
         if not any(map(self._is_past, self.totals)):
             return False
@@ -615,6 +622,7 @@ class NaiveMatch:
             and not any(map(self._is_past, before))
             and all(map(self._is_past, self.totals))
         ):
+            self.all_passed_at_once = True
             return False
         # "if the lowest total is shared, another deal is played".
         return len(self._leaders()) == 1

@@ -52,7 +52,7 @@ def rule_sets(
         settlements.append("sweepstakes")
     kitties = ["nobody"]
     if len(deck) > players * hand_size:
-        kitties += ["first_trick", "last_trick", "first_heart"]
+        kitties += ["first_trick", "last_trick", "first_heart", "first_penalty"]
     fields: dict[str, Any] = {
         "trump": draw(st.sampled_from([None, "C", "D", "S", "H"])),
         "first_lead": draw(st.sampled_from(leads)),

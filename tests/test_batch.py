@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+import random
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_env import BatchGame, BatchView, DealError, Game, HeartsError, IllegalActionError, Rules
+from hearts_agents._arena import Arena
+from hearts_agents.vector import HeartsVectorEnv
+from hearts_env import (
+    BatchGame,
+    BatchView,
+    DealError,
+    Game,
+    HeartsError,
+    IllegalActionError,
+    Match,
+    Rules,
+)
+from hearts_env import batch as batch_module
+from hearts_env import kernel as k
+from hearts_env.batch import find_illegal
 from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.rules import PRESETS
 
@@ -155,6 +171,243 @@ def test_rows_can_be_played_seen_and_dealt_alone() -> None:
     batch.reset(np.array([7, 8]), games=some)
     assert batch.game(4) == Game.deal("two_player", 7)
     assert batch.seeds[[1, 4]].tolist() == [8, 7]
+
+
+# ---- single games out of a batch -----------------------------------------------------------------
+def choose_in_deck_order(game: Any, rng: random.Random) -> int:
+    """A legal action; the cards to pass in deck order, which is all that a state tells of them."""
+    legal = game.legal_actions()
+    if game.phase == "pass":
+        missing = game.rules.pass_count - len(game.passed(game.player))
+        above = [a for a in legal if a > max(chosen_so_far(game), default=-1)]
+        return rng.choice(above[: len(above) - missing + 1])
+    return rng.choice(legal)
+
+
+def chosen_so_far(game: Any) -> list[int]:
+    return [game.rules.index[card] for card in game.passed(game.player)]
+
+
+@pytest.mark.parametrize("autodeal", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "two_player",
+        "micro kitty_to=first_penalty",
+        "classic",
+        "party players=5",
+        "kitty players=7",
+        "no_pass moon_points=1",
+        "black_lady players=3",
+        'micro moon=choose pass_count=1 pass_rotation=["right"]',
+    ],
+)
+def test_a_game_of_a_batch_has_the_past_of_the_single_game(text: str, autodeal: bool) -> None:
+    batch = BatchGame(Rules.from_text(text), 2, seed=3, autodeal=autodeal)
+    games = [Game.deal(batch.rules, int(seed)) for seed in batch.seeds]
+    rng = random.Random(1)
+    looks = 0
+    for step in range(130):
+        for i, game in enumerate(games):
+            if step % 3 == 0 or game.is_over:
+                looks += check_past(batch.game(i), game)
+            if game.is_over:  # dealt again by the batch, or waiting
+                if not autodeal:
+                    batch.reset(games=np.array([i]))
+                games[i] = Game.deal(batch.rules, int(batch.seeds[i]))
+        actions = [choose_in_deck_order(game, rng) for game in games]
+        for game, action in zip(games, actions, strict=True):
+            game.play(action)
+        batch.play(np.array(actions))
+        if autodeal:
+            games = [
+                Game.deal(batch.rules, int(seed)) if done else game
+                for game, seed, done in zip(games, batch.seeds, batch.done, strict=True)
+            ]
+    assert looks > 80
+
+
+def check_past(ours: Game, single: Game) -> bool:
+    assert ours == single
+    assert ours.actions == single.actions
+    assert ours.to_text() == single.to_text()
+    assert ours.start() == single.start()
+    assert Game.from_text(ours.to_text()) == single
+    assert pickle.loads(pickle.dumps(ours)) == single
+    assert ours.legal_actions() == single.legal_actions()
+    if single.actions:
+        back, there = ours.clone(), single.clone()
+        back.undo()
+        there.undo()
+        assert back == there
+    before = single.clone()
+    if not ours.is_over:
+        ours.play(ours.legal_actions()[0])
+        assert single == before  # it is independent
+    return True
+
+
+def test_cards_passed_count_as_chosen_in_deck_order() -> None:
+    batch = BatchGame("classic", 1, seed=0)
+    batch.reset(np.array([next(s for s in range(9) if Game.deal("classic", s).phase == "pass")]))
+    game = Game.deal("classic", int(batch.seeds[0]))
+    hand = game.legal_actions()
+    for action in (hand[5], hand[2], hand[9]):
+        batch.play(np.array([action]))
+        game.play(action)
+    assert batch.game(0) == game
+    assert batch.game(0).actions == [hand[2], hand[5], hand[9]]
+
+
+@pytest.mark.parametrize("text", ["two_player", "classic", "no_pass", "kitty"])
+def test_a_state_has_its_past_also_after_a_revoke_and_in_a_match(text: str) -> None:
+    for seed in range(12):
+        match, rng = Match(text, seed), random.Random(seed)
+        for _ in range(rng.randrange(150)):
+            match.play(choose_in_deck_order(match.game, rng))
+        games = [match.game, match.last_game] if match.last_game else [match.game]
+        revoked = match.game.clone()
+        revoked.revoke()
+        for game in [*games, revoked]:
+            check_past(Game.from_state(game.rules, game.vector), game)
+
+
+def test_what_is_not_a_state_has_no_past() -> None:
+    game = Game.deal("classic", 5, deal_number=0)
+    rng = random.Random(0)
+    for _ in range(40):
+        game.play(choose_in_deck_order(game, rng))
+    hidden = game.view(0).vector
+    for wrong in (hidden, game.vector[:-1], np.zeros(k.STATE_SIZE, np.int64), "state", None):
+        with pytest.raises(DealError, match=r"^vector: "):
+            Game.from_state("classic", wrong)  # type: ignore[arg-type]
+    with pytest.raises(DealError, match=r"^vector: "):
+        Game.from_state("two_player", game.vector)
+    for field in range(k.STATE_SIZE):  # any one number changed to any other
+        for value in (-1, 0, 1, 5, -(2**63), 2**63 - 1):
+            changed = game.vector.copy()
+            changed[field] = value
+            if changed[field] != game.vector[field]:
+                try:
+                    made = Game.from_state("classic", changed)
+                except DealError:
+                    continue
+                # What the play does not depend on.
+                free = (k.DEALER, k.DEAL_NUMBER, *range(k.TOTALS, k.TOTALS + 4))
+                assert field in free
+                assert np.array_equal(made.vector, changed)
+
+
+def test_finished_deals_of_an_arena_can_be_told() -> None:
+    arena = Arena(3, "classic", episode="match", opponent="easy", max_deals=3)
+    arena.reset(np.array([4, 5, 6]))
+    told = 0
+    for _ in range(45):
+        for i in range(3):
+            game = arena.batch.game(i)
+            assert Game.from_text(game.to_text()) == game
+            match = arena._matches[i]
+            assert match is not None
+            assert game.totals == match.game.totals
+            assert game.start() == match.game.start()
+            if match.last_game is not None:
+                assert Game.from_text(match.last_game.to_text()) == match.last_game
+                told += 1
+        arena.step(arena.masks().argmax(1))
+    assert told > 20
+
+
+# ---- some games only -----------------------------------------------------------------------------
+def test_seeds_and_done_of_the_other_games_stay() -> None:
+    batch = BatchGame("micro", 4, seed=2, autodeal=False)
+    while not batch.done.all():
+        batch.play(batch.random_actions())
+    seeds = batch.seeds.copy()
+    batch.reset(np.array([50, 60]), games=np.array([3, 1]))
+    assert batch.seeds.tolist() == [seeds[0], 60, seeds[2], 50]
+    assert batch.done.tolist() == [True, False, True, False]
+    batch.play(batch.masks(games=np.array([1])).argmax(1), games=np.array([1]))
+    assert batch.done.tolist() == [True, False, True, False]
+    # The next deals of game 2 alone: those of the others are drawn as if that had not been.
+    other = BatchGame("micro", 4, seed=2, autodeal=False)
+    batch.reset(games=np.array([2]))
+    other.reset()
+    assert batch.seeds.tolist() == [seeds[0], 60, other.seeds[2], 50]
+    batch.reset(games=np.array([0]))
+    assert batch.seeds[0] == other.seeds[0]
+
+
+def test_games_that_end_alone_are_done_and_dealt_again_alone() -> None:
+    batch = BatchGame("micro", 3, seed=6, autodeal=True)
+    one = np.array([1])
+    alone = BatchGame("micro", 3, seed=6, autodeal=True)
+    seeds, states = batch.seeds.copy(), batch.states.copy()
+    for _ in range(6):
+        assert not batch.done.any()
+        batch.play(batch.masks(games=one).argmax(1), games=one)
+    assert batch.done.tolist() == [False, True, False]
+    assert np.array_equal(batch.states[[0, 2]], states[[0, 2]])
+    assert batch.seeds[[0, 2]].tolist() == seeds[[0, 2]].tolist()
+    alone.reset()  # every game's second deal
+    assert batch.seeds[1] == alone.seeds[1]
+    assert batch.game(1) == Game.deal("micro", int(alone.seeds[1]))
+    # ``done`` tells of the last move of those games that moved: others keep theirs.
+    zero = np.array([0])
+    batch.play(batch.masks(games=zero).argmax(1), games=zero)
+    assert batch.done.tolist() == [False, True, False]
+    batch.play(batch.masks().argmax(1))
+    assert not batch.done.any()
+
+
+@pytest.mark.skipif(not hasattr(find_illegal, "signatures"), reason="nothing is compiled")
+def test_no_kind_of_array_makes_anything_be_compiled_again() -> None:
+    batch = BatchGame("micro", 4, seed=1, num_threads=2)
+    games = np.array([0, 2])
+    play_and_look(batch, games)
+    compiled = {f: len(f.signatures) for f in COMPILED}  # type: ignore[attr-defined]
+    read_only = np.array([0, 2])
+    read_only.setflags(write=False)
+    unaligned = np.frombuffer(b"x" + games.tobytes(), np.int64, offset=1)
+    kinds = [
+        np.arange(4)[::2],
+        read_only,
+        unaligned,
+        games.astype(np.int32),
+        games.astype(">i8"),
+        games.astype(np.uint64),
+        np.asfortranarray(np.array([[0, 1], [2, 3]]))[:, 0],
+        [0, 2],
+    ]
+    for kind in kinds:
+        assert np.array_equal(np.asarray(kind), games)
+        play_and_look(batch, kind)
+        envs = HeartsVectorEnv(2, "micro", opponent="easy")
+        _, infos = envs.reset(seed=1)
+        actions = infos["action_mask"].argmax(1)
+        envs.step(actions)
+        whole = np.stack([actions, actions], 1)[:, 0]
+        whole.setflags(write=False)
+        envs.reset(seed=1)
+        envs.step(whole)
+    assert {f: len(f.signatures) for f in COMPILED} == compiled  # type: ignore[attr-defined]
+
+
+COMPILED = [batch_module._play, batch_module._deal, batch_module._next_seeds, find_illegal]
+COMPILED += [batch_module._views, batch_module._masks, batch_module._choose]
+
+
+def play_and_look(batch: BatchGame, games: Any) -> None:
+    """All that takes arrays, with `games` of some kind and actions of the same."""
+    actions = np.full(4, -1)
+    chosen = batch.random_actions(games=games)
+    actions[[0, 2]] = chosen
+    like = actions[::2] if isinstance(games, np.ndarray) else chosen.tolist()
+    batch.views(games)
+    batch.masks(games=games)
+    batch.observe(games=games, players=games if max(games) < 2 else None)
+    batch.play(like, games=games)
+    batch.reset(games=games)
+    batch.reset(games, games=games)
 
 
 def test_without_autodeal_finished_games_wait() -> None:

@@ -276,3 +276,13 @@ def test_a_failed_write_leaves_the_old_file(path, monkeypatch):
         save_checkpoint(path, random_tensors(LAYERS, seed=1), META)
     assert path.read_bytes() == before
     assert list(Path(path.parent).iterdir()) == [path]
+
+
+def test_a_player_plays_rules_that_only_end_a_match_otherwise(path):
+    agent = load_agent(path)
+    game = Game.deal(RULES.replace(tie="lowest_shared", max_deals=9, end_when="exceeded"), seed=4)
+    twin = Game.deal(RULES, seed=4)
+    assert agent.act(game.view(game.player)) == agent.act(twin.view(twin.player))
+    # What totals are measured by is another matter.
+    with pytest.raises(CheckpointError, match="end_score 50 instead of 100"):
+        agent.act(Game.deal(RULES.replace(end_score=50), seed=4).view(game.player))

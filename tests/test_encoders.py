@@ -123,6 +123,28 @@ def test_flat_shows_what_the_first_lead_proves() -> None:
     )
 
 
+@pytest.mark.parametrize(("deal_number", "away"), [(0, 1), (1, 3), (2, 2)])
+def test_cards_passed_can_be_held_by_their_receiver_alone(deal_number: int, away: int) -> None:
+    """Left, right, across: until it plays them, everybody else is known not to have them."""
+    game = Game.deal("classic", seed=8, deal_number=deal_number)
+    passed = {}
+    for seat in range(4):
+        for card in game.hand(seat)[3:6]:
+            game.play(card)
+        passed[seat] = game.passed(seat)
+    encoder = FlatEncoder()
+    for _ in range(8):
+        for seat in range(4):
+            view = game.view(seat)
+            facts = encoder.decode(view.rules, encode(encoder, view))
+            still = set(passed[seat]) - {card for _, card in game.history}
+            for place in (1, 2, 3):
+                held = facts[f"may_hold_{place}"]
+                seen = {card for card in passed[seat] if held & mask(view, [card])}
+                assert seen == (still if place == away else set())
+        game.play(game.legal_actions()[0])
+
+
 def test_flat_places_are_all_used() -> None:
     """Over enough play with totals every place of a two-player observation is hit.
 

@@ -47,6 +47,7 @@ DECKS = [
     "micro moon=choose",
     "micro kitty_to=first_trick hand_size=2",
     "micro kitty_to=first_heart",
+    "micro kitty_to=first_penalty",
     "micro trump=null break_on=heart points_on_first_trick=false no_trick_points=-5",
 ]
 

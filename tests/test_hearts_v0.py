@@ -34,12 +34,13 @@ from hearts_env import (
 )
 from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import ENCODERS, FlatEncoder
-from hearts_env.rewards import REWARDS
+from hearts_env.rewards import REWARDS as ALL_REWARDS
 from hearts_env.rules import PRESETS
 from hearts_env.state import decode_state, encode_state, state_blocks
 from tests.reshuffle import reshuffled
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
+REWARDS = tuple(reward for reward in ALL_REWARDS if reward != "chips")  # those of every game
 KINDS = list(itertools.product(ENCODERS, ("deal", "match"), REWARDS))
 
 # PettingZoo's battery warns where a space is a Dict, though that is how it wants action masks.
@@ -647,6 +648,9 @@ def test_options_give_a_deal() -> None:
     match: Any = hearts_v0.raw_env(MICRO, episode="match")
     match.reset(seed=1, options={"deal": PLAIN})
     assert match.game is match.match.game
+    # What the deal does not tell is drawn, as without it.
+    assert match.game == Game(MICRO, PLAIN["hands"], dealer=Match(MICRO, 1).first_dealer)
+    match.reset(seed=1, options={"deal": PLAIN, "dealer": 0})
     assert match.game == Game(MICRO, PLAIN["hands"])
     play_cards(match, PLAIN_PLAY)
     assert match.match.totals == [13, 1]
@@ -712,7 +716,11 @@ def test_a_match_begins_with_deal_0() -> None:
         ({"render_for": "player_2"}, HeartsError, "render_for: 'player_2' is unknown"),
         ({"render_for": None}, HeartsError, "render_for: None is unknown"),
         ({"max_deals": 3}, HeartsError, "max_deals: 3, but the episode is one deal"),
-        ({"max_deals": 0, "episode": "match"}, HeartsError, "max_deals: 0 is not a whole number"),
+        (
+            {"max_deals": 0, "episode": "match"},
+            HeartsError,
+            "max_deals: 0 is out of range; give 1 or more, or None",
+        ),
         ({"max_deals": "2", "episode": "match"}, HeartsError, "max_deals: '2' is not a whole"),
     ],
 )

@@ -238,9 +238,10 @@ def test_the_account_under_made_up_results(
         target=rng.choice([None, 4]),
         max_deals=rng.choice([None, None, 3]),
     )
-    match, naive = Match(rules, seed), NaiveMatch(rules)
+    match, naive = Match(rules, seed, dealer=0), NaiveMatch(rules)
     while not naive.is_over and naive.deal_number < 50:
-        results = [rng.choice([0, 0, 1, 1, 2, 3]) for _ in range(players)]
+        least = 0 if settlement != "points" or tie == "lowest_shared" else -2
+        results = [rng.choice([least, 0, 1, 1, 2, 3]) for _ in range(players)]
         match.game = StoppedGame(results)  # type: ignore[assignment]
         match.finish_deal()
         naive.add_deal(results)
@@ -298,6 +299,50 @@ def test_all_past_the_limit_in_one_deal_plays_on() -> None:
     # One was past it before: then it ends, though all are past it now.
     match = match_after("mini tie=all_past_limit", [90, 80], [10, 21], [1, 1])
     assert (match.totals, match.is_over, match.winner) == ([101, 102], True, 0)
+
+
+def test_a_play_off_goes_on_until_the_lowest_total_is_not_shared() -> None:
+    text = "party players=3 tie=all_past_limit"
+    # All reach more than 100 in one deal; then the lowest is shared; then it is not.
+    match = match_after(text, [101, 103, 103], [4, 2, 2])
+    assert (match.totals, match.is_over) == ([105, 105, 105], False)
+    match = match_after(text, [101, 103, 103], [4, 2, 2], [0, 1, 9])
+    assert (match.totals, match.is_over, match.winner) == ([105, 106, 114], True, 0)
+    # Bonus cards may bring all below the limit again: that is still the play-off.
+    match = match_after(text, [101, 102, 103], [-10, -10, -10])
+    assert (match.totals, match.is_over, match.winner) == ([91, 92, 93], True, 0)
+
+
+def test_the_games_for_two_play_on_if_both_pass_the_limit_at_the_same_time() -> None:
+    for name in ("two_player", "mini", "micro"):
+        assert Rules.preset(name).tie == "all_past_limit"
+        assert not match_after(name, [99, 98], [2, 5]).is_over
+    assert Rules.preset("classic").tie == "lowest_shared"
+
+
+def test_the_first_dealer_is_drawn_from_the_seed_unless_it_is_given() -> None:
+    for text in ("two_player", "hoyle players=3", "classic"):
+        matches = [Match(text, seed) for seed in range(300)]
+        players = matches[0].rules.players
+        counts = [sum(m.first_dealer == p for m in matches) for p in range(players)]
+        # 300 draws: each seat within five standard deviations of its share.
+        share = 300 / players
+        assert all(abs(n - share) < 5 * (share * (1 - 1 / players)) ** 0.5 for n in counts)
+        for match in matches[:20]:
+            assert match.game.dealer == match.first_dealer
+            assert match.game == Game.deal(
+                text, match.deal_seed(0), deal_number=0, totals=match.game.totals
+            )
+        assert [Match(text, 7, dealer=p).game.dealer for p in range(players)] == [*range(players)]
+
+
+def test_last_net_is_what_a_deal_added_to_the_totals() -> None:
+    assert match_after("classic", [3, 4, 9, 10], [0, 26, 0, 0]).last_net == [0, 26, 0, 0]
+    text = "hoyle players=3 settlement=sweepstakes max_deals=2"
+    assert match_after(text, [13, 0, 0]).last_net == [-13, 0, 0]
+    # Nobody has none: the pool of 26 is left at the end, and everybody's share is 26 / 3.
+    share = Fraction(26, 3)
+    assert match_after(text, [13, 0, 0], [1, 5, 7]).last_net == [share - 1, share - 5, share - 7]
 
 
 def test_max_deals_ends_a_match_with_its_ties() -> None:

@@ -301,6 +301,7 @@ def test_a_chosen_card_is_not_legal_again_and_across_is_half_way_round() -> None
         ("nobody", [[0, 0], [0, 2], [0, 2]], [26, 0]),  # All the hearts taken: a moon.
         ("first_trick", [[0, 14], [0, 16], [0, 16]], [26, 0]),
         ("first_heart", [[0, 0], [0, 16], [0, 16]], [26, 0]),
+        ("first_penalty", [[0, 0], [0, 16], [0, 16]], [26, 0]),
         ("last_trick", [[0, 0], [0, 2], [14, 2]], [14, 2]),
     ],
 )
@@ -316,6 +317,9 @@ def test_the_queen_of_spades_is_not_the_first_heart() -> None:
     game = make_game("2C 3D", "QS 4H", kitty="6H", kitty_to="first_heart")
     assert play(game, "2C QS").kitty_taker is None
     assert play(game, "3D 4H").kitty_taker == 0
+    # It is the first penalty card.
+    game = make_game("2C 3D", "QS 4H", kitty="6H", kitty_to="first_penalty")
+    assert play(game, "2C QS").kitty_taker == 0
 
 
 # ---- scoring ------------------------------------------------------------------------------------
@@ -368,7 +372,8 @@ def test_no_moon_without_a_penalty_card() -> None:
 
 @pytest.mark.parametrize(
     ("kitty_to", "charge"),
-    [("nobody", 2), ("first_trick", 16), ("first_heart", 16), ("last_trick", 16)],
+    [(to, 16) for to in ("first_trick", "first_heart", "first_penalty", "last_trick")]
+    + [("nobody", 2)],
 )
 @pytest.mark.parametrize("cards", ["", "2C", "2C 3C 5H"])
 def test_revoke(kitty_to: str, charge: int, cards: str) -> None:
@@ -477,7 +482,9 @@ def test_the_true_world_is_always_possible(seed: int) -> None:
         first_lead=rng.choice(["lowest_club", "any_club", "eldest_hand"]),
         points_on_first_trick=rng.random() < 0.5,
         queen_any_time=rng.random() < 0.5,
-        kitty_to=rng.choice(["nobody", "first_trick", "last_trick", "first_heart"]),
+        kitty_to=rng.choice(
+            ["nobody", "first_trick", "last_trick", "first_heart", "first_penalty"]
+        ),
         pass_count=rng.choice([0, 1]),
         pass_rotation=("right",),
         moon="choose",
@@ -521,6 +528,14 @@ def test_match_plays_on_when_all_pass_the_limit_in_one_deal() -> None:
     # The next deal ends it, though all are past the limit: they did not pass it in that deal.
     match.add_deal([0, 26])
     assert (match.is_over, match.winner) == (True, 0)
+
+
+def test_match_plays_off_though_totals_have_fallen_below_the_limit() -> None:
+    match = NaiveMatch(make_rules(ALL, players=3, tie="all_past_limit"))
+    for results, over in (([100, 101, 102], False), ([-9, -10, 0], False), ([0, 1, 0], True)):
+        match.add_deal(results)
+        assert match.is_over is over
+    assert match.winner == 0
 
 
 def test_max_deals_lets_ties_stand() -> None:

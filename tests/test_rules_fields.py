@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import pickle
 import random
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from hearts_env import Game, HeartsError, Rules, RulesError, kernel
 from hearts_env.cards import ALL_CARDS
 from hearts_env.rules import FIELDS, PRESETS
-from tests.lockstep import GAMES
+from tests.lockstep import GAMES, single_changes
 from tests.strategies import SEEDED, rule_sets
 
 CLUBS = tuple(card for card in ALL_CARDS if card[1] == "C")
@@ -26,18 +27,18 @@ CLASSIC = Rules()
 
 # (preset, changes, what the message must say beside the field's name: the value, and the mend)
 BAD: list[tuple[str, dict[str, Any], list[str]]] = [
-    ("classic", {"players": 1}, ["1", "2..7"]),
-    ("classic", {"players": 8}, ["8", "2..7"]),
-    ("classic", {"players": "four"}, ["'four'", "2..7"]),
-    ("classic", {"players": 4.0}, ["4.0", "2..7"]),
-    ("classic", {"players": True}, ["True", "2..7"]),
-    ("classic", {"players": None}, ["None", "2..7"]),
+    ("classic", {"players": 1}, ["1", "2 to 7"]),
+    ("classic", {"players": 8}, ["8", "2 to 7"]),
+    ("classic", {"players": "four"}, ["'four'", "2 to 7"]),
+    ("classic", {"players": 4.0}, ["4.0", "2 to 7"]),
+    ("classic", {"players": True}, ["True", "2 to 7"]),
+    ("classic", {"players": None}, ["None", "2 to 7"]),
     ("classic", {"removed": ["2X"]}, ["'2X'", "QS"]),
     ("classic", {"removed": ["2C", "2C"], "hand_size": 12}, ["2C", "once"]),
     ("classic", {"removed": 5}, ["5", '["2D", "2C"]']),
-    ("classic", {"hand_size": 0}, ["0", "1..26"]),
-    ("classic", {"hand_size": 27}, ["27", "1..26"]),
-    ("classic", {"hand_size": 1.5}, ["1.5", "1..26"]),
+    ("classic", {"hand_size": 0}, ["0", "1 to 26"]),
+    ("classic", {"hand_size": 27}, ["27", "1 to 26"]),
+    ("classic", {"hand_size": 1.5}, ["1.5", "1 to 26"]),
     ("classic", {"hand_size": 14}, ["14", "52", "at most 13"]),  # a deck too small for the hands
     ("classic", {"trump": "X"}, ["'X'", "C, D, S, H"]),
     ("classic", {"trump": 3}, ["3", "C, D, S, H"]),
@@ -65,27 +66,27 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("party", {"card_points": {"2D": 1}, "removed": ["2D"], "hand_size": 12}, ["no card"]),
     ("classic", {"moon": "other_plus"}, ["'other_plus'", "mean 'others_plus'"]),
     ("classic", {"moon": None}, ["None", "none"]),
-    ("classic", {"moon_points": -26}, ["-26", "0..1000000"]),  # of the wrong sign
+    ("classic", {"moon_points": -26}, ["-26", "0 to 1000000"]),  # of the wrong sign
     ("classic", {"moon_points": "26"}, ["'26'", "whole number"]),
-    ("classic", {"no_trick_points": 5}, ["5", "-1000000..0"]),  # of the wrong sign
+    ("classic", {"no_trick_points": 5}, ["5", "-1000000 to 0"]),  # of the wrong sign
     ("classic", {"kitty_to": "last"}, ["'last'", "last_trick"]),
     ("classic", {"kitty_to": "last_trick"}, ["'last_trick'", "'nobody'"]),  # without a kitty
     ("classic", {"pass_count": 14}, ["14", "at most 13"]),  # larger than a hand
-    ("classic", {"pass_count": -1}, ["-1", "0..26"]),
+    ("classic", {"pass_count": -1}, ["-1", "0 to 26"]),
     ("classic", {"pass_rotation": ()}, ["()", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ("left", "up")}, ["'up'", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ("left",) * 17}, ["1 to 16"]),
     ("classic", {"pass_rotation": 5}, ["5", "left, right, across, hold"]),
     ("classic", {"pass_rotation": ([],)}, ["[]", "left, right, across, hold"]),
-    ("classic", {"end_score": 0}, ["0", "1.."]),
+    ("classic", {"end_score": 0}, ["0", "1 to "]),
     ("classic", {"end_score": "100"}, ["'100'", "whole number"]),
     ("classic", {"end_when": "reach"}, ["'reach'", "mean 'reached'"]),
     ("classic", {"tie": "shared"}, ["'shared'", "lowest_shared"]),
-    ("classic", {"max_deals": 0}, ["0", "1..", "None"]),
+    ("classic", {"max_deals": 0}, ["0", "1 to ", "None"]),
     ("classic", {"max_deals": 2.5}, ["2.5", "None"]),
     ("classic", {"settlement": "chips"}, ["'chips'", "howell"]),
-    ("classic", {"stake": 0}, ["0", "1.."]),
-    ("classic", {"target": -5}, ["-5", "1..", "None"]),
+    ("classic", {"stake": 0}, ["0", "1 to "]),
+    ("classic", {"target": -5}, ["-5", "1 to ", "None"]),
     # A settlement that bonus cards make undefined.
     *[
         ("omnibus", {"settlement": method}, [f"'{method}'", "JD", "-10", "'points'"])
@@ -140,14 +141,14 @@ def test_every_field_has_a_bad_value_above() -> None:
             ["card_points:", "QS", "once"],
         ),
         (lambda: Rules.from_text("classic moon=None"), ["moon: None", "others_plus"]),
-        (lambda: Rules.preset("party", players=4.0), ["players: 4.0", "3..7"]),  # type: ignore[arg-type]
+        (lambda: Rules.preset("party", players=4.0), ["players: 4.0", "3 to 7"]),  # type: ignore[arg-type]
         (lambda: Rules.from_text(f"mini hand_size={'9' * 5000}"), ["hand_size", "too long"]),
         (lambda: Rules.from_text(f"mini trump={'[' * 5000}"), ["trump", "nested"]),
         (lambda: Rules.from_text(f"mini {'x' * 5000}=1"), ["'xxx", "...", "players"]),
         (lambda: Rules.from_text("mini " * 5000), ["25,000 characters"]),
         (lambda: Rules.from_text(7), ["7", "not text"]),  # type: ignore[arg-type]
         (lambda: Rules.from_dict(7), ["7", "give a mapping"]),  # type: ignore[arg-type]
-        (lambda: Rules(hand_size=16**5000), ["hand_size", "1..26"]),
+        (lambda: Rules(hand_size=16**5000), ["hand_size", "1 to 26"]),
         (lambda: Rules(removed=["x" * 10**6]), ["removed", "'xxx"]),  # type: ignore[arg-type]
         (lambda: Rules.make(7), ["7", "two_player"]),  # type: ignore[arg-type]
         (lambda: Rules.make(CLASSIC, players=5), ["players", "4", "5"]),
@@ -307,6 +308,76 @@ MAX_MARGINS = {
 }
 
 
+# ---- nobody can change them ----------------------------------------------------------------------
+def reachable(value: Any) -> Iterator[Any]:
+    """Everything that attributes and items lead to, but for classes and functions."""
+    stack, seen = [value], set()
+    while stack:
+        one = stack.pop()
+        if id(one) in seen or isinstance(one, str | int | float | bytes | None):
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, Mapping):
+            stack += [*one.keys(), *one.values()]
+        elif isinstance(one, tuple | list | set | frozenset):
+            stack += one
+        stack += vars(one).values() if hasattr(one, "__dict__") else []
+        names = [n for cls in type(one).__mro__ for n in vars(cls).get("__slots__", ())]
+        stack += [getattr(one, name) for name in names if hasattr(one, name)]
+        if isinstance(one, np.ndarray):
+            stack.append(one.base)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_nothing_that_a_view_leads_to_changes_the_rules(name: str) -> None:
+    view = Game.deal(name, 1).view(0)
+    rules = view.rules
+    made = (rules.deck, rules.index, rules.name, rules.vector, rules.max_margin, hash(rules))
+    assert made
+    found = list(reachable(rules))
+    assert any(one is rules.vector for one in found)
+    for one in found:
+        assert not isinstance(one, dict | list | set | bytearray), one
+        if isinstance(one, np.ndarray):
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                one.setflags(write=True)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_deals_are_the_same_where_only_the_end_of_a_match_differs(name: str) -> None:
+    rules = Rules.preset(name)
+    for field, other in single_changes(rules):
+        ends = field in ("end_when", "tie", "max_deals", "target")
+        assert rules.is_same_deal(other) is other.is_same_deal(rules) is ends
+
+
+def test_rules_cannot_be_changed_in_place() -> None:
+    rules: Any = Rules.preset("two_player")
+    with pytest.raises(TypeError):
+        rules.index["2C"] = 5
+    with pytest.raises(TypeError):
+        rules.card_points["QS"] = 5
+    with pytest.raises(TypeError):
+        rules.card_points._points["QS"] = 5
+    with pytest.raises(AttributeError):
+        rules.card_points._points = {}
+    with pytest.raises(AttributeError):
+        rules.trump = "S"
+    with pytest.raises(ValueError, match="read-only"):
+        rules.vector[0] = 3
+    with pytest.raises(TypeError):
+        PRESETS["two_player"] = PRESETS["micro"]  # type: ignore[index]
+    assert Rules.preset("two_player").index["2C"] == 0
+    assert Rules.preset("two_player").card_points["QS"] == 13
+
+
+def test_card_points_copy_and_pickle() -> None:
+    points = Rules.preset("omnibus").card_points
+    for twin in (copy.deepcopy(points), pickle.loads(pickle.dumps(points))):
+        assert (twin, hash(twin), dict(twin)) == (points, hash(points), dict(points))
+
+
 @pytest.mark.parametrize(("name", "players"), GAMES)
 def test_the_largest_margin_of_each_preset(name: str, players: int) -> None:
     assert Rules.preset(name, players).max_margin == MAX_MARGINS[name]
@@ -358,6 +429,20 @@ def test_the_largest_margin_of_each_preset(name: str, players: int) -> None:
                 moon="none",
                 no_trick_points=-20,
                 kitty_to="first_heart",
+            ),
+            23,
+        ),
+        # Where the first penalty card awards it, the jack is dead only together with the queen: 20
+        # for no trick. Else one has both cards and the other no trick, 13 - 10 + 20; or each one.
+        (
+            Rules(
+                players=2,
+                hand_size=7,
+                removed=[card for card in ALL_CARDS if card[0] not in "JQKA"],
+                card_points={"JD": -10, "QS": 13},
+                moon="none",
+                no_trick_points=-20,
+                kitty_to="first_penalty",
             ),
             23,
         ),

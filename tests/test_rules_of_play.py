@@ -490,6 +490,7 @@ def test_the_queen_by_default_follows_suit_but_neither_trick_1_nor_unbroken_hear
         ("nobody", [[0, 0], [0, 2], [0, 2]], [26, 0]),  # all that anybody took: a moon
         ("first_trick", [[0, 14], [0, 16], [0, 16]], [26, 0]),
         ("first_heart", [[0, 0], [0, 16], [0, 16]], [26, 0]),
+        ("first_penalty", [[0, 0], [0, 16], [0, 16]], [26, 0]),
         ("last_trick", [[0, 0], [0, 2], [14, 2]], [14, 2]),  # the kitty spoils the moon
     ],
 )
@@ -511,6 +512,27 @@ def test_kitty_to_first_heart_stays_dead_where_no_heart_is_dealt() -> None:
     play(game, "2C 4C QS 3D")
     # Seat 1 took the queen, which is all that anybody took.
     assert (game.kitty_taker, game.points(), game.shooter) == (None, [0, 13], 1)
+
+
+def test_kitty_to_first_penalty_goes_with_any_penalty_card_but_no_bonus_card() -> None:
+    game = make_game("2C 3D / QS 4H", kitty="6H", kitty_to="first_penalty")
+    assert (play(game, "2C QS").kitty_taker, game.points()) == (0, [14, 0])
+    game = make_game(
+        "2C 3D 4S / 3C 5H 9D",
+        kitty="6H",
+        kitty_to="first_penalty",
+        card_points={"3C": -5, "5H": 1, "6H": 1, "4S": 2},
+    )
+    assert play(game, "2C 3C").kitty_taker is None  # a bonus card
+    assert play(game, "9D 3D").kitty_taker is None
+    assert (play(game, "5H 4S").kitty_taker, game.points()) == (1, [0, -1])
+
+
+def test_kitty_to_first_penalty_stays_dead_where_no_penalty_card_is_dealt() -> None:
+    points = {"QS": 13, "6H": 1, "2C": -1}
+    game = make_game("2C 3D / 4C 5H", kitty="QS 6H", kitty_to="first_penalty", card_points=points)
+    play(game, "2C 4C 5H 3D")
+    assert (game.kitty_taker, game.points(), game.scores()) == (None, [0, -1], [0, -1])
 
 
 def test_kitty_to_first_trick_goes_to_its_taker_as_trump_decides() -> None:
@@ -655,7 +677,8 @@ def test_no_trick_points_before_the_end_as_if_the_deal_stopped_now() -> None:
 @pytest.mark.parametrize(
     ("kitty_to", "charge"),
     # 4H and 5H are 2; the kitty with 6H and QS is 14 more, unless it is dead. TD is a bonus.
-    [("nobody", 2), ("first_trick", 16), ("first_heart", 16), ("last_trick", 16)],
+    [("nobody", 2)]
+    + [(to, 16) for to in ("first_trick", "first_heart", "first_penalty", "last_trick")],
 )
 @pytest.mark.parametrize("plays", ["", "2C", "2C 3C 5H"])
 def test_revoke_charges_every_penalty_point_in_play_or_taken(

@@ -9,7 +9,6 @@ that game i of many is the game of a single environment with the same seed.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +22,17 @@ from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
 from hearts_env._workers import Workers
-from hearts_env.arguments import check_any_seed, check_choice, check_max_deals, check_number
+from hearts_env.arguments import (
+    check_any_seed,
+    check_choice,
+    check_max_deals,
+    check_number,
+    whole_numbers,
+)
 from hearts_env.batch import find_illegal
 from hearts_env.encoders import Encoder
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
-from hearts_env.rewards import TRICK, WIN, Rewarder, earned
+from hearts_env.rewards import TRICK, Rewarder, earned
 
 WAITS, TO_MOVE, ENDED = range(3)
 """Where a game stands: for an agent outside the compiled loop, for the learner, at its end."""
@@ -316,13 +321,13 @@ class Arena:
 
     def step(self, actions: Any) -> tuple[Floats, NDArray[np.bool_], Finished | None]:
         """Do the learners' actions: rewards, which episodes ended, and what came of those."""
-        acts = np.asarray(actions)
-        if acts.shape != (self.num_envs,) or acts.dtype.kind not in "iu":
+        acts = whole_numbers(actions)
+        if acts is None or acts.shape != (self.num_envs,):
+            given = np.shape(acts) if acts is not None else type(actions).__name__
             raise HeartsError(
-                f"actions: shape {acts.shape} and dtype {acts.dtype}; give one whole number for "
-                f"each of {self.num_envs} environments"
+                f"actions: got {given}; give one whole number for each of {self.num_envs} "
+                "environments"
             )
-        acts = acts.astype(np.int64, copy=False)
         r, n = self.rules.vector, self.num_envs
         outside = (acts < 0) | (acts >= self.rules.num_actions)
         if outside.any():
@@ -407,7 +412,7 @@ class Arena:
 
     def _settle(self, rows: Ints, rewards: Floats) -> None:
         rewarder = self.rewarder
-        if rewarder.number == WIN and self.episode == "match":
+        if rewarder.waits_for_match:
             return
         if rewarder.number != TRICK:  # all but "trick": nothing before the end
             rows = rows[self._stand[rows] == ENDED]
@@ -427,6 +432,9 @@ class Arena:
         match = self._matches[g]
         assert match is not None
         finish_deal(match, self.batch, g)
+        net = self.rewarder.deal_end(match.last_net)
+        if net is not None:
+            rewards[g] += net[self.learner[g]]
         cut = not match.is_over and match.num_deals == self.max_deals
         if match.is_over or cut:
             self.truncated[g] = cut
@@ -535,13 +543,7 @@ def check_seat(rules: Rules, seat: int | str) -> int:
     """
     if isinstance(seat, str) and seat == "random":
         return -1
-    try:
-        number = operator.index(seat)  # type: ignore[arg-type]
-    except TypeError:
-        number = -1
-    if not 0 <= number < rules.players:
-        raise HeartsError(f"seat: {seat!r} is no seat; give 0 to {rules.players - 1}, or 'random'")
-    return number
+    return check_number("seat", seat, 0, rules.players - 1, other=", or 'random'")
 
 
 def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:

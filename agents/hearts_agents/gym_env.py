@@ -71,7 +71,8 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
             rules: the rules, or a preset's name.
             players: number of players, for presets that several numbers play.
             episode: ``deal`` or ``match``.
-            reward: ``margin``, ``points``, ``trick`` or ``win``.
+            reward: ``margin``, ``points``, ``trick``, ``win`` or, where the rules settle in chips,
+                ``chips``.
             observation: an encoder or its name; the observation is its array alone.
             illegal_action: ``terminate``: the episode ends with -1; ``raise``; ``revoke``.
             opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool`` to draw

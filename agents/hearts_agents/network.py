@@ -399,7 +399,7 @@ class NetworkAgent(Agent):
         """
         if rules is self._known:
             return
-        if rules != self.rules:
+        if not self.rules.is_same_deal(rules):
             mine, theirs = self.rules.to_dict(), rules.to_dict()
             differing = ", ".join(
                 f"{name} {theirs[name]!r} instead of {mine[name]!r}"

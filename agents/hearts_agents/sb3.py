@@ -60,7 +60,7 @@ class HeartsSB3VecEnv(VecEnv):
             rules: the rules, or a preset's name.
             players: number of players, for presets that several numbers play.
             episode: ``deal`` or ``match``.
-            reward: ``margin``, ``points``, ``trick`` or ``win``.
+            reward: ``margin``, ``points``, ``trick``, ``win`` or ``chips``.
             observation: an encoder or its name.
             illegal_action: ``terminate``, ``raise`` or ``revoke``.
             opponent: a name, a path, an agent, a list or an ``OpponentPool`` to draw from.

@@ -59,7 +59,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
             rules: the rules, or a preset's name.
             players: number of players, for presets that several numbers play.
             episode: ``deal`` or ``match``.
-            reward: ``margin``, ``points``, ``trick`` or ``win``.
+            reward: ``margin``, ``points``, ``trick``, ``win`` or ``chips``.
             observation: an encoder or its name; the observation is its array alone.
             illegal_action: ``terminate``: the episode ends with -1; ``raise``; ``revoke``.
             opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool`` to draw

@@ -10,7 +10,7 @@ from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.encoders.history import HistoryEncoder
 from hearts_env.encoders.planes import PlanesEncoder
 from hearts_env.encoders.text import TextEncoder
-from hearts_env.errors import HeartsError, did_you_mean
+from hearts_env.errors import HeartsError, did_you_mean, quoted
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -50,7 +50,8 @@ def make_encoder(observation: str | Encoder) -> Encoder:
     if isinstance(observation, str):
         if observation not in ENCODERS:
             raise HeartsError(
-                f"observation: no encoder {observation!r}; {did_you_mean(observation, ENCODERS)}"
+                f"observation: no encoder {quoted(observation)}; "
+                f"{did_you_mean(observation, ENCODERS)}"
             )
         return ENCODERS[observation]
     return _check(observation)
@@ -59,7 +60,8 @@ def make_encoder(observation: str | Encoder) -> Encoder:
 def _check(encoder: Encoder) -> Encoder:
     if isinstance(encoder, type) or not isinstance(encoder, Encoder):
         raise HeartsError(
-            f"observation: {encoder!r} is no encoder; it needs space(rules) and write(view, out)"
+            f"observation: {quoted(encoder)} is no encoder; it needs space(rules) and "
+            "write(view, out)"
         )
     return encoder
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env._jit import jit
+from hearts_env.arguments import check_player
 from hearts_env.batch import BatchView
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
@@ -54,10 +55,9 @@ def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
     """The best play of `player` where the other one plays with `chances`.
 
     Raises:
-        HeartsError: they are no policy.
+        HeartsError: they are no policy, or there is no such seat.
     """
-    if player not in (0, 1):
-        raise HeartsError(f"player: {player!r} is no seat; give 0 or 1")
+    player = check_player(player, 2)
     side, other = tree.sides[player], tree.sides[1 - player]
     values = tree.gradient(player, other.plan(other.check(chances)))
     chosen = np.empty(side.num_infosets, np.int64)

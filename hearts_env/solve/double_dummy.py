@@ -306,6 +306,7 @@ def _after(
             to == k.KITTY_FIRST
             or (to == k.KITTY_LAST and a & (a - 1) == 0)
             or (to == k.KITTY_HEART and has_heart)
+            or (to == k.KITTY_PENALTY and penalty > 0)
         ):
             flags &= ~KITTY
             points += mem[H_KITTY_POINTS]

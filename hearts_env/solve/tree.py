@@ -442,7 +442,7 @@ class Tree:
         Raises:
             HeartsError: the views are of other rules, or cannot have arisen.
         """
-        if views.rules is not self.rules and views.rules != self.rules:
+        if not self.rules.is_same_deal(views.rules):
             raise HeartsError(
                 f"rules: the views are of {views.rules.name!r}, the tree is of {self.rules.name!r}"
             )

@@ -63,7 +63,7 @@ class EnvConfig(_Section):
         default=None, description="where the preset is played by several numbers"
     )
     observation: str = Field(default="flat", description="encoder")
-    reward: Literal["margin", "points", "trick", "win"] = "margin"
+    reward: Literal["margin", "points", "trick", "win", "chips"] = "margin"
     seat: int | str = Field(default="random", description="the learner's, or random")
     num_envs: Count = Field(default=1024, description="games at once")
     skip_forced: bool = Field(default=True, description="leave out decisions with one legal action")

@@ -172,6 +172,7 @@ def _scoring(rules: Rules) -> Iterator[str]:
             "first_trick": "the first trick",
             "last_trick": "the last trick",
             "first_heart": "the trick with the first heart",
+            "first_penalty": "the first trick with a card that costs points",
         }[rules.kitty_to]
         yield f"The kitty goes to whoever takes {to}, is turned up, and counts like taken cards."
     elif rules.kitty_size:

@@ -1,0 +1,122 @@
+"""Chips: the three ways to settle a deal, in exact fractions.
+
+``settle`` settles one deal of a match, with the pool carried to it; ``chips_of`` a deal on its
+own. ``rewards.net_chips`` is the compiled form of the latter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from numbers import Rational
+from typing import Protocol
+
+from hearts_env.arguments import check_choice
+from hearts_env.errors import HeartsError, quoted
+from hearts_env.rules import SETTLEMENTS, Rules
+
+Number = int | Fraction
+
+
+class Scored(Protocol):
+    """What is read of a deal that is settled."""
+
+    @property
+    def revoker(self) -> int | None:
+        """Who ended it by an illegal action."""
+
+    def points(self) -> list[int]:
+        """The points that each seat took."""
+
+    def scores(self) -> list[int]:
+        """The score of each seat."""
+
+
+def settle(
+    method: str, points: Sequence[Number], pool: Number = 0
+) -> tuple[list[Fraction], Fraction]:
+    """What each player wins in chips by a deal, and the pool that is carried over; exact.
+
+    Args:
+        method: ``simple``, ``sweepstakes`` or ``howell``.
+        points: points that each player took (not negative).
+        pool: chips carried over from the deals before.
+
+    Returns:
+        (net of each player, new pool); sum(net) + new pool == pool.
+
+    Raises:
+        HeartsError: an unknown method, or negative or inexact points or pool.
+    """
+    check_choice("settlement", method, SETTLEMENTS[1:])
+    try:
+        paid = [_exact(p) for p in points]
+    except TypeError:
+        paid = []
+    if len(paid) < 2 or any(p < 0 for p in paid):
+        raise HeartsError(
+            f"points: {quoted(points)} cannot be settled in chips; give the points of each of two "
+            "players or more, whole and not negative"
+        )
+    given = pool
+    try:
+        pool = _exact(pool)
+    except TypeError:
+        pool = Fraction(-1)
+    if pool < 0:
+        raise HeartsError(
+            f"pool: got {quoted(given)}; give chips, an int or a Fraction, not negative"
+        )
+    total, n = sum(paid, Fraction()), len(paid)
+    if method == "howell":  # everyone pays h (n - 1) and takes out T - h
+        return [total - n * h for h in paid], pool
+    pot = pool + total
+    if method == "simple":
+        winners = [h == min(paid) for h in paid]
+    else:
+        winners = [h == 0 for h in paid]
+        if not any(winners) or sum(winners) == n - 1:
+            return [-h for h in paid], pot
+    share = pot / sum(winners)
+    return [won * share - h for won, h in zip(winners, paid, strict=True)], Fraction()
+
+
+def _exact(number: object) -> Fraction:
+    """A number of chips as a fraction of Python's own ints."""
+    if isinstance(number, bool) or not isinstance(number, Rational):
+        raise TypeError
+    return Fraction(int(number.numerator), int(number.denominator))
+
+
+def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
+    """What each player wins in chips by a deal on its own, where each took these points.
+
+    There is no pool: one that the deal leaves (``sweepstakes``) is won by nobody.
+
+    Raises:
+        HeartsError: the rules settle in points, or the points cannot be settled.
+    """
+    rules = Rules.make(rules)
+    check_in_chips(rules)
+    return settle(rules.settlement, points)[0]
+
+
+def check_in_chips(rules: Rules, field: str = "chips") -> None:
+    """Refuse rules that settle in points.
+
+    Raises:
+        HeartsError: they do; `field` begins the message.
+    """
+    if rules.settlement == "points":
+        raise HeartsError(
+            f"{field}: {rules.name!r} settles in points; take rules with a settlement in chips, "
+            "such as 'hoyle'"
+        )
+
+
+def points_settled(deal: Scored) -> list[int]:
+    """What is settled of a deal: the points taken, or after a revoke what the offender pays.
+
+    Chips know no moon and nothing for taking no trick.
+    """
+    return deal.points() if deal.revoker is None else deal.scores()

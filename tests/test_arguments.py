@@ -1,0 +1,266 @@
+"""Odd values for every argument of the core: a HeartsError or an answer, and nothing changed.
+
+A value that an argument takes by accident (True for 1) would be a mistake that nobody hears of; a
+TypeError from somewhere inside would be one that nobody can read.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearts_env import BatchGame, DealError, Game, HeartsError, Match, Rules, chips_of, settle
+from hearts_env.arguments import check_number, whole, whole_numbers
+from hearts_env.errors import quoted
+from hearts_env.rules import FIELDS
+from hearts_env.view import PlayerView
+
+ODD: list[Any] = [
+    None,
+    True,
+    np.True_,
+    1.5,
+    1.0,
+    float("nan"),
+    float("inf"),
+    1j,
+    -1,
+    2**31,
+    2**63,
+    2**70,
+    -(2**70),
+    10**5000,
+    "",
+    "x",
+    "2C ",
+    "two_player players=9",
+    "1",
+    "A" * 500,
+    b"2C",
+    [],
+    {},
+    set(),
+    (),
+    [1, 2],
+    [[1], [2, 3]],
+    [None, "2C"],
+    [["2C"], 7],
+    {"2C": 1},
+    {3: [], "QX": None},
+    {"hands": 1},
+    np.array(3),
+    np.array(True),
+    np.array(1.5),
+    np.array([1, 2]),
+    np.array(["2C", "x"]),
+    np.array([[1, 2], [3, 4]]),
+    np.array([2**63], np.uint64),
+    np.zeros(0, np.int64),
+    np.int8(1),
+    Fraction(1, 2),
+    object(),
+    int,
+    lambda: 1,
+    range(3),
+    iter([1, 2]),
+    Rules.preset("micro"),
+    Game.deal("micro", 1),
+]
+
+
+class Subject:
+    """One callable, good arguments for it, and a way to tell that its object has not changed."""
+
+    def __init__(
+        self, call: Callable[..., Any], good: dict[str, Any], look: Callable[[], Any] = tuple
+    ) -> None:
+        self.call, self.good, self.look = call, good, look
+
+
+def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
+    """Every public command and query that takes arguments, by name, each made new."""
+
+    def methods(make: Callable[[], Any], look: Callable[[Any], Any], goods: dict[str, Any]) -> Any:
+        for name, good in goods.items():
+
+            def subject(name: str = name, good: Any = good) -> Subject:
+                one = make()
+                return Subject(getattr(one, name), good, lambda: look(one))
+
+            yield f"{type(make()).__name__}.{name}", subject
+
+    def plain(name: str, call: Callable[..., Any], good: dict[str, Any]) -> Any:
+        return name, lambda: Subject(call, good)
+
+    def state_of(game: Any) -> Any:
+        return game.vector.tobytes(), getattr(game, "actions", None)
+
+    def state_of_match(match: Match) -> Any:
+        return state_of(match.game), match.totals, match.num_deals
+
+    def state_of_batch(batch: BatchGame) -> Any:
+        return batch.states.tobytes(), batch.seeds.tolist(), batch.done.tolist()
+
+    seat = {"player": 1}
+    seats = dict.fromkeys(("hand", "passed", "received", "voids"), seat)
+    both = {"taken": seat, "played": seat, "cards_left": seat}
+    hands = [["QC", "QS", "QH"], ["AC", "AD", "AH"]]
+
+    def new_game() -> Game:
+        game = Game.deal("micro", 3)
+        game.play(game.legal_actions()[0])
+        return game
+
+    first = new_game().legal_actions()[0]
+    game_goods = {"play": {"action": first}, "action_of": {"action": "QC"}, "view": seat}
+    game_goods |= {"rules_action_name": {"action": 2}} | seats | both
+    yield from methods(new_game, state_of, game_goods)
+    yield plain("Game", Game, {"rules": "micro", "hands": hands, "kitty": ["QD", "AS"]} | DEALT)
+    yield plain("Game.deal", Game.deal, {"rules": "micro", "seed": 3} | DEALT)
+    yield plain("Game.from_text", Game.from_text, {"text": new_game().to_text()})
+    vector = new_game().vector
+    yield plain("Game.from_state", Game.from_state, {"rules": "micro", "vector": vector})
+
+    def new_view() -> PlayerView:
+        return new_game().view(0)
+
+    yield from methods(new_view, state_of, both | {"sample_worlds": {"n": 2, "seed": 1}})
+
+    def new_match() -> Match:
+        return Match("micro", 3)
+
+    move = new_match().legal_actions()[0]
+    match_goods: dict[str, Any] = {"play": {"action": move}, "deal_seed": {"number": 1}}
+    match_goods |= {"replace_deal": {"game": Game.deal("micro", 9)}}
+    yield from methods(new_match, state_of_match, match_goods)
+    yield plain("Match", Match, {"rules": "micro", "seed": 1, "dealer": 0})
+
+    def new_batch() -> BatchGame:
+        return BatchGame("micro", 2, seed=1)
+
+    batch = new_batch()
+    some = {"games": np.array([0, 1])}
+    out = np.zeros((2, *batch.space.shape), np.int8)
+    batch_goods: dict[str, Any] = {
+        "observe": {"out": out, "players": np.array([0, 1])} | some,
+        "masks": {"out": batch.masks()} | some,
+        "random_actions": some,
+        "views": some,
+        "game": {"index": 0},
+        "play": {"actions": batch.masks().argmax(1)} | some,
+        "reset": {"seeds": np.array([1, 2])} | some,
+    }
+    yield from methods(new_batch, state_of_batch, batch_goods)
+    more = {"observation": "flat", "autodeal": True, "num_threads": 1}
+    yield plain("BatchGame", BatchGame, {"rules": "micro", "num_games": 2, "seed": 1} | more)
+
+    yield plain("Rules", Rules, Rules.preset("kitty").to_dict())
+    yield plain("Rules.replace", Rules.preset("kitty").replace, Rules.preset("kitty").to_dict())
+    yield plain("Rules.preset", Rules.preset, {"name": "party", "players": 4})
+    yield plain("Rules.make", Rules.make, {"rules": "party", "players": 4})
+    yield plain("Rules.from_text", Rules.from_text, {"text": "party players=4", "players": 4})
+    yield plain("Rules.from_dict", Rules.from_dict, {"fields": {"players": 3, "hand_size": 4}})
+    yield plain("Rules.is_same_deal", Rules.preset("party").is_same_deal, {"other": Rules()})
+    yield plain("settle", settle, {"method": "simple", "points": [1, 2], "pool": 0})
+    hoyle = Rules.preset("hoyle", 2)
+    yield plain("chips_of", chips_of, {"rules": hoyle, "points": [1, 2]})
+
+
+DEALT: dict[str, Any] = {"deal_number": 0, "dealer": 0, "totals": [0, 0]}
+SUBJECTS = dict(subjects())
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_an_odd_value_is_refused_in_words_or_answered(name: str) -> None:
+    made = SUBJECTS[name]
+    made().call(**made().good)
+    for argument in made().good:
+        for odd in ODD:
+            subject = made()
+            before = subject.look()
+            message = None
+            try:
+                subject.call(**{**subject.good, argument: odd})
+            except HeartsError as error:
+                message = str(error)
+            except Exception as error:
+                raise AssertionError(f"{argument}={quoted(odd)}: {error!r}") from error
+            if message is not None:
+                assert subject.look() == before, (argument, quoted(odd))
+                assert 0 < len(message) < 1500, (argument, quoted(odd))
+
+
+def test_all_that_is_public_is_thrown_at() -> None:
+    """Every public method that takes an argument is among the subjects."""
+    inside = {"Match.finish_deal", "Game.from_state"}
+    for kind in (Game, PlayerView, Match, BatchGame, Rules):
+        for name, member in inspect.getmembers(kind, callable):
+            if name.startswith("_"):
+                continue
+            takes = [p for p in inspect.signature(member).parameters if p not in ("self", "cls")]
+            full = f"{kind.__name__}.{name}"
+            assert not takes or full in SUBJECTS or full in inside, full
+    assert set(FIELDS) == set(SUBJECTS["Rules"]().good)
+
+
+@pytest.mark.parametrize("wrong", [2, -1, True, "0", 0.5, None, 2**70])
+def test_a_wrong_seat_is_one_error_wherever_it_is_named(wrong: Any) -> None:
+    game = Game.deal("micro", 3)
+    view = game.view(0)
+    told = set()
+    calls = [game.view, game.hand, game.taken, game.played, game.passed, game.received, game.voids]
+    for call in [*calls, game.cards_left, view.taken, view.played, view.cards_left]:
+        with pytest.raises(HeartsError, match=r"^player: .*; give 0 to 1$") as refused:
+            call(wrong)
+        told.add((type(refused.value), str(refused.value)))
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("wrong", [True, np.True_, np.array(True), 1.0, "1", None, [1]])
+def test_what_is_not_a_whole_number(wrong: Any) -> None:
+    assert whole(wrong) is None
+    for refused in (
+        lambda: check_number("n", wrong, 0, 9),
+        lambda: Game.deal("micro", wrong),
+        lambda: Match("micro", wrong),
+        lambda: Rules.preset("party").replace(hand_size=wrong),
+        lambda: BatchGame("micro", wrong),
+        lambda: Game.deal("micro", 1).view(0).sample_worlds(1, wrong),
+    ):
+        with pytest.raises(HeartsError, match="is not a whole number"):
+            refused()
+
+
+@pytest.mark.parametrize("right", [1, np.int8(1), np.uint64(1), np.array(1)])
+def test_what_is_a_whole_number(right: Any) -> None:
+    assert (whole(right), type(whole(right))) == (1, int)
+    assert Game.deal("micro", right) == Game.deal("micro", 1)
+    assert Match("micro", right, dealer=right) == Match("micro", 1, dealer=1)
+    assert Game.deal("micro", 1).hand(right) == Game.deal("micro", 1).hand(1)
+
+
+def test_worlds_are_sampled_in_numbers_that_memory_holds() -> None:
+    view = Game.deal("two_player", 3).view(0)
+    for n in (-1, 10**6 + 1, 2**63):
+        with pytest.raises(HeartsError, match=rf"^n: {n} is out of range; give 0 to 1000000"):
+            view.sample_worlds(n, 1)
+    with pytest.raises(DealError, match=r"^seed: "):
+        view.sample_worlds(1, -1)
+
+
+def test_arrays_of_whole_numbers_come_out_alike() -> None:
+    own = np.arange(3)
+    assert whole_numbers(own) is own
+    for array in (own.astype(np.int8), own[::-1][::-1], own.astype(">i8"), [0, 1, 2], range(3)):
+        made = whole_numbers(array)
+        assert made is not None
+        assert made.flags.carray
+        assert made.dtype == np.int64
+        assert made.tolist() == [0, 1, 2]
+    for wrong in ([0.0], [True], ["0"], [[1], [2, 3]], None, np.array([2**63], np.uint64)):
+        assert whole_numbers(wrong) is None
