@@ -58,6 +58,18 @@ def remove_leftovers(folder: Path) -> None:
                     path.unlink()
 
 
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """What is at a path: ``file``, ``folder``, ``other``; "" where nothing is, or can be.
+
+    A name that is too long for the system, or has a null character, is one where nothing can be.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return ""
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+
+
 def read_limited(path: Path, limit: int, what: str) -> bytes:
     """The content of an ordinary file of at most `limit` bytes.
 

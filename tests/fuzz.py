@@ -38,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
+from hearts_agents import make_agent
 from hearts_agents.network import Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.cards import ALL_CARDS, parse_card
@@ -502,6 +503,27 @@ def read_override(data: Data, folder: Path) -> None:
     assert load_config(folder / "again.yaml") == config
 
 
+def agent_samples() -> list[Data]:
+    specs = ["easy", "standard", "pro_trump", "pimc", "pro?worlds=50", "pimc_belief?model=pimc"]
+    return [spec for spec in specs if can_be_made(spec)]
+
+
+def can_be_made(spec: str) -> bool:
+    """Whether there is such a player."""
+    try:
+        make_agent(spec, seed=0)
+    except HeartsError:
+        return False
+    return True
+
+
+def read_agent(data: Data, folder: Path) -> None:
+    spec = text_of(data)
+    if ":" in spec:  # code is named, which a test that makes up names does not run
+        raise HeartsError("left out")
+    make_agent(spec, seed=0)
+
+
 def tensors(layers: tuple[int, ...]) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     made = {}
@@ -650,6 +672,7 @@ _LIST = [
     ),
     Target("recipes", "`hearts train CONFIG`", recipe_samples, read_recipe),
     Target("overrides", "`--set`", override_samples, read_override, share=3),
+    Target("agents", "`make_agent`", agent_samples, read_agent, ("?", "&", "=", "worlds", ".npz")),
     Target("players", "`read_checkpoint`", checkpoint_samples, read_checkpoint_file, share=3),
     Target("training states", "`load_state`", state_samples, read_state, share=3),
     Target("solved files", "`load`, `Solver.load`", solved_samples, read_solved, share=3),

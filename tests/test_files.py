@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hearts_env import HeartsError
-from hearts_env._files import held, read_limited, remove_leftovers, write_whole
+from hearts_env._files import held, kind_of, read_limited, remove_leftovers, write_whole
 from hearts_env._interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
 from hearts_env.errors import CheckpointError
 
@@ -62,6 +62,17 @@ def test_reading_stops_at_a_limit_and_refuses_devices(tmp_path: Path) -> None:
         read_limited(tmp_path / "pipe", 5, "a word")
     with pytest.raises(FileNotFoundError):
         read_limited(tmp_path / "none", 5, "a word")
+
+
+@posix
+def test_what_is_at_a_path_is_told_whatever_the_path(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    assert kind_of(tmp_path / "file") == "file"
+    assert kind_of(tmp_path) == "folder"
+    assert kind_of(tmp_path / "pipe") == kind_of("/dev/null") == "other"
+    for nothing in (tmp_path / "none", tmp_path / "file" / "x", "x" * 5000, "a\0b"):
+        assert kind_of(nothing) == ""
 
 
 HOLD = """

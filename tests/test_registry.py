@@ -168,3 +168,12 @@ def test_pools_refuse_what_cannot_be():
         OpponentPool("easy").remove("pro")
     with pytest.raises(HeartsError, match="opponent"):
         OpponentPool.of(3)
+
+
+@pytest.mark.parametrize("end", ["", ".npz", ".safetensors"])
+def test_names_that_no_file_can_have_are_refused_in_few_words(end):
+    for name in ("x" * 5000, "a\0b", "a\nb"):
+        with pytest.raises(HeartsError) as refused:
+            make_agent(name + end)
+        assert "\n" not in str(refused.value)
+        assert len(str(refused.value)) < 600

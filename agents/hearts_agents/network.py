@@ -31,10 +31,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from hearts_agents.base import Agent
-from hearts_env._files import write_whole
+from hearts_env._files import kind_of, write_whole
 from hearts_env.batch import BatchView
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder, write_many
-from hearts_env.errors import CheckpointError, HeartsError, did_you_mean
+from hearts_env.errors import CheckpointError, HeartsError, did_you_mean, quoted
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -125,15 +125,15 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
             itself or with this version's encoders and rules.
     """
     file = Path(path)
-    if file.is_dir():
-        if not (file / CHECKPOINT_NAME).is_file():
+    if kind_of(file) == "folder":
+        if kind_of(file / CHECKPOINT_NAME) != "file":
             raise CheckpointError(
                 f"checkpoint: the folder {str(path)!r} has no {CHECKPOINT_NAME}; give a run folder "
                 "or a player's file"
             )
         file = file / CHECKPOINT_NAME
-    if not file.is_file():
-        raise CheckpointError(f"checkpoint: there is no file {str(path)!r}; check the path")
+    if kind_of(file) != "file":
+        raise CheckpointError(f"checkpoint: there is no file {quoted(str(path))}; check the path")
     where = str(file)
     try:
         with safe_open(where, framework="numpy") as opened:

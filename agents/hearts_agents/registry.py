@@ -6,14 +6,14 @@ import inspect
 import os
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Any
 
 from hearts_agents.base import Agent, as_agent
 from hearts_agents.search import SEARCHERS
 from hearts_agents.table import AGENTS
 from hearts_env import HeartsError
-from hearts_env.errors import did_you_mean
+from hearts_env._files import kind_of
+from hearts_env.errors import did_you_mean, quoted
 
 Factory = Callable[..., Any]
 """``factory(seed=None, **options)`` -> an object with ``act(view)``."""
@@ -87,9 +87,9 @@ def make_agent(
     name = os.fspath(agent)
     factory = None if isinstance(agent, os.PathLike) else find_factory(name)
     if factory is None:
-        if not looks_like_path(name) and not Path(name).exists():
+        if not looks_like_path(name) and not kind_of(name):
             raise HeartsError(
-                f"agent: {name!r} is unknown; {did_you_mean(name, agent_names())}; "
+                f"agent: {quoted(name)} is unknown; {did_you_mean(name, agent_names())}; "
                 f"or the path of a checkpoint (*{CHECKPOINT_SUFFIX}) or of a run's folder"
             )
         if name.endswith(SOLVED_SUFFIX):

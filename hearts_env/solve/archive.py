@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env._files import write_whole
+from hearts_env._files import kind_of, write_whole
 from hearts_env.errors import CheckpointError, HeartsError, quoted
 
 Array = NDArray[Any]
@@ -79,15 +79,15 @@ def opened(path: str | Path, most_bytes: float) -> Iterator[Archive]:
     Raises:
         CheckpointError: it is no file of `hearts solve`, or larger.
     """
-    where = str(path)
-    if "\0" in where or not Path(where).is_file():
-        raise CheckpointError(f"{where}: there is no such file; check the path")
-    if Path(where).stat().st_size > most_bytes + MOST_HEADER:
+    where = str(path) if str(path).isprintable() else quoted(str(path))
+    if kind_of(path) != "file":
+        raise CheckpointError(f"{where[:300]}: there is no such file; check the path")
+    if Path(path).stat().st_size > most_bytes + MOST_HEADER:
         raise CheckpointError(
             f"{where}: is larger than {most_bytes / 1e9:g} GB; allow more (max_memory), or give "
             "another file"
         )
-    with Path(where).open("rb") as file:
+    with Path(path).open("rb") as file:
         yield Archive(where, file)
 
 
