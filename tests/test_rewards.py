@@ -134,6 +134,26 @@ def test_many_games_pay_as_a_single_one(text: str, options: dict[str, Any]) -> N
     assert paid > 2
 
 
+def test_stable_baselines3_is_paid_the_same() -> None:
+    pytest.importorskip("stable_baselines3")
+    from hearts_agents.sb3 import HeartsSB3VecEnv
+
+    kwargs: dict[str, Any] = {"opponent": "easy", "reward": "chips", "episode": "match"}
+    ours = HeartsSB3VecEnv(2, "hoyle players=3 stake=20", **kwargs)
+    theirs = HeartsVectorEnv(2, "hoyle players=3 stake=20", **kwargs)
+    ours.seed(4)
+    ours.reset()
+    _, infos = theirs.reset(seed=4)
+    paid = 0
+    for _ in range(60):
+        actions = infos["action_mask"].argmax(1)
+        _, rewards, *_, infos = theirs.step(actions)
+        _, same, *_ = ours.step(actions)
+        assert same.tolist() == pytest.approx(rewards.tolist())
+        paid += np.count_nonzero(rewards)
+    assert paid > 2
+
+
 def test_a_pool_left_at_the_end_of_a_match_is_paid_with_its_last_deal() -> None:
     rules = Rules.from_text("hoyle settlement=sweepstakes max_deals=3")
     for seed in range(40):

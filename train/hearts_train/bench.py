@@ -338,4 +338,4 @@ def _finish(rules: Rules) -> None:
         game.view(game.player or 0).to_text()
         game.play(legal[0])
     game.scores()
-    game.undo()
+    Game.from_state(rules, game.vector).undo()
