@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import functools
 import io
 import itertools
@@ -285,11 +286,11 @@ def _change_json(text: str, rng: random.Random) -> str:
             del owner[key]
         elif kind == 1:
             other, place = rng.choice(places)
-            owner[key] = json.loads(json.dumps(other[place]))
+            owner[key] = copy.deepcopy(other[place])
         elif kind == 2 and isinstance(owner, dict):
-            owner[rng.choice(("", "x", "players", "__class__", "QS", "0"))] = owner[key]
+            owner[rng.choice(("", "x", "players", "__class__", "QS", "0"))] = copy.deepcopy(owner[key])
         else:
-            owner[key] = rng.choice(HOSTILE)
+            owner[key] = copy.deepcopy(rng.choice(HOSTILE))
     return json.dumps(tree)
 
 
