@@ -288,7 +288,9 @@ def _change_json(text: str, rng: random.Random) -> str:
             other, place = rng.choice(places)
             owner[key] = copy.deepcopy(other[place])
         elif kind == 2 and isinstance(owner, dict):
-            owner[rng.choice(("", "x", "players", "__class__", "QS", "0"))] = copy.deepcopy(owner[key])
+            owner[rng.choice(("", "x", "players", "__class__", "QS", "0"))] = copy.deepcopy(
+                owner[key]
+            )
         else:
             owner[key] = copy.deepcopy(rng.choice(HOSTILE))
     return json.dumps(tree)

@@ -107,6 +107,7 @@ def kill_solve(kills: int, seed: int) -> Count:
     """Kill solvers until `kills` signals have hit one at work."""
     rng, count, begin = random.Random(seed), Count(), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
+        finish(start(Path(scratch) / "compiled.npz"))
         whole = Path(scratch) / "whole.npz"
         process, began = start(whole), time.monotonic()
         finish(process)
@@ -120,7 +121,7 @@ def kill_solve(kills: int, seed: int) -> Count:
                 count.starts += 1
                 name = rng.choice(SIGNALS)
                 try:
-                    process.wait(rng.uniform(0.0, 0.8 * length))
+                    process.wait(rng.uniform(0.0, 0.6 * length))
                 except subprocess.TimeoutExpired:
                     process.send_signal(getattr(signal, name))
                     _, text = process.communicate()
@@ -130,6 +131,8 @@ def kill_solve(kills: int, seed: int) -> Count:
                     if state.exists():
                         Solver.load(state)
                         count.files += 1
+                else:
+                    break
             both = [launch(state), launch(state)]
             count.starts += 2
             told = [ready(one).communicate()[1] for one in both]
