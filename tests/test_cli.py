@@ -146,8 +146,12 @@ def test_help_is_light_and_playing_needs_no_torch():
 def test_agents_lists_each_with_a_line():
     listed = json.loads(run("agents", "--json").stdout)
     assert list(listed)[:5] == ["easy", "standard", "standard_trump", "pro", "pro_trump"]
-    assert all(listed[name] for name in list(listed)[:5])
-    assert "standard_trump" in run("agents").stdout
+    assert all(listed[name]["about"] for name in listed)
+    assert listed["pro"]["options"] == {"worlds": None, "milliseconds": None}
+    assert listed["pimc"]["plays"] == "two-player games without an exchange"
+    shown = run("agents").stdout
+    assert "standard_trump" in shown
+    assert "`" not in shown
 
 
 @pytest.mark.parametrize(
@@ -290,8 +294,8 @@ from hearts_agents import register_agent
 class Slow:
     calls = 0
     def act(self, view):
-        self.calls += 1
-        if self.calls > 16 * 26 + 50:
+        Slow.calls += 1  # of all its copies
+        if Slow.calls > 16 * 26 + 50:
             print("playing", file=sys.stderr, flush=True)
             time.sleep(60)
         return view.legal_actions()[0]

@@ -33,6 +33,9 @@ Entrant = str | os.PathLike[str] | Player
 class Seat(Protocol):
     """A player in its seat, in this process or in another."""
 
+    def ready(self) -> None:
+        """Wait until it can be asked."""
+
     def ask(self, views: BatchView) -> Answer:
         """What it answers."""
 
@@ -105,6 +108,9 @@ class _InProcess:
     def __init__(self, contender: Contender, seed: int) -> None:
         self._contender = contender
         self._player = contender.fresh(seed)
+
+    def ready(self) -> None:
+        """It is, always."""
 
     def ask(self, views: BatchView) -> Answer:
         """What it answers."""

@@ -182,6 +182,8 @@ class Duel:
         rules = self.rules
         roles = [int(seat != seating) for seat in range(rules.players)]
         players = [self._seat(block.first, seating, seat) for seat in range(rules.players)]
+        for player in players:
+            player.ready()
         expected = rules.players * (rules.hand_size + rules.pass_count) + (rules.moon == "choose")
         step = 0
         while not batch.done.all():

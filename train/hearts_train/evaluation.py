@@ -346,7 +346,7 @@ def check_pairs(pairs: object) -> int:
     return number
 
 
-def _check_time_limit(time_limit: object, *, isolate: bool) -> float | None:
+def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
     if time_limit is None:
         return None
     if not isolate:

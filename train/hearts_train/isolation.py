@@ -9,8 +9,8 @@ not a sandbox: the process has the user's rights. docs/evaluation.md says more.
 
 | to the process | then |
 |---|---|
-| `J` JSON: spec, seed, rules, import path; then the pickled agent if no spec | ready, or an error |
-| `N` a seed, 8 bytes | an agent without memory, its random numbers from this seed; ready |
+| `J` JSON: spec, rules, import path; then, if it has no spec, the pickled agent | |
+| `N` a seed, 8 bytes | a player without memory is made; `R` ready, or `X` an error's text |
 | `V` number of rows n, vectors, players | `A` n actions (below -1: a fault), JSON: what happened |
 
 Every message is its length in 8 bytes, and that many bytes.
@@ -25,7 +25,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
 from typing import IO, Any
 
@@ -39,7 +39,8 @@ from hearts_train.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, c
 
 _START_SECONDS = 300.0  # a first start may compile
 _MOST_TEXTS = 20
-_MOST_TEXT_BYTES = 100_000
+_MOST_TEXT = 100_000
+_MOST_WORDS = 10_000
 
 
 class Isolated:
@@ -54,7 +55,7 @@ class Isolated:
         seed: int,
         time_limit: float | None = None,
     ) -> None:
-        """Start the process.
+        """Start the process; ``ready`` waits for it.
 
         Args:
             name: of the agent, for messages.
@@ -65,7 +66,7 @@ class Isolated:
             time_limit: seconds that one answer may take; then the process is ended.
 
         Raises:
-            HeartsError: the agent cannot be sent, or cannot be made there.
+            HeartsError: the agent cannot be sent.
         """
         self.name = name
         self.time_limit = time_limit
@@ -73,41 +74,70 @@ class Isolated:
         hello = {
             "spec": spec,
             "name": name,
-            "seed": seed,
             "rules": rules.to_dict(),
             "path": [path or os.getcwd() for path in sys.path],
         }
+        self._seed = int(seed).to_bytes(8, "little")
         self._hello = [b"J" + json.dumps(hello).encode()]
         if spec is None:
             self._hello.append(_pickled(name, agent))
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = ThreadPoolExecutor(1)
+        self._awaited: Future[bytes] | None = None
         self._start()
+
+    def ready(self) -> None:
+        """Wait until the agent is made there.
+
+        Raises:
+            HeartsError: it cannot be made, or its process ended.
+        """
+        awaited, self._awaited = self._awaited, None
+        if awaited is None:
+            return
+        try:
+            reply = awaited.result(_START_SECONDS)
+        except (LateError, OSError, EOFError, HeartsError):
+            self.close()
+            raise HeartsError(
+                f"agent: the process of {self.name!r} ended before it was ready; what it printed "
+                "says why"
+            ) from None
+        except KeyboardInterrupt:
+            self.close()
+            raise
+        if reply[:1] != b"R":
+            self.close()
+            raise HeartsError(reply[1:].decode(errors="replace"))
 
     def renew(self, seed: int) -> None:
         """Go on with an agent that remembers nothing, its random numbers from `seed`."""
+        self.ready()
+        self._seed = int(seed).to_bytes(8, "little")
         if self._process is None:
             self._start()
-        self._expect_ready(b"N" + int(seed).to_bytes(8, "little"))
+        else:
+            self._awaited = self._send([b"N" + self._seed], _MOST_WORDS)
 
     def ask(self, views: BatchView) -> Answer:
         """What the agent answers; a process that ends or is late loses all these games."""
         size = len(views)
+        data = b"V" + size.to_bytes(8, "little")
+        data += np.ascontiguousarray(views.vectors, "<i8").tobytes()
+        data += np.ascontiguousarray(views.players, "<i8").tobytes()
         try:
             if self._process is None:
                 self._start()
-            data = b"V" + size.to_bytes(8, "little")
-            data += np.ascontiguousarray(views.vectors, "<i8").tobytes()
-            data += np.ascontiguousarray(views.players, "<i8").tobytes()
-            reply = self._exchange([data], 1 + 8 * size + _MOST_TEXT_BYTES, self.time_limit)
+            self.ready()
+            reply = self._send([data], 1 + 8 * size + _MOST_TEXT).result(self.time_limit)
         except LateError:
             self.close()
             return _all_faulty(size, LATE, f"gave no answer within {self.time_limit:g} s")
         except (OSError, EOFError, HeartsError) as error:
-            status = None if self._process is None else self._process.poll()
+            return _all_faulty(size, CRASHED, f"its process ended{self._end()} ({error})")
+        except KeyboardInterrupt:
             self.close()
-            ended = "" if status is None else f" with status {status}"
-            return _all_faulty(size, CRASHED, f"its process ended{ended} ({describe(error)})")
+            raise
         if reply[:1] != b"A" or len(reply) < 1 + 8 * size:
             self.close()
             return _all_faulty(size, CRASHED, "its process gave something that is not an answer")
@@ -135,28 +165,19 @@ class Isolated:
             stdout=subprocess.PIPE,
             env=environment,
         )
-        try:
-            self._expect_ready(*self._hello)
-        except (LateError, OSError, EOFError):
-            self.close()
-            raise HeartsError(
-                f"agent: the process of {self.name!r} ended before it was ready; what it printed "
-                "says why"
-            ) from None
+        self._awaited = self._send([*self._hello, b"N" + self._seed], _MOST_WORDS)
 
-    def _expect_ready(self, *messages: bytes) -> None:
-        try:
-            reply = self._exchange(list(messages), 10_000, _START_SECONDS)
-        except HeartsError:
-            self.close()
-            raise
-        if reply[:1] != b"R":
-            self.close()
-            text = reply[1:].decode(errors="replace")
-            raise HeartsError(text if reply[:1] == b"X" else f"agent: {self.name!r} is not ready")
+    def _end(self) -> str:
+        """End the process, which is ending; returns how it ended, in words."""
+        process, status = self._process, None
+        if process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = process.wait(5.0)
+        self.close()
+        return "" if status is None else f" with status {status}"
 
-    def _exchange(self, messages: list[bytes], limit: int, seconds: float | None) -> bytes:
-        """Send messages and wait for one reply, in a thread, since a full pipe would wait too."""
+    def _send(self, messages: list[bytes], limit: int) -> Future[bytes]:
+        """Send messages, and the reply to the last; in a thread, since a full pipe would wait."""
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -165,14 +186,10 @@ class Isolated:
 
         def exchange() -> bytes:
             for message in messages:
-                _send(to, message)
-            return _receive(back, limit)
+                write_message(to, message)
+            return read_message(back, limit)
 
-        try:
-            return self._thread.submit(exchange).result(seconds)
-        except KeyboardInterrupt:
-            self.close()
-            raise
+        return self._thread.submit(exchange)
 
 
 def _pickled(name: str, agent: Agent) -> bytes:
@@ -209,13 +226,15 @@ def _read_answer(reply: bytes, views: BatchView) -> Answer:
     return actions, sorted(faults, key=lambda fault: fault.row)
 
 
-def _send(to: IO[bytes], message: bytes) -> None:
+def write_message(to: IO[bytes], message: bytes) -> None:
+    """Write a message with its length before it."""
     to.write(len(message).to_bytes(8, "little"))
     to.write(message)
     to.flush()
 
 
-def _receive(back: IO[bytes], limit: int) -> bytes:
+def read_message(back: IO[bytes], limit: int) -> bytes:
+    """Read a message of at most `limit` bytes."""
     size = int.from_bytes(_exactly(back, 8), "little")
     if size > limit:
         raise HeartsError(f"a message of {size} bytes, of which {limit} are allowed")
@@ -239,40 +258,40 @@ def serve() -> None:
     os.dup2(2, 1)  # what the agent prints is no answer
     contender: Any = None
     agent: Any = None
-    rules = Rules()
+    rules, hello, sent = Rules(), {}, None
     while True:
         try:
-            message = _receive(to, 2**40)
+            message = read_message(to, 2**40)
         except (EOFError, OSError):
             return
         if message[:1] == b"V":
-            _send(back, _answer(agent, rules, message))
+            write_message(back, _answer(agent, rules, message))
+            continue
+        if message[:1] == b"J":
+            hello = json.loads(message[1:])
+            rules = Rules.from_dict(hello["rules"])
+            sent = None if hello["spec"] is not None else read_message(to, 2**40)
             continue
         try:
-            if message[:1] == b"J":
-                hello = json.loads(message[1:])
-                rules = Rules.from_dict(hello["rules"])
-                contender = _contender(hello, to)
-                agent = contender.fresh(hello["seed"])
-            else:
-                agent = contender.fresh(int.from_bytes(message[1:9], "little"))
+            if contender is None:
+                contender = _contender(hello, sent)
+            agent = contender.fresh(int.from_bytes(message[1:9], "little"))
         except Exception as error:
             text = str(error) if isinstance(error, HeartsError) else describe(error)
-            _send(back, b"X" + text.encode()[:5000])
+            write_message(back, b"X" + text.encode()[: _MOST_WORDS - 1])
         else:
-            _send(back, b"R")
+            write_message(back, b"R")
 
 
-def _contender(hello: dict[str, Any], to: IO[bytes]) -> Any:
+def _contender(hello: dict[str, Any], sent: bytes | None) -> Any:
     """The agent as the other process has it."""
     from hearts_train.contenders import Contender
 
     sys.path[:] = hello["path"]
-    if hello["spec"] is not None:
-        return Contender(hello["spec"], hello["seed"])
-    data = _receive(to, 2**40)
+    if sent is None:
+        return Contender(hello["spec"], 0)
     try:
-        return Contender(pickle.loads(data), hello["seed"])
+        return Contender(pickle.loads(sent), 0)
     except Exception as error:
         raise HeartsError(
             f"agent: {hello['name']!r} cannot be made in a process of its own "
