@@ -96,9 +96,12 @@ def measure(figure: Figure) -> None:
     )
     prepare(contest)
     is_begun = kept.exists()
-    with contest.recorded(figure.pairs, None if is_begun else kept, kept if is_begun else None):
-        with console.progress(figure.name) as tell:
-            result = contest.evaluate(0, 1, figure.pairs, tell)
+    out, resume = (None, kept) if is_begun else (kept, None)
+    with (
+        contest.recorded(figure.pairs, out, resume),
+        console.progress(figure.name) as tell,
+    ):
+        result = contest.evaluate(0, 1, figure.pairs, tell)
     if result.interrupted:
         raise KeyboardInterrupt
     write(figure.name, result.to_json())

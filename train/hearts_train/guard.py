@@ -56,7 +56,9 @@ def ask(agent: Agent, views: BatchView) -> Answer:
     """What `agent` answers; it may do with `views` what it likes."""
     if is_ours(agent):  # tested not to touch its views
         return check(agent.act_batch(views), views)
-    if isinstance(agent, Adapted) or _asks_one_by_one(agent):
+    if isinstance(agent, Adapted):
+        return _ask_each(agent.player.act, views)
+    if _asks_one_by_one(agent):
         return _ask_each(agent.act, views)
     before = views.vectors.copy(), views.players.copy()
     try:

@@ -151,11 +151,27 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[tuple[int, int, int], Any], 
 
 def _compare(path: Path, kept: dict[str, Any], settings: dict[str, Any]) -> None:
     for name, value in json.loads(json.dumps(settings)).items():
+        if name == "agents":
+            _compare_agents(path, kept.get(name), value)
         if kept.get(name) != value:
             raise HeartsError(
                 f"resume: {name} of {str(path)!r} is {_short(kept.get(name))}, here it is "
                 f"{_short(value)}; give the same, or begin another file"
             )
+
+
+def _compare_agents(path: Path, kept: Any, agents: list[dict[str, Any]]) -> None:
+    """Say which agent is another one, and in what."""
+    if not isinstance(kept, list) or len(kept) != len(agents):
+        return
+    for old, new in zip(kept, agents, strict=True):
+        for field in new:
+            if isinstance(old, dict) and old.get(field) != new[field]:
+                raise HeartsError(
+                    f"resume: agents: {new['name']!r} has the {field} {_short(new[field])}, in "
+                    f"{str(path)!r} it is {_short(old.get(field))}; give the same agent, or begin "
+                    "another file"
+                )
 
 
 def _short(value: Any) -> str:

@@ -141,9 +141,7 @@ def show_faults(results: Sequence[Evaluation]) -> None:
             shown.setdefault((example.agent, example.kind), example)
     for name, count in counts.items():
         if count:
-            console.note(
-                f"{name}: {count:,} deals charged to it for misbehaving (all points), like"
-            )
+            console.note(f"{name}: misbehaved; {count:,} deals are charged to it, for example:")
         for (agent, kind), example in shown.items():
             if agent == name:
                 console.note(
