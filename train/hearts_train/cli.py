@@ -134,7 +134,7 @@ def evaluate(
     else:
         opponents = _names(against, "--against")
     if agent is None:
-        raise Mistake("agent: nobody to measure; name one, as in 'hearts evaluate pro'")
+        raise Mistake("agent: nobody to measure; name one; see 'hearts evaluate --help'")
     results = evaluate_against(
         agent,
         opponents,
