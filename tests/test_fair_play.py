@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from hearts_agents.table import Pro
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env._seeds import secret_seed
@@ -210,21 +211,32 @@ def test_isolated_players_have_no_memory_in_common(tmp_path):
 
 
 # ---- the same, isolated --------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("agent", "rules"), [("easy", "two_player"), ("pimc_belief?model=easy", "micro")]
-)
-def test_isolated_players_play_as_they_do_here(agent, rules):
-    here, there = (evaluate(agent, "standard", rules, 8, 3, isolate=isolate) for isolate in (0, 1))
+def test_isolated_players_play_as_they_do_here():
+    here, there = (evaluate("easy", "standard", pairs=8, isolate=isolate) for isolate in (0, 1))
     assert here.margins.tolist() == there.margins.tolist()
     assert (here.won, here.moons, here.deals_digest) == (there.won, there.moons, there.deals_digest)
 
 
-def test_an_agent_object_is_sent_if_its_class_can_be_imported():
-    from hearts_agents.table import Pro
+@pytest.mark.parametrize("agent", ["pimc_belief?model=easy", Pro(seed=1, worlds=3)])
+def test_specs_and_objects_are_sent(agent):
+    rules = Rules.make("two_player")
+    contender = Contender(agent, 0)
+    batch = BatchGame(rules, 20, seed=1, autodeal=False)
+    for _ in range(17):
+        batch.play(batch.random_actions())
+    here, there = (contender.seat(rules, 5, isolate=isolate) for isolate in (False, True))
+    there.ready()
+    for seed in (6, 7):
+        for seat in (here, there):
+            seat.renew(seed)
+            seat.ready()
+        actions, faults = there.ask(batch.views())
+        assert actions.tolist() == here.ask(batch.views())[0].tolist()
+        assert faults == []
+    there.close()
 
-    here, there = (evaluate(Pro(seed=1), "easy", pairs=4, isolate=isolate) for isolate in (0, 1))
-    assert here.margins.tolist() == there.margins.tolist()
 
+def test_an_object_of_a_class_that_cannot_be_imported_is_refused():
     class Local(Lowest):
         pass
 
