@@ -13,7 +13,8 @@ PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 	--constraint constraints.txt $(PIP_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format types verify mutants fuzz kills soak bench docs-tables clean distclean
+.PHONY: help install demo test lint format types verify mutants fuzz kills soak bench docs-tables \
+	figures clean distclean
 
 help: ## say what there is
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
@@ -86,6 +87,10 @@ bench: $(VENV)/.installed-bench ## measure speed beside the peers
 	$(BIN)/hearts bench $(BENCH_ARGS)
 
 docs-tables: install ## write the docs' tables anew from the code
+	$(BIN)/python docs/tables.py
+
+figures: install ## measure the docs' figures of strength that are not there yet (hours)
+	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/tables.py
 
 clean: ## remove caches and builds; runs/ and .venv stay

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Agent
+from hearts_agents.base import Agent, check_rules
 from hearts_agents.registry import make_agent
 from hearts_env import HeartsError, Rules
 
@@ -74,9 +74,8 @@ class OpponentPool:
                 "opponent: nobody to draw from; give a name, an agent, or a list of them"
             )
         for entry in pool.entries:
-            check_rules = getattr(entry.agent, "check_rules", None)
-            if rules is not None and callable(check_rules):
-                check_rules(rules)
+            if rules is not None:
+                check_rules(entry.agent, rules)
         return pool
 
     def add(self, agent: Any, *, weight: float = 1.0, name: str | None = None) -> int:
