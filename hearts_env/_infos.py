@@ -28,6 +28,8 @@ def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
         "offender": NOBODY,
         "deal": "",
     }
+    if rules.settlement != "points":
+        result["chips"] = np.zeros(rules.players)
     if is_match:
         result |= {"totals": np.zeros(rules.players), "winner": NOBODY}
     return result
@@ -50,6 +52,9 @@ def result_of(
         "offender": seat_number(game.revoker if offender is None else offender),
         "deal": game.to_text(),
     }
+    if game.rules.settlement != "points":
+        net = game.chips() if match is None or not game.is_over else match.last_net
+        result["chips"] = np.array([float(chips) for chips in net])
     if match is not None:
         result["totals"] = np.array([float(total) for total in match.totals])
         result["winner"] = seat_number(match.winner)

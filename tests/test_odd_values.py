@@ -71,22 +71,23 @@ ARGUMENTS = [
 ]
 
 
-def refused(call: Any, *, name: str = "", also: tuple[type[Exception], ...] = ()) -> bool:
-    """Whether a call was refused; any other error than ours goes through, and so fails the test."""
+def refused(call: Any, *also: type[Exception]) -> bool:
+    """Whether a call was refused in our words; any other error goes through and fails the test."""
     try:
         call()
-    except (HeartsError, *also) as error:
-        assert isinstance(error, also) or str(error)
-        if name and isinstance(error, HeartsError):
-            assert len(str(error)) < 500
+    except also:
         return True
+    except HeartsError as error:
+        return 10 < len(str(error)) < 700 or pytest.fail(
+            f"a message of {len(str(error))} characters"
+        )
     return False
 
 
-@pytest.mark.parametrize(("way", "name"), ARGUMENTS, ids="-".join)
+@pytest.mark.parametrize(("way", "name"), ARGUMENTS)
 def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
     given = {"episode": "match"} if name == "max_deals" else {}
-    taken = [v for v in ODD if not refused(lambda v=v: MADE[way](**given, **{name: v}), name=name)]
+    taken = [v for v in ODD if not refused(lambda v=v: MADE[way](**given, **{name: v}))]
     # None, 1 and True are what some arguments may be; nothing takes all of these.
     assert len(taken) < 8, [name_of(value) for value in taken]
 
@@ -118,7 +119,7 @@ def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
 def test_odd_actions_are_taken_or_refused(way: str) -> None:
     for value in [*ODD, -2, 7, 2.0, np.bool_(True), [[1]]]:
         env = MADE[way]("micro") if way in ("hearts_v0", "gymnasium") else MADE[way](2, "micro")
-        refused(lambda env=env, v=value: env.step(v), also=(gymnasium.error.ResetNeeded,))
+        refused(lambda env=env, v=value: env.step(v), gymnasium.error.ResetNeeded)
         if way == "stable-baselines3":
             env.seed(1)
             env.reset()
@@ -150,5 +151,5 @@ def test_the_end_of_an_episode_is_told_in_words() -> None:
             table.last()
     with pytest.raises(HeartsError, match="call reset"):
         hearts_v0.raw_env().step(0)
-    for call in (HeartsEnv().render, HeartsEnv().action_masks):
-        refused(call)
+    assert refused(HeartsEnv(render_mode="ansi").render)
+    assert not HeartsEnv().action_masks().any()

@@ -34,12 +34,14 @@ from hearts_env.arguments import (
     check_flag,
     check_max_deals,
     check_number,
+    whole,
     whole_numbers,
 )
 from hearts_env.batch import find_illegal
 from hearts_env.encoders import Encoder
+from hearts_env.errors import quoted
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
-from hearts_env.rewards import TRICK, Rewarder, earned
+from hearts_env.rewards import SHARES, TRICK, Rewarder, earned, net_chips
 
 WAITS, TO_MOVE, ENDED = range(3)
 """Where a game stands: for an agent outside the compiled loop, for the learner, at its end."""
@@ -214,6 +216,19 @@ def read_results(
         for p in range(r[k.R_PLAYERS]):
             scores[i, p] = k.score(r, s, p)
             points[i, p] = s[k.POINTS + p]
+
+
+@jit
+def read_chips(
+    r: k.Vector,
+    states: Ints,
+    rows: Ints,
+    chips: Floats,
+) -> None:
+    """Write what each seat wins in chips by the deal of each of `rows`, on its own, in place."""
+    for i in range(len(rows)):
+        for p in range(r[k.R_PLAYERS]):
+            chips[i, p] = net_chips(r, states[rows[i]], p) / SHARES
 
 
 @dataclass
@@ -532,10 +547,16 @@ class Arena:
             "shooter": shooters,
             "offender": self.states[games, k.REVOKER],
         }
+        if self.rules.settlement != "points":
+            facts["chips"] = np.empty((len(games), n))
+            read_chips(self.rules.vector, self.states, games, facts["chips"])
         if self.episode == "match":
             matches = [match for g in games.tolist() if (match := self._matches[g])]
             facts["totals"] = np.array([[float(t) for t in match.totals] for match in matches])
             facts["winner"] = np.array([seat_number(match.winner) for match in matches])
+            over = np.flatnonzero(self.states[games, k.PHASE] == k.OVER)
+            for i in over.tolist() if "chips" in facts else []:  # a pool was settled too
+                facts["chips"][i] = [float(chips) for chips in matches[i].last_net]
         return Finished(
             games=games,
             observations=self.batch.observe(games=games, players=seats),
@@ -585,10 +606,11 @@ def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
     """One seed a game, as Gymnasium does it: counting up from an int, a list, or at random."""
     if seed is None:
         return fallback.integers(2**62, size=num_envs)
-    if isinstance(seed, int | np.integer):
-        return np.array([check_env_seed(int(seed) + i) for i in range(num_envs)], np.int64)
+    first = whole(seed)
+    if first is not None:
+        return np.array([check_env_seed(first + i) for i in range(num_envs)], np.int64)
     if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str | bytes):
-        raise HeartsError(f"seed: {seed!r} is neither a whole number, a list of them, nor None")
+        raise HeartsError(f"seed: {quoted(seed)} is not a whole number; give one, a list, or None")
     given = list(seed)
     if len(given) != num_envs:
         raise HeartsError(f"seed: {len(given)} seeds for {num_envs} environments; give one each")

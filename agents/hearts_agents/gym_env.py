@@ -47,9 +47,10 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
 
     ``info`` has the same keys with the same types after every reset and step: ``action_mask``
     (int8), ``seat``, ``opponent``, and of how it ended ``scores``, ``points``, ``shooter``,
-    ``offender``, ``deal`` (its text) and ``seed`` (``Game.deal(rules, seed)``), in matches also
-    ``totals`` and ``winner``; zeros, "" and -1 before the end. The seed of the episode under way,
-    which tells every card, is ``env.unwrapped.episode_seed``.
+    ``offender``, ``deal`` (its text) and ``seed`` (``Game.deal(rules, seed)``), under rules that
+    settle in chips ``chips``, in matches ``totals`` and ``winner``; zeros, "" and -1 before the
+    end. The seed of the episode under way, which tells every card, is
+    ``env.unwrapped.episode_seed``.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012

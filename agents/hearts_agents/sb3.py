@@ -14,10 +14,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from hearts_agents._arena import Arena, Finished, env_seeds
+from hearts_agents._arena import Arena, Finished, check_env_seed, env_seeds
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env._infos import read_only_values
+from hearts_env.arguments import check_any_seed
 from hearts_env.encoders import Encoder
 
 Array = NDArray[Any]
@@ -35,7 +36,7 @@ class HeartsSB3VecEnv(VecEnv):
     ``infos[i]`` then has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``), as
     stable-baselines3's own environments have them then and only then. All other keys are always
     there, with the same types: ``seat``, ``seed``, ``opponent``, ``scores``, ``points``,
-    ``shooter``, ``offender``, in matches also ``totals`` and ``winner``, and
+    ``shooter``, ``offender``, ``chips``, ``totals`` and ``winner`` as in a ``HeartsEnv``, and
     ``TimeLimit.truncated``. Before the end of an episode they are -1, zeros and "", and the infos
     of a step one and the same dictionary: there is no loop over environments.
     """
@@ -101,9 +102,9 @@ class HeartsSB3VecEnv(VecEnv):
             self.arena.num_envs, self.arena.space, spaces.Discrete(self.rules.num_actions)
         )
         self._make_scratch()
-        self._random = np.random.default_rng(seed)
         if seed is not None:
             self.seed(seed)
+        self._random = np.random.default_rng(None if seed is None else check_env_seed(seed))
 
     @property
     def opponents(self) -> OpponentPool:
@@ -123,6 +124,10 @@ class HeartsSB3VecEnv(VecEnv):
         self._reset_seeds()
         self._reset_options()
         return self.arena.observe()
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """The next reset counts up from this seed; None: from a random one."""
+        return super().seed(None if seed is None else check_any_seed(seed))
 
     def step_async(self, actions: Array) -> None:
         """Keep the actions for ``step_wait``."""

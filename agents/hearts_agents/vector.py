@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -15,7 +16,9 @@ from hearts_agents._arena import Arena, Finished, env_seeds
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env._infos import read_only
+from hearts_env.arguments import check_choice, whole
 from hearts_env.encoders import Encoder
+from hearts_env.errors import quoted
 
 Array = NDArray[Any]
 
@@ -82,7 +85,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         """
         if render_mode is not None:
             raise HeartsError(
-                f"render_mode: {render_mode!r} is not for many environments; "
+                f"render_mode: {quoted(render_mode)} is not for many environments; "
                 "render a single one, from gymnasium.make"
             )
         self.arena = Arena(
@@ -101,6 +104,8 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         )
         self.rules = self.arena.rules
         self.num_envs = self.arena.num_envs
+        seats = [f"player_{seat}" for seat in range(self.rules.players)]
+        check_choice("render_for", render_for, ("mover", "all", *seats))
         self.single_observation_space = self.arena.space
         self.single_action_space = spaces.Discrete(self.rules.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -139,16 +144,18 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
                 what the seed before leads to, at first with a random one.
             options: none are known here; to play known deals take a single environment.
         """
-        if options:
+        given: object = options
+        if given is not None and not (isinstance(given, Mapping) and not given):
             raise HeartsError(
-                f"options: {sorted(options)} are not for many environments; "
+                f"options: {quoted(options)} are not for many environments; "
                 "give them to a single one, from gymnasium.make"
             )
-        super().reset(seed=seed if isinstance(seed, int) else None)
         if seed is None and self._begun:
             self.arena.begin(np.arange(self.num_envs))
         else:
-            self.arena.reset(env_seeds(seed, self.num_envs, self.np_random))
+            seeds = env_seeds(seed, self.num_envs, self.np_random)
+            super().reset(seed=whole(seed))
+            self.arena.reset(seeds)
         self._begun = True
         self._names = self.arena.opponents(np.arange(self.num_envs))
         return self.arena.observe(), self._infos()
