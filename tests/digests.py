@@ -16,8 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "agents"), str(ROOT / "train")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
@@ -72,8 +71,7 @@ def games(_: int) -> Iterator[Any]:
     """Deals, plays and scores of every game, and what each player may know of the hidden cards."""
     for name, players in GAMES:
         for seed in (1, 2**40 + 3):
-            for game in played(Rules.preset(name, players), seed):
-                pass
+            *_, game = played(Rules.preset(name, players), seed)
             yield game.to_text(), game.scores(), game.points(), game.margins()
     for seed in range(8):
         for place, game in enumerate(played(Rules.preset("two_player"), seed)):
