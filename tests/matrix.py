@@ -22,7 +22,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from packaging.requirements import Requirement
+
+from tests.verify import PAGE, write_page
 
 ROOT = Path(__file__).resolve().parents[1]
 MINORS = (11, 12, 13)
@@ -162,27 +166,38 @@ def pythons(given: Sequence[str]) -> list[tuple[str, str]]:
     return [(path, name) for path, _, name in (found[m].rpartition(" ") for m in sorted(found))]
 
 
-def section(results: dict[Row, Result]) -> str:
+def line_of(row: Row, result: Result) -> str:
+    """The row of the page's table."""
+    cells = [result.versions.get(name, "") for name in SHOWN]
+    return f"| {' | '.join([row.told, *cells, result.digests, result.tests])} |"
+
+
+def lines_on_page() -> dict[str, str]:
+    """The table's rows as the page has them, by what they tell of."""
+    part = PAGE.read_text().partition("\n## matrix\n")[2].partition("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("| 3.")]
+    return {line[2:].partition(" |")[0]: line for line in lines}
+
+
+def section(lines: dict[str, str]) -> str:
     """The part of docs/verification.md that tells of the versions."""
-    lines = [
+    text = [
         "## matrix",
         "",
         "`make matrix`: the lowest dependencies that pyproject.toml allows, those of "
         "constraints.txt and the newest, under each Python. The digests of tests/data/digests.json "
-        "(games, observations, infos, evaluations, solutions) are compared twice, once with `-O`, a "
-        "random hash seed and three threads; then the command line and a few quick tests are run.",
+        "(games, observations, infos, evaluations, solutions) are compared twice, once with `-O`, "
+        "a random hash seed and three threads. Then the command line and a few quick tests run.",
         "",
         "| Python, versions | NumPy | numba | Gymnasium | PettingZoo | typer | SB3 | torch "
         "| digests | tests |",
         "|---|---|---|---|---|---|---|---|---|---|",
+        *(lines[told] for told in sorted(lines)),
     ]
-    for row, result in results.items():
-        cells = [result.versions.get(name, "") for name in SHOWN]
-        lines.append(f"| {' | '.join([row.told, *cells, result.digests, result.tests])} |")
-    missing = [f"3.{m}" for m in MINORS if not any(r.name.startswith(f"3.{m}.") for r in results)]
+    missing = [f"3.{minor}" for minor in MINORS if not any(f"| 3.{minor}." in row for row in text)]
     if missing:
-        lines += ["", f"Not found on that machine: Python {', '.join(missing)}."]
-    return "\n".join(lines) + "\n"
+        text += ["", f"Not tried: Python {', '.join(missing)}, which was not found."]
+    return "\n".join(text) + "\n"
 
 
 def main() -> None:
@@ -190,7 +205,7 @@ def main() -> None:
     parser.add_argument(
         "--python", action="append", default=[], help="a Python that is not in PATH"
     )
-    parser.add_argument("--only", help="rows whose words contain this; writes nothing")
+    parser.add_argument("--only", help="rows whose words contain this; others stay")
     parser.add_argument("--workers", type=int, default=2, help="rows at work side by side")
     parser.add_argument("--no-train", action="store_true", help="leave the large rows out")
     arguments = parser.parse_args()
@@ -210,16 +225,12 @@ def main() -> None:
     ):
         done = workers.map(lambda row: run(row, Path(scratch)), rows)
         results = dict(zip(rows, done, strict=True))
-    text = section(results)
+    text = section(lines_on_page() | {row.told: line_of(row, results[row]) for row in rows})
     print(text)
-    if not arguments.only and not arguments.no_train:
-        from tests.verify import write_page
-
-        write_page({"matrix": text})
+    write_page({"matrix": text})
     if not all(result.is_good for result in results.values()):
         sys.exit("not every row agrees")
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     main()
