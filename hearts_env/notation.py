@@ -89,7 +89,7 @@ def format_deal(game: Game, tags: Mapping[str, str] | None = None) -> str:
 
 def _tag_lines(game: Game, tags: Mapping[str, str]) -> Iterator[str]:
     for name, value in tags.items():
-        if not isinstance(name, str) or not _TAG.fullmatch(name) or name.split()[0] in _FIELDS:
+        if not _TAG.fullmatch(str(name)) or not _is_tag(name):
             raise NotationError(
                 f"tags: {name!r} cannot name a tag; give a word that is no field, perhaps with a "
                 "seat, like 'Date' or 'Player 0'"

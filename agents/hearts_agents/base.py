@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Actions = NDArray[np.int64]
 Chances = NDArray[np.float64]
+WorldMargins = tuple[NDArray[np.float64], NDArray[np.float64], bool]
+"""Margins ``(worlds, legal cards)``, weights ``(worlds,)``, and whether there are more worlds."""
 
 
 @runtime_checkable
