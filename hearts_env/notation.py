@@ -59,9 +59,16 @@ class Record:
     game: Game
     tags: dict[str, str] = field(default_factory=dict)
 
-    def player(self, seat: int) -> str | None:
-        """What the player of a seat is called; None: the record does not say."""
-        return self.tags.get(f"Player {seat}")
+    def names(self) -> list[str]:
+        """What the player of each seat is called, all different; ``player 0`` if not said."""
+        named = [
+            self.tags.get(f"Player {seat}") or f"player {seat}"
+            for seat in range(self.game.rules.players)
+        ]
+        return [
+            name if named.count(name) == 1 else f"{name} ({seat})"
+            for seat, name in enumerate(named)
+        ]
 
     def to_text(self) -> str:
         """The hand history with its tags."""

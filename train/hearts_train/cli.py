@@ -254,17 +254,50 @@ def play(
     seed: Annotated[int | None, typer.Option("--seed", help="Deal these cards.")] = None,
     seat: Annotated[int, typer.Option("--seat", help="Your seat.")] = 0,
     match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Write the deals here, too.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the deal or match left last.")
+    ] = False,
 ) -> None:
-    """Sit down and play, in the terminal."""
-    from hearts_train.terminal import Quit, open_table
+    """Sit down and play, in the terminal. Every deal is kept; --resume goes on where you left."""
+    from hearts_train.kept import Keeper, latest_table
+    from hearts_train.terminal import Quit, open_table, reopen_table
 
-    table = open_table(
-        _rules(rules, players), _names(against, "--against"), seed, seat, is_match=match
-    )
-    try:
-        table.run()
-    except Quit:
-        print("You have left the table.")
+    if resume:
+        given = {
+            "--against": against != "pro",
+            "--rules": rules is not None,
+            "--players": players is not None,
+            "--seed": seed is not None,
+            "--seat": seat != 0,
+            "--match": match,
+            "--record": record is not None,
+        }
+        if extra := [option for option, is_given in given.items() if is_given]:
+            raise Mistake(f"--resume: the table goes on as it was; leave {', '.join(extra)} out")
+        keeper, state = latest_table()
+        table = reopen_table(keeper, state)
+    else:
+        keeper = Keeper.begin(record)
+        table = open_table(
+            _rules(rules, players),
+            _names(against, "--against"),
+            seed,
+            seat,
+            is_match=match,
+            keeper=keeper,
+        )
+    with keeper.holding():
+        try:
+            print(table.greeting() + "\n")
+            table.run()
+        except Quit:
+            print(table.farewell())
+        except KeyboardInterrupt:
+            console.note("\n" + table.farewell())
+            raise
 
 
 @app.command()
@@ -282,22 +315,20 @@ def replay(
 
     from hearts_train import replay as shown
     from hearts_train.cardtext import CardText
+    from hearts_train.terminal import ask_at_terminal
 
-    games = shown.read_games(file)
+    records = shown.read_records(file)
     if svg is not None:
-        paths = shown.write_pictures(games, svg)
+        paths = shown.write_pictures([record.game for record in records], svg)
         print(f"{len(paths)} pictures in {svg}")
         return
     cards = CardText.of(sys.stdout)
-    waits = not everything and sys.stdin.isatty() and sys.stdout.isatty()
-    for number, game in enumerate(games, 1):
-        print(shown.header(game, number, len(games), cards))
-        for step in shown.steps(game, cards):
-            print(step, end="" if waits else "\n", flush=True)
-            if waits and not sys.stdin.readline():
-                print()
-                return
-        print(shown.footer(game) + "\n")
+    if not everything and sys.stdin.isatty() and sys.stdout.isatty():
+        shown.show(records, cards, ask_at_terminal)
+        return
+    for number, record in enumerate(records, 1):
+        for _, text in shown.pages_of(record, number, len(records), cards):
+            print(cards.wrap(text))
 
 
 @app.command()
