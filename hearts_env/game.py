@@ -391,7 +391,7 @@ class Game(Position):
         """The hand history: rules, deal and play, readable by people and by ``from_text``.
 
         Args:
-            tags: further fields of the header, such as ``{"Player 0": "You", "Date": "2026-11-21"}``.
+            tags: further fields of the header, such as ``{"Player 0": "You"}``.
 
         Raises:
             NotationError: a tag's name cannot be one.

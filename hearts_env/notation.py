@@ -17,8 +17,8 @@ trick and the rest (docs/notation.md)::
 ``pass 2: 3C 4C QS`` are the cards that seat 2 passes; ``7. 1: AH QS`` is trick 7, led by seat 1;
 ``moon 1: others`` is a choice after a moon; ``revoke 0`` an illegal action that ended the deal.
 ``#`` begins a comment. Several games follow one another, each with its header. Fields of other
-names, such as ``[Player 0 "You"]`` and ``[Date "2026-11-21"]``, are tags: they say nothing about the
-play, are read by ``parse_records`` and written by ``Game.to_text(tags)``.
+names, such as ``[Player 0 "You"]`` and ``[Date "2026-11-21"]``, are tags: they say nothing about
+the play, are read by ``parse_records`` and written by ``Game.to_text(tags)``.
 """
 
 from __future__ import annotations
@@ -314,7 +314,9 @@ def _start_game(header: dict[str, str], number: int) -> Game:
         for name in filter(_is_tag, header):
             _check_seat(name, rules.players)
         for name in header:
-            if name.partition(" ")[0] == "Hand" and name not in {f"Hand {s}" for s in range(rules.players)}:
+            if name.partition(" ")[0] == "Hand" and name not in {
+                f"Hand {s}" for s in range(rules.players)
+            }:
                 raise NotationError(f"[{name}] is for no seat of these rules")
         kitty = header["Kitty"].split() if "Kitty" in header else None
         totals = _numbers("Totals", header["Totals"]) if "Totals" in header else None

@@ -585,7 +585,6 @@ class Pro(TableAgent):
         whole = number * (view.rules.players - 1)
         return [int(self.scratch.sums[action]) / whole for action in view.legal_actions()]
 
-
     def world_margins(self, view: PlayerView) -> WorldMargins:
         """The margin of each legal card in each world that it would look at, and their weights.
 

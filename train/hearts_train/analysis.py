@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from hearts_env.solve.beliefs import check_two_players
 from hearts_train.pictures import save_png
 
 Progress = Callable[[float, float], None]
+
+T = TypeVar("T")
 
 SLIP, BLUNDER = 1.0, 5.0
 """From so many points lost on, a card is marked with ``?`` and with ``??``."""
@@ -92,11 +94,13 @@ class Analysis:
         game: the deal as it was played.
         before: double-dummy margin of seat 0 before the first card.
         moments: the cards in order.
+        names: what the players are called.
     """
 
     game: Game
     before: int
     moments: tuple[Moment, ...]
+    names: tuple[str, str] = ("player 0", "player 1")
 
     def lost(self, player: int) -> int:
         """What a player lost in all, all cards seen."""
@@ -113,7 +117,12 @@ class Analysis:
             "scores": self.game.scores() if self.game.is_over else None,
             "before": self.before,
             "players": [
-                {"lost": self.lost(p), "expected_loss": self.expected_loss(p)} for p in range(2)
+                {
+                    "name": self.names[p],
+                    "lost": self.lost(p),
+                    "expected_loss": self.expected_loss(p),
+                }
+                for p in range(2)
             ],
             "cards": [
                 {
@@ -128,13 +137,20 @@ class Analysis:
         }
 
 
-def analyse(game: Game, *, worlds: bool = True, progress: Progress | None = None) -> Analysis:
+def analyse(
+    game: Game,
+    *,
+    worlds: bool = True,
+    progress: Progress | None = None,
+    names: Sequence[str] = ("player 0", "player 1"),
+) -> Analysis:
     """Measure every card of a deal.
 
     Args:
         game: a game of two players, played to the end or not.
         worlds: measure what the players could know too, which takes longer.
         progress: called with the cards done and all cards.
+        names: what the players are called: ``Record.names()``.
 
     Raises:
         HeartsError: another number of players, or an exchange.
@@ -152,14 +168,14 @@ def analyse(game: Game, *, worlds: bool = True, progress: Progress | None = None
         player = replay.player
         assert player is not None
         legal = replay.legal_actions()
-        names = [action_name(game.rules, a) for a in legal]
+        cards = [action_name(game.rules, a) for a in legal]
         found = solve(replay, table=table).values
         means: dict[str, float] = {}
         count = 0
         if worlds:
             view = replay.view(player)
             count = view.num_worlds
-            means = dict(zip(names, pimc.margins(view), strict=True))
+            means = dict(zip(cards, pimc.margins(view), strict=True))
         trick = replay.trick_number + 1
         replay.play(action)
         moments.append(
@@ -168,12 +184,13 @@ def analyse(game: Game, *, worlds: bool = True, progress: Progress | None = None
                 trick,
                 player,
                 action_name(game.rules, action),
-                {name: found[a] for name, a in zip(names, legal, strict=True)},
+                {name: found[a] for name, a in zip(cards, legal, strict=True)},
                 means,
                 count,
             )
         )
-    return Analysis(game, before, tuple(moments))
+    first, second = names
+    return Analysis(game, before, tuple(moments), (first, second))
 
 
 def _value_of_seat_0(game: Game, table: Table) -> int:
@@ -181,7 +198,7 @@ def _value_of_seat_0(game: Game, table: Table) -> int:
     return value if game.is_over or game.player == 0 else -value
 
 
-def pick(games: Sequence[Game], number: int | None) -> list[Game]:
+def pick(games: Sequence[T], number: int | None) -> list[T]:
     """The deal of this number, from 1; None: all.
 
     Raises:
@@ -195,6 +212,12 @@ def pick(games: Sequence[Game], number: int | None) -> list[Game]:
 
 
 # ---- showing -------------------------------------------------------------------------------------
+def columns(analysis: Analysis) -> list[str]:
+    """The heads of the table; margins are those of seat 0."""
+    margin = f"{_possessive(analysis.names[0])} margin"
+    return ["trick", "player", "card", margin, "lost", "expected", "worlds", "better"]
+
+
 def rows(analysis: Analysis) -> list[list[str]]:
     """A row a card: trick, player, card, seat 0's margin, loss, loss by what could be known."""
     shown = []
@@ -204,7 +227,7 @@ def rows(analysis: Analysis) -> list[list[str]]:
         shown.append(
             [
                 str(m.trick),
-                str(m.player),
+                analysis.names[m.player],
                 f"{m.card} {m.mark}".rstrip(),
                 f"{m.after:+d}",
                 "" if forced else f"{m.lost or '-'}",
@@ -216,47 +239,70 @@ def rows(analysis: Analysis) -> list[list[str]]:
     return shown
 
 
-COLUMNS = ["trick", "player", "card", "margin", "lost", "expected", "worlds", "better"]
+def _possessive(name: str) -> str:
+    return "your" if name == "You" else f"{name}'s"
+
+
+def _subject(name: str) -> str:
+    """A name at the beginning of a sentence."""
+    return name[:1].upper() + name[1:] if name.startswith("player ") else name
+
+
+def _object(name: str) -> str:
+    return "you" if name == "You" else name
 
 
 def summary(analysis: Analysis) -> list[str]:
     """What the deal came to, in sentences."""
-    game = analysis.game
-    lines = [f"Best play by both, all cards seen: a margin of {analysis.before:+d} for player 0."]
+    game, names = analysis.game, analysis.names
+    lines = [
+        "Best play by both, all cards seen: a margin of "
+        f"{analysis.before:+d} for {_object(names[0])}."
+    ]
     if game.is_over:
         scores = game.scores()
         lines.append(f"Played: {scores[0]} to {scores[1]}, a margin of {scores[1] - scores[0]:+d}.")
     lines += _ending(analysis)
     for p in range(2):
-        told = f"Player {p} lost {analysis.lost(p)} points by cards that were not the best"
+        points = "point" if analysis.lost(p) == 1 else "points"
+        told = (
+            f"{_subject(names[p])} lost {analysis.lost(p)} {points} by cards that were not the best"
+        )
         if any(m.means for m in analysis.moments):
-            told += f"; by what it could know, {analysis.expected_loss(p):.2f}"
+            who = "you" if names[p] == "You" else "it"
+            told += f"; by what {who} could know, {analysis.expected_loss(p):.2f}"
         lines.append(told + ".")
     worst = max(analysis.moments, key=lambda m: m.expected_loss, default=None)
     if worst is not None and worst.expected_loss >= SLIP:
+        owner = names[worst.player]
         lines.append(
-            f"The costliest card was {worst.card} of player {worst.player} in trick {worst.trick}: "
+            f"The costliest card was {_possessive(owner)} {worst.card} in trick {worst.trick}: "
             f"{' or '.join(worst.better[:3])} is {worst.expected_loss:.2f} better."
         )
     return lines
 
 
-_CHOICES = {"off": "the points come off its own score", "others": "the other pays"}
+_CHOICES = {"off": "the points come off {own} own score", "others": "the other pays"}
 
 
 def _ending(analysis: Analysis) -> list[str]:
     """How the deal ended, where that was not by its last card."""
-    game = analysis.game
-    shot = f"Player {game.shooter} shot the moon"
+    game, names = analysis.game, analysis.names
     if game.revoker is not None:
-        return [f"Player {game.revoker} revoked: the deal ended there, at that player's expense."]
-    if game.phase == "moon":
-        return [f"{shot} and has not chosen yet: the deal is not finished."]
+        who = names[game.revoker]
+        return [f"{_subject(who)} revoked: the deal ended there, at {_possessive(who)} expense."]
+    if game.shooter is not None:
+        shooter = names[game.shooter]
+        shot = f"{_subject(shooter)} shot the moon"
+        if game.phase == "moon":
+            has = "have" if shooter == "You" else "has"
+            return [f"{shot} and {has} not chosen yet: the deal is not finished."]
+        if game.moon_choice is not None and game.rules.moon == "choose":
+            choice = _CHOICES[game.moon_choice].format(own="your" if shooter == "You" else "its")
+            return [f"{shot} and chose: {choice}."]
     if not game.is_over:
         played = f"{len(analysis.moments)} of {2 * game.rules.hand_size} cards are played"
         return [f"The deal is not finished: {played}."]
-    if game.moon_choice is not None and game.rules.moon == "choose":
-        return [f"{shot} and chose: {_CHOICES[game.moon_choice]}."]
     return []
 
 

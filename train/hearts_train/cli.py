@@ -351,20 +351,22 @@ def analyse(
 ) -> None:
     """Tell what each card of a deal was worth, and where points were lost."""
     from hearts_train import analysis as told
-    from hearts_train.replay import read_games
+    from hearts_train.replay import read_records
 
     _check_plot(plot)
     _check_plot(page, "--html")
-    games = told.pick(read_games(file), number)
-    if plot is not None and len(games) != 1:
+    records = told.pick(read_records(file), number)
+    if plot is not None and len(records) != 1:
         raise Mistake("--plot: it draws one deal; say which with --game N")
     found = []
-    for place, game in enumerate(games, 1):
-        with console.progress(f"deal {place} of {len(games)}") as tell:
-            found.append(told.analyse(game, worlds=worlds, progress=tell))
+    for place, record in enumerate(records, 1):
+        with console.progress(f"deal {place} of {len(records)}") as tell:
+            found.append(
+                told.analyse(record.game, worlds=worlds, progress=tell, names=record.names())
+            )
     for analysis in found:
         title = f"{analysis.game.rules.name}, card by card"
-        console.print_table(title, told.COLUMNS, told.rows(analysis), to_stderr=as_json)
+        console.print_table(title, told.columns(analysis), told.rows(analysis), to_stderr=as_json)
         for line in told.summary(analysis):
             console.note(line) if as_json else print(line)
     if page is not None:

@@ -208,4 +208,3 @@ def latest_table() -> tuple[Keeper, TableState]:
     if in_use is not None:
         raise in_use
     raise Mistake("--resume: no unfinished deal or match is kept; start one with 'hearts play'")
-

@@ -60,7 +60,7 @@ def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | 
     ]
     place, shown = 0, -1
     while place < len(pages):
-        number, trick, text = pages[place]
+        number, _, text = pages[place]
         if place != shown:
             print(cards.wrap(text))
             shown = place
@@ -85,9 +85,7 @@ def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | 
             print("Press Enter to go on, or type b, the number of a trick, or q.")
 
 
-def pages_of(
-    record: Record, number: int, count: int, cards: CardText
-) -> Iterator[tuple[int, str]]:
+def pages_of(record: Record, number: int, count: int, cards: CardText) -> Iterator[tuple[int, str]]:
     """A game as pages: the number of the trick, 0 before the first one, and the text.
 
     The first page is what is dealt, the last one has the scores.
@@ -128,7 +126,10 @@ def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
         trick = replay.trick_number + 1
         if action == -1:
             replay.revoke()
-            yield trick, f"{does(seat, 'plays')} an illegal card and {verb(names[seat], 'pays')} for all"
+            yield (
+                trick,
+                f"{does(seat, 'plays')} an illegal card and {verb(names[seat], 'pays')} for all",
+            )
             continue
         kitty_taker = replay.kitty_taker
         replay.play(action)
@@ -151,8 +152,9 @@ def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
                 text += f"\n{does(replay.shooter, 'has')} shot the moon"
             yield trick, text
     if replay.trick:
-        yield replay.trick_number + 1, (
-            f"{replay.trick_number + 1:2}. {_plays(replay.trick, names, cards)} ..."
+        yield (
+            replay.trick_number + 1,
+            (f"{replay.trick_number + 1:2}. {_plays(replay.trick, names, cards)} ..."),
         )
 
 

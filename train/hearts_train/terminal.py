@@ -226,9 +226,7 @@ class Table:
             if card not in names or card in found:
                 held = card in view.hand
                 why = "cannot be played now" if held else "is not in your hand"
-                raise NotationError(
-                    f"{cards.card(card)} {why}; you may take {cards.cards(names)}"
-                )
+                raise NotationError(f"{cards.card(card)} {why}; you may take {cards.cards(names)}")
             found.append(card)
         left = game.rules.pass_count - len(view.passed)
         if game.phase == "pass" and len(found) > left:
@@ -380,7 +378,7 @@ class Table:
 
     # -- keeping -----------------------------------------------------------------------------------
     def _tags(self, game: Game) -> dict[str, str]:
-        """What is told of a deal beside its play; its seed only when nothing more follows from it."""
+        """What is told of a deal beside its play; its seed only when all of that is over."""
         tags = {"Event": "hearts play", "Date": self.date}
         if isinstance(self.play, Match):
             tags["Event"] += f", match, deal {game.deal_number + 1}"
@@ -526,7 +524,9 @@ def open_table(
             one agent for each.
     """
     seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
-    made = [make_agent(name, seed=derived_seed(seed, _AGENTS + i)) for i, name in enumerate(against)]
+    made = [
+        make_agent(name, seed=derived_seed(seed, _AGENTS + i)) for i, name in enumerate(against)
+    ]
     rules = rules_for(made, rules)
     for name, agent in zip(against, made, strict=True):
         try:
