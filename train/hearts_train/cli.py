@@ -46,6 +46,10 @@ Out = Annotated[
 Resume = Annotated[
     Path | None, typer.Option("--resume", metavar="FILE", help="Go on with what --out has kept.")
 ]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw a picture: .png, .svg or .pdf."),
+]
 Pairs = Annotated[
     int, typer.Option("--pairs", help="Deals, each played with the agent in every seat.")
 ]
@@ -114,7 +118,8 @@ def evaluate(
     out: Out = None,
     resume: Resume = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the margins.")
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the margins (.png, .svg, .pdf)."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -212,7 +217,8 @@ def bench(
         bool, typer.Option("--peers/--no-peers", help="Measure other libraries too.")
     ] = True,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw a bar chart.")
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw a bar chart (.png, .svg, .pdf)."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -345,16 +351,20 @@ def analyse(
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with all of it.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the margin over a deal.")
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw the margin over a deal (.png, .svg, .pdf)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Tell what each card of a deal was worth, and where points were lost."""
     from hearts_train import analysis as told
+    from hearts_train import analysis_page
     from hearts_train.replay import read_records
 
     _check_plot(plot)
-    _check_plot(page, "--html")
+    _check_folder(page, "--html")
     records = told.pick(read_records(file), number)
     if plot is not None and len(records) != 1:
         raise Mistake("--plot: it draws one deal; say which with --game N")
@@ -370,10 +380,10 @@ def analyse(
         for line in told.summary(analysis):
             console.note(line) if as_json else print(line)
     if page is not None:
-        told.write_html(found, page)
+        analysis_page.write_html(found, page)
         console.note(f"written: {page}")
     if plot is not None:
-        told.draw(found[0], plot)
+        analysis_page.draw(found[0], plot)
         console.note(f"drawn: {plot}")
     if as_json:
         console.print_json([analysis.to_json() for analysis in found])
@@ -392,7 +402,10 @@ def calibrate(
     rules: RulesName = None,
     seed: Seed = 0,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the loss trick by trick.")
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw the loss trick by trick (.png, .svg, .pdf)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -451,19 +464,26 @@ def solve_deck(
         Path | None, typer.Option("--resume", metavar="FILE", help="Go on with a state.")
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option("--policy", metavar="FILE", help="Write a small player's file.")
+        Path | None,
+        typer.Option("--policy", metavar="FILE", help="Write a player's file: .npz."),
     ] = None,
     max_memory: MaxMemory = 4.0,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw exploitability over time.")
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw exploitability over time (.png, .svg, .pdf)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Compute an equilibrium of a small deck."""
     from hearts_train import solve_command as solving
 
-    for path, option in ((plot, "--plot"), (out, "--out"), (policy, "--policy")):
-        _check_plot(path, option)
+    _check_plot(plot)
+    for path, option in ((out, "--out"), (policy, "--policy")):
+        _check_folder(path, option)
+    if policy is not None and policy.suffix != ".npz":
+        raise Mistake(f"--policy: {policy.name!r} would be no player; end its name in .npz")
     results = solving.solve_deck(
         deck,
         None if algorithm is None else _names(algorithm, "--algorithm"),
@@ -503,7 +523,8 @@ def exploit_agents(
     seed: Seed = 0,
     max_memory: MaxMemory = 4.0,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the figures.")
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the figures (.png, .svg, .pdf)."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -552,7 +573,10 @@ def endgame(
     max_memory: MaxMemory = 4.0,
     seed: Seed = 0,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the mean exploitability.")
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw the mean exploitability (.png, .svg, .pdf)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -661,8 +685,16 @@ def _rules(name: str | None, players: int | None) -> Rules | None:
     return Rules.make(name, players)
 
 
-def _check_plot(path: Path | None, option: str = "--plot") -> None:
-    """Refuse a file that could not be written, before anything is measured."""
+def _check_plot(path: Path | None) -> None:
+    """Refuse a picture that could not be drawn, before anything is measured."""
+    if path is not None:
+        from hearts_train.pictures import check_picture
+
+        check_picture(path)
+
+
+def _check_folder(path: Path | None, option: str) -> None:
+    """Refuse a file that could not be written, before anything is computed."""
     if path is not None and not path.parent.is_dir():
         raise Mistake(f"{option}: there is no folder {path.parent}; make it first")
 

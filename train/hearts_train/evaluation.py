@@ -41,11 +41,12 @@ from numpy.typing import NDArray
 
 from hearts_agents.base import check_rules
 from hearts_env import HeartsError, Rules, __version__
+from hearts_env.errors import install
 from hearts_env.game import check_seed
 from hearts_train.contenders import Contender, Entrant, named, rules_for
 from hearts_train.duel import Duel, Example, deals_digest
 from hearts_train.matches import chips_won, string_matches
-from hearts_train.pictures import save_png
+from hearts_train.pictures import save_figure, short_names, styles, wrapped
 from hearts_train.records import Results, results_file
 
 __all__ = [
@@ -455,10 +456,10 @@ def platform_versions() -> dict[str, str]:
 
 # ---- a picture ------------------------------------------------------------
 def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
-    """Draw margins as horizontal bars with their 95 % intervals into a PNG file.
+    """Draw margins as horizontal bars with their 95 % intervals into a PNG, SVG or PDF file.
 
     Raises:
-        HeartsError: matplotlib is not installed, or there is nothing to draw.
+        HeartsError: matplotlib is not installed, there is nothing to draw, or another suffix.
     """
     if not evaluations:
         raise HeartsError("plot: there is no evaluation to draw; give one or more")
@@ -466,11 +467,14 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise HeartsError(
-            "plot: drawing needs matplotlib; pip install 'hearts-env[train]'"
+            f"plot: drawing needs matplotlib; in the checkout: {install('train')}"
         ) from None
     names = {e.agent for e in evaluations}
+    short = short_names([*names, *(e.opponent for e in evaluations)])
     labels = [
-        f"against {e.opponent}" if len(names) == 1 else f"{e.agent} against {e.opponent}"
+        f"against {short[e.opponent]}"
+        if len(names) == 1
+        else f"{short[e.agent]} against {short[e.opponent]}"
         for e in evaluations
     ]
     places = range(len(labels))
@@ -478,7 +482,8 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     halves = [(e.ci95[1] - e.ci95[0]) / 2 for e in evaluations]
     figure = Figure(figsize=(7, 1.6 + 0.45 * len(labels)), layout="constrained")
     axes = figure.subplots()
-    colors = ["#2a7f62" if mean >= 0 else "#b23a48" for mean in means]
+    style = styles([short[e.opponent] for e in evaluations])
+    colors = [style[short[e.opponent]].color for e in evaluations]
     axes.barh(places, means, xerr=halves, color=colors, height=0.6, capsize=4, ecolor="#222222")
     for place, e in zip(places, evaluations, strict=True):
         end = max(e.ci95[1], 0.0)
@@ -493,6 +498,7 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     axes.set_xlabel("margin in points a deal, 95 % interval over duplicate deals")
     counts = sorted({e.pairs for e in evaluations})
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    owner = f"{next(iter(names))}: " if len(names) == 1 else ""
-    axes.set_title(f"{owner}{evaluations[0].rules}, {count} duplicate deals", fontsize=11)
-    save_png(figure, Path(path))
+    owner = f"{short[next(iter(names))]}: " if len(names) == 1 else ""
+    title = f"{owner}{evaluations[0].rules}, {count} duplicate deals"
+    axes.set_title(wrapped(title), fontsize=11)
+    save_figure(figure, Path(path))

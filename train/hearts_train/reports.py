@@ -14,6 +14,7 @@ from hearts_train import console
 from hearts_train.duel import Example
 from hearts_train.evaluation import Contest, Evaluation, check_pairs
 from hearts_train.guard import is_ours
+from hearts_train.pictures import short_names
 from hearts_train.records import read_settings
 from hearts_train.tournament import Tournament
 
@@ -101,9 +102,10 @@ def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
     is_ranked = Rules.make(first.rules).players > 2
     in_chips = first.chips is not None
     has_faults = any(result.faults or result.opponent_faults for result in results)
+    short = short_names([first.agent, *(result.opponent for result in results)])
     rows = [
         [
-            result.opponent + f" (stopped: {result.pairs:,} deals)" * result.interrupted,
+            short[result.opponent] + f" (stopped: {result.pairs:,} deals)" * result.interrupted,
             format_margin(result.margin, result.ci95),
             f"{result.won:.1%}",
             *([format_rank(result.rank, result.rank_ci95)] if is_ranked else []),
@@ -120,7 +122,7 @@ def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
     if has_faults:
         columns.append("faults, its faults")
     title = (
-        f"{first.agent}, {first.rules}: points a deal, 95 % interval over {first.pairs:,} "
+        f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.pairs:,} "
         "duplicate deals (each from every seat)"
     )
     console.print_table(title, columns, rows, to_stderr=to_stderr)
@@ -170,9 +172,10 @@ def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
         f"{result.pairs} duplicate deals{note}"
     )
     has_faults = any(standing.faults for standing in result.standings)
+    short = short_names(result.agents)
     rows = [
         [
-            f"{standing.place}. {standing.agent}",
+            f"{standing.place}. {short[standing.agent]}",
             format_margin(standing.rating, standing.ci95),
             f"{standing.won:.1%}",
             format_ms(standing.ms_per_decision),
@@ -184,10 +187,13 @@ def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
     console.print_table(title, columns, rows, to_stderr=to_stderr)
     order = [result.agents.index(standing.agent) for standing in result.standings]
     cross = [
-        [result.agents[i], *("" if i == j else format_margin(*result.margin(i, j)) for j in order)]
+        [
+            short[result.agents[i]],
+            *("" if i == j else format_margin(*result.margin(i, j)) for j in order),
+        ]
         for i in order
     ]
-    columns = ["margin of", *(f"over {result.agents[j]}" for j in order)]
+    columns = ["margin of", *(f"over {short[result.agents[j]]}" for j in order)]
     console.print_table("", columns, cross, to_stderr=to_stderr)
     show_faults(list(result.evaluations.values()))
 
