@@ -60,7 +60,9 @@ def _figure(analysis: Analysis) -> Figure:
     axes.set_xticks(places[1::2], [str(m.trick) for m in analysis.moments[::2]])
     axes.margins(y=0.2)
     axes.set_xlabel("trick")
-    axes.set_ylabel(f"{wrapped(possessive(analysis.names[0]), 24)} margin\nunder best play from here")
+    axes.set_ylabel(
+        f"{wrapped(possessive(analysis.names[0]), 24)} margin\nunder best play from here"
+    )
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
