@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -465,3 +466,35 @@ def test_bench_and_warmup(tmp_path):
 
 def test_a_plot_into_no_folder_is_refused_before_anything_is_played(tmp_path):
     refused(run("evaluate", "easy", "--plot", tmp_path / "none" / "x.png"), "--plot", "no folder")
+
+
+def test_help_is_grouped_and_every_command_has_an_example():
+    shown = run("--help").stdout
+    places = [shown.index(f"\n{group}:") for group in ("Play", "Train", "Measure", "Solve")]
+    assert places == sorted(places)
+    assert "\nCommands:" not in shown  # none was forgotten
+    names = re.findall(r"^  ([a-z]+)  ", shown, re.MULTILINE)
+    assert len(names) >= 14
+    for name in names:
+        assert f"Example: hearts {name}" in run(name, "--help").stdout
+
+
+def test_a_policy_that_would_be_no_player_is_refused(tmp_path):
+    refused(
+        run("solve", "micro", "--policy", tmp_path / "x.safetensors"), "--policy", "x.safetensors"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_name_runs_by_their_folder(tmp_path):
+    for name in ("first", "second"):
+        folder = tmp_path / "a-very-long-path" / name
+        folder.mkdir(parents=True)
+        write_player(folder / CHECKPOINT_NAME)
+    paths = [tmp_path / "a-very-long-path" / name for name in ("first", "second")]
+    shown = run("tournament", *paths, "easy", "--pairs", 4).stdout
+    assert "over first" in shown
+    assert "a-very-long-path" not in shown
+    assert max(map(len, shown.splitlines())) < 100
+    shown = run("evaluate", paths[0], "--against", paths[1], "--pairs", 4).stdout
+    assert "a-very-long-path" not in shown

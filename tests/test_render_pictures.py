@@ -459,7 +459,7 @@ def test_missing_libraries_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=r'Pillow.*pip install -e "\.\[render\]"'):
         render_rgb(busy_table(2))
-    with pytest.raises(ImportError, match=r'pygame.*pip install "hearts-env\[render\]"'):
+    with pytest.raises(ImportError, match=r'pygame.*pip install -e "\.\[render\]"'):
         Window().show(np.zeros((4, 4, 3), np.uint8))
     assert render_svg(busy_table(2)), "SVG needs neither"
 

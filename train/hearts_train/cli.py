@@ -74,7 +74,7 @@ def _commands(
 
 
 # ---- training and measuring ----------------------------------------------------------------------
-@app.command()
+@app.command(rich_help_panel="Train", epilog="Example: hearts train demo --set seed=2")
 def train(
     config: Annotated[
         str | None, typer.Argument(help="A recipe: its path, or the name of a shipped one (demo).")
@@ -99,7 +99,10 @@ def train(
     train_and_evaluate(config, settings or [], resume, out, as_json=as_json)
 
 
-@app.command()
+@app.command(
+    rich_help_panel="Measure",
+    epilog="Example: hearts evaluate runs/demo-1 --against standard,pro --plot margins.pdf",
+)
 def evaluate(
     context: typer.Context,
     agent: Annotated[
@@ -117,10 +120,7 @@ def evaluate(
     time_limit: TimeLimit = None,
     out: Out = None,
     resume: Resume = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw the margins (.png, .svg, .pdf)."),
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Measure an agent on duplicate deals against others."""
@@ -163,7 +163,9 @@ def evaluate(
         raise typer.Exit(INTERRUPTED)
 
 
-@app.command()
+@app.command(
+    rich_help_panel="Measure", epilog="Example: hearts tournament easy standard pro runs/demo-1"
+)
 def tournament(
     context: typer.Context,
     agents: Annotated[list[str] | None, typer.Argument(help="Two or more players.")] = None,
@@ -210,16 +212,13 @@ def tournament(
         raise typer.Exit(INTERRUPTED)
 
 
-@app.command()
+@app.command(rich_help_panel="Measure", epilog="Example: hearts bench --quick")
 def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Shorter, rougher.")] = False,
     peers: Annotated[
         bool, typer.Option("--peers/--no-peers", help="Measure other libraries too.")
     ] = True,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw a bar chart (.png, .svg, .pdf)."),
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Measure speed on this machine, beside the peers that are installed (extra `bench`)."""
@@ -239,7 +238,7 @@ def bench(
         console.print_json(to_json(results))
 
 
-@app.command()
+@app.command(rich_help_panel="Measure", epilog="Example: hearts warmup")
 def warmup() -> None:
     """Compile everything now, so that nothing has to wait later."""
     from hearts_train.bench import warm_up
@@ -250,7 +249,10 @@ def warmup() -> None:
 
 
 # ---- for people ----------------------------------------------------------------------------------
-@app.command()
+@app.command(
+    rich_help_panel="Play",
+    epilog="Example: hearts play --rules party --players 5 --against standard --match",
+)
 def play(
     against: Annotated[
         str, typer.Option("--against", metavar="AGENT,...", help="One for all seats, or one each.")
@@ -306,7 +308,7 @@ def play(
             raise
 
 
-@app.command()
+@app.command(rich_help_panel="Play", epilog="Example: hearts replay deal.txt")
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
     everything: Annotated[
@@ -337,7 +339,7 @@ def replay(
             print(cards.wrap(text))
 
 
-@app.command()
+@app.command(rich_help_panel="Play", epilog="Example: hearts analyse deal.txt --html deal.html")
 def analyse(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
     number: Annotated[
@@ -350,12 +352,7 @@ def analyse(
     page: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with all of it.")
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Draw the margin over a deal (.png, .svg, .pdf)."
-        ),
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Tell what each card of a deal was worth, and where points were lost."""
@@ -389,7 +386,9 @@ def analyse(
         console.print_json([analysis.to_json() for analysis in found])
 
 
-@app.command()
+@app.command(
+    rich_help_panel="Measure", epilog="Example: hearts calibrate pro --deals 200 --plot told.svg"
+)
 def calibrate(
     agent: Annotated[str, typer.Argument(help="Who plays both hands.")],
     model: Annotated[
@@ -401,12 +400,7 @@ def calibrate(
     ] = 0.1,
     rules: RulesName = None,
     seed: Seed = 0,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Draw the loss trick by trick (.png, .svg, .pdf)."
-        ),
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Measure how well models of a player tell its hidden hand."""
@@ -434,7 +428,11 @@ def calibrate(
         console.print_json([result.to_json() for result in results])
 
 
-@app.command("solve")
+@app.command(
+    "solve",
+    rich_help_panel="Solve",
+    epilog="Example: hearts solve mini --out mini.npz --plot mini.png",
+)
 def solve_deck(
     deck: Annotated[
         str | None, typer.Argument(help="Rules for two players with few cards: micro, mini, ...")
@@ -468,12 +466,7 @@ def solve_deck(
         typer.Option("--policy", metavar="FILE", help="Write a player's file: .npz."),
     ] = None,
     max_memory: MaxMemory = 4.0,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Draw exploitability over time (.png, .svg, .pdf)."
-        ),
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Compute an equilibrium of a small deck."""
@@ -510,7 +503,9 @@ def solve_deck(
         raise typer.Exit(128 + results[-1].signal)
 
 
-@app.command("exploit")
+@app.command(
+    "exploit", rich_help_panel="Solve", epilog="Example: hearts exploit pro mini.npz --deck mini"
+)
 def exploit_agents(
     agents: Annotated[
         list[str], typer.Argument(help="Players, checkpoints, files of solve; random is known.")
@@ -522,10 +517,7 @@ def exploit_agents(
     rules: RulesName = None,
     seed: Seed = 0,
     max_memory: MaxMemory = 4.0,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw the figures (.png, .svg, .pdf)."),
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Compute what a perfect opponent would win from players of a small deck."""
@@ -551,7 +543,7 @@ def exploit_agents(
         console.print_json([found.to_json() for found in results])
 
 
-@app.command()
+@app.command(rich_help_panel="Solve", epilog="Example: hearts endgame deal.txt --tricks 4")
 def endgame(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
     tricks: Annotated[int, typer.Option("--tricks", help="How many are left.")] = 4,
@@ -572,12 +564,7 @@ def endgame(
     target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
     max_memory: MaxMemory = 4.0,
     seed: Seed = 0,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Draw the mean exploitability (.png, .svg, .pdf)."
-        ),
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Solve the last tricks of recorded deals, with all that is hidden."""
@@ -617,7 +604,7 @@ def endgame(
         console.print_json([one.to_json() for one in found])
 
 
-@app.command("rules")
+@app.command("rules", rich_help_panel="Play", epilog="Example: hearts rules two_player")
 def show_rules(
     name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,
     players: Players = None,
@@ -651,7 +638,7 @@ def show_rules(
         print(f"{option:{widths[0]}}  {value:{widths[1]}}  {meaning}".rstrip())
 
 
-@app.command()
+@app.command(rich_help_panel="Play", epilog="Example: hearts agents")
 def agents(as_json: Json = False) -> None:
     """List the players that can be named: what they do, what they can play, their options."""
     from hearts_agents import agent_names

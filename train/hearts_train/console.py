@@ -26,6 +26,9 @@ _PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows
 _UsageError: type[Any] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 
+_GROUPS = ("Play", "Train", "Measure", "Solve")
+
+
 class Mistake(Exception):
     """A user's mistake that no ``HeartsError`` tells: the message is shown as it is."""
 
@@ -78,6 +81,19 @@ class Commands(typer.core.TyperGroup):
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands by what they are for."""
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in _GROUPS}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                group = getattr(command, "rich_help_panel", None)
+                title = group if isinstance(group, str) else "Commands"
+                groups.setdefault(title, []).append((name, command.get_short_help_str(90)))
+        for title, rows in filter(lambda group: group[1], groups.items()):
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, which SIGTERM and SIGHUP stop as Ctrl-C does."""
