@@ -299,10 +299,10 @@ def play(
         )
     with keeper.holding():
         try:
-            print(table.greeting() + "\n")
+            table.teller.say(table.greeting() + "\n")
             table.run()
         except Quit:
-            print(table.farewell())
+            table.teller.say(table.farewell())
         except KeyboardInterrupt:
             console.note("\n" + table.farewell())
             raise
