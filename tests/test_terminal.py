@@ -134,12 +134,13 @@ def test_a_table_left_anywhere_goes_on_as_if_never_left(match):
     def all_played(step: int) -> list[Game]:
         person = Person(*menu, cards=step)
         table = sit(person, "party players=4 hand_size=3 pass_count=1", against, 7, match=match)
-        while len(table._deals) < (2 if match else 1):
+        for _ in range(30):  # sittings
             with pytest.raises(Quit):
                 table.run()
-            if len(table._deals) < (2 if match else 1):
-                table = resume(Person(*menu, cards=step))
-        deals = table._deals[:2]
+            if len(table._deals) == len(menu) + 1:
+                break
+            table = resume(Person(*menu, cards=step))
+        deals = table._deals
         for file in (data_folder() / "tables").glob("*.json"):
             file.unlink()
         return deals
