@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 
 import pytest
 
@@ -162,5 +164,9 @@ def test_pictures_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert list(real.iterdir()) == []
 
 
-def test_a_file_that_never_ends_is_refused():
-    refused(run("replay", "/dev/zero"), "/dev/zero", "ordinary file")
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+@pytest.mark.parametrize("command", ["replay", "analyse", "endgame"])
+def test_devices_and_pipes_are_no_hand_histories(command, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", tmp_path / "pipe"):
+        refused(run(command, path), str(path), "not an ordinary file; give hand histories")

@@ -128,7 +128,7 @@ def evaluate(
     from hearts_train.reports import command_line, evaluate_against, resumed, show_evaluations
 
     _check_plot(plot)
-    _check_plot(out, "--out")
+    _check_folder(out, "--out")
     played = _rules(rules, players)
     if resume is not None:
         _check_nothing_new(context, resume, is_given=agent is not None)
@@ -183,7 +183,7 @@ def tournament(
     from hearts_train.reports import command_line, resumed, show_tournament
     from hearts_train.tournament import tournament as play
 
-    _check_plot(out, "--out")
+    _check_folder(out, "--out")
     entered, played = agents or [], _rules(rules, players)
     if resume is not None:
         _check_nothing_new(context, resume, is_given=bool(entered))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import Agent, make_agent
+from hearts_agents.base import check_rules
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch import BatchView
 from hearts_train.cardtext import CardText
@@ -62,17 +63,6 @@ def best_hinter(rules: Rules) -> Agent:
         return pimc
     except HeartsError:
         return make_agent("pro", seed=0)
-
-
-def check_rules(agent: Agent, rules: Rules) -> None:
-    """Refuse an agent that cannot play these rules, as far as it says so.
-
-    Raises:
-        HeartsError: it cannot.
-    """
-    check = getattr(agent, "check_rules", None)
-    if callable(check):
-        check(rules)
 
 
 def hint(agent: Agent, view: PlayerView) -> Hint:

@@ -23,7 +23,7 @@ def read_records(path: Path) -> list[Record]:
         NotationError: it is not text, or not hand histories; the line is named.
     """
     try:
-        return parse_records(read_limited(path, _MOST, "a hand history").decode("utf-8-sig"))
+        return parse_records(read_limited(path, _MOST, "hand histories").decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise NotationError(f"{path} is not text; give a file of hand histories") from None
     except NotationError as error:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hearts_agents import Agent, make_agent
+from hearts_agents.base import check_rules
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env._files import write_whole
 from hearts_env._interrupts import held_interrupt
@@ -24,7 +25,7 @@ from hearts_train import replay
 from hearts_train.cardtext import CardText
 from hearts_train.evaluation import rules_for
 from hearts_train.explain import explain
-from hearts_train.hints import best_hinter, check_rules, hint, tell
+from hearts_train.hints import best_hinter, hint, tell
 from hearts_train.kept import Keeper, TableState
 from hearts_train.telling import CHOICES, Teller
 
