@@ -146,8 +146,12 @@ def test_help_is_light_and_playing_needs_no_torch():
 def test_agents_lists_each_with_a_line():
     listed = json.loads(run("agents", "--json").stdout)
     assert list(listed)[:5] == ["easy", "standard", "standard_trump", "pro", "pro_trump"]
-    assert all(listed[name] for name in list(listed)[:5])
-    assert "standard_trump" in run("agents").stdout
+    assert all(listed[name]["about"] for name in listed)
+    assert listed["pro"]["options"] == {"worlds": None, "milliseconds": None}
+    assert listed["pimc"]["plays"] == "two-player games without an exchange"
+    shown = run("agents").stdout
+    assert "standard_trump" in shown
+    assert "`" not in shown
 
 
 @pytest.mark.parametrize(
@@ -273,6 +277,44 @@ def test_evaluate_takes_the_rules_of_a_checkpoint(tmp_path):
     )
 
 
+MINE = """
+class Mine:
+    def __init__(self, last=False):
+        self.place = -1 if last else 0
+
+    def act(self, view):
+        return view.legal_actions()[self.place]
+"""
+
+
+def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    words = ("evaluate", "mine.py:Mine", "--against", "mine.py:Mine?last=true,random")
+    records = json.loads(run(*words, "--pairs", 10, "--rules", "mini", "--json").stdout)
+    assert [record["opponent"] for record in records] == ["mine.py:Mine?last=true", "random"]
+    assert records[0]["agents"][1]["options"] == {"last": True}
+    words = (*words[:3], "random", "--pairs", 10, "--rules", "mini", "--isolate", "--json")
+    (isolated,) = json.loads(run(*words).stdout)
+    assert isolated["margin"] == records[1]["margin"]
+    assert isolated["isolated"]
+    ranked = run("tournament", "mine.py:Mine", "mine.py:Mine?last=true", "easy", "--pairs", 10)
+    assert ranked.exit_code == 0
+    assert "mine.py:Mine?last=true" in ranked.stdout
+    refused(run("evaluate", "mine.py:Mein", "--pairs", 10), "did you mean 'Mine'")
+    refused(run("evaluate", "mine.py:Mine?lst=1", "--pairs", 10), "did you mean 'last'")
+    refused(run("exploit", "mine.py:Mein"), "did you mean 'Mine'")
+
+
+def test_what_cannot_be_measured_is_refused_before_anything_is_dealt(tmp_path):
+    refused(run("evaluate", "pimc", "--rules", "classic"), "pimc plays two-player games only", "4")
+    refused(run("tournament", "easy", "equilibrium"), "equilibrium plays micro and mini only")
+    refused(run("play", "--against", "pimc", "--rules", "classic"), "pimc plays two-player games")
+    refused(run("exploit", "equilibrium", "--rules", "micro hand_size=2"), "equilibrium plays")
+    refused(run("evaluate", "easy", "--time-limit", 3), "time_limit", "isolate")
+    refused(run("evaluate", "easy", "--out", tmp_path / "no" / "results"), "--out", "folder")
+
+
 def test_tournament():
     args = ("tournament", "easy", "standard", "standard_trump", "--pairs", 200)
     result = run(*args)
@@ -290,8 +332,8 @@ from hearts_agents import register_agent
 class Slow:
     calls = 0
     def act(self, view):
-        self.calls += 1
-        if self.calls > 16 * 26 + 50:
+        Slow.calls += 1  # of all its copies
+        if Slow.calls > 16 * 26 + 50:
             print("playing", file=sys.stderr, flush=True)
             time.sleep(60)
         return view.legal_actions()[0]

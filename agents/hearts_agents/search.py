@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Actions, Agent
+from hearts_agents.base import Actions, Agent, check_rules
 from hearts_agents.table import best_of, seed_number
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
@@ -41,6 +41,7 @@ class Pimc(Agent):
     """
 
     name = "pimc"
+    plays = "two-player games without an exchange"
 
     def __init__(self, seed: int | None = None, worlds: int | None = None) -> None:
         """A player of two-player games.
@@ -55,6 +56,23 @@ class Pimc(Agent):
         self._rng = np.random.default_rng(seed_number(seed))
         self.worlds = None if worlds is None else check_number("worlds", worlds, 1, 1_000_000)
         self._table: Table | None = None
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse games of other than two players, or with an exchange.
+
+        Raises:
+            HeartsError: it is such a game.
+        """
+        if rules.players != 2:
+            raise HeartsError(
+                f"rules: {self.name} plays two-player games only; {rules.name!r} has "
+                f"{rules.players} players"
+            )
+        if rules.pass_count:
+            raise HeartsError(
+                f"rules: {self.name} plays games without an exchange only; {rules.name!r} passes "
+                f"{rules.pass_count} cards"
+            )
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
@@ -176,6 +194,11 @@ class PimcBelief(Pimc):
         self.noise = check_chance("noise", noise)
         if not self.noise:
             raise HeartsError("noise: 0 lets one play rule out every world; give more")
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse what ``pimc`` refuses, and what the model does."""
+        super().check_rules(rules)
+        check_rules(self.model, rules)
 
     def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
         found = belief(view, self.model.policy_batch, noise=self.noise)

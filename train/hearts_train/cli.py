@@ -35,6 +35,17 @@ Seed = Annotated[int, typer.Option("--seed", help="What deals and chance follow 
 MaxMemory = Annotated[
     float, typer.Option("--max-memory", metavar="GB", help="Refuse what would take more.")
 ]
+Isolate = Annotated[bool, typer.Option("--isolate", help="Every player in a process of its own.")]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option("--time-limit", metavar="SECONDS", help="With --isolate: at most, an answer."),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Keep finished deals here, to go on.")
+]
+Resume = Annotated[
+    Path | None, typer.Option("--resume", metavar="FILE", help="Go on with what --out has kept.")
+]
 Pairs = Annotated[
     int, typer.Option("--pairs", help="Deals, each played with the agent in every seat.")
 ]
@@ -86,7 +97,11 @@ def train(
 
 @app.command()
 def evaluate(
-    agent: Annotated[str, typer.Argument(help="A player's name, a checkpoint or a run's folder.")],
+    context: typer.Context,
+    agent: Annotated[
+        str | None,
+        typer.Argument(help="A player's name, a checkpoint, a run's folder or FILE.py:CLASS."),
+    ] = None,
     against: Annotated[
         str, typer.Option("--against", metavar="AGENT,...", help="Opponents, with commas between.")
     ] = "easy,standard,standard_trump,pro",
@@ -94,6 +109,10 @@ def evaluate(
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
+    isolate: Isolate = False,
+    time_limit: TimeLimit = None,
+    out: Out = None,
+    resume: Resume = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="PNG", help="Draw the margins.")
     ] = None,
@@ -101,11 +120,33 @@ def evaluate(
 ) -> None:
     """Measure an agent on duplicate deals against others."""
     from hearts_train.evaluation import plot as draw
-    from hearts_train.reports import evaluate_against, show_evaluations
+    from hearts_train.reports import command_line, evaluate_against, resumed, show_evaluations
 
-    opponents = _names(against, "--against")
     _check_plot(plot)
-    results = evaluate_against(agent, opponents, _rules(rules, players), pairs, seed)
+    _check_plot(out, "--out")
+    played = _rules(rules, players)
+    if resume is not None:
+        _check_nothing_new(context, resume, is_given=agent is not None)
+        kept = resumed(resume, is_tournament=False)
+        (agent, *opponents), played = kept["agents"], kept["rules"]
+        pairs, seed = kept["pairs"], kept["seed"]
+        isolate, time_limit = kept["isolate"], kept["time_limit"]
+    else:
+        opponents = _names(against, "--against")
+    if agent is None:
+        raise Mistake("agent: nobody to measure; name one; see 'hearts evaluate --help'")
+    results = evaluate_against(
+        agent,
+        opponents,
+        played,
+        pairs,
+        seed,
+        isolate=isolate,
+        time_limit=time_limit,
+        out=out,
+        resume=resume,
+        command=command_line(),
+    )
     show_evaluations(results, to_stderr=as_json)
     if as_json:
         console.print_json([result.to_json() for result in results])
@@ -113,29 +154,54 @@ def evaluate(
         draw(results, plot)
         console.note(f"drawn: {plot}")
     if len(results) < len(opponents) or results[-1].interrupted:
+        _say_how_to_go_on("evaluate", out or resume)
         raise typer.Exit(INTERRUPTED)
 
 
 @app.command()
 def tournament(
-    agents: Annotated[list[str], typer.Argument(help="Two or more players.")],
+    context: typer.Context,
+    agents: Annotated[list[str] | None, typer.Argument(help="Two or more players.")] = None,
     pairs: Pairs = 1000,
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
+    isolate: Isolate = False,
+    time_limit: TimeLimit = None,
+    out: Out = None,
+    resume: Resume = None,
     as_json: Json = False,
 ) -> None:
     """Let every agent play every other, and rank them."""
-    from hearts_train.reports import prepare, show_tournament
+    from hearts_train.reports import command_line, resumed, show_tournament
     from hearts_train.tournament import tournament as play
 
-    played = prepare(agents, _rules(rules, players))
+    _check_plot(out, "--out")
+    entered, played = agents or [], _rules(rules, players)
+    if resume is not None:
+        _check_nothing_new(context, resume, is_given=bool(entered))
+        kept = resumed(resume, is_tournament=True)
+        entered, played = kept["agents"], kept["rules"]
+        pairs, seed = kept["pairs"], kept["seed"]
+        isolate, time_limit = kept["isolate"], kept["time_limit"]
     with console.progress("tournament") as tell:
-        result = play(agents, played, pairs, seed, tell)
+        result = play(
+            entered,
+            played,
+            pairs,
+            seed,
+            tell,
+            isolate=isolate,
+            time_limit=time_limit,
+            out=out,
+            resume=resume,
+            command=command_line(),
+        )
     show_tournament(result, to_stderr=as_json)
     if as_json:
         console.print_json(result.to_json())
     if result.interrupted:
+        _say_how_to_go_on("tournament", out or resume)
         raise typer.Exit(INTERRUPTED)
 
 
@@ -530,21 +596,24 @@ def show_rules(
 
 @app.command()
 def agents(as_json: Json = False) -> None:
-    """List the players that can be named."""
+    """List the players that can be named: what they do, what they can play, their options."""
     from hearts_agents import agent_names
-    from hearts_agents.registry import find_factory
+    from hearts_agents.registry import describe_agent
 
-    lines = {}
-    for name in agent_names():
-        document = (getattr(find_factory(name), "__doc__", None) or "").strip()
-        lines[name] = document.partition("\n")[0]
+    listed = {name: describe_agent(name) for name in agent_names()}
     if as_json:
-        console.print_json(lines)
+        console.print_json(listed)
         return
-    width = max(map(len, lines))
-    for name, line in lines.items():
-        print(f"{name:{width}}  {line}".rstrip())
-    print("\nThe path of a checkpoint or of a training run's folder is a player, too.")
+    width = max(map(len, listed))
+    for name, told in listed.items():
+        print(f"{name:{width}}  {told['about']}".rstrip())
+        options = ", ".join(f"{option}={value}" for option, value in told["options"].items())
+        print(f"{'':{width}}  plays {told['plays']}" + (f"; options: {options}" if options else ""))
+    print(
+        "\nAlso players: the path of a checkpoint, of a training run's folder or of a solved file "
+        "(.npz);\nmy_agent.py:MyAgent and package.module:MyAgent. Options follow a ?, as in "
+        "pro?worlds=50."
+    )
 
 
 # ---- helpers -------------------------------------------------------------------------------------
@@ -563,6 +632,23 @@ def _check_plot(path: Path | None, option: str = "--plot") -> None:
     """Refuse a file that could not be written, before anything is measured."""
     if path is not None and not path.parent.is_dir():
         raise Mistake(f"{option}: there is no folder {path.parent}; make it first")
+
+
+def _check_nothing_new(context: typer.Context, resume: Path, *, is_given: bool) -> None:
+    """Refuse what a file of results says already."""
+    said = ("against", "pairs", "rules", "players", "seed", "isolate", "time_limit", "out")
+    for name in said:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = "--" + name.replace("_", "-")
+            raise Mistake(f"{option}: with --resume it is as {resume} says; omit it")
+    if is_given:
+        raise Mistake(f"agents: with --resume they are as {resume} says; omit them")
+
+
+def _say_how_to_go_on(command: str, kept: Path | None) -> None:
+    if kept is not None:
+        console.note(f"kept; go on with: hearts {command} --resume {kept}")
 
 
 def _names(text: str, option: str) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import make_agent
+from hearts_agents.base import check_rules
 from hearts_env import HeartsError, Rules
 from hearts_env._files import held, remove_leftovers
 from hearts_env._interrupts import held_interrupt
@@ -266,8 +267,10 @@ def peak_megabytes() -> float | None:
 def exploit_agents(
     names: Sequence[str], rules: Rules, *, seed: int, max_memory: float
 ) -> list[Exploitability]:
-    """The exact exploitability of one agent after another; `random` is known here too."""
-    agents = [make_agent("easy" if name == "random" else name, seed=seed) for name in names]
+    """The exact exploitability of one agent after another."""
+    agents = [make_agent(name, seed=seed) for name in names]
+    for agent in agents:
+        check_rules(agent, rules)
     tree = Tree(rules, max_memory)
     console.note(f"{tree.rules.name}: {tree.size}")
     results = []

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hearts_agents import Agent, make_agent
+from hearts_agents.base import check_rules
 from hearts_env import Game, HeartsError, Match, NotationError, PlayerView, Rules
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.game import action_name, check_seed, derived_seed
@@ -420,9 +421,7 @@ def open_table(
     made = [make_agent(name, seed=derived_seed(seed, 2**63 + i)) for i, name in enumerate(against)]
     rules = rules_for(made, rules)
     for agent in made:
-        check_rules = getattr(agent, "check_rules", None)
-        if callable(check_rules):
-            check_rules(rules)
+        check_rules(agent, rules)
     n = rules.players
     if not 0 <= seat < n:
         raise HeartsError(f"seat: {seat} is no seat of {n} players; give 0 to {n - 1}")
