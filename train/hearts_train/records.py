@@ -7,6 +7,7 @@ block follows from the settings alone, so that the result is the same however of
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ from typing import IO, Any
 
 from hearts_env import HeartsError, __version__
 from hearts_env._files import held, read_limited, write_whole
+from hearts_env.errors import quoted
 from hearts_train.duel import Block
 
 FORMAT = "hearts-env results"
@@ -36,7 +38,7 @@ class Results:
         """The block of a pairing that begins with the deal of this number, if it is there."""
         try:
             return Block.of(self._blocks[*pairing, first], players)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
             return None
 
     def append(self, pairing: tuple[int, int], block: Block) -> None:
@@ -120,7 +122,7 @@ def _entry(line: bytes) -> dict[str, Any] | None:
     try:
         record = json.loads(line)
         entry = record["entry"]
-        return entry if _line(entry) == line + b"\n" else None
+        return entry if isinstance(entry, dict) and _line(entry) == line + b"\n" else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
@@ -131,21 +133,23 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[tuple[int, int, int], Any], 
     whole = data.rfind(b"\n") + 1
     lines = data[:whole].split(b"\n")[:-1]
     header = _entry(lines[0]) if lines else None
-    if header is None or header.get("format") != FORMAT:
+    if header is None or header.get("format") != FORMAT or "settings" not in header:
         raise HeartsError(
             f"resume: {str(path)!r} is not a file of results; give one that --out has written"
         )
     if header.get("version") != VERSION:
         raise HeartsError(
-            f"resume: {str(path)!r} is of version {header.get('version')}, this package reads "
-            f"{VERSION}; use the package that wrote it ({header.get('package')})"
+            f"resume: {str(path)!r} is of version {quoted(header.get('version'))}, this package "
+            f"reads {VERSION}; use the package that wrote it ({quoted(header.get('package'))})"
         )
+    if not isinstance(header["settings"], dict):
+        raise HeartsError(f"resume: the settings in {str(path)!r} are damaged; begin another file")
     blocks = {}
     for line in lines[1:]:
         entry = _entry(line)
-        if entry is not None:
-            i, j = entry["pairing"]
-            blocks[int(i), int(j), int(entry["block"]["first"])] = entry["block"]
+        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):  # of another kind
+            i, j = entry["pairing"]  # type: ignore[index]
+            blocks[int(i), int(j), int(entry["block"]["first"])] = entry["block"]  # type: ignore[index]
     return header["settings"], blocks, whole
 
 
