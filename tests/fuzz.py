@@ -44,7 +44,7 @@ from hearts_agents.network import Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.cards import ALL_CARDS, parse_card
 from hearts_env.errors import MOST_TOLD
-from hearts_env.notation import parse_game, parse_games
+from hearts_env.notation import parse_game, parse_records
 from hearts_env.rules import FIELDS, PRESETS
 from hearts_env.solve import equilibrium
 from hearts_env.solve.tree import Tree
@@ -406,14 +406,22 @@ def history_samples() -> list[Data]:
     ]
     revoked = played(Rules.preset("micro"), 5, 2)
     revoked.revoke()
+    tags = {"Player 0": "You", "Player 1": "C#-bot", "Date": "2026-11-21", "Mood": ""}
     texts: list[Data] = [game.to_text() for game in [*games, revoked]]
-    return [*texts, games[0].to_text() + "\n# and one more\n" + games[2].to_text()]
+    return [
+        *texts,
+        games[0].to_text(tags),
+        games[0].to_text() + "\n# and one more\n" + games[2].to_text(),
+    ]
 
 
 def read_history(data: Data, folder: Path) -> None:
-    for game in parse_games(text_of(data)):
-        assert parse_game(game.to_text()) == game
-        game.scores()
+    for record in parse_records(text_of(data)):
+        told = record.to_text()
+        (again,) = parse_records(told)
+        assert again.game == record.game
+        assert again.to_text() == told
+        record.game.scores()
 
 
 def read_history_file(data: Data, folder: Path) -> None:
@@ -707,7 +715,7 @@ def read_folder(data: Data, folder: Path) -> None:
 
 _LIST = [
     Target("cards", "`parse_card`", card_samples, read_card, share=2),
-    Target("histories", "`parse_games`", history_samples, read_history, share=3),
+    Target("histories", "`parse_records`", history_samples, read_history, share=3),
     Target("history files", "`hearts replay FILE`", history_samples, read_history_file),
     Target("rules", "`Rules.from_text`", rules_samples, read_rules, RULES_TOKENS, share=3),
     Target(
