@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from hearts_agents.base import Agent
+from hearts_agents.base import Agent, RandomState, generator_state, restore_generator
 from hearts_env._files import kind_of, write_whole
 from hearts_env.batch import BatchView
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder, write_many
@@ -382,6 +382,14 @@ class NetworkAgent(Agent):
     def reseed(self, seed: int) -> None:
         """Begin the draws anew."""
         self._rng = np.random.default_rng(seed)
+
+    def random_state(self) -> RandomState:
+        """Where the draws stand, ``(6,) uint64``."""
+        return generator_state(self._rng)
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the draws where ``random_state`` stood."""
+        restore_generator(self._rng, state)
 
     def _choose(self, observations: Array, legal: Array) -> Array:
         logits = self.network.logits(observations)

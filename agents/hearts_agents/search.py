@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Actions, Agent
+from hearts_agents.base import Actions, Agent, RandomState, generator_state, restore_generator
 from hearts_agents.table import best_of, seed_number
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
@@ -107,6 +107,14 @@ class Pimc(Agent):
     def reseed(self, seed: int) -> None:
         """Begin the random numbers anew."""
         self._rng = np.random.default_rng(seed_number(seed))
+
+    def random_state(self) -> RandomState:
+        """Where the draws stand, ``(6,) uint64``."""
+        return generator_state(self._rng)
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the draws where ``random_state`` stood."""
+        restore_generator(self._rng, state)
 
     def _means(self, view: PlayerView) -> Floats:
         hands, weights = self._weighed(view)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hearts_agents.base import Actions, Agent, Chances
+from hearts_agents.base import Actions, Agent, Chances, RandomState, generator_state, restore_generator
 from hearts_env import PlayerView
 from hearts_env.batch import BatchView
 from hearts_env.solve.equilibrium import Equilibrium, load
@@ -50,6 +50,14 @@ class SolvedAgent(Agent):
     def reseed(self, seed: int) -> None:
         """Begin the draws anew."""
         self._rng = np.random.default_rng(seed)
+
+    def random_state(self) -> RandomState:
+        """Where the draws stand, ``(6,) uint64``."""
+        return generator_state(self._rng)
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the draws where ``random_state`` stood."""
+        restore_generator(self._rng, state)
 
 
 def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:
