@@ -451,7 +451,7 @@ def _replay_actions(
     for g in range(len(states)):
         s = states[g]
         for n in range(actions.shape[1]):
-            action = np.int64(actions[g, n])
+            action = int(actions[g, n])
             if action < 0:
                 break
             if action == _REVOKE and s[k.PHASE] != k.OVER:

@@ -65,6 +65,8 @@ def test_run_folder(run):
         runs.METRICS_NAME,
         runs.CURVE_NAME,
         runs.TENSORBOARD_NAME,
+        runs.CHECKPOINTS_NAME,
+        runs.LOCK_NAME,
     }
     assert load_config(run.run_dir / runs.CONFIG_NAME) == config
     assert run.curve.read_bytes().startswith(b"\x89PNG")

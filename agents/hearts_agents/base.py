@@ -66,7 +66,7 @@ class Agent:
             HeartsError: `state` is that of another kind of player.
         """
         if len(state):
-            raise HeartsError(f"{self.name or type(self).__name__}: has no random numbers to restore")
+            raise HeartsError(f"{type(self).__name__} has no random numbers to restore")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

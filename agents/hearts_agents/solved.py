@@ -6,7 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from hearts_agents.base import Actions, Agent, Chances, RandomState, generator_state, restore_generator
+from hearts_agents.base import (
+    Actions,
+    Agent,
+    Chances,
+    RandomState,
+    generator_state,
+    restore_generator,
+)
 from hearts_env import PlayerView
 from hearts_env.batch import BatchView
 from hearts_env.solve.equilibrium import Equilibrium, load

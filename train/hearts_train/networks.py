@@ -173,8 +173,9 @@ class TorchNetwork(Network):
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], activation: str = "relu") -> None:
         super().__init__(tensors, activation)
+        # In torch's own memory, whose alignment is always the same: so are the last bits then.
         self._torch = [
-            (torch.from_numpy(weight.T.copy()), torch.from_numpy(bias.copy()))
+            (torch.from_numpy(np.ascontiguousarray(weight.T)).clone(), torch.tensor(bias))
             for weight, bias in self.layers
         ]
         self._activate = torch.relu if activation == "relu" else torch.tanh
