@@ -206,6 +206,7 @@ class Trainer:
             opponent=pool,
             seat=env.seat,
             skip_forced=env.skip_forced,
+            seed=derived_seed(self.config.seed, 3),
         )
 
     def _make_model(self) -> MaskablePPO:
@@ -404,7 +405,7 @@ class Trainer:
             updates=counters.updates,
             seconds=counters.seconds,
             decisions_per_second=counters.decisions / max(counters.learning_seconds, 1e-9),
-            is_finished=self.progress >= 1.0,
+            is_finished=self.progress >= 1.0 and not self._is_evaluation_due(),
             evaluations=latest,
             signal_number=signal_number,
         )
