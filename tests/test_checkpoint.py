@@ -214,7 +214,7 @@ def test_another_weight_or_header_than_was_written_is_refused(path):
     tensors, header = read_tensors(path)
     tensors["policy.1.bias"][3] += 0.25
     save_file(tensors, path, header)
-    with pytest.raises(CheckpointError, match="digest: .* damaged"):
+    with pytest.raises(CheckpointError, match=r"digest: .* damaged"):
         load_agent(path)
     save_file(random_tensors(LAYERS), path, header | {"training": '{"seed": 4}'})
     with pytest.raises(CheckpointError, match="digest"):
