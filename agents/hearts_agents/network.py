@@ -107,10 +107,13 @@ def save_checkpoint(path: str | Path, tensors: Mapping[str, Array], meta: Checkp
         meta: what they are for.
 
     Raises:
-        CheckpointError: the tensors do not agree with `meta`.
+        CheckpointError: if the tensors do not agree with `meta`, or are not finite.
     """
     arrays = {name: np.ascontiguousarray(a, np.float32) for name, a in tensors.items()}
     _check_tensors(str(path), {name: a.shape for name, a in arrays.items()}, meta)
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise CheckpointError(f"{name}: not all weights are finite; the training diverged")
     write_tensors(Path(path), arrays, meta.header())
 
 
