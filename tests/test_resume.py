@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -9,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
+from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_agents._tensors import read_tensors, write_tensors
@@ -27,6 +29,7 @@ from hearts_env import CheckpointError, HeartsError
 from hearts_env._files import held
 from hearts_env._interrupts import Interrupted
 from hearts_train import ppo, runs
+from hearts_train.cli import app
 from hearts_train.config import ConfigError, TrainConfig, load_config
 from hearts_train.ppo import DivergenceError, Trainer, train
 from tests.faults import KINDS, Died, Faults
@@ -53,6 +56,18 @@ def recipe(*overrides: str) -> TrainConfig:
             *overrides,
         ],
     )
+
+
+@pytest.fixture(autouse=True)
+def hears_signals() -> Iterator[None]:
+    """Also where the suite was started in the background, which ignores Ctrl-C."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in before.items():
+        if handler is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -324,6 +339,10 @@ def test_a_second_trainer_in_the_folder_is_refused(whole, tmp_path):
         (tmp_path / "new").mkdir()
         with held(tmp_path / "new" / runs.LOCK_NAME, "test"), pytest.raises(CheckpointError):
             train(recipe(), tmp_path / "new", progress=False)
+        told = CliRunner().invoke(app, ["train", "--resume", str(folder)])
+        assert told.exit_code == 2
+        assert told.stderr.startswith("error: run:")
+        assert told.stderr.count("\n") == 1
     assert all(path.read_bytes() == content for path, content in before.items())
     assert train(resume=folder, progress=False).is_finished
 
@@ -365,17 +384,46 @@ def test_a_start_killed_while_compiling_has_written_nothing_but_the_lock(tmp_pat
 
 # ---- signals -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("number", SIGNALS)
-def test_every_signal_saves_and_stops(tmp_path, monkeypatch, quick, number):
+def test_every_signal_saves_and_stops_with_its_own_exit_status(
+    tmp_path, monkeypatch, quick, number
+):
     on_update(
         monkeypatch,
         lambda trainer: os.kill(os.getpid(), number) if trainer.counters.updates == 3 else None,
     )
     handlers = [signal.getsignal(n) for n in SIGNALS]
-    result = train(recipe("evaluation.times=0"), tmp_path / "run", progress=False)
+    config, folder = tmp_path / "kept.yaml", tmp_path / "run"
+    config.write_text(recipe("evaluation.times=0").to_yaml())
+    result = CliRunner().invoke(app, ["train", str(config), "--out", str(folder)])
     assert [signal.getsignal(n) for n in SIGNALS] == handlers
-    assert (result.is_finished, result.signal_number, result.updates) == (False, number, 3)
+    assert result.exit_code == 128 + number, result.stderr
+    assert f"go on with: hearts train --resume {folder}" in result.stderr
+    assert runs.load_state(folder / runs.STATE_NAME).counters.updates == 3
+    make_agent(folder)
+
+
+def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
+    tmp_path, monkeypatch, quick
+):
+    class Gone(io.StringIO):
+        """A terminal after SIGHUP."""
+
+        def write(self, text: str) -> int:
+            if gone:
+                raise OSError(5, "Input/output error")
+            return len(text)
+
+    def hang_up(trainer: Trainer) -> None:
+        if trainer.counters.updates == 3:
+            gone.append(True)
+            os.kill(os.getpid(), signal.SIGHUP)
+
+    gone: list[bool] = []
+    monkeypatch.setattr(sys, "stderr", Gone())
+    on_update(monkeypatch, hang_up)
+    result = train(recipe(), tmp_path / "run", progress=True)
+    assert (result.updates, result.signal_number) == (3, signal.SIGHUP)
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 3
-    make_agent(tmp_path / "run")
 
 
 def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, monkeypatch, quick):
