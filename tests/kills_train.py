@@ -29,14 +29,14 @@ ROOT = Path(__file__).resolve().parents[1]
 SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 """What hits a run, drawn with equal chances."""
 
-HITS = 5
+HITS = 10
 """A run is hit so often at most."""
 
 RECIPE = recipe(
     "env={rules: mini, num_envs: 256, reward: trick}",
     "ppo={num_steps: 8, batch_size: 256, num_epochs: 2}",
     "network={trunk: [64], policy: [64], value: [64]}",
-    "budget.decisions=60000",
+    "budget.decisions=200000",
     "evaluation={times: 4, pairs: 50, opponents: [standard]}",
     "checkpoint.every_seconds=0.3",
 )
@@ -128,16 +128,19 @@ def train_kills(kills: int, seed: int = 0) -> Counts:
         assert process.returncode == 0, told
         length = time.monotonic() - began
         while counts.kills < kills:
-            for _ in range(HITS):
+            for _ in range(rng.randint(1, HITS)):
                 process = start(folder, config)
                 try:
-                    process.wait(rng.uniform(0.0, 0.5 * length))
+                    process.wait(rng.uniform(0.0, 0.3 * length))
                 except subprocess.TimeoutExpired:
                     process.send_signal(getattr(signal, rng.choice(SIGNALS)))
                     _, told = process.communicate()
                     assert process.returncode, told
                     counts.kills += 1
                     counts.files += check_files(folder)
+                else:  # it has come to its end
+                    assert process.returncode == 0, process.communicate()[1]
+                    break
             counts.refused += finish_by_two(folder, config)
             counts.leftovers += len(list(folder.rglob(".*.tmp")))
             assert_same_history(folder, whole)
