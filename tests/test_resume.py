@@ -798,15 +798,22 @@ def test_what_cannot_be_resumed(whole, tmp_path):
         train(resume=folder, progress=False)
 
 
+def content_of(path: Path) -> Any:
+    """All that a state or a checkpoint says."""
+    if path.name == runs.STATE_NAME:
+        state = runs.load_state(path)
+        tensors, words = state.tensors, (state.counters, state.games)
+    else:
+        tensors, words = read_checkpoint(path)  # type: ignore[assignment]
+    return words, {name: (a.dtype, a.shape, a.tobytes()) for name, a in tensors.items()}
+
+
 @pytest.mark.parametrize("name", [runs.STATE_NAME, runs.CHECKPOINT_NAME])
 def test_a_flipped_bit_is_noticed(whole, tmp_path, name):
     """Two thousand of all bits: the file is refused, or says exactly what it said before."""
     content = (whole / name).read_bytes()
     path = tmp_path / name
-    read: Callable[[Path], Any] = (
-        runs.load_state if name == runs.STATE_NAME else read_checkpoint  # type: ignore[assignment]
-    )
-    before = repr(read(whole / name))
+    before = content_of(whole / name)
     rng = random.Random(7)
     header = 8 + int.from_bytes(content[:8], "little")
     places = [rng.randrange(8 * header) for _ in range(1000)]
@@ -817,10 +824,9 @@ def test_a_flipped_bit_is_noticed(whole, tmp_path, name):
         flipped[place // 8] ^= 1 << place % 8
         path.write_bytes(flipped)
         try:
-            after = repr(read(path))
+            after = content_of(path)
         except CheckpointError:
             refused += 1
         else:
             assert after == before, place
-            assert content[place // 8 : place // 8 + 1] != flipped[place // 8 : place // 8 + 1]
     assert refused > 1900
