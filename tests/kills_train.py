@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hearts_agents.network import read_checkpoint
 from hearts_train import runs
-from tests.test_resume import assert_same_history, recipe
+from tests.training_runs import assert_same_history, recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 
