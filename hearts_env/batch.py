@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import lowest
 from hearts_env._jit import jit
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
@@ -317,7 +316,8 @@ class BatchGame:
         none has been done yet: a state that is restored can only be one that play leads to.
         """
         actions = np.full((self.num_games, _most_actions(self.rules)), -1, np.int8)
-        _read_actions(self.rules.vector, self.states, actions)
+        start, past = np.empty(k.STATE_SIZE, np.int64), np.empty(k.MAX_PAST, np.int64)
+        _read_actions(self.rules.vector, self.states, start, past, actions)
         return {
             "seeds": self.seeds.copy(),
             "actions": actions,
@@ -423,24 +423,13 @@ _REVOKE = 63
 
 
 @jit
-def _read_actions(r: k.Vector, states: k.Vector, out: NDArray[np.int8]) -> None:
+def _read_actions(
+    r: k.Vector, states: k.Vector, start: k.Vector, past: k.Vector, out: NDArray[np.int8]
+) -> None:
     """Write the actions of each game so far; of one player's exchanged cards the lowest first."""
     for g in range(len(states)):
-        s, n = states[g], 0
-        for p in range(r[k.R_PLAYERS]):
-            cards = s[k.PASSED + p]
-            while cards:
-                out[g, n] = lowest(cards)
-                cards &= cards - 1
-                n += 1
-        for t in range(s[k.NUM_PLAYED]):
-            out[g, n] = s[k.HISTORY + t] & 63
-            n += 1
-        if s[k.MOON_CHOICE] >= 0:
-            out[g, n] = r[k.R_NUM_CARDS] + s[k.MOON_CHOICE]
-            n += 1
-        if s[k.REVOKER] >= 0:
-            out[g, n] = _REVOKE
+        for n in range(k.read_past(r, states[g], start, past)):
+            out[g, n] = past[n] if past[n] >= 0 else _REVOKE
 
 
 @jit
