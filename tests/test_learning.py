@@ -248,7 +248,7 @@ def test_forced_plays_are_learnt_from_only_where_the_recipe_says_so(skip):
     trainer._update()
     choices = trainer._buffer.action_masks.sum(axis=2)
     assert choices.max() > 1
-    assert (choices.min() == 1) is not skip
+    assert bool(choices.min() == 1) != skip
 
 
 # ---- opponents -----------------------------------------------------------------------------------
