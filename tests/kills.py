@@ -1,7 +1,7 @@
-"""Training runs that are killed at random moments and resumed, as part of ``make kills``.
+"""Commands that are killed at random moments and resumed: ``make kills``; here ``hearts train``.
 
 Whatever hits a run, it must end as the run that nothing hit, to the last bit; no file may be torn;
-and a second process in the same folder must be refused.
+and a second process at the same work must be refused. Results go to docs/verification.md.
 """
 
 from __future__ import annotations
@@ -15,19 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hearts_agents.network import read_checkpoint
 from hearts_train import runs
+from tests.solve_kills import ROOT, SIGNALS, Count, hears_signals, kill_solve
 from tests.training_runs import assert_same_history, recipe
-
-ROOT = Path(__file__).resolve().parents[1]
-
-SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
-"""What hits a run, drawn with equal chances."""
 
 HITS = 10
 """A run is hit so often at most."""
@@ -47,6 +42,7 @@ from pathlib import Path
 from hearts_train.config import load_config
 from hearts_train.ppo import train
 from hearts_train import runs
+from tests.solve_kills import ROOT, SIGNALS, Count, hears_signals, kill_solve
 folder, config = map(Path, sys.argv[1:])
 print("ready", flush=True)
 begun = (folder / runs.CONFIG_NAME).exists()
@@ -56,35 +52,6 @@ else:
     result = train(load_config(config), folder, progress=False)
 sys.exit(0 if result.is_finished else 128 + result.signal_number)
 """
-
-
-@dataclass
-class Counts:
-    """What was done to training, and what was found.
-
-    Attributes:
-        runs: Runs, each killed and resumed until it ended.
-        kills: Signals sent to a process at work.
-        files: Files read after a kill; all were whole.
-        same: Runs that ended as the one that nothing had hit, to the last bit.
-        leftovers: Unfinished files there at the end.
-        refused: Second processes in a run's folder that were refused.
-        seconds: All together.
-    """
-
-    runs: int = 0
-    kills: int = 0
-    files: int = 0
-    same: int = 0
-    leftovers: int = 0
-    refused: int = 0
-    seconds: float = 0.0
-
-
-def hears_signals() -> None:
-    """What is started in the background, or with nohup, would else ignore some."""
-    for name in set(SIGNALS) - {"SIGKILL"}:
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 def start(folder: Path, config: Path) -> subprocess.Popen[str]:
@@ -116,9 +83,9 @@ def check_files(folder: Path) -> int:
     return count
 
 
-def train_kills(kills: int, seed: int = 0) -> Counts:
-    """Kill training runs until so many signals have hit one at work, and resume each to its end."""
-    rng, counts, begin = random.Random(seed), Counts(), time.monotonic()
+def kill_train(kills: int, seed: int) -> Count:
+    """Kill training runs until `kills` signals have hit one at work, and resume each to its end."""
+    rng, count, begin = random.Random(seed), Count(), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         config = Path(scratch) / "kills.yaml"
         config.write_text(RECIPE.to_yaml())
@@ -127,48 +94,81 @@ def train_kills(kills: int, seed: int = 0) -> Counts:
         _, told = process.communicate()
         assert process.returncode == 0, told
         length = time.monotonic() - began
-        while counts.kills < kills:
+        while count.kills < kills:
             for _ in range(rng.randint(1, HITS)):
                 process = start(folder, config)
+                count.starts += 1
+                name = rng.choice(SIGNALS)
                 try:
                     process.wait(rng.uniform(0.0, 0.3 * length))
                 except subprocess.TimeoutExpired:
-                    process.send_signal(getattr(signal, rng.choice(SIGNALS)))
+                    process.send_signal(getattr(signal, name))
                     _, told = process.communicate()
-                    assert process.returncode, told
-                    counts.kills += 1
-                    counts.files += check_files(folder)
+                    if process.returncode == 0:  # it was done before it was hit
+                        break
+                    count.kills += 1
+                    count.by_signal[name] = count.by_signal.get(name, 0) + 1
+                    count.files += check_files(folder)
                 else:  # it has come to its end
                     assert process.returncode == 0, process.communicate()[1]
                     break
-            counts.refused += finish_by_two(folder, config)
-            counts.leftovers += len(list(folder.rglob(".*.tmp")))
+            both = [start(folder, config), start(folder, config)]
+            count.starts += 2
+            texts = [process.communicate()[1] for process in both]
+            for process, told in zip(both, texts, strict=True):
+                if process.returncode:  # whoever came second, unless the first had ended already
+                    assert "in use by process" in told, told
+                    count.refused += 1
+            assert 0 in [process.returncode for process in both], texts
+            assert not list(folder.rglob(".*.tmp"))
             assert_same_history(folder, whole)
-            counts.runs += 1
-            counts.same += 1
-            print(counts, flush=True)
+            count.runs += 1
+            print(f"train: {count}", flush=True)
             shutil.rmtree(folder)
-    counts.seconds = time.monotonic() - begin
-    return counts
+    count.seconds = time.monotonic() - begin
+    return count
 
 
-def finish_by_two(folder: Path, config: Path) -> int:
-    """Let two processes at once train a run to its end; returns how many were refused."""
-    both = [start(folder, config), start(folder, config)]
-    told = [process.communicate()[1] for process in both]
-    refused = [text for process, text in zip(both, told, strict=True) if process.returncode]
-    assert len(refused) < 2, told
-    assert all("in use by process" in text for text in refused), told
-    return len(refused)
+KILLS = {"`hearts train`": kill_train, "`hearts solve`": kill_solve}
+
+
+def section(rows: dict[str, Count]) -> str:
+    """The part of docs/verification.md that tells of the kills."""
+    lines = [
+        "## kills",
+        "",
+        "`make kills`: processes hit at random moments and resumed, in the end by two at once, one "
+        "of which must be refused. Every run ended as the one that nothing had hit, to the last "
+        "bit: weights, optimiser, games, random numbers, log and evaluations of `hearts train`; "
+        "policies and value of `hearts solve`. Files are those that were read after a kill; none "
+        "was torn.",
+        "",
+        "| command | kills | runs, all the same | files, none torn | second processes refused "
+        "| seconds |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for name, row in rows.items():
+        hits = ", ".join(f"{number} {word}" for word, number in sorted(row.by_signal.items()))
+        lines.append(
+            f"| {name} | {row.kills} ({hits}) | {row.runs} | {row.files} | {row.refused} "
+            f"| {row.seconds:,.0f} |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    """Kill and compare."""
+    """Kill, compare, and renew the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--kills", type=int, default=30, help="signals that hit a run at work")
+    parser.add_argument("--kills", type=int, default=30, help="of each command")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     arguments = parser.parse_args()
-    print(train_kills(arguments.kills, arguments.seed))
+    rows = {name: kill(arguments.kills, arguments.seed) for name, kill in KILLS.items()}
+    text = section(rows)
+    print(text)
+    if arguments.kills >= 30:
+        from tests.verify import write_page
+
+        write_page({"kills": text})
 
 
 if __name__ == "__main__":
