@@ -1,4 +1,4 @@
-"""Training: that it learns, repeats by seed, survives kills, and says what it did."""
+"""Training: what a run leaves and says of itself, schedule, rates and networks."""
 
 from __future__ import annotations
 
