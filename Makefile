@@ -8,12 +8,14 @@ PYTEST_ARGS ?=
 PIP_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+MATRIX_ARGS ?=
 
 PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 	--constraint constraints.txt $(PIP_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format types verify mutants fuzz kills soak bench docs-tables clean distclean
+.PHONY: help install demo test lint format types verify mutants matrix fuzz kills soak bench \
+	docs-tables figures clean distclean
 
 help: ## say what there is
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
@@ -27,7 +29,7 @@ help: ## say what there is
 	@echo "Each installs into $(VENV) what it needs. Variables, as in 'make test WORKERS=4':"
 	@echo "  PYTHON=python3.12     the Python that $(VENV) is made of (now: $(PYTHON)); 3.11 or later"
 	@echo "  WORKERS=4             processes that share the tests (now: $(WORKERS))"
-	@echo "  PYTEST_ARGS='-k moon' more for pytest; likewise DEMO_ARGS, BENCH_ARGS, PIP_ARGS"
+	@echo "  PYTEST_ARGS='-k moon' more for pytest; likewise DEMO_ARGS, BENCH_ARGS, MATRIX_ARGS, PIP_ARGS"
 	@echo
 	@echo "Afterwards: $(BIN)/hearts --help"
 
@@ -82,10 +84,17 @@ kills: install ## kill commands at random moments and resume them; nothing may b
 soak: install ## ten minutes of play in every environment, the memory flat
 	$(BIN)/python tests/soak.py
 
+matrix: install ## try the lowest, pinned and newest dependencies under each Python (long)
+	$(BIN)/python tests/matrix.py $(MATRIX_ARGS)
+
 bench: $(VENV)/.installed-bench ## measure speed beside the peers
 	$(BIN)/hearts bench $(BENCH_ARGS)
 
 docs-tables: install ## write the docs' tables anew from the code
+	$(BIN)/python docs/tables.py
+
+figures: install ## measure the docs' figures of strength that are not there yet (hours)
+	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/tables.py
 
 clean: ## remove caches and builds; runs/ and .venv stay

@@ -19,8 +19,10 @@ import argparse
 import contextlib
 import dataclasses
 import io
+import json
 import os
 import re
+import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -349,9 +351,130 @@ def sizes() -> str:
     return table(["preset", "players", *(f"`{name}`" for name in ENCODERS)], rows)
 
 
+# ---- figures -----------------------------------------------------------------------------------
+def read_result(name: str) -> Any:
+    """What ``docs/figures.py`` has measured under this name."""
+    path = DOCS / "results" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def unmeasured(name: str) -> str:
+    """What stands in a page until a figure is measured."""
+    return f"Not measured yet: `python docs/figures.py {name}`.\n"
+
+
+def interval(record: dict[str, Any]) -> str:
+    """Like ``+2.13 ± 0.03``."""
+    low, high = record["ci95"]
+    return f"{record['margin']:+.2f} ± {(high - low) / 2:.2f}"
+
+
+def strengths(*names: str) -> str:
+    """Margins of one player over another, each from a file of results."""
+    rows = []
+    for name in names:
+        if not (DOCS / "results" / f"{name}.json").exists():
+            agent, opponent = name.split("-")
+            rows.append([f"`{agent}`", f"`{opponent}`", "not measured yet", ""])
+            continue
+        record = read_result(name)
+        pair = [f"`{record['agent']}`", f"`{record['opponent']}`"]
+        rows.append([*pair, interval(record), f"{record['pairs']:,}"])
+    return table(["player", "against", "margin", "duplicate deals"], rows)
+
+
+def learned(recipe: str) -> str:
+    """What the players of a recipe make, over the seeds that were trained."""
+    files = sorted((DOCS / "results").glob(f"{recipe}-[0-9]*.json"))
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+    if not runs:
+        return unmeasured(recipe)
+    rows = []
+    for place, first in enumerate(runs[0]["evaluations"]):
+        records = [run["evaluations"][place] for run in runs]
+        margin = [record["margin"] for record in records]
+        won = [100 * record["won"] for record in records]
+        rows.append([f"`{first['opponent']}`", spread(margin, "+.2f"), spread(won, ".1f", " %")])
+    first = runs[0]["evaluations"][0]
+    seeds = ", ".join(str(run["seed"]) for run in runs)
+    trained = f"{runs[0]['decisions'] / 1e6:.1f} M decisions"
+    return (
+        table(["against", "margin", "deals won"], rows)
+        + f"\nMean ± standard deviation of {len(runs)} trained players (seeds {seeds}; {trained} "
+        f"each),\neach over {first['pairs']:,} duplicate deals.\n"
+    )
+
+
+def spread(values: Sequence[float], form: str, unit: str = "") -> str:
+    """Mean and standard deviation; of a single value the value."""
+    mean = f"{statistics.fmean(values):{form}}"
+    if len(values) < 2:
+        return mean + unit
+    return f"{mean} ± {statistics.stdev(values):{form.lstrip('+')}}{unit}"
+
+
+def exploited() -> str:
+    """The exact exploitability of some players of the small decks."""
+    if not (DOCS / "results" / "exploit.json").exists():
+        return unmeasured("exploit")
+    results = read_result("exploit")["commands"][0]["results"]
+    decks = list(dict.fromkeys(record["rules"] for record in results))
+    found = {(record["agent"], record["rules"]): record["exploitability"] for record in results}
+    rows = [
+        [f"`{agent}`", *(points(found[agent, deck]) for deck in decks)]
+        for agent in dict.fromkeys(record["agent"] for record in results)
+    ]
+    return table(["", *(f"`{deck}`" for deck in decks)], rows)
+
+
+def points(value: float) -> str:
+    """An exploitability."""
+    return f"{value:.3f}" if value >= 0.001 else f"{max(value, 0.0):.0e}"
+
+
+def calibrated() -> str:
+    """How well models of ``pro`` tell its hand."""
+    if not (DOCS / "results" / "calibrate.json").exists():
+        return unmeasured("calibrate")
+    rows = []
+    for record in read_result("calibrate")["commands"][0]["results"]:
+        low, high = record["ci95"]
+        loss = f"{record['log_loss']:.3f} ± {(high - low) / 2:.3f}"
+        rows.append([record["model"], loss, f"{2 ** record['log_loss']:.1f}"])
+    return table(["model of `pro`", "log-loss in bits", "perplexity"], rows)
+
+
+def endgames_lost() -> str:
+    """What a best response wins in the last tricks."""
+    if not (DOCS / "results" / "endgame.json").exists():
+        return unmeasured("endgame")
+    results = read_result("endgame")["commands"][0]["results"]
+    rows = []
+    for agent in results[0]["agents"]:
+        values = [record["agents"][agent] for record in results]
+        half = 1.96 * statistics.stdev(values) / len(values) ** 0.5
+        rows.append([f"`{agent}`", f"{statistics.fmean(values):.2f} ± {half:.2f}"])
+    return table(["player", "exploitability in the last four tricks"], rows)
+
+
 PARTS: dict[str, Callable[..., str]] = {
     part.__name__: part
-    for part in (fields, presets, options, players, margins, refusals, state, encoder, sizes)
+    for part in (
+        fields,
+        presets,
+        options,
+        players,
+        margins,
+        refusals,
+        state,
+        encoder,
+        sizes,
+        strengths,
+        learned,
+        exploited,
+        calibrated,
+        endgames_lost,
+    )
 }
 """Generated parts by name; the words after the name are their arguments."""
 
@@ -422,7 +545,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if one is stale")
     check: bool = parser.parse_args(arguments).check
     stale = []
-    for page in pages():
+    for page in [*pages(), DOCS.parent / "README.md"]:
+        if not page.exists():
+            continue
         old = page.read_text(encoding="utf-8")
         new = render(old, str(page), run_all=False)
         if new != old:

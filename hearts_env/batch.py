@@ -308,6 +308,14 @@ class BatchGame:
             lambda part, _: _deal(r, self.states, rows[part], self.seeds, self.legal), len(rows)
         )
 
+    def revoke(self, *, games: Array) -> None:
+        """End these games as ``Game.revoke`` does: the player to act in each pays for all.
+
+        Finished games are left alone; with `autodeal` the next deal does not follow by itself.
+        """
+        rows = self._rows(games, once=True)
+        _revoke(self.rules.vector, self.states, rows, self.legal, self.done, self._scores)
+
     # -- saving -----------------------------------------------------------------------------------
     def state(self) -> dict[str, Array]:
         """All that the games need to go on, new arrays by name.
@@ -549,3 +557,24 @@ def _play(
                 seeds[g] = _next_seed(g, deals, seed)
                 k.deal(r, s, seeds[g], -1, -1)
         legal[g] = k.legal_mask(r, s)
+
+
+@jit
+def _revoke(
+    r: k.Vector,
+    states: k.Vector,
+    rows: k.Vector,
+    legal: k.Vector,
+    done: NDArray[np.bool_],
+    scores: k.Vector,
+) -> None:
+    for i in range(len(rows)):
+        g = rows[i]
+        s = states[g]
+        if s[k.PHASE] == k.OVER:
+            continue
+        k.revoke(r, s)
+        legal[g] = 0
+        done[g] = True
+        for p in range(r[k.R_PLAYERS]):
+            scores[g, p] = k.score(r, s, p)

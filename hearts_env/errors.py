@@ -71,3 +71,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(word)[:MOST_QUOTED], names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"{hint}known: {', '.join(names)}"
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra of this package, in its checkout."""
+    return f'pip install -e ".[{extra}]"'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -387,11 +387,18 @@ class Game(Position):
         k.hide(rules.vector, out, player)
         return PlayerView(rules, out, player)
 
-    def to_text(self) -> str:
-        """The hand history: rules, deal and play, readable by people and by ``from_text``."""
+    def to_text(self, tags: Mapping[str, str] | None = None) -> str:
+        """The hand history: rules, deal and play, readable by people and by ``from_text``.
+
+        Args:
+            tags: further fields of the header, such as ``{"Player 0": "You"}``.
+
+        Raises:
+            NotationError: a tag's name cannot be one.
+        """
         from hearts_env.notation import format_game
 
-        return format_game(self)
+        return format_game(self, tags)
 
     @classmethod
     def from_text(cls, text: str) -> Game:

@@ -28,6 +28,7 @@ from pettingzoo.utils.env_logger import EnvLogger
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from hearts_env import kernel as k
+from hearts_env._infos import no_result, read_only_values, result_of
 from hearts_env._jit import jit
 from hearts_env.arguments import check_choice, check_max_deals
 from hearts_env.encoders import Encoder, make_encoder
@@ -130,6 +131,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._totals: list[int | Fraction] | None = None  # before this deal; None outside a match
         self._masks: list[Mask] = []
         self._is_stopped = False  # nobody is to act any more
+        self.agent_selection = ""  # nobody before the first reset
         self._is_paid = False  # whether any of `rewards` is not zero
         self._offender: str | None = None  # who ended the episode by an illegal action
         self._make_scratch()
@@ -140,6 +142,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         assert isinstance(box, spaces.Box)
         self._shape, self._dtype = box.shape, box.dtype
         self._view = PlayerView(self.rules, np.empty(k.STATE_SIZE, np.int64), 0)
+        # Copied into every info of a deal under way; "action_mask" is then put in its place.
+        self._no_result = {"action_mask": None} | read_only_values(
+            no_result(self.rules, is_match=self.episode == "match")
+        )
         self._window: Any = None
 
     # -- spaces -----------------------------------------------------------------------------------
@@ -151,8 +157,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """``Discrete(n)``: action i is ``rules.deck[i]``; two more where a moon is chosen."""
         return self.action_spaces[self._agent_of(agent)]
 
-    def _agent_of(self, agent: str) -> str:
-        if agent not in self._seats:
+    def _agent_of(self, agent: object) -> str:
+        if not isinstance(agent, str) or agent not in self._seats:
             raise HeartsError(
                 f"agent: there is no {agent!r} here; {did_you_mean(str(agent), self._seats)}"
             )
@@ -171,7 +177,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         game = self.game
         try:
             seat = self._seats[agent]
-        except KeyError:
+        except (KeyError, TypeError):
             seat = self._seats[self._agent_of(agent)]
         view = self._view
         k.write_view(self.rules.vector, game.vector, seat, view.vector)
@@ -179,6 +185,26 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         out = np.zeros(self._shape, self._dtype)
         self.encoder.write(view, out)
         return {"observation": out, "action_mask": self._masks[seat]}
+
+    def last(
+        self,
+        observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
+    ) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
+        """Observation, reward since the last turn, termination, truncation and info.
+
+        Raises:
+            HeartsError: nobody is left in the episode, or it has not begun.
+        """
+        if self._game is None or not self.agents:
+            raise HeartsError("last: nobody is to act; call reset() to begin an episode")
+        agent = self.agent_selection
+        return (
+            self.observe(agent) if observe else None,
+            self._cumulative_rewards[agent],
+            self.terminations[agent],
+            self.truncations[agent],
+            self.infos[agent],
+        )
 
     def state(self) -> FloatArray:
         """Everything, hidden cards too: for centralised critics. See ``decode_state``."""
@@ -221,7 +247,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         n = self._num_actions
         self._masks = [np.zeros(n, np.int8) for _ in agents]
         self.infos = {
-            agent: {"action_mask": mask} for agent, mask in zip(agents, self._masks, strict=True)
+            agent: self._no_result | {"action_mask": mask}
+            for agent, mask in zip(agents, self._masks, strict=True)
         }
         self._skip_agent_selection = None
         self._is_stopped = self._is_paid = False
@@ -258,6 +285,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 the rules do not allow; nothing has changed.
         """
         agent = self.agent_selection
+        if not agent:
+            raise HeartsError("step: nothing has been dealt; call reset() first")
         if self._is_stopped or self.terminations[agent] or self.truncations[agent]:
             self._step_dead(agent, action)
             return
@@ -307,7 +336,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         else:
             mask: Mask = np.zeros(self._num_actions, np.int8)
             self._masks[self._seats[agent]] = mask
-            self.infos[agent] = {"action_mask": mask}
+            info = self.infos[agent] = self._no_result.copy()
+            info["action_mask"] = mask
             self._give_turn(game)
 
     def _give_turn(self, game: Game) -> None:
@@ -318,7 +348,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         _write_mask(game.legal_mask, mask)
         agent = self.agent_selection = self.possible_agents[seat]
         self._masks[seat] = mask
-        self.infos[agent] = self.infos[agent] | {"action_mask": mask}
+        info = self.infos[agent] = self.infos[agent].copy()
+        info["action_mask"] = mask
 
     def _pay(self, rewards: list[float]) -> None:
         """Hand out rewards, one a seat."""
@@ -357,20 +388,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def _tell_result(self, game: Game) -> None:
         """Take everybody's mask, and tell everybody how the deal has gone."""
-        result: dict[str, Any] = {
-            "scores": game.scores(),
-            "points": game.points(),
-            "shooter": game.shooter,
-            "offender": game.revoker if self._offender is None else self._seats[self._offender],
-            "deal": game.to_text(),
-        }
-        if self.rules.settlement != "points":
-            settled = None if self.match is None or not game.is_over else self.match.last_net
-            net = game.chips() if settled is None else settled
-            result["chips"] = [float(chips) for chips in net]
-        if self.match is not None:
-            result["totals"] = list(self.match.totals)
-            result["winner"] = self.match.winner
+        offender = None if self._offender is None else self._seats[self._offender]
+        result = read_only_values(result_of(game, self.match, offender=offender))
         for seat, agent in enumerate(self.possible_agents):
             mask: Mask = np.zeros(self._num_actions, np.int8)
             self._masks[seat] = mask
@@ -437,6 +456,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        for agent, info in self.__dict__.get("infos", {}).items():
+            self.infos[agent] = read_only_values(info) | {"action_mask": info["action_mask"]}
         if self.match is not None:
             self._game = self.match.game
         self._make_scratch()
@@ -449,7 +470,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return other
 
 
-_SCRATCH = ("_dtype", "_shape", "_view", "_window")
+_SCRATCH = ("_dtype", "_no_result", "_shape", "_view", "_window")
 
 
 class _InOrder(OrderEnforcingWrapper):  # type: ignore[misc]

@@ -16,13 +16,17 @@ trick and the rest (docs/notation.md)::
 
 ``pass 2: 3C 4C QS`` are the cards that seat 2 passes; ``7. 1: AH QS`` is trick 7, led by seat 1;
 ``moon 1: others`` is a choice after a moon; ``revoke 0`` an illegal action that ended the deal.
-``#`` begins a comment. Several games follow one another, each with its header.
+``#`` begins a comment. Several games follow one another, each with its header. Fields of other
+names, such as ``[Player 0 "You"]`` and ``[Date "2026-11-21"]``, are tags: they say nothing about
+the play, are read by ``parse_records`` and written by ``Game.to_text(tags)``.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hearts_env.cards import SUIT_NAMES, SUITS, parse_card
@@ -33,20 +37,55 @@ from hearts_env.rules import Rules
 if TYPE_CHECKING:
     from hearts_env.view import PlayerView
 
-_FIELD = re.compile(r'\[\s*(\w+)(?:\s+(\d{1,9}))?\s+"(.*)"\s*\]$')
+_FIELD = re.compile(r'\[\s*([^\W\d]\w{0,39})(?:\s+(\d{1,9}))?\s+"(.*?)"\s*\]\s*(?:#.*)?$')
+_TAG = re.compile(r"[^\W\d]\w{0,39}(?: (?:0|[1-9][0-9]{0,8}))?")
 _TRICK = re.compile(r"(\d{1,9})\.\s*(\d{1,9})\s*:\s*(.+)$")
 _PASS = re.compile(r"pass\s+(\d{1,9})\s*:\s*(.*)$")
 _MOON = re.compile(r"moon\s+(\d{1,9})\s*:\s*(off|others)$")
 _REVOKE = re.compile(r"revoke\s+(\d{1,9})$")
 _FIELDS = ("Rules", "Deal", "Dealer", "Totals", "Hand", "Kitty", "Scores")
+_TYPO = 0.75  # as alike a name is a field's, mistyped
+
+
+@dataclass(frozen=True)
+class Record:
+    """A game and what is told about it beside its play.
+
+    Attributes:
+        game: The deal and its play.
+        tags: Further fields of the header by name, in order: ``{"Player 0": "You", "Date": ...}``.
+    """
+
+    game: Game
+    tags: dict[str, str] = field(default_factory=dict)
+
+    def names(self) -> list[str]:
+        """What the player of each seat is called, all different; ``player 0`` if not said."""
+        named = [
+            self.tags.get(f"Player {seat}") or f"player {seat}"
+            for seat in range(self.game.rules.players)
+        ]
+        return [
+            name if named.count(name) == 1 else f"{name} ({seat})"
+            for seat, name in enumerate(named)
+        ]
+
+    def to_text(self) -> str:
+        """The hand history with its tags."""
+        return format_game(self.game, self.tags)
 
 
 # ---- writing ------------------------------------------------------------------------------------
-def format_deal(game: Game) -> str:
-    """The header of a game: its rules and the cards as dealt, without the play."""
+def format_deal(game: Game, tags: Mapping[str, str] | None = None) -> str:
+    """The header of a game: its rules, `tags` and the cards as dealt, without the play.
+
+    Raises:
+        NotationError: a tag's name cannot be one.
+    """
     start = game.start()
     rules = game.rules.name.replace('"', "'")
-    lines = [f'[Rules "{rules}"]', f'[Deal "{game.deal_number}"]', f'[Dealer "{game.dealer}"]']
+    lines = [f'[Rules "{rules}"]', *_tag_lines(game, tags or {})]
+    lines += [f'[Deal "{game.deal_number}"]', f'[Dealer "{game.dealer}"]']
     if any(game.totals):
         lines.append(f'[Totals "{" ".join(map(str, game.totals))}"]')
     for seat in range(game.rules.players):
@@ -55,9 +94,48 @@ def format_deal(game: Game) -> str:
     return "\n".join(lines) + "\n"
 
 
-def format_game(game: Game) -> str:
-    """The whole hand history; ``parse_game`` reads it back to an equal game."""
-    header = format_deal(game)
+def _tag_lines(game: Game, tags: Mapping[str, str]) -> Iterator[str]:
+    for name, value in tags.items():
+        if not _TAG.fullmatch(str(name)) or not _is_tag(name):
+            raise NotationError(
+                f"tags: {name!r} cannot name a tag; give a word that is no field, perhaps with a "
+                "seat, like 'Date' or 'Player 0'"
+            )
+        _check_name(name)
+        _check_seat(name, game.rules.players)
+        # One line, its end unmistakable: quotes and brackets become single quotes and round ones.
+        words = "".join(c if c.isprintable() else " " for c in str(value)).split()
+        plain = " ".join(words).translate({ord('"'): "'", ord("["): "(", ord("]"): ")"})
+        yield f'[{name} "{plain}"]'
+
+
+def _check_name(name: str) -> None:
+    """Refuse the name of a field that is a known one mistyped, or has a seat too much."""
+    word, _, seat = name.partition(" ")
+    if word in _FIELDS:
+        if seat and word != "Hand":
+            raise NotationError(f"[{name}] is not a field; leave the number out: [{word}]")
+        return
+    for known in (*_FIELDS, "Player"):
+        alike = difflib.SequenceMatcher(None, word.lower(), known.lower()).ratio()
+        if word != known and alike >= _TYPO:
+            raise NotationError(f"[{name}] is not a field; did you mean [{known}]?")
+
+
+def _check_seat(name: str, players: int) -> None:
+    """Refuse the tag of a player who is not at the table."""
+    word, _, seat = name.partition(" ")
+    if word == "Player" and not (seat and int(seat) < players):
+        raise NotationError(f"[{name}] is for no seat of these rules; give 0 to {players - 1}")
+
+
+def format_game(game: Game, tags: Mapping[str, str] | None = None) -> str:
+    """The whole hand history; ``parse_game`` reads it back to an equal game.
+
+    Raises:
+        NotationError: a tag's name cannot be one.
+    """
+    header = format_deal(game, tags)
     if game.is_over:
         header += f'[Scores "{" ".join(map(str, game.scores()))}"]\n'
     return header + "".join(line + "\n" for line in ["", *_play_lines(game)])
@@ -146,9 +224,18 @@ def parse_games(text: str) -> list[Game]:
     Raises:
         NotationError: the line, what is wrong with it, and what would be right.
     """
+    return [record.game for record in parse_records(text)]
+
+
+def parse_records(text: str) -> list[Record]:
+    """All games that a text tells, in order, with their tags.
+
+    Raises:
+        NotationError: the line, what is wrong with it, and what would be right.
+    """
     if not isinstance(text, str):
         raise NotationError(f"history: {type(text).__name__} is not text")
-    games: list[Game] = []
+    records: list[Record] = []
     header: dict[str, str] = {}
     game: Game | None = None
 
@@ -163,16 +250,20 @@ def parse_games(text: str) -> list[Game]:
             raise NotationError(
                 f"history: [Scores] says {quoted(stated)}, the play gives {_words(game.scores())}"
             )
-        games.append(game)
+        tags = {name: value for name, value in header.items() if _is_tag(name)}
+        records.append(Record(game, tags))
         game, header = None, {}
 
     number = 0
     for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.partition("#")[0].strip()
+        line = raw.strip()
+        if not line.startswith("["):  # a field's value may hold the sign of a comment
+            line = line.partition("#")[0].strip()
         if not line:
             continue
         if line.startswith("["):
-            if game is not None or (line.startswith("[Rules") and header):
+            begins = line.startswith("[Rules") and not all(map(_is_tag, header))
+            if game is not None or begins:
                 finish(number)
             _read_field(line, number, header)
             continue
@@ -180,19 +271,27 @@ def parse_games(text: str) -> list[Game]:
             game = _start_game(header, number)
         _read_play(line, number, game)
     finish(number)
-    if not games:
+    if not records:
         raise NotationError('history: the text has no game; it begins with [Rules "two_player"]')
-    return games
+    return records
+
+
+def _is_tag(name: str) -> bool:
+    return name.partition(" ")[0] not in _FIELDS
 
 
 def _read_field(line: str, number: int, header: dict[str, str]) -> None:
     found = _FIELD.match(line)
-    if not found or found[1] not in _FIELDS:
+    if not found:
         raise NotationError(
-            f'line {number}: {quoted(line)} is no field; write [Name "value"], with one of '
-            f"{', '.join(_FIELDS)}"
+            f'line {number}: {quoted(line)} is not a field; write [Name "value"], like '
+            f"{', '.join(_FIELDS)} or a tag of your own"
         )
     name = found[1] + (f" {int(found[2])}" if found[2] is not None else "")
+    try:
+        _check_name(name)
+    except NotationError as error:
+        raise NotationError(f"line {number}: {error}") from None
     if name in header:
         raise NotationError(f"line {number}: [{name}] is given twice; give it once")
     header[name] = found[3]
@@ -212,8 +311,12 @@ def _start_game(header: dict[str, str], number: int) -> Game:
                     f'the cards of seat {seat} are missing; add [Hand {seat} "..."]'
                 )
             hands.append(header[f"Hand {seat}"].split())
+        for name in filter(_is_tag, header):
+            _check_seat(name, rules.players)
         for name in header:
-            if name.startswith("Hand") and name not in {f"Hand {s}" for s in range(rules.players)}:
+            if name.partition(" ")[0] == "Hand" and name not in {
+                f"Hand {s}" for s in range(rules.players)
+            }:
                 raise NotationError(f"[{name}] is for no seat of these rules")
         kitty = header["Kitty"].split() if "Kitty" in header else None
         totals = _numbers("Totals", header["Totals"]) if "Totals" in header else None

@@ -48,8 +48,9 @@ from hearts_env.notation import parse_game, parse_games
 from hearts_env.rules import FIELDS, PRESETS
 from hearts_env.solve import equilibrium
 from hearts_env.solve.tree import Tree
-from hearts_train import runs
+from hearts_train import records, runs
 from hearts_train.config import TrainConfig, load_config, shipped_configs
+from hearts_train.duel import Block
 from hearts_train.replay import read_games
 
 Data = str | bytes
@@ -79,6 +80,7 @@ class Target:
             ``AssertionError`` where reading back gives something else.
         tokens: Hostile constants beside those for all.
         is_json: Whether samples are JSON texts, of which values may be changed.
+        change: A way of its own to change a sample, taken now and then.
         share: Of the inputs, in parts.
     """
 
@@ -88,6 +90,7 @@ class Target:
     read: Callable[[Data, Path], None]
     tokens: tuple[str, ...] = ()
     is_json: bool = False
+    change: Callable[[Any, random.Random], Data] | None = None
     share: float = 1.0
 
 
@@ -139,6 +142,8 @@ def make_input(target: Target, number: int) -> Data:
     sample = rng.choice(samples)
     if rng.random() < 0.1:
         return _noise(sample, rng)
+    if target.change is not None and rng.random() < 0.4:
+        return target.change(sample, rng)
     if isinstance(sample, str):
         if target.is_json and rng.random() < 0.7:
             return _change_json(sample, rng)
@@ -617,6 +622,46 @@ def read_solved(data: Data, folder: Path) -> None:
     solver.step()
 
 
+SETTINGS = {
+    "agents": [{"name": name, "options": {}} for name in ("easy", "pro")],
+    "rules": {"players": 2},
+    "pairs": 4,
+}
+"""What is asked for when a file of results is gone on with."""
+
+
+def results_samples() -> list[Data]:
+    scores, shooters = np.arange(8).reshape(4, 2), np.full(4, -1)
+    blocks = [
+        {"pairing": [0, 1], "block": Block(first, 2, scores, scores, shooters).to_json()}
+        for first in (0, 2)
+    ]
+    lines = [records._header(SETTINGS), *blocks]
+    return [b"".join(map(records._line, lines))]
+
+
+def change_results(data: bytes, rng: random.Random) -> bytes:
+    """The entry of a line changed, as if it had been written so."""
+    lines = data.splitlines(keepends=True)
+    at = rng.randrange(len(lines))
+    changed = json.loads(_change_json(json.dumps(json.loads(lines[at])["entry"]), rng))
+    with contextlib.suppress(ValueError):  # what cannot be written
+        lines[at] = records._line(changed)
+    return b"".join(lines)
+
+
+def read_results(data: Data, folder: Path) -> None:
+    path = write(data, folder / "results.jsonl")
+    with records.results_file(None, path, SETTINGS) as results:
+        assert results is not None
+        block = results.get((0, 1), 0, 2)
+        if block is not None:
+            results.append((0, 1), block)
+            assert block.scores.shape == (2 * block.deals, 2)
+    kept = records.read_settings(path)
+    assert all(kept[name] == value for name, value in SETTINGS.items())
+
+
 def metrics_samples() -> list[Data]:
     rows = [
         {"kind": "update", "decisions": 100, "updates": 1, "seconds": 1.0, "loss": 0.5}
@@ -681,6 +726,13 @@ _LIST = [
     Target("players", "`read_checkpoint`", checkpoint_samples, read_checkpoint_file, share=3),
     Target("training states", "`load_state`", state_samples, read_state, share=3),
     Target("solved files", "`load`, `Solver.load`", solved_samples, read_solved, share=3),
+    Target(
+        "results",
+        "`hearts evaluate --resume`",
+        results_samples,
+        read_results,
+        change=change_results,
+    ),
     Target("logs", "`read_metrics`", metrics_samples, read_metrics, share=2),
     Target("run folders", "what `--resume` reads", folder_samples, read_folder),
 ]

@@ -32,7 +32,7 @@ SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 HITS = 5
 """A run is hit so often at most."""
 
-DECK, ITERATIONS = "mini hand_size=3", 300
+DECK, ITERATIONS = "mini hand_size=3", 2000
 
 SOLVE = """
 import hearts_env.solve.equilibrium as equilibrium

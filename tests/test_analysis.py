@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve
-from hearts_train.analysis import analyse, pick, rows, summary, write_html
+from hearts_train.analysis import analyse, pick, rows, summary
+from hearts_train.analysis_page import DARK, LIGHT, write_html
 from hearts_train.cli import app
 
 
@@ -117,8 +118,68 @@ def test_the_page_is_whole(tmp_path: Path) -> None:
     words = Words()
     words.feed(page.read_text(encoding="utf-8").replace("<!doctype html>", ""))
     assert not words.open
-    for told in ("Deal 1: mini", "Player 1", "Trick", "Worth", "Best play by both"):
+    for told in ("Deal 1: mini", "player 1", "Trick", "Worth", "Best play by both"):
         assert told in words.text
+
+
+def test_the_page_is_made_for_every_screen_and_reader(tmp_path: Path) -> None:
+    page = tmp_path / "deal.html"
+    game = played("two_player", 3, "easy", "pro")
+    write_html([analyse(game, names=["You & I", "<pro>"])], page)
+    text = page.read_text(encoding="utf-8")
+    assert "content='width=device-width, initial-scale=1'" in text
+    assert text.count("<main>") == text.count("</main>") == 1
+    assert "prefers-color-scheme: dark" in text
+    assert "@media (max-width: 700px)" in text
+    assert "You &amp; I" in text
+    assert "<pro>" not in text
+    cells = re.findall(r"<td[^>]* data-label='(\w+)'", text)
+    assert len(cells) == 26 * 8  # on a narrow screen each tells what it is
+    chips = re.findall(r"<span class='chip ?(\w*)[^']*'>(\?*|✓?) ?<", text)
+    assert {kind: sign for kind, sign in chips if kind in ("best", "slip", "blunder")} == {
+        "best": "✓",
+        "slip": "?",
+        "blunder": "??",
+    }
+
+
+def luminance(color: str) -> float:
+    """As the Web Content Accessibility Guidelines 2.2 define it."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    lines = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * lines[0] + 0.7152 * lines[1] + 0.0722 * lines[2]
+
+
+@pytest.mark.parametrize("colors", [LIGHT, DARK])
+@pytest.mark.parametrize("ink", ["ink", "red"])
+@pytest.mark.parametrize("ground", ["paper", "chip", "best", "slip", "blunder"])
+def test_everything_on_the_page_can_be_read(colors: dict[str, str], ink: str, ground: str) -> None:
+    light, dark = sorted((luminance(colors[ink]), luminance(colors[ground])), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_worths_that_read_alike_are_marked_alike(tmp_path: Path) -> None:
+    page = tmp_path / "deal.html"
+    for seed in range(3):
+        write_html([analyse(played("two_player", seed, "easy", "easy"))], page)
+        for row in re.findall(r"data-label='Worth'>(.*?)</td>", page.read_text(encoding="utf-8")):
+            kinds: dict[str, set[str]] = {}
+            for kind, mean in re.findall(r"class='chip ?(best|slip|blunder|)[^(]*\(([^)]*)\)", row):
+                kinds.setdefault(mean, set()).add(kind)
+            assert all(len(found) == 1 or "slip" in found for found in kinds.values())
+
+
+def test_players_go_by_their_names() -> None:
+    found = analyse(played("mini", 1, "easy", "pro"), names=["You", "pro"])
+    text = " ".join(summary(found))
+    assert "a margin of" in text
+    assert "for you." in text
+    assert "You lost" in text
+    assert "by what you could know" in text
+    assert "pro lost" in text
+    assert "layer 0" not in text
+    assert {row[1] for row in rows(found)} == {"You", "pro"}
+    assert [p["name"] for p in found.to_json()["players"]] == ["You", "pro"]
 
 
 def test_ids_on_a_page_are_distinct(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -14,13 +15,15 @@ from typer.testing import CliRunner
 from hearts_env.rules import PRESETS
 from hearts_train.cli import app
 from hearts_train.config import load_config
+from hearts_train.duel import Duel
+from hearts_train.evaluation import evaluate
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
-def load_tables() -> ModuleType:
-    """``docs/tables.py``, which is no part of a package."""
-    spec = importlib.util.spec_from_file_location("docs_tables", DOCS / "tables.py")
+def load_script(name: str) -> ModuleType:
+    """A script of ``docs``, which is not part of a package."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -29,7 +32,12 @@ def load_tables() -> ModuleType:
     return module
 
 
-tables = load_tables()
+def load_figures() -> ModuleType:
+    """``docs/figures.py``, fresh."""
+    return load_script("figures")
+
+
+tables = load_script("tables")
 PAGES = [pytest.param(page, id=page.relative_to(DOCS).as_posix()) for page in tables.pages()]
 
 
@@ -114,3 +122,97 @@ def test_output_is_what_the_blocks_before_it_print():
         "```python\nprint(x + 2)\n```\n<!-- generated: output -->\n<!-- end -->\n"
     )
     assert "```text\n4\n```\n<!-- end -->" in tables.render(text)
+
+
+# ---- figures -------------------------------------------------------------------------------------
+README = DOCS.parent / "README.md"
+
+
+def test_the_figures_of_the_readme_are_those_of_the_files():
+    text = README.read_text(encoding="utf-8")
+    assert text.count("<!-- generated: ") >= 3
+    parts = "".join(found[0] for found in tables._TOKEN.finditer(text) if found["name"])
+    assert tables.render(parts, "README.md", run_all=False) == parts, "run make docs-tables"
+
+
+def test_no_interval_is_written_by_hand():
+    # Strengths come from files of results; a page says them only in generated parts.
+    for page in [README, *tables.pages()]:
+        text = page.read_text(encoding="utf-8")
+        told = re.sub(r"<!-- generated.*?<!-- end -->", "", text, flags=re.S)
+        assert not re.findall(r"[+-]\d+\.\d+ ± \d", told), page
+
+
+def evaluation_of(margin, half, won=0.5, **more):
+    """A record as an evaluation writes it."""
+    ci95 = [margin - half, margin + half]
+    names = {"agent": "pro", "opponent": "easy"}
+    return {**names, "margin": margin, "ci95": ci95, "won": won, "pairs": 12000, **more}
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A folder for files of results, instead of the docs' own."""
+    monkeypatch.setattr(tables, "DOCS", tmp_path)
+    (tmp_path / "results").mkdir()
+
+    def write(name, record):
+        (tmp_path / "results" / f"{name}.json").write_text(json.dumps(record))
+
+    return write
+
+
+def test_strengths_are_told_with_their_intervals(results):
+    results("pro-easy", evaluation_of(8.7351, 0.0312))
+    assert tables.strengths("pro-easy", "pimc-pro").splitlines()[2:] == [
+        "| `pro` | `easy` | +8.74 ± 0.03 | 12,000 |",
+        "| `pimc` | `pro` | not measured yet |  |",
+    ]
+
+
+def test_learned_results_are_told_as_mean_and_spread_over_seeds(results):
+    assert "figures.py demo" in tables.learned("demo")
+    for seed, margin in ((0, 3.0), (1, 4.0), (2, 5.0)):
+        record = evaluation_of(margin, 0.2, won=0.6 + 0.01 * seed)
+        results(f"demo-{seed}", {"seed": seed, "decisions": 4_000_000, "evaluations": [record]})
+    told = tables.learned("demo")
+    # Of 3, 4 and 5 the mean is 4 and the standard deviation, with n - 1, is 1.
+    assert "| `easy` | +4.00 ± 1.00 | 61.0 ± 1.0 % |" in told
+    assert "of 3 trained players (seeds 0, 1, 2; 4.0 M decisions each)" in told
+
+
+def test_the_figures_command_knows_every_file_that_a_page_uses(capsys):
+    figures = load_figures()
+    assert figures.main(["--list"]) == 0
+    known = {line.split()[0] for line in capsys.readouterr().out.splitlines()}
+    for page in [README, *tables.pages()]:
+        for line in page.read_text(encoding="utf-8").splitlines():
+            words = line.removeprefix("<!-- generated: ").removesuffix(" -->").split()
+            if line.startswith("<!-- generated: ") and words[0] in ("strengths", "learned"):
+                assert known >= set(words[1:])
+    assert figures.main(["no-such"]) == 2
+
+
+def test_a_figure_is_measured_into_its_file_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+    figures = load_figures()
+    monkeypatch.setattr(figures, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(figures, "WORK", tmp_path / "work")
+    figure = figures.Figure("standard", "easy", 40)
+    monkeypatch.setattr(figures, "FIGURES", [figure])
+    stopped = []
+
+    def stop(self, size, progress=None):
+        if self.pairs == 16 and not stopped:
+            stopped.append(True)
+            raise KeyboardInterrupt
+        return play(self, size, progress)
+
+    play = Duel.play
+    monkeypatch.setattr(Duel, "play", stop)
+    assert figures.main(["standard-easy"]) == 130
+    assert not (tmp_path / "results").exists()
+    assert figures.main(["standard-easy"]) == 0
+    record = json.loads((tmp_path / "results" / "standard-easy.json").read_text())
+    assert record["margin"] == evaluate("standard", "easy", "two_player", 40, 0).margin
+    assert record["command"] == figure.command
+    assert "hearts evaluate standard --against easy --pairs 40 --seed 0" in figure.command

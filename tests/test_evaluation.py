@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import replace
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent, register_agent
-from hearts_env import Game, HeartsError, Rules
+from hearts_agents.network import snapshot
+from hearts_env import Game, HeartsError, Rules, __version__, settle
+from hearts_env.encoders import make_encoder
 from hearts_env.game import derived_seed
 from hearts_train import evaluation
 from hearts_train.evaluation import (
@@ -20,6 +23,7 @@ from hearts_train.evaluation import (
     plot,
     string_matches,
 )
+from hearts_train.matches import chips_won
 from hearts_train.reports import show_evaluations
 from hearts_train.tournament import tournament
 
@@ -39,21 +43,24 @@ class Highest:
 
 
 class Stopping(Lowest):
-    """Plays so many decisions, then Ctrl-C is pressed."""
+    """All of them together play this many decisions, then Ctrl-C is pressed."""
+
+    left = 0
 
     def __init__(self, decisions):
-        self.left = decisions
+        Stopping.left = decisions
 
     def act(self, view):
-        self.left -= 1
-        if self.left < 0:
+        Stopping.left -= 1
+        if Stopping.left < 0:
             raise KeyboardInterrupt
         return super().act(view)
 
 
 def figures(result: Evaluation) -> dict[str, object]:
-    """All that must not depend on the clock."""
-    return {name: value for name, value in result.to_json().items() if "ms_per" not in name}
+    """All that must not depend on the clock, nor on how the agent was given."""
+    record = result.to_json()
+    return {name: record[name] for name in record if "ms_per" not in name and name != "agents"}
 
 
 def play_plainly(agent, opponent, rules, pairs, seed):
@@ -140,6 +147,10 @@ def test_a_margin_counted_by_hand():
     assert result.margin == pytest.approx(13 / 3, abs=4 * 13 * math.sqrt(8) / 3 / math.sqrt(200))
     assert result.ci95[1] - result.margin == pytest.approx(1.96 * 12.26 / math.sqrt(200), rel=0.1)
     assert result.won == pytest.approx(1 - sum(lost) / 200)
+    # Both plays of a deal are won or both are lost: 200 observations and not 400.
+    share = sum(lost) / 200
+    half = 1.96 * math.sqrt(share * (1 - share) / 199)
+    assert result.won_ci95 == pytest.approx((1 - share - half, 1 - share + half))
 
 
 def test_the_table_plays_as_strongly_as_the_rule_book_says():
@@ -149,6 +160,96 @@ def test_the_table_plays_as_strongly_as_the_rule_book_says():
     assert over_easy.ci95[0] < over_easy.margin < over_easy.ci95[1]
     assert evaluate("standard_trump", "standard", pairs=4000).margin == pytest.approx(2.0, abs=0.3)
     assert evaluate("easy", "standard", pairs=1000).margin < 0
+
+
+def test_chips_are_those_of_each_deal_settled_on_its_own():
+    rules = Rules.preset("hoyle", 4)
+    agents = [make_agent("standard"), Lowest(), Lowest(), Lowest()]
+    won = []
+    for number in range(30):
+        for seat in range(4):
+            game = Game.deal(rules, derived_seed(2, number))
+            while (player := game.player) is not None:
+                game.play(agents[(player - seat) % 4].act(game.view(player)))
+            won.append(float(settle(rules.settlement, game.points())[0][seat]))
+    result = evaluate("standard", Lowest(), rules, pairs=30, seed=2)
+    by_deal = np.array(won).reshape(30, 4).mean(1)
+    assert result.chips == pytest.approx(by_deal.mean())
+    half = 1.96 * by_deal.std(ddof=1) / math.sqrt(30)
+    assert result.chips_ci95 == pytest.approx((by_deal.mean() - half, by_deal.mean() + half))
+    assert evaluate("standard", "easy", "classic", pairs=4).chips is None
+
+
+def test_points_of_1_0_6_6_pay_the_first_player_a_chip_less():
+    points = np.array([[1, 0, 6, 6], [0, 1, 6, 6], [0, 0, 6, 7]])
+    rules = Rules.preset("hoyle", 4)
+    assert rules.settlement == "simple"
+    # The pot of 13 goes to the second player, then to the first, then half and half.
+    assert chips_won(rules, points).tolist() == [-1, 13, 6.5]
+
+
+def test_a_revoked_deal_is_settled_by_what_the_offender_pays():
+    class NeverLegal:
+        def act(self, view):
+            return -1
+
+    result = evaluate(NeverLegal(), "standard", "hoyle", pairs=4)
+    assert result.chips == -13  # thirteen hearts at a point each, all its own
+
+
+# ---- what a result tells -------------------------------------------------------------------------
+def test_a_result_tells_what_was_measured(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "class Mine:\n    def act(self, view):\n        return view.legal_actions()[0]\n"
+    )
+    record = evaluate(f"{file}:Mine", "pro?worlds=30", "mini", 4, 9).to_json()
+    json.dumps(record, allow_nan=False)
+    assert record["version"] == __version__
+    assert Rules.from_dict(record["rules_in_full"]) == Rules.make("mini")
+    mine, pro = record["agents"]
+    assert mine["kind"] == "Mine"
+    assert mine["digest"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert (pro["spec"], pro["options"], pro["digest"]) == ("pro?worlds=30", {"worlds": 30}, None)
+    assert record["platform"]["numpy"] == np.__version__
+
+
+def test_the_digest_of_the_deals_depends_on_nothing_but_the_cards():
+    def digest(*arguments):
+        return evaluate(*arguments).deals_digest
+
+    usual = digest("easy", "standard", "two_player", 20, 3)
+    assert digest("standard", "standard_trump", "two_player", 20, 3) == usual
+    others = [
+        digest("easy", "standard", "two_player", 20, 4),
+        digest("easy", "standard", "two_player", 21, 3),
+        digest("easy", "standard", "mini", 20, 3),
+    ]
+    assert len({usual, *others}) == 4
+    # By hand: seed, deal number, dealer, kitty and hands of each deal, as 64-bit numbers.
+    told = []
+    for number in range(2):
+        seed = derived_seed(3, number)
+        game = Game.deal("two_player", seed)
+        masks = [
+            sum(1 << game.rules.index[card] for card in cards)
+            for cards in (game.kitty, game.hand(0), game.hand(1))
+        ]
+        told += [seed, game.deal_number, game.dealer, *masks]
+    by_hand = hashlib.sha256(b"".join(n.to_bytes(8, "little") for n in told)).hexdigest()
+    assert digest("easy", "standard", "two_player", 2, 3) == by_hand
+
+
+def test_digests_tell_networks_apart(tmp_path):
+    digests = set()
+    for bias in (0.0, 0.0, 1.0):
+        rules = Rules.make("micro")
+        size = int(np.prod(make_encoder("flat").space(rules).shape))
+        layers = [(np.zeros((rules.num_actions, size)), np.full(rules.num_actions, bias))]
+        agent = snapshot(layers, rules)
+        digests.add(evaluate(agent, "easy", pairs=2).agents[0]["digest"])
+    assert len(digests) == 2
+    assert None not in digests
 
 
 # ---- determinism ---------------------------------------------------------------------------------
@@ -250,15 +351,6 @@ def test_ctrl_c_keeps_the_pairs_finished():
 def test_registered_agents_have_names():
     register_agent("highest of the test", lambda seed=None: Highest())
     assert evaluate("highest of the test", "easy", pairs=4).agent == "highest of the test"
-
-
-def test_an_illegal_action_names_itself():
-    class Wrong:
-        def act(self, view):
-            return 99
-
-    with pytest.raises(HeartsError, match="99"):
-        evaluate(Wrong(), "easy", pairs=4)
 
 
 @pytest.mark.parametrize("pairs", [1, 0, -3, 2.5, "many", None])

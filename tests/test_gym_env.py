@@ -74,11 +74,11 @@ def test_every_reward_adds_up_to_what_the_scores_say(rules, players, reward, epi
         seat, n = env.seat, env.rules.players
         if episode == "deal":
             games = [Game.from_text(info["deal"])]
-            assert info["scores"] == games[0].scores()
-            totals = info["scores"]
+            assert info["scores"].tolist() == games[0].scores()
+            totals = info["scores"].tolist()
         else:
             games = replay(env.rules, info["seed"], env)
-            totals = info["totals"]
+            totals = info["totals"].tolist()
         margins = [game.margins()[seat] / env.rules.max_margin for game in games]
         points = [-game.scores()[seat] for game in games]
         best = (max if env.rules.settlement != "points" and episode == "match" else min)(totals)
@@ -95,7 +95,7 @@ def replay(rules, seed, env):
     again: Any = HeartsEnv(
         rules, opponent="easy", episode="match", seat=env.seat, reward=env.table._rewarder.kind
     )
-    _, info = again.reset(seed=seed)
+    _, info = again.reset(seed=int(seed))
     choose, games, done = chooser(seed), [], False
     while not done:
         number, match = again.table.match.num_deals, again.table.match
@@ -164,13 +164,14 @@ def test_what_is_no_action_at_all_is_refused(action):
 
 def test_seeds_repeat_everything_and_later_episodes_follow_from_them():
     def record(env, seed):
-        episodes = [env.reset(seed=seed)[1]["seed"]]
+        env.reset(seed=seed)
         rewards, info = play_out(env, chooser(1))
-        texts = [info["deal"]]
+        episodes, texts = [info["seed"]], [info["deal"]]
         for _ in range(3):
-            _, info = env.reset()
-            episodes.append(info["seed"])
+            env.reset()
+            episodes.append(env.episode_seed)
             more, info = play_out(env, chooser(2))
+            assert info["seed"] == env.episode_seed
             rewards += more
             texts.append((info["deal"], info["opponent"], info["seat"]))
         return episodes, rewards, texts
@@ -188,11 +189,10 @@ def test_seeds_repeat_everything_and_later_episodes_follow_from_them():
 
 def test_the_first_episode_is_the_deal_of_the_seed():
     env = HeartsEnv(seat=0)
-    _, info = env.reset(seed=7)
-    dealt = Game.deal("two_player", 7)
-    start = env.game.start()
-    assert start == dealt
-    assert info["seed"] == 7
+    env.reset(seed=7)
+    assert env.game.start() == Game.deal("two_player", 7)
+    assert env.episode_seed == 7
+    assert play_out(env, chooser(1))[1]["seed"] == 7
 
 
 def test_known_deals_and_other_options_of_the_table():
@@ -220,9 +220,9 @@ def test_skipping_forced_decisions_leaves_only_real_ones():
     compared = 0
     for seed in range(200):
         _, info = env.reset(seed=seed)
-        if info["seed"] != seed:  # a deal without any decision was passed over
+        if env.episode_seed != seed:  # a deal without any decision was passed over
             continue
-        _, whole = plain.reset(seed=seed)
+        plain.reset(seed=seed)
         total: Any = 0.0
         done = False
         while not done:
@@ -230,7 +230,7 @@ def test_skipping_forced_decisions_leaves_only_real_ones():
             _, reward, done, _, info = env.step(int(np.flatnonzero(info["action_mask"])[-1]))
             total += reward
         rewards, end = play_out(plain, lambda mask: int(np.flatnonzero(mask)[-1]))
-        assert whole["seed"] == seed
+        assert plain.episode_seed == seed
         assert end["deal"] == info["deal"]
         assert sum(rewards) == pytest.approx(total)
         compared += 1

@@ -7,10 +7,18 @@ import random
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, NotationError, Rules
 from hearts_env.cards import ALL_CARDS, mask_of, parse_card, sort_cards
-from hearts_env.notation import format_deal, format_game, parse_game, parse_games
+from hearts_env.notation import (
+    Record,
+    format_deal,
+    format_game,
+    parse_game,
+    parse_games,
+    parse_records,
+)
 from tests.deals import make_game, play
 from tests.strategies import SEEDED, games, played_on
 
@@ -154,8 +162,8 @@ def test_totals_of_a_match_are_kept() -> None:
         ('"micro"', '"macro"', ["'macro'", "did you mean 'micro'"]),
         ('"micro"', '"micro trumps=C"', ["'trumps'", "did you mean 'trump'"]),
         ('"micro"', '"micro moon=never"', ["moon", "'never'"]),
-        ('"micro"', "micro", ["line 1", "is no field", '[Name "value"]']),
-        ("[Deal ", "[Deel ", ["line 2", "is no field", "Deal"]),
+        ('"micro"', "micro", ["line 1", "is not a field", '[Name "value"]']),
+        ("[Deal ", "[Deel ", ["line 2", "is not a field", "Deal"]),
         ('[Deal "0"]', '[Deal "x"]', ["[Deal]", "'x'", "whole number"]),
         ('[Deal "0"]', '[Deal "0 1"]', ["[Deal]", "'0 1'", "whole number"]),
         ('[Deal "0"]', '[Deal "-1"]', ["deal_number", "-1"]),
@@ -314,3 +322,76 @@ def test_messages_repeat_no_more_than_the_beginning_of_a_line() -> None:
         with pytest.raises(NotationError, match=r"^line ") as one:
             Game.from_text(header + line + "\n")
         assert len(str(one.value)) < 500
+
+
+# ---- tags ----------------------------------------------------------------------------------------
+TAGS = {"Player 0": "You", "Player 1": "C#-bot", "Date": "2026-11-21", "Event": "club", "Mood": ""}
+
+
+def test_tags_make_a_round_trip_and_the_text_without_them_is_as_ever() -> None:
+    game = parse_game(MICRO)
+    assert game.to_text() == game.to_text({}) == MICRO
+    text = game.to_text(TAGS)
+    assert text.replace("".join(f'[{k} "{v}"]\n' for k, v in TAGS.items()), "") == MICRO
+    (record,) = parse_records(text)
+    assert record == Record(game, TAGS)
+    assert record.to_text() == text
+    assert parse_games(text) == [game]
+    assert Game.from_text(text).to_text() == MICRO
+    assert parse_records(MICRO) == [Record(game, {})]  # files of old
+
+
+@settings(SEEDED, max_examples=60)
+@given(st.dictionaries(st.from_regex(r"[A-Z][a-z]{5,9}x( [0-9])?", fullmatch=True), st.text()))
+def test_any_tag_can_be_kept(tags: dict[str, str]) -> None:
+    game = parse_game(MICRO)
+    text = game.to_text(tags)
+    (record,) = parse_records(text)
+    assert record.game == game
+    assert list(record.tags) == list(tags)
+    assert record.to_text() == text  # what had to be replaced was replaced the first time
+    assert parse_records(text + text) == [record, record]
+
+
+def test_tags_may_stand_anywhere_in_a_header() -> None:
+    for before, after in (("", '[Site "here"] # a comment'), ('[Site "here"]', "")):
+        text = f"{before}\n{MICRO.replace('[Kitty', f'{after}{chr(10)}[Kitty')}"
+        records = parse_records(f"{text}\n{text}")
+        assert [record.tags for record in records] == [{"Site": "here"}] * 2
+        assert records[0].game == parse_game(MICRO)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('[Score "1 14"]', ["line 2", "did you mean [Scores]"]),
+        ('[Dealt "1"]', ["line 2", "did you mean [Deal]"]),
+        ('[Totls "1 1"]', ["line 2", "did you mean [Totals]"]),
+        ('[Players 1 "x"]', ["line 2", "did you mean [Player]"]),
+        ('[Player 2 "x"]', ["[Player 2] is for no seat", "0 to 1"]),
+        ('[Player "x"]', ["[Player] is for no seat"]),
+        ('[Deal 3 "1"]', ["line 2", "leave the number out"]),
+        ('[Date "x"]\n[Date "y"]', ["line 3", "twice"]),
+        ("[Date x]", ["line 2", "is not a field"]),
+    ],
+)
+def test_what_looks_like_a_field_is_not_taken_for_a_tag(line: str, words: list[str]) -> None:
+    first, _, rest = MICRO.partition("\n")
+    rest = rest.replace('[Deal "0"]\n', "").replace('[Scores "1 14"]\n', "")
+    with pytest.raises(NotationError) as caught:
+        parse_records(f"{first}\n{line}\n{rest}")
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", "Rules", "Hand 0", "A b", "Player 2", "Player", "1", "Totls"])
+def test_tags_that_cannot_be_are_refused(name: str) -> None:
+    with pytest.raises(NotationError):
+        parse_game(MICRO).to_text({name: "x"})
+
+
+def test_players_of_a_record_have_names_of_their_own() -> None:
+    game = parse_game(MICRO)
+    assert Record(game).names() == ["player 0", "player 1"]
+    assert Record(game, {"Player 1": "pro"}).names() == ["player 0", "pro"]
+    assert Record(game, {"Player 0": "pro", "Player 1": "pro"}).names() == ["pro (0)", "pro (1)"]

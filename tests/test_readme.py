@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hearts_env import __version__
+
 README = Path(__file__).parents[1] / "README.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.M | re.S)
 
@@ -19,3 +21,15 @@ def test_there_are_blocks() -> None:
 def test_a_block_runs(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(BLOCKS[number], f"README.md, Python block {number + 1}", "exec"), {})
+
+
+def test_what_is_cited_is_this_version() -> None:
+    citation = (README.parent / "CITATION.cff").read_text(encoding="utf-8")
+    fields = dict(re.findall(r"^([a-z-]+): +(.+)$", citation, re.M))
+    assert fields["version"] == __version__
+    year = fields["date-released"][:4]
+    bibtex = re.search(r"^```bibtex\n(.*?)^```$", README.read_text(encoding="utf-8"), re.M | re.S)
+    assert bibtex is not None
+    assert f"version = {{{__version__}}}" in bibtex[1]
+    assert f"year    = {{{year}}}" in bibtex[1]
+    assert fields["title"].strip('"') in bibtex[1]

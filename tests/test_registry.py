@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 
 from hearts_agents import Agent, agent_names, make_agent, register_agent, registry
+from hearts_agents.gym_env import HeartsEnv
 from hearts_agents.pool import OpponentPool
-from hearts_agents.table import Pro, Standard
-from hearts_env import BatchGame, CheckpointError, Game, HeartsError
+from hearts_agents.solved import SolvedAgent
+from hearts_agents.table import Easy, Pro, Standard
+from hearts_agents.vector import HeartsVectorEnv
+from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
+from hearts_env.solve.equilibrium import load
+from hearts_train.evaluation import evaluate
+from hearts_train.terminal import open_table
+from hearts_train.tournament import tournament
 
 TABLE = ["easy", "standard", "standard_trump", "pro", "pro_trump"]
 
@@ -70,7 +77,7 @@ def test_an_agent_is_returned_as_it_is():
         make_agent(First)  # the class, not an agent
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "x.safetensors", "pro"])
+@pytest.mark.parametrize("name", ["", "a/b", "x.safetensors", "pro", "a?b", "a:b", "a,b"])
 def test_names_that_cannot_be_registered(name):
     with pytest.raises(HeartsError, match="agent"):
         register_agent(name, First)
@@ -142,6 +149,193 @@ def test_players_need_neither_torch_nor_stable_baselines3():
         "assert not {'torch', 'stable_baselines3', 'hearts_train'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# ---- specs: options, code ------------------------------------------------------------------------
+def test_options_follow_a_question_mark():
+    pro: Any = make_agent("pro?worlds=7")
+    assert pro.worlds == 7
+    belief: Any = make_agent("pimc_belief?model=pimc&noise=0.25&worlds=9")
+    assert (belief.model.name, belief.noise, belief.worlds) == ("pimc", 0.25, 9)
+    timed: Any = make_agent("pro?milliseconds=2.5&worlds=none")
+    assert (timed.milliseconds, timed.samples) == (2.5, None)
+    both: Any = make_agent("pro?worlds=7", milliseconds=3)
+    assert (both.worlds, both.milliseconds) == (7, 3)
+
+
+def test_options_are_read_by_the_types_of_the_factory():
+    class Options(First):
+        def __init__(
+            self,
+            seed: int | None = None,
+            *,
+            whole: int = 1,
+            part: float = 0.5,
+            flag: bool = False,
+            word: str = "a",
+            guessed=None,
+        ):
+            self.values = (whole, part, flag, word, guessed)
+
+    register_agent("options", Options)
+    made: Any = make_agent("options?whole=2&part=3&flag=true&word=4&guessed=5")
+    assert made.values == (2, 3.0, True, "4", 5)
+    assert [type(value) for value in made.values] == [int, float, bool, str, int]
+    made = make_agent("options?flag=False&word=true&guessed=x")
+    assert made.values == (1, 0.5, False, "true", "x")
+    for text, words in (
+        ("whole=1.5", "whole: '1.5' .* is not a whole number"),
+        ("part=x", "part: 'x' .* is not a number"),
+        ("part=nan", "is not a number"),
+        ("flag=1", "flag: '1' .* is not true or false"),
+        ("hole=1", "hole: .* did you mean 'whole'"),
+        ("seed=1", "seed: .* has no such option"),
+        ("whole", "'whole' .* is not an option; write it as in"),
+        ("whole=", "is not an option"),
+        ("whole=1&whole=2", "whole: given twice"),
+    ):
+        with pytest.raises(HeartsError, match=words):
+            make_agent(f"options?{text}")
+
+
+CODE = """
+from hearts_agents.table import Standard
+import beside
+
+class Mine:
+    def __init__(self, step: int = 1):
+        self.step = step
+
+    def act(self, view):
+        return view.legal_actions()[-1]
+
+def factory(seed=None, word="a"):
+    agent = Standard(seed)
+    agent.word = word
+    return agent
+
+def fails(seed=None):
+    raise RuntimeError("no luck")
+
+def gives_nothing():
+    return 3
+
+ready = Mine(7)
+number = 3
+"""
+
+
+@pytest.fixture
+def code(tmp_path, monkeypatch):
+    """A folder with agents' code, from which the command is started."""
+    (tmp_path / "beside.py").write_text("x = 1\n")
+    (tmp_path / "my_agents.py").write_text(CODE)
+    (tmp_path / "broken.py").write_text("x = 1\n\nraise NameError('oh')\n")
+    (tmp_path / "unread.py").write_text("class (:\n")
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("my_agents", None)
+    sys.modules.pop("beside", None)
+
+
+@pytest.mark.parametrize("where", ["my_agents.py", "./my_agents.py", "my_agents"])
+def test_code_names_an_agent(code, where):
+    mine: Any = make_agent(f"{where}:Mine?step=4", seed=3)  # its class takes no seed
+    assert (mine.step, mine.name) == (4, f"{where}:Mine?step=4")
+    made: Any = make_agent(f"{where}:factory?word=2", seed=3)
+    assert (type(made), made.word) == (Standard, "2")
+    ready: Any = make_agent(f"{where}:ready")
+    assert ready.step == 7
+    assert OpponentPool([f"{where}:Mine", "easy"]).names == [f"{where}:Mine", "easy"]
+    assert type(make_agent(f"{where}:Mine").player) is type(mine.player)  # imported once
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("my_agents.py:Mein", "my_agents.py has no 'Mein'; did you mean 'Mine'"),
+        ("my_agents.py", "does not say which class; write my_agents.py:CLASS"),
+        ("my_agents.py:number", "is of type int"),
+        ("my_agents.py:gives_nothing", r"has no act\(view\)"),
+        ("my_agents.py:fails", "could not be made .RuntimeError: no luck"),
+        ("my_agents.py:Mine?stp=1", "stp: .* did you mean 'step'"),
+        ("nothing.py:Mine", "there is no file 'nothing.py'"),
+        ("broken.py:Mine", "broken.py cannot be imported .NameError: oh, line 3"),
+        ("unread.py:Mine", "unread.py cannot be imported .SyntaxError: .*line 1"),
+        ("leaves.py:Mine", "leaves.py cannot be imported .SystemExit: 0, line 2"),
+        ("no_such_module:Mine", "no_such_module cannot be imported .ModuleNotFoundError"),
+        ("broken:Mine", "broken cannot be imported .NameError: oh"),
+    ],
+)
+def test_code_that_cannot_be_used_is_refused_in_one_line(code, spec, words):
+    with pytest.raises(HeartsError, match=words) as refusal:
+        make_agent(spec)
+    assert "\n" not in str(refusal.value)
+
+
+def test_random_is_known_everywhere():
+    assert isinstance(make_agent("random", seed=3), Easy)
+    views = BatchGame("two_player", 50, seed=1).views()
+    ours, easy = (make_agent(name, seed=3) for name in ("random", "easy"))
+    assert ours.act_batch(views).tolist() == easy.act_batch(views).tolist()
+
+
+@pytest.mark.parametrize("rules", ["micro", "mini"])
+def test_the_equilibrium_is_known_by_name(rules):
+    agent = make_agent("equilibrium", seed=1)
+    agent.check_rules(Rules.make(rules))
+    views = BatchGame(rules, 64, seed=1).views()
+    solved = SolvedAgent(load(rules), seed=1)
+    assert (agent.policy_batch(views) == solved.policy_batch(views)).all()
+    assert agent.act_batch(views).tolist() == solved.act_batch(views).tolist()
+
+
+# ---- which rules ---------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "rules", "words"),
+    [
+        ("pimc", "classic", "pimc plays two-player games only; 'classic' has 4 players"),
+        ("pimc_belief", "party players=3", "pimc_belief plays two-player games only"),
+        ("pimc", "two_player pass_count=2 pass_rotation=left", "passes 2 cards"),
+        ("pimc_belief?model=equilibrium", "two_player", "equilibrium plays micro and mini only"),
+        ("equilibrium", "two_player", "equilibrium plays micro and mini only; 'two_player'"),
+        ("equilibrium", "classic", "equilibrium plays micro and mini only"),
+    ],
+)
+def test_agents_refuse_rules_that_they_cannot_play_wherever_they_are_seated(name, rules, words):
+    rules = Rules.make(rules)
+
+    def seat_everywhere():
+        yield lambda: make_agent(name).check_rules(rules)
+        yield lambda: evaluate(name, "easy", rules, pairs=2)
+        yield lambda: evaluate("easy", name, rules, pairs=2)
+        yield lambda: tournament([name, "easy"], rules, pairs=2)
+        yield lambda: open_table(rules, [name], 1, 0, is_match=False)
+        yield lambda: HeartsEnv(rules=rules, opponent=name)
+        yield lambda: HeartsVectorEnv(num_envs=2, rules=rules, opponent=["easy", name])
+
+    for seat in seat_everywhere():
+        with pytest.raises(HeartsError, match=words):
+            seat()
+
+
+def test_players_of_one_s_own_are_asked_too():
+    class OnlyMini(First):
+        def check_rules(self, rules):
+            if rules.name != "mini":
+                raise HeartsError("rules: mini only")
+
+    with pytest.raises(HeartsError, match="mini only"):
+        evaluate(OnlyMini(), "easy", "micro", pairs=2)
+    assert evaluate(OnlyMini(), "easy", "mini", pairs=2).faults == 0
+    make_agent(First()).check_rules(Rules.make("classic"))  # who does not say plays everything
+
+
+def test_a_solved_policy_refuses_another_deck():
+    with pytest.raises(HeartsError, match="solved for 'micro' and cannot play 'mini'"):
+        SolvedAgent(load("micro")).check_rules(Rules.make("mini"))
 
 
 # ---- pools ---------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -408,6 +409,21 @@ def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatc
     make_agent(folder)
     monkeypatch.undo()
     assert train(resume=folder, progress=False).is_finished
+
+
+def test_the_best_player_is_that_of_the_highest_margin_over_the_first_opponent(
+    tmp_path, monkeypatch, quick
+):
+    margins = {"standard": iter([0.0, 5.0, 1.0, 2.0, 5.0, 4.0]), "easy": iter(range(6))}
+    evaluate = ppo.evaluate
+
+    def scripted(agent: Any, opponent: str, *args: Any) -> Any:
+        return replace(evaluate(agent, opponent, *args), margin=float(next(margins[opponent])))
+
+    monkeypatch.setattr(ppo, "evaluate", scripted)
+    train(recipe(), tmp_path / "run", progress=False)
+    _, best = read_checkpoint(tmp_path / "run" / runs.CHECKPOINTS_NAME / runs.BEST_NAME)
+    assert best.training["decisions"] == 576  # the later of two that are as good
 
 
 def test_the_players_of_the_last_three_evaluations_and_the_best_are_kept(whole):

@@ -205,6 +205,16 @@ def test_a_header_is_checked_entry_by_entry(changes, words, file):
     assert len(str(caught.value)) < 400 + len(str(file))
 
 
+def test_figures_of_a_state_are_computed_and_not_read(solver, file):
+    told = [[c.iteration, c.seconds, 0.0, 50.0] for c in solver.curve]
+    change_header(file, curve=told, digest=...)
+    found = load(file)
+    assert (found.value, found.exploitability) == (
+        solver.result().value,
+        solver.result().exploitability,
+    )
+
+
 def test_files_larger_than_the_memory_allowed_are_refused_unread(file):
     os.truncate(file, archive.MOST_HEADER + 2000)
     with pytest.raises(CheckpointError, match="larger than 1e-06 GB"):

@@ -72,7 +72,10 @@ def test_every_environment_plays_as_a_single_one_of_its_seed(case):
         for i, (observation, info) in enumerate(now):
             assert (observations[i] == observation).all()
             assert (infos["action_mask"][i] == info["action_mask"]).all()
-            assert (infos["seat"][i], infos["seed"][i]) == (info["seat"], info["seed"])
+            assert many.episode_seeds[i] == singles[i].episode_seed
+            for name in info.keys() - {"deal"}:
+                assert np.array_equal(infos[name][i], info[name]), name
+                assert infos[f"_{name}"].all()
         assert observations in many.observation_space
         actions = choose(rng, many.action_masks())
         wild = rng.random(n) < 0.02
@@ -94,12 +97,10 @@ def check_final(infos, i, observation, info):
     assert infos["_final_obs"][i]
     assert infos["_final_info"][i]
     final = infos["final_info"]
-    for name in ("scores", "points", "totals"):
-        if name in info:
-            assert final[name][i].tolist() == info[name]
-    shooter = -1 if info["shooter"] is None else info["shooter"]
-    assert (final["shooter"][i], final["seat"][i]) == (shooter, info["seat"])
-    assert (final["seed"][i], final["opponent"][i]) == (info["seed"], info["opponent"])
+    assert {*final} == {n for key in info.keys() - {"deal"} | {"episode"} for n in (key, "_" + key)}
+    for name in info.keys() - {"deal"}:
+        assert np.array_equal(final[name][i], info[name]), name
+        assert final[f"_{name}"][i]
     assert not final["action_mask"][i].any()
 
 
@@ -171,12 +172,13 @@ def test_threads_change_nothing():
 def test_seeds_repeat_and_without_one_the_stream_goes_on():
     def record(envs, seed):
         _, infos = envs.reset(seed=seed)
-        seeds = [infos["seed"].tolist()]
+        seeds = [envs.episode_seeds.tolist()]
         rng = np.random.default_rng(1)
         for _ in range(14):
             _, rewards, _, _, infos = envs.step(choose(rng, infos["action_mask"]))
-            seeds.append((infos["seed"].tolist(), rewards.tolist()))
-        return seeds, envs.reset()[1]["seed"].tolist()
+            seeds.append((envs.episode_seeds.tolist(), rewards.tolist()))
+        envs.reset()
+        return seeds, envs.episode_seeds.tolist()
 
     envs = HeartsVectorEnv(3, opponent="easy")
     first = record(envs, 5)
@@ -273,6 +275,7 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
         masks = np.stack(theirs.env_method("action_masks"))
         assert (masks == infos["action_mask"]).all()
         actions = choose(rng, masks)
+        seeds = theirs.episode_seeds
         observations, rewards, done, _, infos = ours.step(actions)
         seen, paid, over, told = theirs.step(actions)
         assert (seen == observations).all()
@@ -282,15 +285,15 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
         totals += rewards
         lengths += 1
         for i in range(7):
+            assert told[i]["seed"] == (seeds[i] if done[i] else -1)
             if not done[i]:
-                assert told[i] == {}
                 continue
             ended += 1
             assert (told[i]["terminal_observation"] == infos["final_obs"][i]).all()
             assert told[i]["episode"]["r"] == pytest.approx(totals[i])
             assert told[i]["episode"]["l"] == lengths[i]
-            assert told[i]["scores"] == infos["final_info"]["scores"][i].tolist()
-            assert told[i]["opponent"] == infos["final_info"]["opponent"][i]
+            for name in ("scores", "points", "shooter", "offender", "seat", "seed", "opponent"):
+                assert np.array_equal(told[i][name], infos["final_info"][name][i]), name
             assert Game.deal("two_player", told[i]["seed"]).player is not None
             totals[i], lengths[i] = 0, 0
     assert ended >= 14

@@ -37,6 +37,7 @@ from hearts_env import Game, Rules
 from hearts_env.encoders import ENCODERS, encode
 from hearts_env.render import render_ansi, render_rgb, render_svg
 from hearts_env.render.picture import picture_of
+from tests.learners import WAYS, assert_nothing_hidden_shows, decisions
 from tests.lockstep import (
     GAMES,
     MATCH_FIELDS,
@@ -298,6 +299,33 @@ def assert_looks_the_same(game: Game, redealt: Game, player: int, *, images: boo
         assert np.array_equal(render_rgb(pictures[0], 480), render_rgb(pictures[1], 480))
 
 
+def environment_tasks(scale: float) -> Iterator[Task]:
+    for name, players in GAMES:
+        rules = Rules.preset(name, players)
+        deals = 200 if is_short(name) else 20
+        for first, number in chunks(max(1, round(deals * scale)), 5):
+            work = functools.partial(environment_work, rules, first, number)
+            yield Task("environments", row_of(name, players), work, number * cards_of(rules) * 4000)
+
+
+def environment_work(rules: Rules, first_seed: int, deals: int) -> Counts:
+    counts = {"deals": deals, "decisions": 0, "redealt": 0, "compared": 0}
+    for number in range(first_seed, first_seed + deals):
+        player = number % rules.players
+        for place, game in enumerate(decisions(rules, number, player, 3)):
+            options = {
+                "observation": [*ENCODERS][(number + place) % len(ENCODERS)],
+                "reward": ("margin", "trick", "points", "win")[(number + place) % 4],
+                "render_mode": ("ansi", "svg")[place % 2],
+            }
+            counts["decisions"] += 1
+            for way in WAYS:
+                differs = assert_nothing_hidden_shows(way, game, player, number, **options)
+                counts["compared"] += 1
+            counts["redealt"] += differs
+    return counts
+
+
 CHECKS = [
     Check(
         "lockstep",
@@ -342,6 +370,14 @@ CHECKS = [
         "(as text; in some deals as SVG and pixels too) stay the same, for the player to act and "
         "another one.",
         hidden_tasks,
+    ),
+    Check(
+        "environments",
+        "The same through `hearts_v0` and the Gymnasium, vector and stable-baselines3 "
+        "environments, with another seed: everything that a learner gets from the reset to a "
+        "decision (observations, masks, rewards, ends, every info, what is drawn) is the same to "
+        "the last byte. Encoders, rewards and ways of drawing take turns.",
+        environment_tasks,
     ),
 ]
 

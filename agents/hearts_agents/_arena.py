@@ -5,11 +5,14 @@ games; other agents by ``act_batch``, called once for all the games that wait fo
 is drawn for an episode (cards, the learner's seat, the opponents, their random numbers) follows
 from the episode's seed, and that from the environment's seed and the number of the episode, so
 that game i of many is the game of a single environment with the same seed.
+
+An episode's seed is its deal. It is told with the end of the episode, not before, and agents from
+outside the compiled loop are seeded with ``secret_seed``, from which it cannot be computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,26 +24,35 @@ from hearts_agents.table import NAMES, PRO, Scratch, TableAgent, act_row
 from hearts_env import BatchGame, HeartsError, IllegalActionError, Match, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
+from hearts_env._infos import NOBODY, no_result, seat_number
 from hearts_env._jit import jit
+from hearts_env._seeds import secret_seed
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
     check_any_seed,
     check_array,
     check_choice,
+    check_flag,
     check_max_deals,
     check_number,
+    whole,
     whole_numbers,
 )
 from hearts_env.batch import find_illegal
 from hearts_env.encoders import Encoder
+from hearts_env.errors import quoted
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
-from hearts_env.rewards import TRICK, Rewarder, earned
+from hearts_env.rewards import SHARES, TRICK, Rewarder, earned, net_chips
 
 WAITS, TO_MOVE, ENDED = range(3)
 """Where a game stands: for an agent outside the compiled loop, for the learner, at its end."""
 
 SEAT, OPPONENT, NUMBERS = 0, 1, 16
-"""What is drawn from an episode's seed (``draw``): OPPONENT + seat of the opponent."""
+"""What is drawn from an episode's seed (``draw``): OPPONENT + seat of the opponent.
+
+NUMBERS, the random numbers of the table's players, stay inside compiled code: the seed of the
+episode can be computed from them.
+"""
 
 MAX_FORCED_DEALS = 10_000
 
@@ -210,21 +222,31 @@ def read_results(
             points[i, p] = s[k.POINTS + p]
 
 
+@jit
+def read_chips(
+    r: k.Vector,
+    states: Ints,
+    rows: Ints,
+    chips: Floats,
+) -> None:
+    """Write what each seat wins in chips by the deal of each of `rows`, on its own, in place."""
+    for i in range(len(rows)):
+        for p in range(r[k.R_PLAYERS]):
+            chips[i, p] = net_chips(r, states[rows[i]], p) / SHARES
+
+
 @dataclass
 class Finished:
-    """The episodes that a step ended, in the order of their games; all arrays (len(games), ...)."""
+    """The episodes that a step ended, in the order of their games; all arrays (len(games), ...).
+
+    ``facts`` has what final infos tell, by their keys; see ``Arena.no_facts``.
+    """
 
     games: Ints
     observations: NDArray[Any]
-    scores: Ints
-    points: Ints
-    shooters: Ints
-    seats: Ints
-    seeds: Ints
     returns: Floats
     lengths: Ints
-    opponents: list[str]
-    totals: list[list[float]] | None
+    facts: dict[str, NDArray[Any]]
 
 
 class Arena:
@@ -253,7 +275,7 @@ class Arena:
         self.rewarder = Rewarder(self.rules, reward, episode=self.episode)
         self.seat = check_seat(self.rules, seat)
         self.pool = OpponentPool.of(opponent, self.rules)
-        self.skip_forced = bool(skip_forced)
+        self.skip_forced = check_flag("skip_forced", skip_forced)
         self.max_deals = check_max_deals(max_deals, self.episode)
         self.batch = BatchGame(
             self.rules,
@@ -289,7 +311,7 @@ class Arena:
         self.seeds[:] = seeds
         self.numbers[:] = 0
         if len(seeds):
-            self.pool.reseed(int(draw(self.seeds[0], NUMBERS) >> np.uint64(1)))
+            self.pool.reseed(secret_seed(int(self.seeds[0]), "opponents"))
         self.begin(self._all)
 
     def begin(self, rows: Ints) -> None:
@@ -366,6 +388,9 @@ class Arena:
         finished = None
         if done.any():
             finished = self._finish(np.flatnonzero(done))
+            if terminate:
+                illegal = bad[finished.games]
+                finished.facts["offender"][illegal] = finished.facts["seat"][illegal]
             self.begin(finished.games)
         return rewards, done, finished
 
@@ -377,6 +402,30 @@ class Arena:
     def masks(self) -> NDArray[np.int8]:
         """What every learner may do, a new array (num_envs, num_actions)."""
         return self.batch.masks()
+
+    def opponents(self, rows: Ints) -> NDArray[Any]:
+        """The names of the opponents in each of `rows`, in the order of their seats, as objects."""
+        others = self.rules.players - 1
+        if len(self.pool) == 1:
+            return np.full(len(rows), ", ".join(self.pool.names * others), dtype=object)
+        names = np.array(self.pool.names, dtype=object)
+        own = self.learner[rows, None]
+        seats = np.arange(others)
+        played = names[np.take_along_axis(self.cast[rows], seats + (seats >= own), axis=1)]
+        told = played[:, 0]
+        for column in played.T[1:]:
+            told = told + ", " + column
+        return told
+
+    def no_facts(self, number: int) -> dict[str, NDArray[Any]]:
+        """What infos tell of `number` episodes under way, new arrays.
+
+        What comes with the end, the seed too, is there with the values of ``no_result``.
+        """
+        told = no_result(self.rules, is_match=self.episode == "match")
+        del told["deal"]  # to write it takes longer than to play the deal
+        told = {"seat": NOBODY, "seed": NOBODY, "opponent": "", **told}
+        return {key: np.array([value] * number, _dtype(value)) for key, value in told.items()}
 
     # -- saving --------------------------------------------------------------------------------
     def state(self) -> dict[str, NDArray[Any]]:
@@ -546,30 +595,31 @@ class Arena:
         scores, points = np.empty((len(games), n), np.int64), np.empty((len(games), n), np.int64)
         shooters = np.empty(len(games), np.int64)
         read_results(self.rules.vector, self.states, games, scores, points, shooters)
-        names = self.pool.names
-        if n == 2:
-            opponents = [names[p] for p in self.cast[games, 1 - seats].tolist()]
-        else:
-            opponents = [
-                ", ".join(names[p] for seat, p in enumerate(row) if seat != own)
-                for row, own in zip(self.cast[games].tolist(), seats.tolist(), strict=True)
-            ]
-        totals = None
+        facts = {
+            "seat": seats,
+            "seed": self.deals[games],
+            "opponent": self.opponents(games),
+            "scores": scores,
+            "points": points,
+            "shooter": shooters,
+            "offender": self.states[games, k.REVOKER],
+        }
+        if self.rules.settlement != "points":
+            facts["chips"] = np.empty((len(games), n))
+            read_chips(self.rules.vector, self.states, games, facts["chips"])
         if self.episode == "match":
-            matches = [self._matches[g] for g in games.tolist()]
-            totals = [[float(t) for t in match.totals] for match in matches if match]
+            matches = [match for g in games.tolist() if (match := self._matches[g])]
+            facts["totals"] = np.array([[float(t) for t in match.totals] for match in matches])
+            facts["winner"] = np.array([seat_number(match.winner) for match in matches])
+            over = np.flatnonzero(self.states[games, k.PHASE] == k.OVER)
+            for i in over.tolist() if "chips" in facts else []:  # a pool was settled too
+                facts["chips"][i] = [float(chips) for chips in matches[i].last_net]
         return Finished(
             games=games,
             observations=self.batch.observe(games=games, players=seats),
-            scores=scores,
-            points=points,
-            shooters=shooters,
-            seats=seats,
-            seeds=self.deals[games],
             returns=self.returns[games],
             lengths=self.lengths[games],
-            opponents=opponents,
-            totals=totals,
+            facts=facts,
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -580,6 +630,11 @@ class Arena:
 def _part(state: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
     """The arrays whose names begin with `prefix`, without it."""
     return {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}
+
+
+def _dtype(value: Any) -> Any:
+    """The dtype of an array of such values: names are objects."""
+    return object if isinstance(value, str) else value.dtype
 
 
 def compiled_kind(agent: Any, rules: Rules) -> int:
@@ -613,8 +668,11 @@ def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
     """One seed a game, as Gymnasium does it: counting up from an int, a list, or at random."""
     if seed is None:
         return fallback.integers(2**62, size=num_envs)
-    if isinstance(seed, int | np.integer):
-        return np.array([check_env_seed(int(seed) + i) for i in range(num_envs)], np.int64)
+    first = whole(seed)
+    if first is not None:
+        return np.array([check_env_seed(first + i) for i in range(num_envs)], np.int64)
+    if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str | bytes):
+        raise HeartsError(f"seed: {quoted(seed)} is not a whole number; give one, a list, or None")
     given = list(seed)
     if len(given) != num_envs:
         raise HeartsError(f"seed: {len(given)} seeds for {num_envs} environments; give one each")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env import HeartsError, PlayerView
+from hearts_env import HeartsError, IllegalActionError, PlayerView, Rules
+from hearts_env.cards import parse_card
+from hearts_env.errors import NotationError
 
 if TYPE_CHECKING:
     from hearts_env.batch import BatchView
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 Actions = NDArray[np.int64]
 Chances = NDArray[np.float64]
 RandomState = NDArray[np.uint64]
+WorldMargins = tuple[NDArray[np.float64], NDArray[np.float64], bool]
+"""Margins ``(worlds, legal cards)``, weights ``(worlds,)``, and whether there are more worlds."""
 
 
 @runtime_checkable
@@ -33,6 +38,15 @@ class Agent:
     """
 
     name: str = ""
+    plays: str = "every game"
+    """Which rules it can play, in words; ``check_rules`` decides."""
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse rules that this player cannot play, before anything is dealt; here none.
+
+        Raises:
+            HeartsError: it cannot play them; the message says what it plays.
+        """
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
@@ -80,8 +94,12 @@ class Adapted(Agent):
         self.name = name or getattr(player, "name", "") or type(player).__name__
 
     def act(self, view: PlayerView) -> int:
-        """The action that the player chooses."""
-        return int(self.player.act(view))
+        """The action that the player chooses, as a number."""
+        return action_number(view.rules, self.player.act(view))
+
+    def check_rules(self, rules: Rules) -> None:
+        """Ask the player, if it has a method for it."""
+        check_rules(self.player, rules)
 
     def reseed(self, seed: int) -> None:
         """Begin the player's random numbers anew, if it has a method for it."""
@@ -150,3 +168,40 @@ def as_agent(player: Any, name: str = "") -> Agent:
         agent: Agent = player
         return agent
     return Adapted(player, name)
+
+
+def check_rules(player: Any, rules: Rules) -> None:
+    """Ask a player whether it can play these rules; one without ``check_rules`` plays all.
+
+    Raises:
+        HeartsError: it cannot.
+    """
+    check = getattr(player, "check_rules", None)
+    if callable(check):
+        check(rules)
+
+
+def action_number(rules: Rules, action: object) -> int:
+    """The number of an action that a player gives as a number or as a card's name.
+
+    Raises:
+        IllegalActionError: it is neither.
+    """
+    if isinstance(action, str):
+        try:
+            return rules.index[parse_card(action)]
+        except (NotationError, KeyError):
+            raise IllegalActionError(
+                f"action: {action!r} is not a card of the deck of {rules.name!r}"
+            ) from None
+    if isinstance(action, np.ndarray) and action.size == 1:
+        action = action.reshape(()).item()
+    try:
+        if isinstance(action, bool | np.bool_):
+            raise TypeError
+        return operator.index(action)  # type: ignore[arg-type]
+    except TypeError:
+        raise IllegalActionError(
+            f"action: {action!r} ({type(action).__name__}) is neither a whole number nor a "
+            "card's name"
+        ) from None

@@ -16,14 +16,17 @@ from hearts_agents._arena import (
     SEAT,
     check_env_seed,
     check_seat,
+    compiled_kind,
     draw,
     draw_place,
     episode_seed,
 )
 from hearts_agents.pool import Entry, OpponentPool
 from hearts_env import HeartsError, IllegalActionError, Rules
+from hearts_env._infos import NOBODY, no_result, result_of
 from hearts_env._registration import register_envs
-from hearts_env.arguments import check_choice
+from hearts_env._seeds import secret_seed
+from hearts_env.arguments import check_choice, check_flag
 from hearts_env.encoders import Encoder
 from hearts_env.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_ACTIONS, ILLEGAL_REWARD, RENDER_MODES, raw_env
@@ -42,9 +45,12 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
     the learner's action and then everybody else's up to the learner's next decision or the end of
     the episode; the reward is the sum of what the learner got meanwhile, so that nothing is lost.
 
-    ``info`` has ``action_mask`` (int8) after every reset and step, ``seat``, ``seed`` (of the
-    episode: ``Game.deal(rules, seed)``) and ``opponent``; at the end also ``scores``, ``points``,
-    ``shooter`` and ``deal`` (its text). Rendering for ``mover`` shows the learner's cards.
+    ``info`` has the same keys with the same types after every reset and step: ``action_mask``
+    (int8), ``seat``, ``opponent``, and of how it ended ``scores``, ``points``, ``shooter``,
+    ``offender``, ``deal`` (its text) and ``seed`` (``Game.deal(rules, seed)``), under rules that
+    settle in chips ``chips``, in matches ``totals`` and ``winner``; zeros, "" and -1 before the
+    end. The seed of the episode under way, which tells every card, is
+    ``env.unwrapped.episode_seed``.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
@@ -83,7 +89,8 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
                 decision is passed over.
             max_deals: a match is cut off (truncated) after so many deals.
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
-            render_for: whose cards are shown: a player's name, ``mover`` or ``all``.
+            render_for: whose cards are shown: a player's name, ``all``, or ``mover``: the
+                learner's, also while an opponent is to move.
 
         Raises:
             HeartsError: an argument that cannot be; it is named.
@@ -103,14 +110,15 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         self.rules = self.table.rules
         self.render_mode = render_mode
         self.opponents = OpponentPool.of(opponent, self.rules)
-        self.skip_forced = bool(skip_forced)
+        self.skip_forced = check_flag("skip_forced", skip_forced)
         self._seat_wanted = check_seat(self.rules, seat)
         self.seat = max(self._seat_wanted, 0)
         self.observation_space: spaces.Box = self.table.encoder.space(self.rules)
         self.action_space = spaces.Discrete(self.rules.num_actions)
         self._first: int | None = None
         self._number = 0
-        self._seed = 0
+        self.episode_seed: int | None = None
+        self._shows_learner = self.table.render_for == "mover"
         self._cast: list[Entry] = []
         self._is_over = True
 
@@ -145,18 +153,23 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         raise HeartsError("skip_forced: this leaves nothing to decide; leave it off")
 
     def _begin(self, seed: int, options: dict[str, Any] | None) -> None:
-        self.table.reset(seed=seed, options=options)
-        self._seed = seed
         players = self.rules.players
-        drawn = int(draw(seed, SEAT) % np.uint64(players))
-        self.seat = drawn if self._seat_wanted < 0 else self._seat_wanted
+        seat = int(draw(seed, SEAT)) % players if self._seat_wanted < 0 else self._seat_wanted
+        shown = self.table.render_for
+        if self._shows_learner:
+            self.table.render_for = self.table.possible_agents[seat]
+        try:
+            self.table.reset(seed=seed, options=options)
+        except Exception:
+            self.table.render_for = shown
+            raise
+        self.seat, self.episode_seed = seat, seed
         chances, entries = self.opponents.cumulative, self.opponents.entries
         self._cast = [entries[draw_place(seed, OPPONENT + p, chances)] for p in range(players)]
-        numbers = int(draw(seed, NUMBERS) >> np.uint64(1))
-        for seat, entry in enumerate(self._cast):
+        for place, entry in enumerate(self._cast):
             reseed = getattr(entry.agent, "reseed", None)
-            if seat != self.seat and callable(reseed):
-                reseed(numbers)
+            if place != seat and callable(reseed):
+                reseed(self._numbers_for(entry))
         self._is_over = False
         self._carry = self._play_on()
 
@@ -178,7 +191,7 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
             if not 0 <= number < self.rules.num_actions:
                 raise IllegalActionError(game._why_illegal(number))
             self._is_over = True
-            return self._observe(), ILLEGAL_REWARD, True, False, self._info() | _result_of(game)
+            return self._observe(), ILLEGAL_REWARD, True, False, self._info(offender=self.seat)
         table.step(number)
         reward = self._carry
         self._carry = 0.0
@@ -186,17 +199,12 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         reward += table.rewards[agent]
         self._is_over = table.terminations[agent] or table.truncations[agent]
         reward += self._play_on()
-        info = self._info()
-        if self._is_over:
-            info |= _result_of(table.game)
-            if table.match is not None:
-                info["totals"] = [float(total) for total in table.match.totals]
         return (
             self._observe(),
             float(reward),
             bool(table.terminations[agent]),
             bool(table.truncations[agent]),
-            info,
+            self._info(),
         )
 
     # -- reading ----------------------------------------------------------------------------------
@@ -252,21 +260,24 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         ]
         return observation
 
-    def _info(self) -> dict[str, Any]:
+    def _numbers_for(self, entry: Entry) -> int:
+        """What an opponent is seeded with: only to compiled code may it tell the episode's seed."""
+        assert self.episode_seed is not None
+        if compiled_kind(entry.agent, self.rules) >= 0:
+            return int(draw(self.episode_seed, NUMBERS)) >> 1  # as in many environments at once
+        return secret_seed(self.episode_seed, "opponents")
+
+    def _info(self, *, offender: int | None = None) -> dict[str, Any]:
+        table = self.table
         names = [entry.name for seat, entry in enumerate(self._cast) if seat != self.seat]
-        return {
+        info = {
             "action_mask": self.action_masks(),
-            "seat": self.seat,
-            "seed": self._seed,
+            "seat": np.int64(self.seat),
+            "seed": NOBODY,
             "opponent": ", ".join(names),
         }
-
-
-def _result_of(game: Game) -> dict[str, Any]:
-    """What ``info`` tells at the end."""
-    return {
-        "scores": game.scores(),
-        "points": game.points(),
-        "shooter": game.shooter,
-        "deal": game.to_text(),
-    }
+        if not self._is_over:
+            return info | no_result(self.rules, is_match=table.match is not None)
+        assert self.episode_seed is not None
+        info["seed"] = np.int64(self.episode_seed)
+        return info | result_of(table.game, table.match, offender=offender)

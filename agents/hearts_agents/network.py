@@ -339,6 +339,7 @@ class NetworkAgent(Agent):
         """
         self.network = network
         self.rules = Rules.make(rules)
+        self.plays = self.rules.name
         self.encoder = make_encoder(encoder)
         self.greedy = bool(greedy)
         self.checkpoint = checkpoint

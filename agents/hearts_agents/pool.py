@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Agent, RandomState
+from hearts_agents.base import Agent, RandomState, check_rules
 from hearts_agents.registry import make_agent
 from hearts_env import HeartsError, Rules
+from hearts_env.errors import quoted
 
 
 @dataclass
@@ -53,11 +54,13 @@ class OpponentPool:
                 self.add(name, weight=weight)
         else:
             single = isinstance(opponents, str | os.PathLike) or hasattr(opponents, "act")
-            if not single and not isinstance(opponents, Iterable):
+            try:
+                given = [opponents] if single else list(opponents)
+            except TypeError:
                 raise HeartsError(
-                    f"opponent: {opponents!r} is neither a name, an agent, nor a list of them"
-                )
-            for opponent in [opponents] if single else opponents:
+                    f"opponent: {quoted(opponents)} is neither a name, an agent, nor a list of them"
+                ) from None
+            for opponent in given:
                 self.add(opponent)
 
     @classmethod
@@ -74,9 +77,8 @@ class OpponentPool:
                 "opponent: nobody to draw from; give a name, an agent, or a list of them"
             )
         for entry in pool.entries:
-            check_rules = getattr(entry.agent, "check_rules", None)
-            if rules is not None and callable(check_rules):
-                check_rules(rules)
+            if rules is not None:
+                check_rules(entry.agent, rules)
         return pool
 
     def add(self, agent: Any, *, weight: float = 1.0, name: str | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Players by name: the table's, those of users and installed packages, and checkpoints."""
+"""Players by name: the table's, those of users and installed packages, checkpoints, and code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from hearts_agents.base import Agent, as_agent
+from hearts_agents.outside import find_code, is_code, parse_options, split_spec
 from hearts_agents.search import SEARCHERS
 from hearts_agents.table import AGENTS
 from hearts_env import HeartsError
@@ -25,8 +26,23 @@ CHECKPOINT_SUFFIX = ".safetensors"
 SOLVED_SUFFIX = ".npz"
 """Files of ``hearts solve``, which are players too."""
 
-OWN: dict[str, Factory] = {**AGENTS, **SEARCHERS}
-"""The players of this package."""
+
+def equilibrium(seed: int | None = None) -> Agent:
+    """Plays the exact equilibrium that comes with the package, of micro or of mini."""
+    from hearts_agents.solved import EquilibriumAgent
+
+    return EquilibriumAgent(seed)
+
+
+equilibrium.plays = "micro and mini"  # type: ignore[attr-defined]
+
+OWN: dict[str, Factory] = {
+    **AGENTS,
+    **SEARCHERS,
+    "random": AGENTS["easy"],
+    "equilibrium": equilibrium,
+}
+"""The players of this package; ``random`` is another name of ``easy``."""
 
 _registered: dict[str, Factory] = {}
 
@@ -43,10 +59,10 @@ def register_agent(name: str, factory: Factory) -> None:
     Raises:
         HeartsError: a name that cannot be, or something that is not callable.
     """
-    if not str(name) or looks_like_path(str(name)):
+    if not str(name) or looks_like_path(str(name)) or set(str(name)) & set("?:,"):
         raise HeartsError(
-            f"agent: {name!r} cannot be registered; take a name without path separators "
-            f"and without {CHECKPOINT_SUFFIX}"
+            f"agent: {name!r} cannot be registered; take a name without path separators, "
+            f"without any of ?:, and without {CHECKPOINT_SUFFIX}"
         )
     if name in OWN:
         raise HeartsError(f"agent: {name!r} is one of the package's own; choose another name")
@@ -67,16 +83,18 @@ def agent_names() -> list[str]:
 def make_agent(
     agent: str | os.PathLike[str] | Any, seed: int | None = None, **options: Any
 ) -> Agent:
-    """A player by its name, from a checkpoint, or as it is.
+    """A player by its name, from a checkpoint, from code, or as it is.
 
     Args:
         agent: a name of ``agent_names()``; the path of a checkpoint or of a training run's
-            folder; or an object with ``act(view)``, which is returned, fit for ``act_batch``.
+            folder; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function
+            that returns a player; or an object with ``act(view)``, which is returned, fit for
+            ``act_batch``. Options may follow a name, as in ``pro?worlds=50``.
         seed: of the player's random numbers; None: from the operating system.
         **options: the player's own, such as ``worlds`` of ``pro``.
 
     Raises:
-        HeartsError: an unknown name or option.
+        HeartsError: an unknown name or option, or code that cannot be imported.
         CheckpointError: a path that holds no checkpoint.
     """
     if not isinstance(agent, str | os.PathLike):
@@ -85,23 +103,65 @@ def make_agent(
             raise HeartsError(f"{wrong}: an agent that is made already takes none; leave it out")
         return as_agent(agent)
     name = os.fspath(agent)
-    factory = None if isinstance(agent, os.PathLike) else find_factory(name)
-    if factory is None:
-        if not looks_like_path(name) and not kind_of(name):
-            raise HeartsError(
-                f"agent: {quoted(name)} is unknown; {did_you_mean(name, agent_names())}; "
-                f"or the path of a checkpoint (*{CHECKPOINT_SUFFIX}) or of a run's folder"
-            )
-        if name.endswith(SOLVED_SUFFIX):
-            from hearts_agents.solved import load_solved
+    factory, texts = resolve(agent)
+    base = split_spec(name)[0] if texts else name
+    known = _check_options(base, factory, {**texts, **options})
+    options = parse_options(base, factory, texts) | options
+    arguments = {"seed": seed, **options} if known is None or "seed" in known else options
+    if not is_code(base):
+        return as_agent(factory(**arguments), name)
+    try:
+        made = factory(**arguments)
+    except HeartsError:
+        raise
+    except Exception as error:
+        raise HeartsError(
+            f"agent: {name!r} could not be made ({type(error).__name__}: {error}); its factory is "
+            "called as factory(seed=None, **options)"
+        ) from None
+    return as_agent(made, name)
 
-            factory = _with_path(load_solved, name)
-        else:
-            from hearts_agents.network import load_agent
 
-            factory = _with_path(load_agent, name)
-    _check_options(name, factory, options)
-    return as_agent(factory(seed=seed, **options), name)
+def resolve(agent: str | os.PathLike[str]) -> tuple[Factory, dict[str, str]]:
+    """The factory of a spec, and the options that the spec gives, as text.
+
+    Raises:
+        HeartsError: an unknown name, or code that cannot be imported.
+    """
+    name = os.fspath(agent)
+    if isinstance(agent, os.PathLike) or (looks_like_path(name) and kind_of(name)):
+        return _path_factory(name), {}
+    base, texts = split_spec(name)
+    factory = find_factory(base)
+    if factory is not None:
+        return factory, texts
+    if is_code(base):
+        return find_code(base), texts
+    if base.endswith(".py"):
+        raise HeartsError(f"agent: {name!r} does not say which class; write {base}:CLASS")
+    if not looks_like_path(base) and not kind_of(base):
+        raise HeartsError(
+            f"agent: {quoted(base)} is unknown; {did_you_mean(base, agent_names())}; "
+            f"or the path of a checkpoint (*{CHECKPOINT_SUFFIX}) or of a run's folder, "
+            "or FILE.py:CLASS"
+        )
+    return _path_factory(base), texts
+
+
+def _path_factory(path: str) -> Factory:
+    if path.endswith(SOLVED_SUFFIX):
+        from hearts_agents.solved import load_solved
+
+        return _with_path(load_solved, path)
+    from hearts_agents.network import load_agent
+
+    return _with_path(load_agent, path)
+
+
+def is_registered_here(spec: str) -> bool:
+    """Whether a spec names a player that only ``register_agent`` in this process knows."""
+    base = spec.partition("?")[0]
+    return base in _registered and not any(point.name == base for point in _entry_points())
 
 
 def find_factory(name: str) -> Factory | None:
@@ -149,18 +209,51 @@ def _with_path(load: Factory, path: str) -> Factory:
     return factory
 
 
-def _check_options(name: str, factory: Factory, options: dict[str, Any]) -> None:
-    """Refuse options that the factory does not take, by name."""
+def _check_options(name: str, factory: Factory, options: dict[str, Any]) -> list[str] | None:
+    """Refuse options that the factory does not take, by name; returns what it takes.
+
+    None: it takes everything, or does not tell.
+    """
     try:
         parameters = inspect.signature(factory).parameters
     except (TypeError, ValueError):
-        return
+        return None
     kinds = {p.kind for p in parameters.values()}
     if inspect.Parameter.VAR_KEYWORD in kinds:
-        return
+        return None
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    known = [p.name for p in parameters.values() if p.kind in named and p.name != "seed"]
+    taken = [p.name for p in parameters.values() if p.kind in named]
+    known = [option for option in taken if option != "seed"]
     for option in options:
         if option not in known:
-            mend = did_you_mean(option, known) if known else "it takes none but seed"
-            raise HeartsError(f"{option}: the agent {name!r} has no such option; {mend}")
+            fix = did_you_mean(option, known) if known else "it takes none but seed"
+            raise HeartsError(f"{option}: the agent {name!r} has no such option; {fix}")
+    return taken
+
+
+def options_of(factory: Factory) -> dict[str, Any]:
+    """The options that a factory takes, with their defaults; None where it has none."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {
+        p.name: None if p.default is p.empty else p.default
+        for p in parameters
+        if p.kind in named and p.name != "seed"
+    }
+
+
+def describe_agent(name: str) -> dict[str, Any]:
+    """What an agent does, which games it plays, and its options with their defaults."""
+    factory = find_factory(name)
+    document = (getattr(factory, "__doc__", None) or "").strip()
+    about = " ".join(document.partition("\n\n")[0].split()).replace("``", "")
+    if name == "random":
+        about = "Another name of easy: random legal cards."
+    return {
+        "about": about,
+        "plays": getattr(factory, "plays", "every game"),
+        "options": options_of(factory) if factory is not None else {},
+    }

@@ -14,10 +14,12 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from hearts_agents._arena import Arena, Finished, env_seeds
+from hearts_agents._arena import Arena, Finished, check_env_seed, env_seeds
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
+from hearts_env._infos import read_only_values
+from hearts_env.arguments import check_any_seed
 from hearts_env.encoders import Encoder
 
 Array = NDArray[Any]
@@ -32,9 +34,12 @@ class HeartsSB3VecEnv(VecEnv):
         model = MaskablePPO("MlpPolicy", envs)
 
     Finished episodes are followed by the next in the same step, as stable-baselines3 wants it;
-    ``infos[i]`` then has ``terminal_observation``, ``episode`` (``r``, ``l``, ``t``), ``scores``,
-    ``points``, ``shooter``, ``seat``, ``seed`` and ``opponent``. All other infos are one and the
-    same empty dictionary: there is no loop over environments.
+    ``infos[i]`` then has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``), as
+    stable-baselines3's own environments have them then and only then. All other keys are always
+    there, with the same types: ``seat``, ``seed``, ``opponent``, ``scores``, ``points``,
+    ``shooter``, ``offender``, ``chips``, ``totals`` and ``winner`` as in a ``HeartsEnv``, and
+    ``TimeLimit.truncated``. Before the end of an episode they are -1, zeros and "", and the infos
+    of a step one and the same dictionary: there is no loop over environments.
     """
 
     def __init__(
@@ -97,10 +102,10 @@ class HeartsSB3VecEnv(VecEnv):
         super().__init__(
             self.arena.num_envs, self.arena.space, spaces.Discrete(self.rules.num_actions)
         )
-        self._no_info: dict[str, Any] = {}
-        self._random = np.random.default_rng(seed)
+        self._make_scratch()
         if seed is not None:
             self.seed(seed)
+        self._random = np.random.default_rng(None if seed is None else check_env_seed(seed))
 
     @property
     def opponents(self) -> OpponentPool:
@@ -121,6 +126,10 @@ class HeartsSB3VecEnv(VecEnv):
         self._reset_options()
         return self.arena.observe()
 
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """The next reset counts up from this seed; None: from a random one."""
+        return super().seed(None if seed is None else check_any_seed(seed))
+
     def step_async(self, actions: Array) -> None:
         """Keep the actions for ``step_wait``."""
         self._actions = actions
@@ -131,41 +140,43 @@ class HeartsSB3VecEnv(VecEnv):
             raise HeartsError("step: call reset and step_async first")
         actions, self._actions = self._actions, None
         rewards, done, finished = self.arena.step(actions)
-        infos = [self._no_info] * self.num_envs
+        infos = [self._no_info.copy()] * self.num_envs
         if finished is not None:
             self._add_final(infos, finished)
         return self.arena.observe(), rewards.astype(np.float32), done, infos
 
+    @property
+    def episode_seeds(self) -> NDArray[np.int64]:
+        """The seeds of the episodes under way, a new array (num_envs,): all that is hidden."""
+        return self.arena.deals.copy()
+
+    def _make_scratch(self) -> None:
+        """What is told of every episode under way; nobody can write to its arrays."""
+        told = {name: values[0] for name, values in self.arena.no_facts(1).items()}
+        self._no_info = read_only_values({"TimeLimit.truncated": False, **told})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_scratch()
+
     def _add_final(self, infos: list[dict[str, Any]], finished: Finished) -> None:
         now = round(time.time() - self._start, 6)
+        names = list(finished.facts)
         rows = zip(
             finished.games.tolist(),
             finished.observations,
             finished.returns.tolist(),
             finished.lengths.tolist(),
-            finished.scores.tolist(),
-            finished.points.tolist(),
-            finished.shooters.tolist(),
-            finished.seats.tolist(),
-            finished.seeds.tolist(),
-            finished.opponents,
+            zip(*finished.facts.values(), strict=True),
             strict=True,
         )
-        for game, last, total, length, scores, points, shooter, seat, seed, opponent in rows:
+        for game, last, total, length, facts in rows:
             infos[game] = {
                 "terminal_observation": last,
                 "episode": {"r": total, "l": length, "t": now},
                 "TimeLimit.truncated": bool(self.arena.truncated[game]),
-                "scores": scores,
-                "points": points,
-                "shooter": None if shooter < 0 else shooter,
-                "seat": seat,
-                "seed": seed,
-                "opponent": opponent,
+                **dict(zip(names, facts, strict=True)),
             }
-        if finished.totals is not None:
-            for game, totals in zip(finished.games.tolist(), finished.totals, strict=True):
-                infos[game]["totals"] = totals
 
     def close(self) -> None:
         """Nothing is held open."""

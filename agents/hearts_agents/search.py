@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Actions, Agent, RandomState, generator_state, restore_generator
+from hearts_agents.base import (
+    Actions,
+    Agent,
+    RandomState,
+    WorldMargins,
+    check_rules,
+    generator_state,
+    restore_generator,
+)
 from hearts_agents.table import best_of, seed_number
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
@@ -41,6 +49,7 @@ class Pimc(Agent):
     """
 
     name = "pimc"
+    plays = "two-player games without an exchange"
 
     def __init__(self, seed: int | None = None, worlds: int | None = None) -> None:
         """A player of two-player games.
@@ -55,6 +64,23 @@ class Pimc(Agent):
         self._rng = np.random.default_rng(seed_number(seed))
         self.worlds = None if worlds is None else check_number("worlds", worlds, 1, 1_000_000)
         self._table: Table | None = None
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse games of other than two players, or with an exchange.
+
+        Raises:
+            HeartsError: it is such a game.
+        """
+        if rules.players != 2:
+            raise HeartsError(
+                f"rules: {self.name} plays two-player games only; {rules.name!r} has "
+                f"{rules.players} players"
+            )
+        if rules.pass_count:
+            raise HeartsError(
+                f"rules: {self.name} plays games without an exchange only; {rules.name!r} passes "
+                f"{rules.pass_count} cards"
+            )
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
@@ -104,6 +130,22 @@ class Pimc(Agent):
         means: list[float] = self._means(view).tolist()
         return means
 
+    def world_margins(self, view: PlayerView) -> WorldMargins:
+        """The margin of each legal card in each world that it would look at, and their weights.
+
+        Returns:
+            margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
+            whether there are more worlds than these.
+
+        Raises:
+            HeartsError: the player of `view` has no card to play in it.
+        """
+        if view.phase != "play" or not view.legal_mask:
+            raise HeartsError(f"view: player {view.player} has no card to play in it")
+        check_view(view)
+        hands, weights, is_sample = self._drawn(view)
+        return self._values(view, hands).astype(np.float64), weights, is_sample
+
     def reseed(self, seed: int) -> None:
         """Begin the random numbers anew."""
         self._rng = np.random.default_rng(seed_number(seed))
@@ -117,19 +159,28 @@ class Pimc(Agent):
         restore_generator(self._rng, state)
 
     def _means(self, view: PlayerView) -> Floats:
+        hands, weights, _ = self._drawn(view)
+        means: Floats = weights @ self._values(view, hands) / weights.sum()
+        return means
+
+    def _values(self, view: PlayerView, hands: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The double-dummy margin of each legal card in each world."""
+        values = np.empty((len(hands), view.legal_mask.bit_count()), np.int64)
+        world_values(view.rules.vector, view.vector, hands, self._memory(view.rules), values)
+        return values
+
+    def _drawn(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats, bool]:
+        """The hands to look at, their weights, and whether there are more."""
         hands, weights = self._weighed(view)
+        count = len(hands)
         if self.worlds is not None and len(hands) > self.worlds:
             some = self._rng.choice(len(hands), self.worlds, replace=False)
             hands, weights = hands[some], weights[some]
+        is_sample = len(hands) < count
         live = weights > 0
         if not live.any():  # none of the worlds drawn explains the play
-            live = np.ones(len(hands), np.bool_)
-            weights = np.ones(len(hands))
-        values = np.empty((int(live.sum()), view.legal_mask.bit_count()), np.int64)
-        memory = self._memory(view.rules)
-        world_values(view.rules.vector, view.vector, hands[live], memory, values)
-        means: Floats = weights[live] @ values / weights[live].sum()
-        return means
+            return hands, np.ones(len(hands)), is_sample
+        return hands[live], weights[live], is_sample
 
     def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
         """The other player's possible hands and how likely they are."""
@@ -184,6 +235,11 @@ class PimcBelief(Pimc):
         self.noise = check_chance("noise", noise)
         if not self.noise:
             raise HeartsError("noise: 0 lets one play rule out every world; give more")
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse what ``pimc`` refuses, and what the model does."""
+        super().check_rules(rules)
+        check_rules(self.model, rules)
 
     def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
         found = belief(view, self.model.policy_batch, noise=self.noise)

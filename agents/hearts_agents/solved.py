@@ -1,8 +1,10 @@
-"""A player of a tiny deck that plays a policy computed by ``hearts solve``."""
+"""Players of tiny decks that play a policy computed by ``hearts solve``."""
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +16,9 @@ from hearts_agents.base import (
     generator_state,
     restore_generator,
 )
-from hearts_env import PlayerView
+from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch import BatchView
-from hearts_env.solve.equilibrium import Equilibrium, load
+from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load
 
 
 class SolvedAgent(Agent):
@@ -27,12 +29,30 @@ class SolvedAgent(Agent):
         self.solved = solved
         self.rules = solved.rules
         self.name = f"solved {solved.rules.name}"
+        self.plays = solved.rules.name
         self._rng = np.random.default_rng(seed)
+
+    def can_play(self, rules: Rules) -> bool:
+        """Whether a deal of `rules` is one of those solved."""
+        return rules is self.rules or rules == self.rules or is_same_deal(rules, self.rules)
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse rules other than those solved.
+
+        Raises:
+            HeartsError: they are others.
+        """
+        if not self.can_play(rules):
+            raise HeartsError(
+                f"rules: this policy was solved for {self.rules.name!r} and cannot play "
+                f"{rules.name!r}; play its rules, or solve yours with hearts solve"
+            )
 
     def policy_batch(self, views: BatchView) -> Chances:
         """The chances of the actions in many views, ``(len(views), num_actions) float64``."""
         tree = self.solved.tree
-        roles, infosets = tree.find(views)
+        self.check_rules(views.rules)
+        roles, infosets = tree.find(BatchView(self.rules, views.vectors, views.players))
         legal = views.legal_table
         table: Chances = legal.astype(np.float64)
         for role, side in enumerate(tree.sides):
@@ -65,6 +85,73 @@ class SolvedAgent(Agent):
     def restore_random(self, state: RandomState) -> None:
         """Go on with the draws where ``random_state`` stood."""
         restore_generator(self._rng, state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SolvedAgent:
+        """A player with draws of its own; the policy, which nobody changes, is shared."""
+        player = copy.copy(self)
+        player._rng = copy.deepcopy(self._rng, memo)
+        return player
+
+
+class EquilibriumAgent(Agent):
+    """Plays the exact equilibrium that comes with the package, of micro or of mini."""
+
+    name = "equilibrium"
+    plays = " and ".join(SHIPPED)
+
+    def __init__(self, seed: int | None = None) -> None:
+        """A player whose draws follow from `seed`; which policy it plays, the rules say."""
+        self._rng = np.random.default_rng(seed)
+        self._player: SolvedAgent | None = None
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse rules of which no equilibrium comes with the package."""
+        self._solved(rules)
+
+    def act(self, view: PlayerView) -> int:
+        """The action chosen by the player whose turn it is in `view`."""
+        return self._solved(view.rules).act(view)
+
+    def act_batch(self, views: BatchView) -> Actions:
+        """The actions chosen in many views, ``(len(views),) int64``."""
+        return self._solved(views.rules).act_batch(views)
+
+    def policy_batch(self, views: BatchView) -> Chances:
+        """The chances of the actions in many views, ``(len(views), num_actions) float64``."""
+        return self._solved(views.rules).policy_batch(views)
+
+    def reseed(self, seed: int) -> None:
+        """Begin the draws anew."""
+        self._rng = np.random.default_rng(seed)
+        if self._player is not None:
+            self._player._rng = self._rng
+
+    def random_state(self) -> RandomState:
+        """Where the draws stand, ``(6,) uint64``."""
+        return generator_state(self._rng)
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the draws where ``random_state`` stood."""
+        restore_generator(self._rng, state)
+
+    def _solved(self, rules: Rules) -> SolvedAgent:
+        if self._player is None or not self._player.can_play(rules):
+            names = [name for name in SHIPPED if is_same_deal(rules, Rules.preset(name))]
+            if not names:
+                raise HeartsError(
+                    f"rules: equilibrium plays {self.plays} only; {rules.name!r} is another game: "
+                    "give --rules mini, or solve yours with hearts solve and give its file"
+                )
+            self._player = SolvedAgent(load(names[0]))
+            self._player._rng = self._rng
+        return self._player
+
+
+def is_same_deal(rules: Rules, others: Rules) -> bool:
+    """Whether one deal is played and counted alike; how matches end may differ."""
+    match = ("end_score", "end_when", "tie", "max_deals")
+    mine, theirs = rules.to_dict(), others.to_dict()
+    return all(mine[name] == theirs[name] for name in mine if name not in match)
 
 
 def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:

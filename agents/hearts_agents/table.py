@@ -14,12 +14,13 @@ import operator
 import random
 import secrets
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Actions, Agent, Chances, RandomState
+from hearts_agents.base import Actions, Agent, Chances, RandomState, WorldMargins
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
@@ -482,26 +483,31 @@ class TableAgent(Agent):
     def _sum_in_sample(self, view: PlayerView) -> int:
         """Sum the margins of the legal cards over all worlds, or a sample; returns how many."""
         r, v = view.rules.vector, view.vector
+        rows, _, base, s, sums = self.scratch.arrays
+        aware, legal = self.policy == PRO_TRUMP, view.legal_mask
+        number, total = 0, np.zeros_like(sums)
+        for count in self._sampled_rows(view, Worlds(view)):
+            sum_margins(r, v, view.player, legal, rows, count, aware, base, s, sums)
+            total += sums
+            number += count
+        sums[:] = total
+        return number
+
+    def _sampled_rows(self, view: PlayerView, worlds: Worlds) -> Iterator[int]:
+        """Write all worlds, or a sample, into ``scratch.worlds``, part by part; yields the rows."""
         end = time.perf_counter() + (self.milliseconds or math.inf) / 1000
         chunk = min(CHUNK, self.worlds) if self.milliseconds else self.worlds
-        worlds = Worlds(view)
         if worlds.count <= chunk:
             source = iter(worlds)
         else:  # the first of all worlds would be no fair sample if time cut them off
             draw = worlds.sampler(random.Random(self._draw_number()))
             source = itertools.islice(iter(draw, None), self.samples)
-        rows, _, base, s, sums = self.scratch.arrays
-        aware, legal = self.policy == PRO_TRUMP, view.legal_mask
-        number, total = 0, np.zeros_like(sums)
+        rows = self.scratch.worlds
         while chosen := list(itertools.islice(source, chunk)):
             rows[: len(chosen), : view.rules.players + 1] = chosen
-            sum_margins(r, v, view.player, legal, rows, len(chosen), aware, base, s, sums)
-            total += sums
-            number += len(chosen)
+            yield len(chosen)
             if time.perf_counter() >= end:
                 break
-        sums[:] = total
-        return number
 
     def _sum_over_all(self, view: PlayerView) -> int:
         """The same over all worlds of two players, as ``pro_action`` does; -1: too many."""
@@ -588,6 +594,41 @@ class Pro(TableAgent):
             number = self._sum_in_sample(view)
         whole = number * (view.rules.players - 1)
         return [int(self.scratch.sums[action]) / whole for action in view.legal_actions()]
+
+    def world_margins(self, view: PlayerView) -> WorldMargins:
+        """The margin of each legal card in each world that it would look at, and their weights.
+
+        Returns:
+            margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
+            whether there are more worlds than these.
+
+        Raises:
+            HeartsError: it is not the turn of the player, or no card is to be played.
+        """
+        if view.phase != "play" or not view.legal_mask:
+            raise HeartsError(f"view: player {view.player} has no card to play in it")
+        legal, found = view.legal_actions(), []
+        worlds = Worlds(view)
+        number = self._sum_over_all(view)
+        parts = iter([number]) if number >= 0 else self._sampled_rows(view, worlds)
+        rows, _, base, s, sums = self.scratch.arrays
+        for count in parts:
+            for row in range(count):
+                sum_margins(
+                    view.rules.vector,
+                    view.vector,
+                    view.player,
+                    view.legal_mask,
+                    rows[row : row + 1],
+                    1,
+                    self.policy == PRO_TRUMP,
+                    base,
+                    s,
+                    sums,
+                )
+                found.append(sums[legal])
+        margins = np.array(found, np.float64) / (view.rules.players - 1)
+        return margins, np.ones(len(margins)), len(margins) < worlds.count
 
 
 class ProTrump(Pro):

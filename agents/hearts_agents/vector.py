@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -14,7 +15,10 @@ from numpy.typing import NDArray
 from hearts_agents._arena import Arena, Finished, env_seeds
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
+from hearts_env._infos import read_only
+from hearts_env.arguments import check_choice, whole
 from hearts_env.encoders import Encoder
+from hearts_env.errors import quoted
 
 Array = NDArray[Any]
 
@@ -29,7 +33,10 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
     ``reset(seed=s + i)``; only agents from outside the table that draw random numbers of their
     own (and ``pro`` where it samples) draw others, being asked for many games at once.
 
-    ``infos`` has ``action_mask`` (num_envs, n) int8, and ``seat`` and ``seed`` of each episode.
+    ``infos`` has ``action_mask`` (num_envs, n) int8, and otherwise the keys of a ``HeartsEnv``'s
+    info but ``deal``, an array each; ``infos["final_info"]`` has them too, with ``episode`` (``r``
+    and ``l``, the return and the length). The seeds of the episodes under way, which tell every
+    card, are ``envs.unwrapped.episode_seeds``.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -78,7 +85,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         """
         if render_mode is not None:
             raise HeartsError(
-                f"render_mode: {render_mode!r} is not for many environments; "
+                f"render_mode: {quoted(render_mode)} is not for many environments; "
                 "render a single one, from gymnasium.make"
             )
         self.arena = Arena(
@@ -97,13 +104,30 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         )
         self.rules = self.arena.rules
         self.num_envs = self.arena.num_envs
+        seats = [f"player_{seat}" for seat in range(self.rules.players)]
+        check_choice("render_for", render_for, ("mover", "all", *seats))
         self.single_observation_space = self.arena.space
         self.single_action_space = spaces.Discrete(self.rules.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = dict(type(self).metadata)
         self._begun = False
-        self._masks: NDArray[np.int8] | None = None
+        self._names = np.full(self.num_envs, "", dtype=object)  # of the opponents
+        self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        """What every step's infos share: arrays that nobody can write to."""
+        n = self.num_envs
+        facts = {"action_mask": np.zeros(0), **self.arena.no_facts(n)}
+        infos = _with_masks(facts, np.ones(n, np.bool_))
+        self._no_infos = {
+            name: values if values.dtype == object else read_only(values)
+            for name, values in infos.items()
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_scratch()
 
     @property
     def opponents(self) -> OpponentPool:
@@ -120,17 +144,20 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
                 what the seed before leads to, at first with a random one.
             options: none are known here; to play known deals take a single environment.
         """
-        if options:
+        given: object = options
+        if given is not None and not (isinstance(given, Mapping) and not given):
             raise HeartsError(
-                f"options: {sorted(options)} are not for many environments; "
+                f"options: {quoted(options)} are not for many environments; "
                 "give them to a single one, from gymnasium.make"
             )
-        super().reset(seed=seed if isinstance(seed, int) else None)
         if seed is None and self._begun:
             self.arena.begin(np.arange(self.num_envs))
         else:
-            self.arena.reset(env_seeds(seed, self.num_envs, self.np_random))
+            seeds = env_seeds(seed, self.num_envs, self.np_random)
+            super().reset(seed=whole(seed))
+            self.arena.reset(seeds)
         self._begun = True
+        self._names = self.arena.opponents(np.arange(self.num_envs))
         return self.arena.observe(), self._infos()
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
@@ -138,8 +165,11 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         if not self._begun:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         rewards, done, finished = self.arena.step(actions)
-        infos = self._infos()
-        if finished is not None:
+        if finished is None:
+            infos = self._infos()
+        else:
+            self._names[finished.games] = self.arena.opponents(finished.games)
+            infos = self._infos()
             self._add_final(infos, finished, done)
         truncated = self.arena.truncated.copy()
         return self.arena.observe(), rewards, done & ~truncated, truncated, infos
@@ -148,52 +178,46 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         """What each learner may do now, a new array (num_envs, n) int8."""
         return self.arena.masks()
 
+    @property
+    def episode_seeds(self) -> NDArray[np.int64]:
+        """The seeds of the episodes under way, a new array (num_envs,): all that is hidden."""
+        return self.arena.deals.copy()
+
     def _infos(self) -> dict[str, Any]:
-        everywhere = np.ones(self.num_envs, np.bool_)
-        return {
-            "action_mask": self.arena.masks(),
-            "_action_mask": everywhere,
-            "seat": self.arena.learner.copy(),
-            "_seat": everywhere.copy(),
-            "seed": self.arena.deals.copy(),
-            "_seed": everywhere.copy(),
-        }
+        infos = self._no_infos.copy()
+        infos["action_mask"] = self.arena.masks()
+        infos["seat"] = self.arena.learner.copy()
+        infos["opponent"] = self._names.copy()
+        return infos
 
     def _add_final(self, infos: dict[str, Any], finished: Finished, done: Array) -> None:
         n, games = self.num_envs, finished.games
         observations = np.full(n, None, dtype=object)
         for i, g in enumerate(games.tolist()):
             observations[g] = finished.observations[i]
-        final: dict[str, Any] = {}
-        facts: dict[str, Array] = {
-            "action_mask": np.zeros((len(games), self.rules.num_actions), np.int8),
-            "scores": finished.scores,
-            "points": finished.points,
-            "shooter": finished.shooters,
-            "seat": finished.seats,
-            "seed": finished.seeds,
-            "opponent": np.array(finished.opponents, dtype=object),
-        }
-        if finished.totals is not None:
-            facts["totals"] = np.array(finished.totals)
-        for name, values in facts.items():
-            array = np.zeros((n, *values.shape[1:]), values.dtype)
-            if values.dtype == object:
-                array[:] = None
-            array[games] = values
-            final[name] = array
-            final[f"_{name}"] = done.copy()
+        facts = {"action_mask": np.zeros_like(infos["action_mask"])}
+        for name, values in finished.facts.items():
+            facts[name] = self._no_infos[name].copy()
+            facts[name][games] = values
+        final = _with_masks(facts, done)
+        final["episode"] = _with_masks(
+            {"r": _spread(n, games, finished.returns), "l": _spread(n, games, finished.lengths)},
+            done,
+        )
+        final["_episode"] = done.copy()
         infos["final_obs"] = observations
         infos["_final_obs"] = done.copy()
         infos["final_info"] = final
         infos["_final_info"] = done.copy()
-        infos["episode"] = {
-            "r": _spread(n, games, finished.returns),
-            "_r": done.copy(),
-            "l": _spread(n, games, finished.lengths),
-            "_l": done.copy(),
-        }
-        infos["_episode"] = done.copy()
+
+
+def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, Any]:
+    """`facts`, each with Gymnasium's mask of the environments that it tells of."""
+    infos: dict[str, Any] = {}
+    for name, values in facts.items():
+        infos[name] = values
+        infos[f"_{name}"] = there.copy()
+    return infos
 
 
 def _spread(n: int, games: Array, values: Array) -> Array:

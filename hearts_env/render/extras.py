@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+from hearts_env.errors import install
+
 
 def require(module: str, library: str, what: str) -> ModuleType:
     """Imports a module of the ``render`` extra.
@@ -21,6 +23,6 @@ def require(module: str, library: str, what: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f'{what} needs {library}, which is not installed: pip install "hearts-env[render]"',
+            f"{what} needs {library}, which is not installed; in the checkout: {install('render')}",
             name=module,
         ) from error

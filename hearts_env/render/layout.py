@@ -45,9 +45,9 @@ WIDTH, HEIGHT_OF_TABLE = 960.0, 720.0
 
 WHITE = "#ffffff"
 SOFT = "#cfe6d6"
-FAINT = "#8fbda0"
+FAINT = "#9cc7ac"
 PLATE = "#0b2f20"
-RED = "#ff6b6b"
+RED = "#ff7d78"
 
 _MARGIN = 26.0
 _TRICK_X, _TRICK_Y = WIDTH / 2, 324.0
@@ -152,8 +152,13 @@ def _header(picture: TablePicture) -> list[Item]:
     stage = phase_title(picture.phase)
     if picture.phase == "play":
         stage += f" · trick {picture.trick_number}"
+    # The whole title in smaller letters rather than half of it.
+    sizes = [
+        size for size in range(22, 12, -1) if text_width(picture.title, size, bold=True) <= width
+    ]
+    title = float(sizes[0] if sizes else 13)
     items: list[Item] = [
-        Text(left, 50, _cut(picture.title, 22, width, bold=True), 22, WHITE, bold=True),
+        Text(left, 50, _cut(picture.title, title, width, bold=True), title, WHITE, bold=True),
         Text(left, 72, stage, 14, SOFT),
         suit_path("H", right - 8, 68, 13, RED if picture.hearts_broken else "#5c9477"),
         Text(
@@ -246,13 +251,11 @@ def _trick(picture: TablePicture) -> list[Item]:
         angle = math.pi / 2 + 2 * math.pi * place / players
         x = _TRICK_X + radius_x * math.cos(angle) - card_w / 2
         y = _TRICK_Y + radius_y * math.sin(angle) - card_h / 2
-        name = _cut(picture.seats[seat].name, 11, 92)
         lead = bool(picture.trick) and seat == picture.trick[0][0]
+        name = _cut(picture.seats[seat].name, 11, 92, bold=lead)
         slots.append(Rect(x, y, card_w, card_h, 6, WHITE, 0.05, stroke="#4f9a72", stroke_width=1.0))
         label = f"{name} led" if lead else name
-        slots.append(
-            Text(x + card_w / 2, y + card_h + 12, label, 11, WHITE if lead else FAINT, "middle")
-        )
+        slots.append(Text(x + card_w / 2, y + card_h + 12, label, 11, WHITE, "middle", bold=lead))
         if seat in played:
             cards.append(card_face(played[seat], x, y, card_w))
     return [Group("trick", "", (*slots, *cards))]

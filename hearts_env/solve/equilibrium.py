@@ -199,7 +199,9 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
         path = _DATA / f"{shipped}.npz"
     with opened(path, check_memory(max_memory) * 1e9) as file:
         if _kind(file) == "state":
-            return Solver._restored(file, max_memory).result()
+            solver = Solver._restored(file, max_memory)
+            solver.curve = [c for c in solver.curve if c.iteration < solver.iteration]
+            return solver.result()  # its figures computed, not read
         # A policy that comes with the package is one of a deal, whatever ends a match today.
         tree = _tree(file, max_memory, None if shipped is None else Rules.preset(shipped))
         iterations = _count(file, "iterations")

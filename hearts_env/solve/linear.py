@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env.errors import HeartsError
+from hearts_env.errors import HeartsError, install
 from hearts_env.rules import Rules
 from hearts_env.solve.best_response import Chances, exploitability
 from hearts_env.solve.equilibrium import Checkpoint, Equilibrium
@@ -49,7 +49,7 @@ def solve_linear(game: Tree | Rules | str, max_memory: float = DEFAULT_MEMORY) -
         from scipy.optimize import linprog
     except ImportError:
         raise HeartsError(
-            "algorithm: lp needs scipy; pip install 'hearts-env[solve]', or take pdcfr+"
+            f"algorithm: lp needs scipy; in the checkout: {install('solve')}, or take pdcfr+"
         ) from None
     begin = time.perf_counter()
     own, other = tree.sides

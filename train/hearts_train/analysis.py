@@ -8,25 +8,19 @@ been right in the second.
 
 from __future__ import annotations
 
-import html
-import io
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar
 
 from hearts_agents.search import Pimc
 from hearts_env import Game, HeartsError
-from hearts_env._files import write_whole
 from hearts_env.game import action_name
 from hearts_env.solve import Table, solve
 from hearts_env.solve.beliefs import check_two_players
-from hearts_train.pictures import save_png
 
 Progress = Callable[[float, float], None]
+
+T = TypeVar("T")
 
 SLIP, BLUNDER = 1.0, 5.0
 """From so many points lost on, a card is marked with ``?`` and with ``??``."""
@@ -92,11 +86,13 @@ class Analysis:
         game: the deal as it was played.
         before: double-dummy margin of seat 0 before the first card.
         moments: the cards in order.
+        names: what the players are called.
     """
 
     game: Game
     before: int
     moments: tuple[Moment, ...]
+    names: tuple[str, str] = ("player 0", "player 1")
 
     def lost(self, player: int) -> int:
         """What a player lost in all, all cards seen."""
@@ -113,7 +109,12 @@ class Analysis:
             "scores": self.game.scores() if self.game.is_over else None,
             "before": self.before,
             "players": [
-                {"lost": self.lost(p), "expected_loss": self.expected_loss(p)} for p in range(2)
+                {
+                    "name": self.names[p],
+                    "lost": self.lost(p),
+                    "expected_loss": self.expected_loss(p),
+                }
+                for p in range(2)
             ],
             "cards": [
                 {
@@ -128,13 +129,20 @@ class Analysis:
         }
 
 
-def analyse(game: Game, *, worlds: bool = True, progress: Progress | None = None) -> Analysis:
+def analyse(
+    game: Game,
+    *,
+    worlds: bool = True,
+    progress: Progress | None = None,
+    names: Sequence[str] = ("player 0", "player 1"),
+) -> Analysis:
     """Measure every card of a deal.
 
     Args:
         game: a game of two players, played to the end or not.
         worlds: measure what the players could know too, which takes longer.
         progress: called with the cards done and all cards.
+        names: what the players are called: ``Record.names()``.
 
     Raises:
         HeartsError: another number of players, or an exchange.
@@ -152,14 +160,14 @@ def analyse(game: Game, *, worlds: bool = True, progress: Progress | None = None
         player = replay.player
         assert player is not None
         legal = replay.legal_actions()
-        names = [action_name(game.rules, a) for a in legal]
+        cards = [action_name(game.rules, a) for a in legal]
         found = solve(replay, table=table).values
         means: dict[str, float] = {}
         count = 0
         if worlds:
             view = replay.view(player)
             count = view.num_worlds
-            means = dict(zip(names, pimc.margins(view), strict=True))
+            means = dict(zip(cards, pimc.margins(view), strict=True))
         trick = replay.trick_number + 1
         replay.play(action)
         moments.append(
@@ -168,12 +176,13 @@ def analyse(game: Game, *, worlds: bool = True, progress: Progress | None = None
                 trick,
                 player,
                 action_name(game.rules, action),
-                {name: found[a] for name, a in zip(names, legal, strict=True)},
+                {name: found[a] for name, a in zip(cards, legal, strict=True)},
                 means,
                 count,
             )
         )
-    return Analysis(game, before, tuple(moments))
+    first, second = names
+    return Analysis(game, before, tuple(moments), (first, second))
 
 
 def _value_of_seat_0(game: Game, table: Table) -> int:
@@ -181,7 +190,7 @@ def _value_of_seat_0(game: Game, table: Table) -> int:
     return value if game.is_over or game.player == 0 else -value
 
 
-def pick(games: Sequence[Game], number: int | None) -> list[Game]:
+def pick(games: Sequence[T], number: int | None) -> list[T]:
     """The deal of this number, from 1; None: all.
 
     Raises:
@@ -195,6 +204,12 @@ def pick(games: Sequence[Game], number: int | None) -> list[Game]:
 
 
 # ---- showing -------------------------------------------------------------------------------------
+def columns(analysis: Analysis) -> list[str]:
+    """The heads of the table; margins are those of seat 0."""
+    margin = f"{possessive(analysis.names[0])} margin"
+    return ["trick", "player", "card", margin, "lost", "expected", "worlds", "better"]
+
+
 def rows(analysis: Analysis) -> list[list[str]]:
     """A row a card: trick, player, card, seat 0's margin, loss, loss by what could be known."""
     shown = []
@@ -204,7 +219,7 @@ def rows(analysis: Analysis) -> list[list[str]]:
         shown.append(
             [
                 str(m.trick),
-                str(m.player),
+                analysis.names[m.player],
                 f"{m.card} {m.mark}".rstrip(),
                 f"{m.after:+d}",
                 "" if forced else f"{m.lost or '-'}",
@@ -216,181 +231,69 @@ def rows(analysis: Analysis) -> list[list[str]]:
     return shown
 
 
-COLUMNS = ["trick", "player", "card", "margin", "lost", "expected", "worlds", "better"]
+def possessive(name: str) -> str:
+    """``your``, or ``pro's``."""
+    return "your" if name == "You" else f"{name}'s"
+
+
+def _subject(name: str) -> str:
+    """A name at the beginning of a sentence."""
+    return name[:1].upper() + name[1:] if name.startswith("player ") else name
+
+
+def _object(name: str) -> str:
+    return "you" if name == "You" else name
 
 
 def summary(analysis: Analysis) -> list[str]:
     """What the deal came to, in sentences."""
-    game = analysis.game
-    lines = [f"Best play by both, all cards seen: a margin of {analysis.before:+d} for player 0."]
+    game, names = analysis.game, analysis.names
+    lines = [
+        "Best play by both, all cards seen: a margin of "
+        f"{analysis.before:+d} for {_object(names[0])}."
+    ]
     if game.is_over:
         scores = game.scores()
         lines.append(f"Played: {scores[0]} to {scores[1]}, a margin of {scores[1] - scores[0]:+d}.")
     lines += _ending(analysis)
     for p in range(2):
-        told = f"Player {p} lost {analysis.lost(p)} points by cards that were not the best"
+        points = "point" if analysis.lost(p) == 1 else "points"
+        told = (
+            f"{_subject(names[p])} lost {analysis.lost(p)} {points} by cards that were not the best"
+        )
         if any(m.means for m in analysis.moments):
-            told += f"; by what it could know, {analysis.expected_loss(p):.2f}"
+            who = "you" if names[p] == "You" else "it"
+            told += f"; by what {who} could know, {analysis.expected_loss(p):.2f}"
         lines.append(told + ".")
     worst = max(analysis.moments, key=lambda m: m.expected_loss, default=None)
     if worst is not None and worst.expected_loss >= SLIP:
+        owner = names[worst.player]
         lines.append(
-            f"The costliest card was {worst.card} of player {worst.player} in trick {worst.trick}: "
+            f"The costliest card was {possessive(owner)} {worst.card} in trick {worst.trick}: "
             f"{' or '.join(worst.better[:3])} is {worst.expected_loss:.2f} better."
         )
     return lines
 
 
-_CHOICES = {"off": "the points come off its own score", "others": "the other pays"}
+_CHOICES = {"off": "the points come off {own} own score", "others": "the other pays"}
 
 
 def _ending(analysis: Analysis) -> list[str]:
     """How the deal ended, where that was not by its last card."""
-    game = analysis.game
-    shot = f"Player {game.shooter} shot the moon"
+    game, names = analysis.game, analysis.names
     if game.revoker is not None:
-        return [f"Player {game.revoker} revoked: the deal ended there, at that player's expense."]
-    if game.phase == "moon":
-        return [f"{shot} and has not chosen yet: the deal is not finished."]
+        who = names[game.revoker]
+        return [f"{_subject(who)} revoked: the deal ended there, at {possessive(who)} expense."]
+    if game.shooter is not None:
+        shooter = names[game.shooter]
+        shot = f"{_subject(shooter)} shot the moon"
+        if game.phase == "moon":
+            has = "have" if shooter == "You" else "has"
+            return [f"{shot} and {has} not chosen yet: the deal is not finished."]
+        if game.moon_choice is not None and game.rules.moon == "choose":
+            choice = _CHOICES[game.moon_choice].format(own="your" if shooter == "You" else "its")
+            return [f"{shot} and chose: {choice}."]
     if not game.is_over:
         played = f"{len(analysis.moments)} of {2 * game.rules.hand_size} cards are played"
         return [f"The deal is not finished: {played}."]
-    if game.moon_choice is not None and game.rules.moon == "choose":
-        return [f"{shot} and chose: {_CHOICES[game.moon_choice]}."]
     return []
-
-
-def draw(analysis: Analysis, path: Path) -> None:
-    """The margin over the deal as a PNG."""
-    save_png(_figure(analysis), path)
-
-
-def _figure(analysis: Analysis) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    axes = figure.subplots()
-    values = np.array([analysis.before, *(m.after for m in analysis.moments)])
-    places = np.arange(len(values))
-    axes.axhline(0, color="#888888", linewidth=0.8)
-    axes.step(places, values, where="mid", color="#1f3b57", linewidth=1.6)
-    for m in analysis.moments:
-        if m.lost:
-            color = "#b23a48" if m.player == 0 else "#2a7f62"
-            axes.plot(m.number + 1, m.after, "o", color=color, markersize=5)
-            axes.annotate(
-                m.card,
-                (m.number + 1, m.after),
-                (0, 8 if m.player else -14),
-                textcoords="offset points",
-                ha="center",
-                fontsize=8,
-                color=color,
-            )
-    axes.set_xticks(places[1::2], [str(m.trick) for m in analysis.moments[::2]])
-    axes.margins(y=0.2)
-    axes.set_xlabel("trick")
-    axes.set_ylabel("margin of player 0\nunder best play from here")
-    axes.set_title("cards that lost points: player 0 red, player 1 green", fontsize=9, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure
-
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem;
-  color: #1b1f24; background: #fff; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
-th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid #e3e6ea; }
-td.n { text-align: right; } tr.first td { border-top: 2px solid #c3c9d0; }
-.red { color: #b3261e; }
-.chip { display: inline-block; padding: 0 .4rem; margin: .1rem .15rem .1rem 0;
-  border-radius: .3rem; background: #eef1f4; white-space: nowrap; }
-.played { outline: 2px solid #1f3b57; } .best { background: #d4ecdf; }
-.slip { background: #fff3cd; } .blunder { background: #f6d5d2; }
-svg { max-width: 100%; height: auto; }
-"""
-_SUITS = {"C": "♣", "D": "♦", "S": "♠", "H": "♥"}
-
-
-def write_html(analyses: Sequence[Analysis], path: Path) -> None:
-    """A page that needs nothing else: the hands, the margin over the deal, every card's worth."""
-    parts = [
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>",
-        "<meta name='viewport' content='width=device-width'><title>Hearts, card by card</title>",
-        f"<style>{_STYLE}</style></head><body><h1>Hearts, card by card</h1>",
-        "<p>Margins are points by which a player leads in the whole deal. <b>Margin</b>: that of "
-        "player 0 if both play on as well as possible, all cards seen. <b>Worth</b>: the margin, "
-        "for whoever plays, after each card that was legal: with all cards seen, and on average "
-        "over what the player could not see. Green is best, yellow a slip, red a blunder; framed "
-        "is what was played.</p>",
-    ]
-    for number, analysis in enumerate(analyses, 1):
-        parts += _deal_html(analysis, number)
-    parts.append("</body></html>\n")
-    write_whole(path, "\n".join(parts).encode())
-
-
-def _deal_html(analysis: Analysis, number: int) -> list[str]:
-    game, start = analysis.game, analysis.game.start()
-    parts = [f"<h2>Deal {number}: {html.escape(game.rules.name)}</h2>", "<table>"]
-    parts += [f"<tr><th>Player {p}</th><td>{_cards(start.hand(p))}</td></tr>" for p in range(2)]
-    if game.kitty:
-        parts.append(f"<tr><th>Dead</th><td>{_cards(game.kitty)}</td></tr>")
-    parts.append("</table>")
-    parts += [f"<p>{html.escape(line)}</p>" for line in summary(analysis)]
-    parts.append(_svg(analysis, number))
-    parts.append(
-        "<table><tr><th>Trick</th><th>Player</th><th>Card</th><th>Margin</th><th>Lost</th>"
-        "<th>Expected</th><th>Worlds</th><th>Worth: all seen (on average)</th></tr>"
-    )
-    before = 0
-    for m in analysis.moments:
-        first = " class='first'" if m.trick != before else ""
-        before = m.trick
-        forced = len(m.values) == 1
-        parts.append(
-            f"<tr{first}><td>{m.trick}</td><td>{m.player}</td>"
-            f"<td>{_cards([m.card])} {m.mark}</td><td class='n'>{m.after:+d}</td>"
-            f"<td class='n'>{'' if forced or not m.lost else m.lost}</td>"
-            f"<td class='n'>{'' if forced or not m.means else f'{m.expected_loss:.2f}'}</td>"
-            f"<td class='n'>{m.worlds or ''}</td><td>{_chips(m)}</td></tr>"
-        )
-    parts.append("</table>")
-    return parts
-
-
-def _svg(analysis: Analysis, number: int) -> str:
-    """The margin over the deal as SVG; no other deal's picture has the same ids."""
-    import matplotlib
-
-    name, image = f"deal{number}", io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        _figure(analysis).savefig(image, format="svg", metadata={"Date": None})
-    text = image.getvalue()
-    return re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text[text.index("<svg") :])
-
-
-def _chips(moment: Moment) -> str:
-    if len(moment.values) == 1:
-        return "forced"
-    worth: dict[str, float] = moment.means or dict(moment.values)
-    best = max(worth.values())
-    chips = []
-    for card, value in moment.values.items():
-        loss = best - worth[card]
-        kinds = ["chip"]
-        kinds += ["best"] if loss < 1e-9 else ["blunder"] if loss >= BLUNDER else []
-        kinds += ["slip"] if SLIP <= loss < BLUNDER else []
-        kinds += ["played"] if card == moment.card else []
-        mean = f" ({moment.means[card]:+.1f})" if moment.means else ""
-        chips.append(f"<span class='{' '.join(kinds)}'>{_cards([card])} {value:+d}{mean}</span>")
-    return " ".join(chips)
-
-
-def _cards(cards: Sequence[str]) -> str:
-    shown = []
-    for card in cards:
-        kind = " class='red'" if card[1] in "DH" else ""
-        shown.append(f"<span{kind}>{card[0]}{_SUITS[card[1]]}</span>")
-    return " ".join(shown)

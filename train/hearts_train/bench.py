@@ -28,7 +28,7 @@ from hearts_env.encoders import ENCODERS, make_encoder
 from hearts_env.rules import PRESETS
 from hearts_train import peers
 from hearts_train.peers import Measure, aec, rate
-from hearts_train.pictures import save_png
+from hearts_train.pictures import BLUE, GREY, save_figure
 
 Progress = Callable[[float, float], None]
 
@@ -135,7 +135,7 @@ def to_json(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
-    """A bar chart of every group with rates, ours and the peers' in two colours, as PNG."""
+    """A bar chart of every group with rates, ours and the peers' in two colours, as a picture."""
     from matplotlib.figure import Figure
 
     groups = [(title, [r for r in results if r.group == g and r.value]) for g, title in _RATES]
@@ -146,7 +146,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
     for axes, (title, found) in zip(grid, shown, strict=True):
         found = sorted(found, key=lambda r: r.value or 0.0)
         speeds = [r.value or 0.0 for r in found]
-        colors = ["#2a7f62" if r.ours else "#9aa5b1" for r in found]
+        colors = [BLUE if r.ours else GREY for r in found]
         axes.barh([r.name for r in found], speeds, color=colors, height=0.7)
         for place, speed in enumerate(speeds):
             label = f" {_shown(speed, '')}"
@@ -156,7 +156,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axes.tick_params(axis="y", length=0, labelsize=8)
         axes.margins(x=0.15)
         axes.spines[["top", "right", "bottom"]].set_visible(False)
-    save_png(figure, path, dpi=130)
+    save_figure(figure, path, dpi=130)
 
 
 def _shown(value: float | None, unit: str) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,10 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.game import derived_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
-from hearts_train.pictures import save_png
+from hearts_train.pictures import save_figure, short_names, styles, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Progress = Callable[[float, float], None]
 
@@ -37,6 +40,8 @@ class Calibration:
         impossible: share of views in which the real hand was ruled out (they count as if it had
             a millionth of the weight).
         by_trick: ``(tricks,)`` the mean log-loss in each trick.
+        by_trick_half: ``(tricks,)`` half the 95 % interval of that over deals; 0 where one deal
+            alone has a choice to look at.
     """
 
     agent: str
@@ -47,6 +52,7 @@ class Calibration:
     ci95: tuple[float, float]
     impossible: float
     by_trick: tuple[float, ...]
+    by_trick_half: tuple[float, ...]
 
     @property
     def perplexity(self) -> float:
@@ -55,7 +61,12 @@ class Calibration:
 
     def to_json(self) -> dict[str, Any]:
         """All figures, of types that JSON knows."""
-        return {**vars(self), "ci95": list(self.ci95), "by_trick": list(self.by_trick)}
+        return {
+            **vars(self),
+            "ci95": list(self.ci95),
+            "by_trick": list(self.by_trick),
+            "by_trick_half": list(self.by_trick_half),
+        }
 
 
 def calibrate(
@@ -126,22 +137,33 @@ def _result(
     ruled_out: float,
 ) -> Calibration:
     total = counts.sum()
-    mean = sums.sum() / total
-    # A ratio of sums over deals: its standard error by linearisation.
-    errors = sums.sum(1) - mean * counts.sum(1)
-    half = 1.96 * float(np.sqrt((errors**2).sum() * len(errors) / (len(errors) - 1)) / total)
-    with np.errstate(invalid="ignore"):
-        by_trick = np.nan_to_num(sums.sum(0) / counts.sum(0))
+    mean, half = _ratio(sums.sum(1), counts.sum(1))
+    tricks = [_ratio(sums[:, t], counts[:, t]) for t in range(counts.shape[1])]
     return Calibration(
         agent=agent,
         model=model,
         deals=len(counts),
         decisions=int(total),
-        log_loss=float(mean),
-        ci95=(float(mean) - half, float(mean) + half),
+        log_loss=mean,
+        ci95=(mean - half, mean + half),
         impossible=float(ruled_out / total),
-        by_trick=tuple(by_trick.tolist()),
+        by_trick=tuple(trick[0] for trick in tricks),
+        by_trick_half=tuple(trick[1] for trick in tricks),
     )
+
+
+def _ratio(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> tuple[float, float]:
+    """The mean of what is summed deal by deal, and half its 95 % interval; 0 of one deal."""
+    total, n = counts.sum(), int((counts > 0).sum())
+    if not total:
+        return 0.0, 0.0
+    mean = sums.sum() / total
+    if n < 2:
+        return float(mean), 0.0
+    # A ratio of sums over deals: its standard error by linearisation.
+    errors = sums - mean * counts
+    half = 1.96 * np.sqrt((errors**2).sum() * n / (n - 1)) / total
+    return float(mean), float(half)
 
 
 COLUMNS = ["model", "log-loss in bits", "perplexity", "ruled out"]
@@ -161,17 +183,36 @@ def rows(results: Sequence[Calibration]) -> list[list[str]]:
 
 
 def draw(results: Sequence[Calibration], path: Path) -> None:
-    """The log-loss trick by trick, a line a model, as PNG."""
+    """The log-loss trick by trick with its 95 % intervals, a line a model, as a picture."""
+    save_figure(figure_of(results), path)
+
+
+def figure_of(results: Sequence[Calibration]) -> Figure:
+    """The same as a figure."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    for result in results:
-        tricks = np.arange(1, len(result.by_trick) + 1)
-        axes.plot(tricks, result.by_trick, marker="o", markersize=4, label=result.model)
+    short = short_names([result.model for result in results])
+    style = styles(list(short.values()))
+    for place, result in enumerate(results):
+        name = short[result.model]
+        aside = 0.12 * (place - (len(results) - 1) / 2)  # so that no interval hides another
+        axes.errorbar(
+            np.arange(1, len(result.by_trick) + 1) + aside,
+            result.by_trick,
+            yerr=result.by_trick_half,
+            color=style[name].color,
+            marker=style[name].marker,
+            markersize=5,
+            capsize=2,
+            elinewidth=0.8,
+            label=name,
+        )
     axes.set_xlabel("trick")
-    axes.set_ylabel("log-loss in bits")
-    axes.set_title(f"What the hidden hand of {results[0].agent} tells", fontsize=10, loc="left")
+    axes.set_ylabel("log-loss in bits, 95 % interval over deals")
+    agent = short_names([results[0].agent])[results[0].agent]
+    axes.set_title(wrapped(f"What the hidden hand of {agent} tells"), fontsize=10, loc="left")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    save_png(figure, path)
+    return figure

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 from collections.abc import Iterable
 from typing import TextIO
@@ -10,16 +12,18 @@ from typing import TextIO
 from hearts_env.cards import SUITS
 
 _SYMBOLS = dict(zip(SUITS, "♣♦♠♥", strict=True))
+_STYLED = re.compile(r"\x1b\[[0-9;]*m")
 _COLORS = {"C": "32", "D": "33", "S": "36", "H": "31"}  # four colours tell suits apart best
 
 
 class CardText:
     """How one output shows cards."""
 
-    def __init__(self, *, color: bool, symbols: bool) -> None:
-        """Use ANSI colours or not, suit symbols or letters."""
+    def __init__(self, *, color: bool, symbols: bool, wraps: bool = False) -> None:
+        """Use ANSI colours or not, suit symbols or letters; break lines at the terminal's edge."""
         self.color = color
         self.symbols = symbols
+        self.wraps = wraps
 
     @classmethod
     def of(cls, stream: TextIO | None = None) -> CardText:
@@ -30,9 +34,14 @@ class CardText:
         )
         try:
             "♣♦♠♥".encode(getattr(stream, "encoding", None) or "ascii")
+            symbols = True
         except (UnicodeEncodeError, LookupError):
-            return cls(color=color, symbols=False)
-        return cls(color=color, symbols=True)
+            symbols = False
+        return cls(color=color, symbols=symbols, wraps=stream.isatty())
+
+    def wrap(self, text: str) -> str:
+        """The text with its lines broken between words, where they are wider than the terminal."""
+        return wrap(text, shutil.get_terminal_size().columns) if self.wraps else text
 
     def style(self, text: str, code: str) -> str:
         """The text in an ANSI style, where there are any."""
@@ -76,3 +85,25 @@ class CardText:
             return self.card(card)
         plain = card[0] + (_SYMBOLS[card[1]] if self.symbols else card[1])
         return self.dim(plain) if self.color else f"({plain})"
+
+
+def wrap(text: str, width: int) -> str:
+    """The text with lines of at most `width` columns, broken between words; styles take none.
+
+    What follows a break is set in by two columns more than its line.
+    """
+    return "\n".join(part for line in text.split("\n") for part in _broken(line, width))
+
+
+def _broken(line: str, width: int) -> list[str]:
+    indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, width // 2)
+    parts, used = [""], 0
+    for word in re.findall(r" *[^ ]+", line):
+        size = len(_STYLED.sub("", word))
+        if used and used + size > width:
+            parts.append(indent)
+            word = word.lstrip(" ")
+            used, size = len(indent), len(_STYLED.sub("", word))
+        parts[-1] += word
+        used += size
+    return parts

@@ -35,6 +35,21 @@ Seed = Annotated[int, typer.Option("--seed", help="What deals and chance follow 
 MaxMemory = Annotated[
     float, typer.Option("--max-memory", metavar="GB", help="Refuse what would take more.")
 ]
+Isolate = Annotated[bool, typer.Option("--isolate", help="Every player in a process of its own.")]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option("--time-limit", metavar="SECONDS", help="With --isolate: at most, an answer."),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Keep finished deals here, to go on.")
+]
+Resume = Annotated[
+    Path | None, typer.Option("--resume", metavar="FILE", help="Go on with what --out has kept.")
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw a picture: .png, .svg or .pdf."),
+]
 Pairs = Annotated[
     int, typer.Option("--pairs", help="Deals, each played with the agent in every seat.")
 ]
@@ -59,7 +74,7 @@ def _commands(
 
 
 # ---- training and measuring ----------------------------------------------------------------------
-@app.command()
+@app.command(rich_help_panel="Train", epilog="Example: hearts train demo --set seed=2")
 def train(
     config: Annotated[
         str | None, typer.Argument(help="A recipe: its path, or the name of a shipped one (demo).")
@@ -84,9 +99,16 @@ def train(
     train_and_evaluate(config, settings or [], resume, out, as_json=as_json)
 
 
-@app.command()
+@app.command(
+    rich_help_panel="Measure",
+    epilog="Example: hearts evaluate runs/demo-1 --against standard,pro --plot margins.pdf",
+)
 def evaluate(
-    agent: Annotated[str, typer.Argument(help="A player's name, a checkpoint or a run's folder.")],
+    context: typer.Context,
+    agent: Annotated[
+        str | None,
+        typer.Argument(help="A player's name, a checkpoint, a run's folder or FILE.py:CLASS."),
+    ] = None,
     against: Annotated[
         str, typer.Option("--against", metavar="AGENT,...", help="Opponents, with commas between.")
     ] = "easy,standard,standard_trump,pro",
@@ -94,18 +116,42 @@ def evaluate(
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the margins.")
-    ] = None,
+    isolate: Isolate = False,
+    time_limit: TimeLimit = None,
+    out: Out = None,
+    resume: Resume = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Measure an agent on duplicate deals against others."""
     from hearts_train.evaluation import plot as draw
-    from hearts_train.reports import evaluate_against, show_evaluations
+    from hearts_train.reports import command_line, evaluate_against, resumed, show_evaluations
 
-    opponents = _names(against, "--against")
     _check_plot(plot)
-    results = evaluate_against(agent, opponents, _rules(rules, players), pairs, seed)
+    _check_folder(out, "--out")
+    played = _rules(rules, players)
+    if resume is not None:
+        _check_nothing_new(context, resume, is_given=agent is not None)
+        kept = resumed(resume, is_tournament=False)
+        (agent, *opponents), played = kept["agents"], kept["rules"]
+        pairs, seed = kept["pairs"], kept["seed"]
+        isolate, time_limit = kept["isolate"], kept["time_limit"]
+    else:
+        opponents = _names(against, "--against")
+    if agent is None:
+        raise Mistake("agent: nobody to measure; name one; see 'hearts evaluate --help'")
+    results = evaluate_against(
+        agent,
+        opponents,
+        played,
+        pairs,
+        seed,
+        isolate=isolate,
+        time_limit=time_limit,
+        out=out,
+        resume=resume,
+        command=command_line(),
+    )
     show_evaluations(results, to_stderr=as_json)
     if as_json:
         console.print_json([result.to_json() for result in results])
@@ -113,41 +159,66 @@ def evaluate(
         draw(results, plot)
         console.note(f"drawn: {plot}")
     if len(results) < len(opponents) or results[-1].interrupted:
+        _say_how_to_go_on("evaluate", out or resume)
         raise typer.Exit(INTERRUPTED)
 
 
-@app.command()
+@app.command(
+    rich_help_panel="Measure", epilog="Example: hearts tournament easy standard pro runs/demo-1"
+)
 def tournament(
-    agents: Annotated[list[str], typer.Argument(help="Two or more players.")],
+    context: typer.Context,
+    agents: Annotated[list[str] | None, typer.Argument(help="Two or more players.")] = None,
     pairs: Pairs = 1000,
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
+    isolate: Isolate = False,
+    time_limit: TimeLimit = None,
+    out: Out = None,
+    resume: Resume = None,
     as_json: Json = False,
 ) -> None:
     """Let every agent play every other, and rank them."""
-    from hearts_train.reports import prepare, show_tournament
+    from hearts_train.reports import command_line, resumed, show_tournament
     from hearts_train.tournament import tournament as play
 
-    played = prepare(agents, _rules(rules, players))
+    _check_folder(out, "--out")
+    entered, played = agents or [], _rules(rules, players)
+    if resume is not None:
+        _check_nothing_new(context, resume, is_given=bool(entered))
+        kept = resumed(resume, is_tournament=True)
+        entered, played = kept["agents"], kept["rules"]
+        pairs, seed = kept["pairs"], kept["seed"]
+        isolate, time_limit = kept["isolate"], kept["time_limit"]
     with console.progress("tournament") as tell:
-        result = play(agents, played, pairs, seed, tell)
+        result = play(
+            entered,
+            played,
+            pairs,
+            seed,
+            tell,
+            isolate=isolate,
+            time_limit=time_limit,
+            out=out,
+            resume=resume,
+            command=command_line(),
+        )
     show_tournament(result, to_stderr=as_json)
     if as_json:
         console.print_json(result.to_json())
     if result.interrupted:
+        _say_how_to_go_on("tournament", out or resume)
         raise typer.Exit(INTERRUPTED)
 
 
-@app.command()
+@app.command(rich_help_panel="Measure", epilog="Example: hearts bench --quick")
 def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Shorter, rougher.")] = False,
     peers: Annotated[
         bool, typer.Option("--peers/--no-peers", help="Measure other libraries too.")
     ] = True,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw a bar chart.")
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Measure speed on this machine, beside the peers that are installed (extra `bench`)."""
@@ -167,7 +238,7 @@ def bench(
         console.print_json(to_json(results))
 
 
-@app.command()
+@app.command(rich_help_panel="Measure", epilog="Example: hearts warmup")
 def warmup() -> None:
     """Compile everything now, so that nothing has to wait later."""
     from hearts_train.bench import warm_up
@@ -178,7 +249,10 @@ def warmup() -> None:
 
 
 # ---- for people ----------------------------------------------------------------------------------
-@app.command()
+@app.command(
+    rich_help_panel="Play",
+    epilog="Example: hearts play --rules party --players 5 --against standard --match",
+)
 def play(
     against: Annotated[
         str, typer.Option("--against", metavar="AGENT,...", help="One for all seats, or one each.")
@@ -188,20 +262,53 @@ def play(
     seed: Annotated[int | None, typer.Option("--seed", help="Deal these cards.")] = None,
     seat: Annotated[int, typer.Option("--seat", help="Your seat.")] = 0,
     match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Write the deals here, too.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the deal or match left last.")
+    ] = False,
 ) -> None:
-    """Sit down and play, in the terminal."""
-    from hearts_train.terminal import Quit, open_table
+    """Sit down and play, in the terminal. Every deal is kept; --resume goes on where you left."""
+    from hearts_train.kept import Keeper, latest_table
+    from hearts_train.terminal import Quit, open_table, reopen_table
 
-    table = open_table(
-        _rules(rules, players), _names(against, "--against"), seed, seat, is_match=match
-    )
-    try:
-        table.run()
-    except Quit:
-        print("You have left the table.")
+    if resume:
+        given = {
+            "--against": against != "pro",
+            "--rules": rules is not None,
+            "--players": players is not None,
+            "--seed": seed is not None,
+            "--seat": seat != 0,
+            "--match": match,
+            "--record": record is not None,
+        }
+        if extra := [option for option, is_given in given.items() if is_given]:
+            raise Mistake(f"--resume: the table goes on as it was; leave {', '.join(extra)} out")
+        keeper, state = latest_table()
+        table = reopen_table(keeper, state)
+    else:
+        keeper = Keeper.begin(record)
+        table = open_table(
+            _rules(rules, players),
+            _names(against, "--against"),
+            seed,
+            seat,
+            is_match=match,
+            keeper=keeper,
+        )
+    with keeper.holding():
+        try:
+            table.teller.say(table.greeting() + "\n")
+            table.run()
+        except Quit:
+            table.teller.say(table.farewell())
+        except KeyboardInterrupt:
+            console.note("\n" + table.farewell())
+            raise
 
 
-@app.command()
+@app.command(rich_help_panel="Play", epilog="Example: hearts replay deal.txt")
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
     everything: Annotated[
@@ -216,25 +323,23 @@ def replay(
 
     from hearts_train import replay as shown
     from hearts_train.cardtext import CardText
+    from hearts_train.terminal import ask_at_terminal
 
-    games = shown.read_games(file)
+    records = shown.read_records(file)
     if svg is not None:
-        paths = shown.write_pictures(games, svg)
+        paths = shown.write_pictures([record.game for record in records], svg)
         print(f"{len(paths)} pictures in {svg}")
         return
     cards = CardText.of(sys.stdout)
-    waits = not everything and sys.stdin.isatty() and sys.stdout.isatty()
-    for number, game in enumerate(games, 1):
-        print(shown.header(game, number, len(games), cards))
-        for step in shown.steps(game, cards):
-            print(step, end="" if waits else "\n", flush=True)
-            if waits and not sys.stdin.readline():
-                print()
-                return
-        print(shown.footer(game) + "\n")
+    if not everything and sys.stdin.isatty() and sys.stdout.isatty():
+        shown.show(records, cards, ask_at_terminal)
+        return
+    for number, record in enumerate(records, 1):
+        for _, text in shown.pages_of(record, number, len(records), cards):
+            print(cards.wrap(text))
 
 
-@app.command()
+@app.command(rich_help_panel="Play", epilog="Example: hearts analyse deal.txt --html deal.html")
 def analyse(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
     number: Annotated[
@@ -247,40 +352,43 @@ def analyse(
     page: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with all of it.")
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the margin over a deal.")
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Tell what each card of a deal was worth, and where points were lost."""
     from hearts_train import analysis as told
-    from hearts_train.replay import read_games
+    from hearts_train import analysis_page
+    from hearts_train.replay import read_records
 
     _check_plot(plot)
-    _check_plot(page, "--html")
-    games = told.pick(read_games(file), number)
-    if plot is not None and len(games) != 1:
+    _check_folder(page, "--html")
+    records = told.pick(read_records(file), number)
+    if plot is not None and len(records) != 1:
         raise Mistake("--plot: it draws one deal; say which with --game N")
     found = []
-    for place, game in enumerate(games, 1):
-        with console.progress(f"deal {place} of {len(games)}") as tell:
-            found.append(told.analyse(game, worlds=worlds, progress=tell))
+    for place, record in enumerate(records, 1):
+        with console.progress(f"deal {place} of {len(records)}") as tell:
+            found.append(
+                told.analyse(record.game, worlds=worlds, progress=tell, names=record.names())
+            )
     for analysis in found:
         title = f"{analysis.game.rules.name}, card by card"
-        console.print_table(title, told.COLUMNS, told.rows(analysis), to_stderr=as_json)
+        console.print_table(title, told.columns(analysis), told.rows(analysis), to_stderr=as_json)
         for line in told.summary(analysis):
             console.note(line) if as_json else print(line)
     if page is not None:
-        told.write_html(found, page)
+        analysis_page.write_html(found, page)
         console.note(f"written: {page}")
     if plot is not None:
-        told.draw(found[0], plot)
+        analysis_page.draw(found[0], plot)
         console.note(f"drawn: {plot}")
     if as_json:
         console.print_json([analysis.to_json() for analysis in found])
 
 
-@app.command()
+@app.command(
+    rich_help_panel="Measure", epilog="Example: hearts calibrate pro --deals 200 --plot told.svg"
+)
 def calibrate(
     agent: Annotated[str, typer.Argument(help="Who plays both hands.")],
     model: Annotated[
@@ -292,9 +400,7 @@ def calibrate(
     ] = 0.1,
     rules: RulesName = None,
     seed: Seed = 0,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the loss trick by trick.")
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Measure how well models of a player tell its hidden hand."""
@@ -322,7 +428,11 @@ def calibrate(
         console.print_json([result.to_json() for result in results])
 
 
-@app.command("solve")
+@app.command(
+    "solve",
+    rich_help_panel="Solve",
+    epilog="Example: hearts solve mini --out mini.npz --plot mini.png",
+)
 def solve_deck(
     deck: Annotated[
         str | None, typer.Argument(help="Rules for two players with few cards: micro, mini, ...")
@@ -352,19 +462,21 @@ def solve_deck(
         Path | None, typer.Option("--resume", metavar="FILE", help="Go on with a state.")
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option("--policy", metavar="FILE", help="Write a small player's file.")
+        Path | None,
+        typer.Option("--policy", metavar="FILE", help="Write a player's file: .npz."),
     ] = None,
     max_memory: MaxMemory = 4.0,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw exploitability over time.")
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Compute an equilibrium of a small deck."""
     from hearts_train import solve_command as solving
 
-    for path, option in ((plot, "--plot"), (out, "--out"), (policy, "--policy")):
-        _check_plot(path, option)
+    _check_plot(plot)
+    for path, option in ((out, "--out"), (policy, "--policy")):
+        _check_folder(path, option)
+    if policy is not None and policy.suffix != ".npz":
+        raise Mistake(f"--policy: {policy.name!r} would be no player; end its name in .npz")
     results = solving.solve_deck(
         deck,
         None if algorithm is None else _names(algorithm, "--algorithm"),
@@ -391,7 +503,9 @@ def solve_deck(
         raise typer.Exit(128 + results[-1].signal)
 
 
-@app.command("exploit")
+@app.command(
+    "exploit", rich_help_panel="Solve", epilog="Example: hearts exploit pro mini.npz --deck mini"
+)
 def exploit_agents(
     agents: Annotated[
         list[str], typer.Argument(help="Players, checkpoints, files of solve; random is known.")
@@ -403,9 +517,7 @@ def exploit_agents(
     rules: RulesName = None,
     seed: Seed = 0,
     max_memory: MaxMemory = 4.0,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the figures.")
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Compute what a perfect opponent would win from players of a small deck."""
@@ -431,7 +543,7 @@ def exploit_agents(
         console.print_json([found.to_json() for found in results])
 
 
-@app.command()
+@app.command(rich_help_panel="Solve", epilog="Example: hearts endgame deal.txt --tricks 4")
 def endgame(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
     tricks: Annotated[int, typer.Option("--tricks", help="How many are left.")] = 4,
@@ -452,9 +564,7 @@ def endgame(
     target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
     max_memory: MaxMemory = 4.0,
     seed: Seed = 0,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="PNG", help="Draw the mean exploitability.")
-    ] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Solve the last tricks of recorded deals, with all that is hidden."""
@@ -494,7 +604,7 @@ def endgame(
         console.print_json([one.to_json() for one in found])
 
 
-@app.command("rules")
+@app.command("rules", rich_help_panel="Play", epilog="Example: hearts rules two_player")
 def show_rules(
     name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,
     players: Players = None,
@@ -528,23 +638,26 @@ def show_rules(
         print(f"{option:{widths[0]}}  {value:{widths[1]}}  {meaning}".rstrip())
 
 
-@app.command()
+@app.command(rich_help_panel="Play", epilog="Example: hearts agents")
 def agents(as_json: Json = False) -> None:
-    """List the players that can be named."""
+    """List the players that can be named: what they do, what they can play, their options."""
     from hearts_agents import agent_names
-    from hearts_agents.registry import find_factory
+    from hearts_agents.registry import describe_agent
 
-    lines = {}
-    for name in agent_names():
-        document = (getattr(find_factory(name), "__doc__", None) or "").strip()
-        lines[name] = document.partition("\n")[0]
+    listed = {name: describe_agent(name) for name in agent_names()}
     if as_json:
-        console.print_json(lines)
+        console.print_json(listed)
         return
-    width = max(map(len, lines))
-    for name, line in lines.items():
-        print(f"{name:{width}}  {line}".rstrip())
-    print("\nThe path of a checkpoint or of a training run's folder is a player, too.")
+    width = max(map(len, listed))
+    for name, told in listed.items():
+        print(f"{name:{width}}  {told['about']}".rstrip())
+        options = ", ".join(f"{option}={value}" for option, value in told["options"].items())
+        print(f"{'':{width}}  plays {told['plays']}" + (f"; options: {options}" if options else ""))
+    print(
+        "\nAlso players: the path of a checkpoint, of a training run's folder or of a solved file "
+        "(.npz);\nmy_agent.py:MyAgent and package.module:MyAgent. Options follow a ?, as in "
+        "pro?worlds=50."
+    )
 
 
 # ---- helpers -------------------------------------------------------------------------------------
@@ -559,10 +672,35 @@ def _rules(name: str | None, players: int | None) -> Rules | None:
     return Rules.make(name, players)
 
 
-def _check_plot(path: Path | None, option: str = "--plot") -> None:
-    """Refuse a file that could not be written, before anything is measured."""
+def _check_plot(path: Path | None) -> None:
+    """Refuse a picture that could not be drawn, before anything is measured."""
+    if path is not None:
+        from hearts_train.pictures import check_picture
+
+        check_picture(path)
+
+
+def _check_folder(path: Path | None, option: str) -> None:
+    """Refuse a file that could not be written, before anything is computed."""
     if path is not None and not path.parent.is_dir():
         raise Mistake(f"{option}: there is no folder {path.parent}; make it first")
+
+
+def _check_nothing_new(context: typer.Context, resume: Path, *, is_given: bool) -> None:
+    """Refuse what a file of results says already."""
+    said = ("against", "pairs", "rules", "players", "seed", "isolate", "time_limit", "out")
+    for name in said:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = "--" + name.replace("_", "-")
+            raise Mistake(f"{option}: with --resume it is as {resume} says; omit it")
+    if is_given:
+        raise Mistake(f"agents: with --resume they are as {resume} says; omit them")
+
+
+def _say_how_to_go_on(command: str, kept: Path | None) -> None:
+    if kept is not None:
+        console.note(f"kept; go on with: hearts {command} --resume {kept}")
 
 
 def _names(text: str, option: str) -> list[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +26,15 @@ _PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows
 _UsageError: type[Any] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 
+_GROUPS = ("Play", "Train", "Measure", "Solve")
+
+
 class Mistake(Exception):
     """A user's mistake that no ``HeartsError`` tells: the message is shown as it is."""
+
+
+class _Stopped(BaseException):
+    """Ctrl-C, SIGTERM or SIGHUP, past typer, which would forget which one it was."""
 
 
 class Commands(typer.core.TyperGroup):
@@ -44,6 +54,7 @@ class Commands(typer.core.TyperGroup):
     ) -> Any:
         """Run a command line and leave with its exit status."""
         try:
+            prepare_streams()
             code = super().main(
                 args=args,
                 prog_name="hearts",
@@ -53,9 +64,9 @@ class Commands(typer.core.TyperGroup):
                 **extra,
             )
             sys.stdout.flush()
-        except (KeyboardInterrupt, typer.Abort) as error:
-            print("stopped", file=sys.stderr)
-            sys.exit(128 + getattr(error, "number", INTERRUPTED - 128))
+        except (_Stopped, KeyboardInterrupt, typer.Abort) as error:
+            _say("stopped")
+            sys.exit(128 + getattr(error.__cause__, "number", INTERRUPTED - 128))
         except BrokenPipeError:  # whoever read has gone, as in `hearts rules | head`
             _silence_stdout()
             sys.exit(1)
@@ -63,18 +74,36 @@ class Commands(typer.core.TyperGroup):
             message = _explain(error)
             if message is None:
                 raise  # a fault of ours: its traceback is wanted
-            print("error: " + " ".join(message.split()), file=sys.stderr)
+            if isinstance(error, OSError) and error.filename is None:
+                _silence_stdout()  # else Python would try once more at exit
+            _say("error: " + " ".join(message.split()))
             sys.exit(MISTAKE)
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands by what they are for."""
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in _GROUPS}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                group = getattr(command, "rich_help_panel", None)
+                title = group if isinstance(group, str) else "Commands"
+                groups.setdefault(title, []).append((name, command.get_short_help_str(90)))
+        for title, rows in filter(lambda group: group[1], groups.items()):
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command, which SIGTERM and SIGHUP stop as Ctrl-C does."""
         from hearts_env._interrupts import interruptible  # what --help can do without
 
-        with interruptible():
-            return super().invoke(ctx)
+        try:
+            with interruptible():
+                return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise _Stopped from error
 
 
 def _explain(error: Exception) -> str | None:
@@ -93,9 +122,13 @@ def _explain(error: Exception) -> str | None:
     if isinstance(error, ImportError):
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if extra:
-            return f"{error.name} is not installed; pip install 'hearts-env[{extra}]'"
+            from hearts_env.errors import install
+
+            return f"{error.name} is not installed; in the checkout: {install(extra)}"
         return None
-    if isinstance(error, OSError) and error.filename is not None:
+    if isinstance(error, OSError):
+        if error.filename is None:
+            return f"the output cannot be written: {error.strerror or error}; write it elsewhere"
         return f"{error.filename}: {error.strerror or error}; give a file that can be used"
     return None
 
@@ -114,10 +147,53 @@ _EXTRAS = {
 }
 
 
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
+
+
+def prepare_streams() -> None:
+    """Make input and output usable, whatever they are connected to.
+
+    Letters that an output cannot write are replaced by others, bytes that are no text in the input
+    by a sign for that. An input that is closed is empty.
+
+    Raises:
+        Mistake: standard output is closed.
+    """
+    with contextlib.suppress(OSError):  # else the next file opened would get their numbers
+        while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+            pass
+        os.close(number)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 for good
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        raise Mistake("standard output is closed; connect it to a file or a terminal")
+    codecs.register_error("hearts_plain", _plainly)
+    for stream, errors in (
+        (sys.stdin, "replace"),
+        (sys.stdout, "hearts_plain"),
+        (sys.stderr, "hearts_plain"),
+    ):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
+
+
+_PLAIN = {"±": "+-", "♣": "C", "♦": "D", "♠": "S", "♥": "H", "–": "-", "—": "-", "−": "-"}
+_PLAIN |= {"…": "...", "×": "x", "’": "'", "─": "-", "━": "-", "✓": "*"}
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    """Letters for those that an output cannot write."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(c, "?") for c in error.object[error.start : error.end]), error.end
+
+
 def _silence_stdout() -> None:
     """Let nothing be written any more, not even at exit."""
-    import os
-
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
-from hearts_train.pictures import save_png
+from hearts_train.pictures import save_figure, short_names, styles, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -139,25 +142,34 @@ def rows(found: Sequence[Solved]) -> list[list[str]]:
 
 
 def draw(found: Sequence[Solved], path: Path) -> None:
-    """The mean exploitability of each player in the endgames, and of the solution, as PNG."""
+    """The mean exploitability of each player in the endgames, and of the solution, as a picture."""
+    save_figure(figure_of(found), path)
+
+
+def figure_of(found: Sequence[Solved]) -> Figure:
+    """The same as a figure; one deal alone has no interval."""
     from matplotlib.figure import Figure
 
-    values = {name: np.array([one.agents[name] for one in found]) for name in found[0].agents}
+    short = short_names(list(found[0].agents))
+    values = {short[name]: np.array([one.agents[name] for one in found]) for name in short}
     values["solved"] = np.array([one.exploitability for one in found])
     means = [float(v.mean()) for v in values.values()]
-    errors = [float(v.std(ddof=1)) / len(v) ** 0.5 for v in values.values() if len(v) > 1]
-    halves = [1.96 * error for error in errors] or [0.0] * len(values)
+    halves = None
+    if len(found) > 1:
+        halves = [1.96 * float(v.std(ddof=1)) / len(v) ** 0.5 for v in values.values()]
     figure = Figure(figsize=(7, 1.2 + 0.4 * len(values)), layout="constrained")
     axes = figure.subplots()
-    colors = ["#9aa5b1"] * (len(values) - 1) + ["#2a7f62"]
+    colors = [style.color for style in styles(list(values)).values()]
     axes.barh(list(values), means, xerr=halves, color=colors, height=0.6, capsize=4)
     for place, mean in enumerate(means):
-        axes.annotate(f" {mean:.2g}", (mean + halves[place], place), va="center")
+        end = mean + (halves[place] if halves else 0.0)
+        axes.annotate(f" {mean:.2g}", (end, place), va="center")
     axes.invert_yaxis()
     axes.margins(x=0.15)
-    axes.set_xlabel("points that a best response wins, 95 % interval over deals")
-    axes.set_title(
-        f"the last {found[0].tricks} tricks of {len(found)} deals", fontsize=10, loc="left"
-    )
+    interval = "95 % interval over deals" if halves else "of one deal, so without an interval"
+    axes.set_xlabel(f"points that a best response wins, {interval}")
+    deals = f"{len(found)} deals" if len(found) > 1 else "one deal"
+    title = f"the last {found[0].tricks} tricks of {deals}"
+    axes.set_title(wrapped(title), fontsize=10, loc="left")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    save_png(figure, path)
+    return figure

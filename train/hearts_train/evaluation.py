@@ -10,9 +10,13 @@ with two players it is two plays, with the seats swapped.
   from some dozens of them on).
 - Deals won: 1 where the agent alone has the lowest score, a share of 1 where it is shared.
 - Rank: 1 for the lowest score of the deal, 2 for the next, and so on; ties in the middle.
+- Chips, where the rules settle in chips: what the agent wins in a deal that is settled on its own.
 - Matches: for each seat, the deals that the agent played there, in order, are strung together into
   matches that end as the rules say (end score, ties, chips); unfinished ones do not count. The
   players do not know the totals, and deal number and dealer are those of each deal.
+- Nobody plays a deal twice: each seating has players of its own (``hearts_train.duel``).
+- An agent that raises, answers with something illegal or changes its views commits a fault: it is
+  charged all points of the deal, as after a revoke at the card table, and the rest goes on.
 - Milliseconds per decision are those of ``act_batch``, many games at once. Everything else follows
   from the seed: the deals from it alone, so that whoever plays gets the same; with players that
   draw random numbers the play also from the number of deals, which says how many play at once.
@@ -20,49 +24,53 @@ with two players it is two plays, with the seats swapped.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import operator
 import os
-import time
-from collections.abc import Callable, Sequence
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents import Agent, Player, as_agent, make_agent
-from hearts_env import BatchGame, HeartsError, Match, Rules
-from hearts_env import kernel as k
-from hearts_env.game import Game, check_seed, derived_seed
-from hearts_train.pictures import save_png
+from hearts_agents.base import check_rules
+from hearts_env import HeartsError, Rules, __version__
+from hearts_env.errors import install
+from hearts_env.game import check_seed
+from hearts_train.contenders import Contender, Entrant, named, rules_for
+from hearts_train.duel import Duel, Example, deals_digest
+from hearts_train.matches import chips_won, string_matches
+from hearts_train.pictures import save_figure, short_names, styles, wrapped
+from hearts_train.records import Results, results_file
+
+__all__ = [
+    "MIN_PAIRS",
+    "Contest",
+    "Entrant",
+    "Evaluation",
+    "Progress",
+    "check_pairs",
+    "evaluate",
+    "mean_and_interval",
+    "named",
+    "plot",
+    "rules_for",
+    "string_matches",
+]
 
 Progress = Callable[[float, int], None]
 """Called with the duplicate deals done, part of the present ones counted in, and all of them."""
 
-Entrant = str | os.PathLike[str] | Player
-"""An agent, or its name or checkpoint for ``make_agent``."""
-
 MIN_PAIRS = 2
 _FIRST_BLOCK, _LARGEST_BLOCK = 16, 2048
 _Z95 = 1.96
-
-
-def rules_for(players: Sequence[Agent], rules: Rules | str | None) -> Rules:
-    """The rules asked for, or else those that one of the players was trained for."""
-    if rules is None:
-        own = (getattr(player, "rules", None) for player in players)
-        rules = next((known for known in own if isinstance(known, Rules)), "two_player")
-    return Rules.make(rules)
-
-
-def named(agent: Entrant) -> str:
-    """What an agent is called in results."""
-    if isinstance(agent, str | os.PathLike):
-        return os.fspath(agent)
-    return str(getattr(agent, "name", None) or type(agent).__name__)
+_MOST_EXAMPLES = 3
 
 
 def mean_and_interval(values: NDArray[np.float64]) -> tuple[float, tuple[float, float]]:
@@ -97,6 +105,18 @@ class Evaluation:
         opponent_ms_per_decision: The same for the opponent.
         seed: What the deals and the players' own chance follow from.
         interrupted: Whether it was stopped before all deals were played.
+        faults: Deals charged to the agent for misbehaving.
+        opponent_faults: Deals charged to the opponents.
+        examples: Some of those faults, each with what is needed to see it again.
+        chips: Chips that the agent won a deal; None where the rules settle in points.
+        chips_ci95: Its 95 % interval.
+        version: Of this package.
+        rules_in_full: Every field of the rules.
+        agents: Agent and opponent: name, options, digest of weights or source code.
+        deals_digest: SHA-256 over seeds and cards of all deals.
+        isolated: Whether each player had a process of its own.
+        platform: Versions of Python, NumPy and Numba, and the kind of machine.
+        command: The command line, if there was one.
         margins: Mean margin of each duplicate deal.
     """
 
@@ -120,11 +140,24 @@ class Evaluation:
     opponent_ms_per_decision: float
     seed: int
     interrupted: bool = False
+    faults: int = 0
+    opponent_faults: int = 0
+    examples: tuple[Example, ...] = ()
+    chips: float | None = None
+    chips_ci95: tuple[float, float] | None = None
+    version: str = __version__
+    rules_in_full: dict[str, Any] = field(default_factory=dict, repr=False)
+    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    deals_digest: str = field(default="", repr=False)
+    isolated: bool = False
+    platform: dict[str, str] = field(default_factory=dict, repr=False)
+    command: str | None = None
     margins: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """All figures but those of the single deals, of types that JSON knows."""
         figures = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "margins"}
+        figures["examples"] = [dataclasses.asdict(example) for example in self.examples]
         return {name: list(v) if isinstance(v, tuple) else v for name, v in figures.items()}
 
 
@@ -135,13 +168,19 @@ def evaluate(
     pairs: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
+    *,
+    isolate: bool = False,
+    time_limit: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
 ) -> Evaluation:
     """Play `pairs` duplicate deals of `agent` against `opponent` (see the module's text).
 
     Ctrl-C ends it with the duplicate deals finished, marked as interrupted.
 
     Args:
-        agent: an agent, or its name or checkpoint for ``make_agent``.
+        agent: an agent, or its name or checkpoint for ``make_agent``. An agent that is given made
+            is copied and does not play itself.
         opponent: the same for all other seats.
         rules: the rules, or a preset's name; None: those that a checkpoint was trained for, else
             ``two_player``.
@@ -149,26 +188,149 @@ def evaluate(
         seed: the same seed gives the same deals to whoever plays, and to agents that have
             ``reseed(seed)`` the same random numbers.
         progress: called after every round of play with the duplicate deals done and all of them.
+        isolate: every player in a process of its own, which gets views only.
+        time_limit: with `isolate`, seconds that a process may take for one answer.
+        out: a file that finished blocks of deals are written to.
+        resume: such a file, to go on with; all other arguments as before.
 
     Raises:
-        HeartsError: an unknown agent or rule set, or too few deals.
+        HeartsError: an unknown agent or rule set, an agent that cannot play the rules or cannot be
+            copied, or too few deals.
     """
     pairs = check_pairs(pairs)
-    duel = Duel(agent, opponent, rules, check_seed(seed))
-    interrupted = False
+    contest = Contest(
+        [agent, opponent], rules, seed, isolate=isolate, time_limit=time_limit, pairings=[(0, 1)]
+    )
+    with contest.recorded(pairs, out, resume):
+        return contest.evaluate(0, 1, pairs, progress)
 
-    def tell(pairs_done: float) -> None:
-        if progress is not None:
-            progress(pairs_done, pairs)
 
-    try:
-        for size in blocks(pairs):
-            duel.play(size, tell)
-    except KeyboardInterrupt:
-        if duel.pairs < MIN_PAIRS:
-            raise
-        interrupted = True
-    return duel.result(interrupted=interrupted)
+class Contest:
+    """Some agents, made once, who play each other under one set of rules."""
+
+    def __init__(
+        self,
+        entrants: Sequence[Entrant],
+        rules: Rules | str | None,
+        seed: int,
+        *,
+        isolate: bool = False,
+        time_limit: float | None = None,
+        pairings: Sequence[tuple[int, int]] | None = None,
+        command: str | None = None,
+    ) -> None:
+        """Make the agents, and ask each whether it can play the rules.
+
+        Args:
+            entrants: agents, or their names or checkpoints.
+            rules: the rules, or a preset's name; None: as for ``evaluate``.
+            seed: what deals and the agents' chance follow from.
+            isolate: every player in a process of its own.
+            time_limit: with `isolate`, seconds that a process may take for one answer.
+            pairings: who plays whom, by place; None: the first against each of the others.
+            command: the command line, for the results.
+
+        Raises:
+            HeartsError: an unknown agent, or one that cannot play the rules.
+        """
+        self.seed = check_seed(seed)
+        self.isolate = bool(isolate)
+        self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
+        self.command = command
+        self.contenders = [Contender(entrant, self.seed) for entrant in entrants]
+        agents = [contender.agent for contender in self.contenders]
+        self.rules = rules_for(agents, rules)
+        for agent in agents:
+            check_rules(agent, self.rules)
+        self.pairings = pairings or [(0, j) for j in range(1, len(entrants))]
+        self._results: Results | None = None
+
+    def duel(self, i: int, j: int) -> Duel:
+        """The agent in place i against that in place j; nothing is played yet."""
+        return Duel(
+            self.contenders[i],
+            self.contenders[j],
+            self.rules,
+            self.seed,
+            isolate=self.isolate,
+            time_limit=self.time_limit,
+        )
+
+    def settings(self, pairs: int) -> dict[str, Any]:
+        """All that the blocks of a file of results follow from."""
+        return {
+            "agents": [contender.to_json() for contender in self.contenders],
+            "pairings": [list(pairing) for pairing in self.pairings],
+            "rules": self.rules.name,
+            "rules_in_full": self.rules.to_dict(),
+            "pairs": pairs,
+            "blocks": blocks(pairs),
+            "seed": self.seed,
+            "isolate": self.isolate,
+            "time_limit": self.time_limit,
+        }
+
+    @contextmanager
+    def recorded(
+        self,
+        pairs: int,
+        out: str | os.PathLike[str] | None,
+        resume: str | os.PathLike[str] | None,
+    ) -> Iterator[None]:
+        """Keep the blocks that are played in this block in a file, or take them from there."""
+        with results_file(out, resume, self.settings(pairs)) as results:
+            self._results = results
+            try:
+                yield
+            finally:
+                self._results = None
+
+    def play(
+        self,
+        duel: Duel,
+        pairing: tuple[int, int],
+        size: int,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        """Play the next block of a duel, or take it from the file of results."""
+        results = self._results
+        if results is not None:
+            block = results.get(pairing, duel.pairs, self.rules.players)
+            if block is not None and block.deals == size:
+                duel.add(block)
+                return
+        block = duel.play(size, progress)
+        if results is not None:
+            results.append(pairing, block)
+
+    def evaluate(self, i: int, j: int, pairs: int, progress: Progress | None = None) -> Evaluation:
+        """Play the agent in place i against that in place j, until done or stopped."""
+        duel = self.duel(i, j)
+        interrupted = False
+
+        def tell(pairs_done: float) -> None:
+            if progress is not None:
+                progress(pairs_done, pairs)
+
+        try:
+            for size in blocks(pairs):
+                self.play(duel, (i, j), size, tell)
+            tell(pairs)
+        except KeyboardInterrupt:
+            if duel.pairs < MIN_PAIRS:
+                raise
+            interrupted = True
+        finally:
+            duel.close()
+        return self.summary(duel, interrupted=interrupted)
+
+    def summary(
+        self, duel: Duel, pairs: int | None = None, *, interrupted: bool = False
+    ) -> Evaluation:
+        """The figures over the duplicate deals played, or over the first `pairs` of them."""
+        return dataclasses.replace(
+            summarize(duel, pairs, interrupted=interrupted), command=self.command
+        )
 
 
 def check_pairs(pairs: object) -> int:
@@ -185,6 +347,17 @@ def check_pairs(pairs: object) -> int:
     return number
 
 
+def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
+    if time_limit is None:
+        return None
+    if not isolate:
+        raise HeartsError("time_limit: only a process of its own can be stopped; set isolate too")
+    is_number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
+    if not (is_number and 0 < time_limit < math.inf):
+        raise HeartsError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+    return float(time_limit)
+
+
 def blocks(pairs: int) -> list[int]:
     """How many deals are played at once, one block after another: first few, then more.
 
@@ -198,182 +371,95 @@ def blocks(pairs: int) -> list[int]:
     return sizes
 
 
-class Duel:
-    """One agent against copies of another on duplicate deals, block by block."""
-
-    def __init__(
-        self, agent: Entrant, opponent: Entrant, rules: Rules | str | None, seed: int
-    ) -> None:
-        """Nothing is played yet; agents given by name are made, their chance from `seed`."""
-        self.names = named(agent), named(opponent)
-        self.seed = seed
-        self.players = seated(agent, seed), seated(opponent, seed)
-        self.rules = rules_for(self.players, rules)
-        self.pairs = 0
-        self._played: list[tuple[NDArray[np.int64], ...]] = []  # scores, points, shooters
-        self._seconds = [0.0, 0.0]
-        self._decisions = [0, 0]
-
-    def play(self, deals: int, progress: Callable[[float], None] | None = None) -> None:
-        """Play the next `deals` deals in every seat; all or, if interrupted, none of them count.
-
-        `progress` is called with the deals done, a part of those being played counted in.
-        """
-        rules, n = self.rules, self.rules.players
-        seeds = [derived_seed(self.seed, self.pairs + number) for number in range(deals)]
-        for role, player in enumerate(self.players):
-            # Streams of their own, so that an agent against itself is not the same player twice.
-            if callable(reseed := getattr(player, "reseed", None)):
-                reseed(derived_seed(self.seed, 2**63 + 2 * self.pairs + role))
-        seat = np.tile(np.arange(n), deals)  # of the agent, in each game
-        batch = BatchGame(rules, num_games=len(seat), observation="flat", autodeal=False)
-        batch.reset(seeds=np.repeat(np.array(seeds, np.int64), n))
-        self._play_out(batch, seat, progress)
-        # The agent's column first, then the others in the order of play.
-        order = (seat[:, None] + np.arange(n)) % n
-        points = batch.states[:, k.POINTS : k.POINTS + n]
-        shooter = batch.states[:, k.SHOOTER]
-        self._played.append(
-            (
-                np.take_along_axis(batch.scores(), order, 1),
-                np.take_along_axis(points, order, 1),
-                np.where(shooter < 0, -1, (shooter - seat) % n),
-            )
-        )
-        self.pairs += deals
-
-    def _play_out(
-        self, batch: BatchGame, seat: NDArray[np.int64], progress: Callable[[float], None] | None
-    ) -> None:
-        rules, deals = self.rules, len(seat) // self.rules.players
-        expected = rules.players * (rules.hand_size + rules.pass_count) + (rules.moon == "choose")
-        for step in range(2**31):
-            if progress is not None:
-                progress(self.pairs + deals * min(1.0, step / expected))
-            going = ~batch.done
-            if not going.any():
-                return
-            own = batch.player == seat
-            for role, acting in enumerate((going & own, going & ~own)):
-                games = np.flatnonzero(acting)
-                if not len(games):
-                    continue
-                views = batch.views(games=games)
-                begin = time.perf_counter()
-                actions = self.players[role].act_batch(views)
-                seconds = time.perf_counter() - begin
-                batch.play(actions, games=games)
-                if self.pairs or step > 1:  # the first calls may compile
-                    self._seconds[role] += seconds
-                    self._decisions[role] += len(games)
-
-    def result(self, pairs: int | None = None, *, interrupted: bool = False) -> Evaluation:
-        """The figures over the duplicate deals played, or over the first `pairs` of them."""
-        pairs = self.pairs if pairs is None else pairs
-        n, num_games = self.rules.players, pairs * self.rules.players
-        scores, points, shooters = (
-            np.concatenate(parts)[:num_games] for parts in zip(*self._played, strict=True)
-        )
-        own = scores[:, :1]
-        lower, level = (scores < own).sum(1), (scores == own).sum(1)  # level counts the agent
-        first = np.where(lower == 0, 1 / level, 0.0)
-        # In whole numbers up to one division, so that level is exactly 0.
-        margins = (scores.sum(1) - n * scores[:, 0]).reshape(pairs, n).sum(1) / (n * (n - 1))
-        margin, ci95 = mean_and_interval(margins)
-        won, won_ci95 = mean_and_interval(first.reshape(pairs, n).mean(1))
-        ranks = 1 + lower + (level - 1) / 2
-        rank, rank_ci95 = mean_and_interval(ranks.reshape(pairs, n).mean(1))
-        matches, matches_won = 0, 0.0
-        for s in range(n):
-            finished, taken = string_matches(self.rules, scores[s::n], points[s::n])
-            matches, matches_won = matches + finished, matches_won + taken
-        ms = [
-            1000 * seconds / decisions if decisions else 0.0
-            for seconds, decisions in zip(self._seconds, self._decisions, strict=True)
-        ]
-        return Evaluation(
-            agent=self.names[0],
-            opponent=self.names[1],
-            rules=self.rules.name,
-            pairs=pairs,
-            margin=margin,
-            ci95=ci95,
-            won=won,
-            won_ci95=won_ci95,
-            tied=float(((lower == 0) & (level > 1)).mean()),
-            rank=rank,
-            rank_ci95=rank_ci95,
-            moons=int((shooters == 0).sum()),
-            opponent_moons=int((shooters > 0).sum()),
-            deals=len(scores),
-            matches=matches,
-            matches_won=matches_won / matches if matches else None,
-            ms_per_decision=ms[0],
-            opponent_ms_per_decision=ms[1],
-            seed=self.seed,
-            interrupted=interrupted,
-            margins=margins,
-        )
+def summarize(duel: Duel, pairs: int | None = None, *, interrupted: bool = False) -> Evaluation:
+    """The figures over the duplicate deals of a duel, or over the first `pairs` of them."""
+    rules, played = duel.rules, duel.blocks
+    if pairs is None:
+        pairs = duel.pairs
+    played = [block for block in played if block.first < pairs]
+    n, num_games = rules.players, pairs * rules.players
+    scores = np.concatenate([block.scores for block in played])[:num_games]
+    points = np.concatenate([block.points for block in played])[:num_games]
+    shooters = np.concatenate([block.shooters for block in played])[:num_games]
+    own = scores[:, :1]
+    lower, level = (scores < own).sum(1), (scores == own).sum(1)  # level counts the agent
+    first = np.where(lower == 0, 1 / level, 0.0)
+    # In whole numbers up to one division, so that level is exactly 0.
+    margins = (scores.sum(1) - n * scores[:, 0]).reshape(pairs, n).sum(1) / (n * (n - 1))
+    margin, ci95 = mean_and_interval(margins)
+    won, won_ci95 = mean_and_interval(first.reshape(pairs, n).mean(1))
+    ranks = 1 + lower + (level - 1) / 2
+    rank, rank_ci95 = mean_and_interval(ranks.reshape(pairs, n).mean(1))
+    matches, matches_won = 0, 0.0
+    for s in range(n):
+        finished, taken = string_matches(rules, scores[s::n], points[s::n])
+        matches, matches_won = matches + finished, matches_won + taken
+    chips, chips_ci95 = None, None
+    if rules.settlement != "points":
+        chips, chips_ci95 = mean_and_interval(chips_won(rules, points).reshape(pairs, n).mean(1))
+    ms = []
+    for role in range(2):
+        seconds = sum(block.seconds[role] for block in played)
+        decisions = sum(block.decisions[role] for block in played)
+        ms.append(1000 * seconds / decisions if decisions else 0.0)
+    examples = [example for block in played for example in block.examples]
+    told = [
+        example
+        for role in ("agent", "opponent")
+        for example in [e for e in examples if e.role == role][:_MOST_EXAMPLES]
+    ]
+    return Evaluation(
+        agent=duel.contenders[0].name,
+        opponent=duel.contenders[1].name,
+        rules=rules.name,
+        pairs=pairs,
+        margin=margin,
+        ci95=ci95,
+        won=won,
+        won_ci95=won_ci95,
+        tied=float(((lower == 0) & (level > 1)).mean()),
+        rank=rank,
+        rank_ci95=rank_ci95,
+        moons=int((shooters == 0).sum()),
+        opponent_moons=int((shooters > 0).sum()),
+        deals=len(scores),
+        matches=matches,
+        matches_won=matches_won / matches if matches else None,
+        ms_per_decision=ms[0],
+        opponent_ms_per_decision=ms[1],
+        seed=duel.seed,
+        interrupted=interrupted,
+        faults=sum(block.faults[0] for block in played),
+        opponent_faults=sum(block.faults[1] for block in played),
+        examples=tuple(told),
+        chips=chips,
+        chips_ci95=chips_ci95,
+        rules_in_full=rules.to_dict(),
+        agents=tuple(contender.to_json() for contender in duel.contenders),
+        deals_digest=deals_digest(rules, duel.seed, pairs),
+        isolated=duel.isolate,
+        platform=platform_versions(),
+        margins=margins,
+    )
 
 
-def seated(agent: Entrant, seed: int) -> Agent:
-    """The agent that a name stands for, its chance from `seed`; or the one given."""
-    return make_agent(agent, seed=seed) if isinstance(agent, str | os.PathLike) else as_agent(agent)
-
-
-# ---- matches ------------------------------------------------------------
-@dataclass
-class _PlayedDeal:
-    """What a match asks of a finished game."""
-
-    own_scores: list[int]
-    own_points: list[int]
-    revoker: int | None = None
-
-    def scores(self) -> list[int]:
-        return self.own_scores
-
-    def points(self) -> list[int]:
-        return self.own_points
-
-
-class _Ledger(Match):
-    """The book-keeping of a match whose deals were played elsewhere."""
-
-    def _deal(self) -> Game:
-        return cast(Game, _PlayedDeal([], []))
-
-    def add(self, scores: list[int], points: list[int]) -> None:
-        """Enter a deal."""
-        self.game = cast(Game, _PlayedDeal(scores, points))
-        self.finish_deal()
-
-
-def string_matches(
-    rules: Rules, scores: NDArray[np.int64], points: NDArray[np.int64]
-) -> tuple[int, float]:
-    """Strings deals, one a row, into matches: how many ended, and how many the first column won.
-
-    A first place shared (a match may end so by ``max_deals``) counts in part.
-    """
-    finished, won = 0, Fraction()
-    match = _Ledger(rules, 0)
-    for row, taken in zip(scores.tolist(), points.tolist(), strict=True):
-        match.add(row, taken)
-        if match.is_over:
-            best = max(match.totals) if match.in_chips else min(match.totals)
-            finished += 1
-            won += Fraction(match.totals[0] == best, match.totals.count(best))
-            match = _Ledger(rules, 0)
-    return finished, float(won)
+def platform_versions() -> dict[str, str]:
+    """What a result may depend on besides this package."""
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "system": platform.system(),
+        "machine": platform.machine(),
+    }
 
 
 # ---- a picture ------------------------------------------------------------
 def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
-    """Draw margins as horizontal bars with their 95 % intervals into a PNG file.
+    """Draw margins as horizontal bars with their 95 % intervals into a PNG, SVG or PDF file.
 
     Raises:
-        HeartsError: matplotlib is not installed, or there is nothing to draw.
+        HeartsError: matplotlib is not installed, there is nothing to draw, or another suffix.
     """
     if not evaluations:
         raise HeartsError("plot: there is no evaluation to draw; give one or more")
@@ -381,11 +467,14 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise HeartsError(
-            "plot: drawing needs matplotlib; pip install 'hearts-env[train]'"
+            f"plot: drawing needs matplotlib; in the checkout: {install('train')}"
         ) from None
     names = {e.agent for e in evaluations}
+    short = short_names([*names, *(e.opponent for e in evaluations)])
     labels = [
-        f"against {e.opponent}" if len(names) == 1 else f"{e.agent} against {e.opponent}"
+        f"against {short[e.opponent]}"
+        if len(names) == 1
+        else f"{short[e.agent]} against {short[e.opponent]}"
         for e in evaluations
     ]
     places = range(len(labels))
@@ -393,7 +482,8 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     halves = [(e.ci95[1] - e.ci95[0]) / 2 for e in evaluations]
     figure = Figure(figsize=(7, 1.6 + 0.45 * len(labels)), layout="constrained")
     axes = figure.subplots()
-    colors = ["#2a7f62" if mean >= 0 else "#b23a48" for mean in means]
+    style = styles([short[e.opponent] for e in evaluations])
+    colors = [style[short[e.opponent]].color for e in evaluations]
     axes.barh(places, means, xerr=halves, color=colors, height=0.6, capsize=4, ecolor="#222222")
     for place, e in zip(places, evaluations, strict=True):
         end = max(e.ci95[1], 0.0)
@@ -408,6 +498,7 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     axes.set_xlabel("margin in points a deal, 95 % interval over duplicate deals")
     counts = sorted({e.pairs for e in evaluations})
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    owner = f"{next(iter(names))}: " if len(names) == 1 else ""
-    axes.set_title(f"{owner}{evaluations[0].rules}, {count} duplicate deals", fontsize=11)
-    save_png(figure, Path(path))
+    owner = f"{short[next(iter(names))]}: " if len(names) == 1 else ""
+    title = f"{owner}{evaluations[0].rules}, {count} duplicate deals"
+    axes.set_title(wrapped(title), fontsize=11)
+    save_figure(figure, Path(path))

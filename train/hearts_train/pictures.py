@@ -1,19 +1,148 @@
-"""Matplotlib figures as files."""
+"""Figures: colours that everybody can tell apart, names that fit, files of the kind they say."""
 
 from __future__ import annotations
 
+import hashlib
 import io
+import re
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from hearts_env import HeartsError
 from hearts_env._files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FORMATS = ("png", "svg", "pdf")
 
-def save_png(figure: Figure, path: Path, *, dpi: int = 150) -> None:
-    """Write a figure as PNG, whole or not at all."""
+# Okabe and Ito's colours, which the colour-blind can tell apart (jfly.uni-koeln.de/color).
+ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
+BLUE, VERMILLION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
+GREY = "#8A8A8A"
+PALETTE = (ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, BLACK, YELLOW)
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+class Style(NamedTuple):
+    """How a player is drawn: by a colour and by a sign."""
+
+    color: str
+    marker: str
+
+
+_KNOWN = {
+    "random": Style(GREY, "x"),
+    "all alike": Style(GREY, "x"),
+    "easy": Style(SKY, "v"),
+    "standard": Style(GREEN, "s"),
+    "standard_trump": Style(BLUE, "D"),
+    "pro": Style(ORANGE, "o"),
+    "pro_trump": Style(VERMILLION, "P"),
+    "pimc": Style(PURPLE, "^"),
+    "pimc_belief": Style(YELLOW, "X"),
+    "solved": Style(BLACK, "*"),
+    "equilibrium": Style(BLACK, "*"),
+}
+
+
+def styles(names: Sequence[str]) -> dict[str, Style]:
+    """The style of each player in a figure: the same in every figure, whoever else is in it.
+
+    Players of other names than the package's get theirs by their name; only where two in one
+    figure would look alike the later one takes another.
+    """
+    found = {name: _KNOWN[name] for name in names if name in _KNOWN}
+    for name in names:
+        if name in found:
+            continue
+        start = hashlib.blake2b(name.encode(), digest_size=2).digest()
+        taken = {style.color for style in found.values()}
+        order = [(start[0] + step) % len(PALETTE) for step in range(len(PALETTE))]
+        place = next((i for i in order if PALETTE[i] not in taken), order[0])
+        signs = {style.marker for style in found.values()}
+        marks = [_MARKERS[(start[1] + step) % len(_MARKERS)] for step in range(len(_MARKERS))]
+        found[name] = Style(PALETTE[place], next((m for m in marks if m not in signs), marks[0]))
+    return {name: found[name] for name in names}
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """What to call each player in a picture or table: a run by its folder, not by its path.
+
+    As many parts of a path are kept as tell the players apart.
+    """
+    kept = 1
+    while True:
+        short = {name: _short(name, kept) for name in names}
+        if len(set(short.values())) == len(short) or kept > max(n.count("/") for n in names) + 1:
+            return short
+        kept += 1
+
+
+def _short(name: str, kept: int) -> str:
+    path, mark, options = name.partition("?")
+    parts = [part for part in re.split(r"[/\\]", path) if part not in ("", ".")]
+    if len(parts) < 2 or ":" in path:
+        return name
+    if len(parts) > 1 and parts[-1] in ("checkpoint.safetensors", "best.safetensors"):
+        parts.pop()  # the folder is the run, and has the name
+    parts[-1] = parts[-1].removesuffix(".safetensors").removesuffix(".npz")
+    return "/".join(parts[-kept:]) + mark + options
+
+
+def check_picture(path: Path | None, option: str = "--plot") -> None:
+    """Refuse a file that could not be drawn, before anything is measured.
+
+    Raises:
+        HeartsError: it is of another kind than png, svg and pdf, or its folder is not there.
+    """
+    if path is None:
+        return
+    if path.suffix.lower().removeprefix(".") not in FORMATS:
+        known = ", ".join(f".{kind}" for kind in FORMATS)
+        raise HeartsError(f"{option}: {path.name!r} is of no kind that can be drawn; give {known}")
+    if not path.parent.is_dir():
+        raise HeartsError(f"{option}: there is no folder {path.parent}; make it first")
+
+
+def wrapped(title: str, width: int = 78) -> str:
+    """A title in lines that fit over a figure."""
+    return textwrap.fill(title, width)
+
+
+def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:
+    """Write a figure as PNG, SVG or PDF, by its suffix; nothing of it cut off; whole or not at all.
+
+    Raises:
+        HeartsError: another suffix, or no such folder.
+    """
+    check_picture(path, "plot")
+    kind = path.suffix.lower().removeprefix(".")
+    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    write_whole(path, _drawn(figure, kind, dpi, dates.get(kind, {}), "hearts"))
+
+
+def svg_text(figure: Figure, name: str) -> str:
+    """A figure as an SVG element for a page; `name` keeps its ids apart from those of others."""
+    text = _drawn(figure, "svg", 72, {"Date": None}, name, fonttype="none").decode()
+    return re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+
+
+def _drawn(
+    figure: Figure,
+    kind: str,
+    dpi: int,
+    metadata: dict[str, None],
+    salt: str,
+    fonttype: str = "path",
+) -> bytes:
+    import matplotlib
+
     image = io.BytesIO()
-    figure.savefig(image, format="png", dpi=dpi)
-    write_whole(path, image.getvalue())
+    with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": fonttype}):
+        figure.savefig(
+            image, format=kind, dpi=dpi, metadata=metadata, bbox_inches="tight", pad_inches=0.1
+        )
+    return image.getvalue()

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from hearts_env import Game, NotationError
-from hearts_env._files import read_limited
+from hearts_env._files import read_limited, write_whole
 from hearts_env.game import action_name
-from hearts_env.notation import parse_games
+from hearts_env.notation import Record, parse_records
 from hearts_train.cardtext import CardText
 
-MOST_BYTES = 64 * 2**20
-"""Of a file of hand histories: some 100,000 deals."""
+PROMPT = "Enter next, b back, number of a trick, q quit> "
+_MOST = 64 * 2**20  # bytes of a file: some fifty thousand deals
+_PLURAL = {"passes": "pass", "has": "have"}
+
+
+def read_records(path: Path) -> list[Record]:
+    """The games of a file with their tags, each play checked.
+
+    Raises:
+        NotationError: it is not text, or not hand histories; the line is named.
+    """
+    try:
+        return parse_records(read_limited(path, _MOST, "hand histories").decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise NotationError(f"{path} is not text; give a file of hand histories") from None
+    except NotationError as error:
+        raise NotationError(f"{path}: {error}") from None
 
 
 def read_games(path: Path) -> list[Game]:
@@ -20,73 +35,147 @@ def read_games(path: Path) -> list[Game]:
 
     Raises:
         NotationError: it is not text, or not hand histories; the line is named.
-        HeartsError: it is not an ordinary file, or larger than ``MOST_BYTES``.
     """
-    try:
-        data = read_limited(path, MOST_BYTES, "hand histories")
-        return parse_games(data.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise NotationError(f"{path} is not text; give a file of hand histories") from None
-    except NotationError as error:
-        raise NotationError(f"{path}: {error}") from None
+    return [record.game for record in read_records(path)]
 
 
-def header(game: Game, number: int, count: int, cards: CardText) -> str:
+def verb(name: str, does: str) -> str:
+    """A verb as it follows a name: ``leads``, but ``lead`` behind ``You``."""
+    plain = _PLURAL.get(does, does.removesuffix("s"))
+    return plain if name.partition(" ")[0] == "You" else does
+
+
+def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | None]) -> None:
+    """Show games step by step, forth and back as the person asks.
+
+    Args:
+        records: the games.
+        cards: how cards are written.
+        ask: asks for a line after a prompt; None ends it.
+    """
+    pages = [
+        (number, trick, text)
+        for number, record in enumerate(records, 1)
+        for trick, text in pages_of(record, number, len(records), cards)
+    ]
+    place, shown = 0, -1
+    while place < len(pages):
+        number, _, text = pages[place]
+        if place != shown:
+            print(cards.wrap(text))
+            shown = place
+        line = ask(PROMPT)
+        if line is None or line.lower() in ("q", "quit"):
+            return
+        if not line:
+            place += 1
+        elif line.lower() in ("b", "back"):
+            place = max(place - 1, 0)
+            if place == shown:
+                print("This is the beginning.")
+        elif line.isdecimal():
+            wanted = [i for i, page in enumerate(pages) if page[0] == number]
+            wanted = [i for i in wanted if str(pages[i][1]) == line.lstrip("0")]
+            if wanted:
+                place, shown = wanted[-1], -1
+            else:
+                last = max(page[1] for page in pages if page[0] == number)
+                print(f"There is no trick {line}; this deal has 1 to {last}.")
+        else:
+            print("Press Enter to go on, or type b, the number of a trick, or q.")
+
+
+def pages_of(record: Record, number: int, count: int, cards: CardText) -> Iterator[tuple[int, str]]:
+    """A game as pages: the number of the trick, 0 before the first one, and the text.
+
+    The first page is what is dealt, the last one has the scores.
+    """
+    pages = [(0, header(record, number, count, cards)), *steps(record, cards)]
+    yield from pages[:-1]
+    trick, text = pages[-1]
+    yield trick, f"{text}\n{footer(record)}\n"
+
+
+def header(record: Record, number: int, count: int, cards: CardText) -> str:
     """What is dealt: the game's rules and all hands."""
+    game, names = record.game, record.names()
     start = game.start()
     lines = [cards.bold(f"Game {number} of {count}: {game.rules.name}")]
+    about = [record.tags[name] for name in ("Event", "Date") if name in record.tags]
+    if about:
+        lines.append(", ".join(about))
     if any(game.totals):
         lines.append("totals before: " + ", ".join(map(str, game.totals)))
-    lines += [f"player {p}: {cards.hand(start.hand(p))}" for p in range(game.rules.players)]
+    lines += [f"{name}: {cards.hand(start.hand(p))}" for p, name in enumerate(names)]
     if game.kitty:
         lines.append(f"kitty:    {cards.hand(game.kitty)}")
     return "\n".join(lines)
 
 
-def steps(game: Game, cards: CardText) -> Iterator[str]:
-    """What happens, a text for each hand of the exchange, each trick and the rest."""
+def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
+    """What happens, a text for each hand of the exchange, each trick and the rest; its trick."""
+    game, names = record.game, record.names()
     rules, replay = game.rules, game.start()
+
+    def does(seat: int, word: str) -> str:
+        return f"{names[seat]} {verb(names[seat], word)}"
+
     for action in game.actions:
         seat, phase = replay.player, replay.phase
         assert seat is not None
+        trick = replay.trick_number + 1
         if action == -1:
             replay.revoke()
-            yield f"player {seat} plays an illegal card and pays for all"
+            yield (
+                trick,
+                f"{does(seat, 'plays')} an illegal card and {verb(names[seat], 'pays')} for all",
+            )
             continue
         kitty_taker = replay.kitty_taker
         replay.play(action)
         if phase == "pass":
             passed = replay.passed(seat)
             if len(passed) == rules.pass_count:
-                yield f"player {seat} passes {cards.cards(passed)} {replay.direction}"
+                yield 0, f"{does(seat, 'passes')} {cards.cards(passed)} {replay.direction}"
         elif phase == "moon":
             choice = action_name(rules, action).partition(":")[2]
             yield (
-                f"player {seat} takes the points off"
+                len(replay.tricks),
+                f"{does(seat, 'takes')} the points off"
                 if choice == "off"
-                else (f"player {seat} lets the others pay")
+                else f"{does(seat, 'lets')} the others pay",
             )
         elif not replay.trick:
-            yield _trick(replay, cards, awards_kitty=replay.kitty_taker != kitty_taker)
+            awards = replay.kitty_taker != kitty_taker
+            text = _trick(replay, names, cards, awards_kitty=awards)
             if replay.shooter is not None:
-                yield f"player {replay.shooter} has shot the moon"
+                text += f"\n{does(replay.shooter, 'has')} shot the moon"
+            yield trick, text
     if replay.trick:
-        yield f"{replay.trick_number + 1:2}. {_plays(replay.trick, cards)} ..."
+        yield (
+            replay.trick_number + 1,
+            (f"{replay.trick_number + 1:2}. {_plays(replay.trick, names, cards)} ..."),
+        )
 
 
-def _plays(trick: Sequence[tuple[int, str]], cards: CardText) -> str:
-    return f"player {trick[0][0]} leads: " + " ".join(cards.card(card) for _, card in trick)
+def _plays(trick: Sequence[tuple[int, str]], names: Sequence[str], cards: CardText) -> str:
+    leader = names[trick[0][0]]
+    return f"{leader} {verb(leader, 'leads')}: " + " ".join(cards.card(card) for _, card in trick)
 
 
-def _trick(game: Game, cards: CardText, *, awards_kitty: bool) -> str:
+def _trick(game: Game, names: Sequence[str], cards: CardText, *, awards_kitty: bool) -> str:
     trick = game.tricks[-1]
     taker = next(p for p in range(game.rules.players) if trick[0][1] in game.taken(p))
-    text = f"{len(game.tricks):2}. {_plays(trick, cards)}   taken by player {taker}"
+    text = f"{len(game.tricks):2}. {_plays(trick, names, cards)}   taken by {_object(names[taker])}"
     if worth := _worth(game, [card for _, card in trick]):
         text += f", {worth}"
     if awards_kitty:
         text += f", and the kitty {cards.cards(game.kitty)} {_worth(game, game.kitty)}".rstrip()
     return text
+
+
+def _object(name: str) -> str:
+    return "you" if name == "You" else name
 
 
 def _worth(game: Game, cards: Sequence[str]) -> str:
@@ -95,9 +184,12 @@ def _worth(game: Game, cards: Sequence[str]) -> str:
     return f"{points:+d}" if points else ""
 
 
-def footer(game: Game) -> str:
+def footer(record: Record) -> str:
     """The scores."""
-    scores = ", ".join(f"player {p} {score}" for p, score in enumerate(game.scores()))
+    game = record.game
+    scores = ", ".join(
+        f"{name} {score}" for name, score in zip(record.names(), game.scores(), strict=True)
+    )
     return ("scores: " if game.is_over else "not finished; points so far: ") + scores
 
 
@@ -116,6 +208,6 @@ def write_pictures(games: Sequence[Game], folder: Path) -> list[Path]:
             elif action is not None:
                 replay.play(action)
             path = folder / f"game{number:03}-{step:03}.svg"
-            path.write_text(render_svg(picture_of(replay, "all")), encoding="utf-8")
+            write_whole(path, render_svg(picture_of(replay, "all")).encode())
             paths.append(path)
     return paths

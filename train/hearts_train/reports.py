@@ -2,47 +2,97 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 from collections.abc import Sequence
+from typing import Any
 
-from hearts_agents import make_agent
-from hearts_env import BatchGame, Rules
+from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env._interrupts import held_interrupt
 from hearts_train import console
-from hearts_train.evaluation import Evaluation, check_pairs, evaluate, rules_for
+from hearts_train.duel import Example
+from hearts_train.evaluation import Contest, Evaluation, check_pairs
+from hearts_train.guard import is_ours
+from hearts_train.pictures import short_names
+from hearts_train.records import read_settings
 from hearts_train.tournament import Tournament
 
+Path = str | os.PathLike[str]
 
-def prepare(names: Sequence[str], rules: Rules | None) -> Rules:
-    """Compile what these agents need, and refuse what cannot play; returns the rules to play."""
-    agents = [make_agent(name, seed=0) for name in names]
-    rules = rules_for(agents, rules)
+
+def prepare(contest: Contest) -> None:
+    """Compile what the package's own players need before anything is timed or interrupted."""
     with held_interrupt():  # compilers do not like to be interrupted
-        batch = BatchGame(rules, 1)
+        batch = BatchGame(contest.rules, 1)
         views = batch.views()
-        for agent in agents:
-            actions = agent.act_batch(views)
-        batch.play(actions)
-    return rules
+        for contender in contest.contenders:
+            if is_ours(contender.agent):
+                contender.fresh(0).act_batch(views)
+        batch.play(batch.random_actions())
 
 
 def evaluate_against(
-    agent: str, opponents: list[str], rules: Rules | None, pairs: int, seed: int
+    agent: str,
+    opponents: Sequence[str],
+    rules: Rules | None,
+    pairs: int,
+    seed: int,
+    *,
+    isolate: bool = False,
+    time_limit: float | None = None,
+    out: Path | None = None,
+    resume: Path | None = None,
+    command: str | None = None,
 ) -> list[Evaluation]:
     """Evaluate an agent against one after another; after Ctrl-C what there is."""
     check_pairs(pairs)
-    rules = prepare([agent, *opponents], rules)
+    contest = Contest(
+        [agent, *opponents], rules, seed, isolate=isolate, time_limit=time_limit, command=command
+    )
+    prepare(contest)
     results: list[Evaluation] = []
-    for opponent in opponents:
-        try:
-            with console.progress(f"{agent} against {opponent}") as tell:
-                results.append(evaluate(agent, opponent, rules, pairs, seed, tell))
-        except KeyboardInterrupt:
-            if not results:
-                raise
-            break
-        if results[-1].interrupted:
-            break
+    with contest.recorded(pairs, out, resume):
+        for place, opponent in enumerate(opponents, 1):
+            try:
+                with console.progress(f"{agent} against {opponent}") as tell:
+                    results.append(contest.evaluate(0, place, pairs, tell))
+            except KeyboardInterrupt:
+                if not results:
+                    raise
+                break
+            if results[-1].interrupted:
+                break
     return results
+
+
+def resumed(path: Path, *, is_tournament: bool) -> dict[str, Any]:
+    """What a file of results was begun with: agents, rules, pairs, seed, isolate, time_limit.
+
+    Raises:
+        HeartsError: it is no such file, or of the other command.
+    """
+    settings = read_settings(path)
+    names = [agent["spec"] for agent in settings["agents"]]
+    pairings = [tuple(pairing) for pairing in settings["pairings"]]
+    each_against_first = pairings == [(0, j) for j in range(1, len(names))]
+    if is_tournament == each_against_first and len(names) > 2:
+        right = "evaluate" if each_against_first else "tournament"
+        raise HeartsError(f"resume: go on with {str(path)!r} by hearts {right} --resume")
+    if None in names:
+        raise HeartsError(
+            f"resume: {str(path)!r} is of agents that a program made; go on with it in that program"
+        )
+    return {
+        "agents": names,
+        "rules": Rules.from_dict(settings["rules_in_full"]),
+        **{name: settings[name] for name in ("pairs", "seed", "isolate", "time_limit")},
+    }
+
+
+def command_line() -> str:
+    """The command line of this process, as one would type it."""
+    return shlex.join(["hearts", *sys.argv[1:]])
 
 
 def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
@@ -50,29 +100,62 @@ def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
     first = results[0]
     # With two players the rank is 2 less the share of deals won.
     is_ranked = Rules.make(first.rules).players > 2
+    in_chips = first.chips is not None
+    has_faults = any(result.faults or result.opponent_faults for result in results)
+    short = short_names([first.agent, *(result.opponent for result in results)])
     rows = [
         [
-            result.opponent + f" (stopped: {result.pairs:,} deals)" * result.interrupted,
+            short[result.opponent] + f" (stopped: {result.pairs:,} deals)" * result.interrupted,
             format_margin(result.margin, result.ci95),
             f"{result.won:.1%}",
             *([format_rank(result.rank, result.rank_ci95)] if is_ranked else []),
+            *([format_margin(result.chips, result.chips_ci95)] if in_chips else []),
             f"{result.moons}:{result.opponent_moons}",
             "-" if result.matches_won is None else f"{result.matches_won:.1%} of {result.matches}",
             f"{format_ms(result.ms_per_decision)} {format_ms(result.opponent_ms_per_decision)}",
+            *([f"{result.faults} {result.opponent_faults}"] if has_faults else []),
         ]
         for result in results
     ]
     columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
-    columns += ["moons", "matches won", "ms, its ms"]
+    columns += [*(["chips a deal"] if in_chips else []), "moons", "matches won", "ms, its ms"]
+    if has_faults:
+        columns.append("faults, its faults")
     title = (
-        f"{first.agent}, {first.rules}: points a deal, 95 % interval over {first.pairs:,} "
+        f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.pairs:,} "
         "duplicate deals (each from every seat)"
     )
     console.print_table(title, columns, rows, to_stderr=to_stderr)
+    show_faults(results)
 
 
-def format_margin(margin: float, ci95: tuple[float, float]) -> str:
+def show_faults(results: Sequence[Evaluation]) -> None:
+    """Name the agents that misbehaved, each with one view to see it again, on standard error."""
+    shown: dict[tuple[str, str], Example] = {}
+    counts: dict[str, int] = {}
+    for result in results:
+        for name, faults in (
+            (result.agent, result.faults),
+            (result.opponent, result.opponent_faults),
+        ):
+            counts[name] = counts.get(name, 0) + faults
+        for example in result.examples:
+            shown.setdefault((example.agent, example.kind), example)
+    for name, count in counts.items():
+        if count:
+            console.note(f"{name}: misbehaved; {count:,} deals are charged to it, for example:")
+        for (agent, kind), example in shown.items():
+            if agent == name:
+                console.note(
+                    f"  {kind}, deal seed {example.seed}, seat {example.seat}: {example.text}"
+                )
+                console.note("    " + example.view.strip().replace("\n", "\n    "))
+
+
+def format_margin(margin: float | None, ci95: tuple[float, float] | None) -> str:
     """Like ``+2.13 ± 0.10``."""
+    if margin is None or ci95 is None:
+        return "-"
     return f"{margin:+.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
 
 
@@ -88,23 +171,31 @@ def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
         f"{result.rules}: mean margin over all others in points a deal, 95 % interval over "
         f"{result.pairs} duplicate deals{note}"
     )
+    has_faults = any(standing.faults for standing in result.standings)
+    short = short_names(result.agents)
     rows = [
         [
-            f"{standing.place}. {standing.agent}",
+            f"{standing.place}. {short[standing.agent]}",
             format_margin(standing.rating, standing.ci95),
             f"{standing.won:.1%}",
             format_ms(standing.ms_per_decision),
+            *([str(standing.faults)] if has_faults else []),
         ]
         for standing in result.standings
     ]
-    console.print_table(title, ["agent", "margin", "deals won", "ms"], rows, to_stderr=to_stderr)
+    columns = ["agent", "margin", "deals won", "ms", *(["faults"] if has_faults else [])]
+    console.print_table(title, columns, rows, to_stderr=to_stderr)
     order = [result.agents.index(standing.agent) for standing in result.standings]
     cross = [
-        [result.agents[i], *("" if i == j else format_margin(*result.margin(i, j)) for j in order)]
+        [
+            short[result.agents[i]],
+            *("" if i == j else format_margin(*result.margin(i, j)) for j in order),
+        ]
         for i in order
     ]
-    columns = ["margin of", *(f"over {result.agents[j]}" for j in order)]
+    columns = ["margin of", *(f"over {short[result.agents[j]]}" for j in order)]
     console.print_table("", columns, cross, to_stderr=to_stderr)
+    show_faults(list(result.evaluations.values()))
 
 
 def format_ms(milliseconds: float) -> str:

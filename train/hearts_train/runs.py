@@ -39,7 +39,7 @@ from hearts_env._files import held, remove_leftovers, write_whole
 from hearts_env.errors import CheckpointError
 from hearts_env.rules import Rules
 from hearts_train.config import ConfigError, TrainConfig
-from hearts_train.pictures import save_png
+from hearts_train.pictures import save_figure, short_names, styles, wrapped
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
@@ -408,9 +408,11 @@ def draw_curve(path: Path, evaluations: Sequence[Mapping[str, Any]], title: str)
 
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(title)
+    figure.suptitle(wrapped(title, 110))
     panels = figure.subplots(1, 2, sharey=True)
     opponents = list(dict.fromkeys(row["opponent"] for row in evaluations))
+    short = short_names(opponents)
+    style = styles(list(short.values()))
     for axes, key, label, scale in (
         (panels[0], "decisions", "decisions of the learner, millions", 1e-6),
         (panels[1], "seconds", "minutes of training", 1 / 60),
@@ -419,8 +421,10 @@ def draw_curve(path: Path, evaluations: Sequence[Mapping[str, Any]], title: str)
         for opponent in opponents:
             rows = [row for row in evaluations if row["opponent"] == opponent]
             x = [row[key] * scale for row in rows]
-            (line,) = axes.plot(x, [row["margin"] for row in rows], marker="o", markersize=3)
-            line.set_label(f"over {opponent}")
+            color, marker = style[short[opponent]]
+            margins = [row["margin"] for row in rows]
+            (line,) = axes.plot(x, margins, color=color, marker=marker, markersize=4)
+            line.set_label(f"over {short[opponent]}")
             low, high = zip(*(row["ci95"] for row in rows), strict=True)
             axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
         axes.set_xlabel(label)
@@ -428,7 +432,7 @@ def draw_curve(path: Path, evaluations: Sequence[Mapping[str, Any]], title: str)
     panels[0].set_ylabel("margin, points a deal (95 % interval)")
     if opponents:
         panels[0].legend(loc="lower right")
-    save_png(figure, path, dpi=120)
+    save_figure(figure, path, dpi=120)
 
 
 def write_card(

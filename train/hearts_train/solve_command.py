@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import make_agent
+from hearts_agents.base import check_rules
 from hearts_env import HeartsError, Rules
 from hearts_env._files import held, remove_leftovers
 from hearts_env._interrupts import held_interrupt
@@ -33,7 +34,7 @@ from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.tree import Tree
 from hearts_train import console
 from hearts_train.console import Mistake
-from hearts_train.pictures import save_png
+from hearts_train.pictures import save_figure, short_names, styles, wrapped
 
 SOLVE_COLUMNS = (
     "algorithm",
@@ -266,8 +267,10 @@ def peak_megabytes() -> float | None:
 def exploit_agents(
     names: Sequence[str], rules: Rules, *, seed: int, max_memory: float
 ) -> list[Exploitability]:
-    """The exact exploitability of one agent after another; `random` is known here too."""
-    agents = [make_agent("easy" if name == "random" else name, seed=seed) for name in names]
+    """The exact exploitability of one agent after another."""
+    agents = [make_agent(name, seed=seed) for name in names]
+    for agent in agents:
+        check_rules(agent, rules)
     tree = Tree(rules, max_memory)
     console.note(f"{tree.rules.name}: {tree.size}")
     results = []
@@ -301,18 +304,26 @@ def _points(value: float) -> str:
 
 # ---- pictures ------------------------------------------------------------------------------------
 def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
-    """Draw exploitability against iterations and against seconds into a PNG file."""
+    """Draw exploitability against iterations and against seconds into a picture."""
     figure = _figure(9, 4)
     left, right = figure.subplots(1, 2, sharey=True)
+    style = styles([found.algorithm for found in results])
     for found in results:
+        color, sign = style[found.algorithm]
         points = [c for c in found.curve if c.iteration and c.exploitability > 0]
         for axes, xs in (
             (left, [c.iteration for c in points]),
             (right, [c.seconds for c in points]),
         ):
-            marker = "o" if len(points) == 1 else None
+            values = [c.exploitability for c in points]
             axes.loglog(
-                xs, [c.exploitability for c in points], label=found.algorithm, marker=marker
+                xs,
+                values,
+                color=color,
+                label=found.algorithm,
+                marker=sign,
+                markersize=5,
+                markevery=[-1] if points else None,
             )
     left.set_xlabel("iterations")
     right.set_xlabel("seconds")
@@ -323,16 +334,19 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
     right.legend(frameon=False)
     tree = results[0].tree
     infosets = int(np.sum(tree.size.infosets))
-    figure.suptitle(f"{tree.rules.name}: {infosets:,} information sets", fontsize=11)
-    save_png(figure, path)
+    figure.suptitle(wrapped(f"{tree.rules.name}: {infosets:,} information sets"), fontsize=11)
+    save_figure(figure, path)
 
 
 def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
-    """Draw exploitability as horizontal bars into a PNG file."""
+    """Draw exploitability as horizontal bars into a picture."""
     figure = _figure(7, 1.6 + 0.45 * len(results))
     axes = figure.subplots()
     places = range(len(results))
-    axes.barh(places, [found.exploitability for found in results], color="#2a7f62", height=0.6)
+    short = short_names([found.agent for found in results])
+    style = styles(list(short.values()))
+    colors = [style[short[found.agent]].color for found in results]
+    axes.barh(places, [found.exploitability for found in results], color=colors, height=0.6)
     for place, found in zip(places, results, strict=True):
         axes.annotate(
             _points(found.exploitability),
@@ -343,14 +357,14 @@ def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
         )
     decks = list(dict.fromkeys(found.rules for found in results))
     is_one = len(decks) == 1
-    labels = [f.agent if is_one else f"{f.agent}, {f.rules}" for f in results]
+    labels = [short[f.agent] if is_one else f"{short[f.agent]}, {f.rules}" for f in results]
     axes.set_yticks(places, labels)
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.set_xlabel("exploitability, points a deal (exact)")
-    axes.set_title(", ".join(decks), fontsize=11)
-    save_png(figure, path)
+    axes.set_title(wrapped(", ".join(decks)), fontsize=11)
+    save_figure(figure, path)
 
 
 def _figure(width: float, height: float) -> Any:

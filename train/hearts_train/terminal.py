@@ -1,138 +1,208 @@
 """Hearts at the terminal: one person, agents in the other seats.
 
-Everything shown during a deal comes from the player's view; only after it all cards are shown.
+Every deal is kept, and the table after every card, so that nothing is lost (``kept``). What the
+person is told is in ``telling``, what another player would do in ``hints``.
 """
 
 from __future__ import annotations
 
+import datetime
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hearts_agents import Agent, make_agent
-from hearts_env import Game, HeartsError, Match, NotationError, PlayerView, Rules
+from hearts_agents.base import check_rules
+from hearts_env import Game, HeartsError, Match, NotationError, Rules
+from hearts_env._files import write_whole
+from hearts_env._interrupts import held_interrupt
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.game import action_name, check_seed, derived_seed
+from hearts_env.notation import Record, parse_games, parse_records
+from hearts_train import replay
 from hearts_train.cardtext import CardText
 from hearts_train.evaluation import rules_for
 from hearts_train.explain import explain
+from hearts_train.hints import best_hinter, hint, tell
+from hearts_train.kept import Keeper, TableState
+from hearts_train.telling import CHOICES, Teller
 
 HELP = """\
-Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone, where only one card fits.
-In an exchange several cards may be given at once: qs ah kh. Enter alone plays a forced card.
-  hint       what the player 'pro' would do
-  undo       take everything back to your last decision
-  history    the tricks so far
-  rules      the rules of this game
-  save FILE  write the deals so far, all cards open, as text for 'hearts replay FILE'
-  quit       leave the table
+Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone, where only one card fits (but
+the queen of spades is qs: q alone leaves the table). In an exchange several cards may be given at
+once: qs ah kh. Enter alone plays a forced card. Cards that cannot be played now stand {marked}.
+  hint [NAME]  what the best player for these rules, or another one, would do
+  undo         take everything back to your last decision
+  history      the tricks so far
+  rules        the rules of this game
+  save FILE    write the deals so far, all cards open, as text for 'hearts replay FILE'
+  quit         leave the table; 'hearts play --resume' goes on with it
 Commands may be shortened to two letters or more: un, hin, his."""
 
-_COMMANDS = ("hint", "undo", "history", "rules", "save", "quit", "help")
-_MOON = {"moon:off": "take the points off oneself", "moon:others": "let the others pay"}
+_COMMANDS = ("hint", "undo", "history", "rules", "save", "save!", "quit", "help")
+_WITH_ARGUMENT = ("hint", "save", "save!")
+_MENU = ("analyse", "replay", "save", "save!", "undo", "next", "quit", "help")
+_PLAYS = 2**62  # seeds of the deals and matches that follow the first one count from here
+_AGENTS = 2**63  # those of the agents
+
+Ask = Callable[[str], "str | None"]
+"""Asks for a line after a prompt; None: there are no more."""
 
 
 class Quit(Exception):
     """The person leaves the table."""
 
 
+def ask_at_terminal(prompt: str) -> str | None:
+    """The next line of standard input, its ends stripped."""
+    print(prompt, end="", flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        print()
+        return None
+    if not sys.stdin.isatty():  # what was typed belongs into the record
+        print(line.strip())
+    return line.strip()
+
+
 @dataclass
 class Table:
-    """A deal or a match with one person at it.
+    """A sitting: deals or matches with one person at the table.
 
     Attributes:
         play: The deal, or the match, that is played.
-        seat: Where the person sits.
+        seed: What all deals and the agents' chance follow from.
         agents: Who plays in each other seat.
-        names: What each seat is called.
-        hinter: Who answers for a hint.
-        cards: How cards are written.
+        against: The agents, as they were named.
+        teller: Tells the person what happens.
+        keeper: Writes what is to be kept; None: nothing is.
+        ask: Where the person's words come from.
     """
 
     play: Game | Match
-    seat: int
+    seed: int
     agents: dict[int, Agent]
-    names: Sequence[str]
-    hinter: Agent
-    cards: CardText
-    _finished: list[Game] = field(default_factory=list)
+    against: Sequence[str]
+    teller: Teller
+    keeper: Keeper | None = None
+    ask: Ask = ask_at_terminal
+    date: str = field(default_factory=lambda: datetime.date.today().isoformat())
+    number: int = 0
+    _earlier: list[Record] = field(default_factory=list)  # of the deals and matches before
+    _deals: list[Game] = field(default_factory=list)  # finished ones of this one
     _past: list[tuple[Game | Match, int]] = field(default_factory=list)
+    _ended: Game | None = None  # the deal that has just ended
+    _hinters: dict[str, Agent] = field(default_factory=dict)
 
     @property
     def game(self) -> Game:
         """The deal in hand."""
         return self.play.game if isinstance(self.play, Match) else self.play
 
+    @property
+    def seat(self) -> int:
+        """Where the person sits."""
+        return self.teller.seat
+
     def run(self) -> None:
-        """Play to the end.
+        """Play until the person leaves.
 
         Raises:
             Quit: the person leaves, or the input ends.
         """
-        self._begin_deal()
-        while self.play.player is not None:
-            if self.play.player == self.seat:
+        if self._ended is None:
+            self.teller.begin_deal(self.play)
+        self._keep()
+        while True:
+            if self._ended is not None:
+                self._after_deal(self._ended)
+            elif self.play.player == self.seat:
                 self._own_turn()
             else:
-                self._do(self.agents[self.play.player].act(self.game.view(self.play.player)))
+                self._let_act()
+
+    def greeting(self) -> str:
+        """What is played, for somebody who sits down."""
+        goes_on = bool(self._past or self._deals or self._earlier or self.game.actions)
+        again = ", going on where you left" if goes_on else ""
+        return f"{self.play.rules.name}, seed {self.seed}{again}. 'help' tells what you can do."
+
+    def farewell(self) -> str:
+        """What to say to somebody who leaves."""
+        if self.keeper is not None:
+            self.keeper.write_record(self._text(unfinished=True))
+        if self.play.player is not None:
+            if self.keeper is None or not self.keeper.is_kept:
+                return "You have left the table."
+            return "You have left the table; 'hearts play --resume' goes on with it."
+        if self.keeper is None or not self.keeper.games.is_file():
+            return "Good-bye."
+        return f"Your deals are kept in {self.keeper.games}."
 
     # -- actions -----------------------------------------------------------------------------------
-    def _do(self, action: int) -> None:
-        """Play an action and tell what it did."""
-        game, seat, phase = self.game, self.play.player, self.game.phase
-        kitty_taker = game.kitty_taker
+    def _let_act(self) -> None:
+        """Let an agent act; its chance follows from the table's seed and the position alone."""
+        seat = self.play.player
         assert seat is not None
-        self.play.play(action)  # a match has then perhaps begun its next deal; `game` is this one
-        self._tell(game, seat, phase, action, awards_kitty=game.kitty_taker != kitty_taker)
+        agent, game = self.agents[seat], self.game
+        reseed = getattr(agent, "reseed", None)
+        if callable(reseed):
+            place = 1000 * len(self._deals) + len(game.actions)
+            reseed(derived_seed(derived_seed(self.seed, _AGENTS + self.number), place))
+        self._do(agent.act(game.view(seat)))
+
+    def _do(self, action: int) -> None:
+        """Play an action, keep the table, and tell what it did."""
+        game, before = self.game, self.game.clone()
+        with held_interrupt():  # what is played is kept
+            self.play.play(action)  # a match has then perhaps begun its next deal
+            if game.is_over:
+                self._deals.append(game)
+                self._ended = game
+            self._keep()
+        self.teller.action(before, game, action)
         if game.is_over:
-            self._finished.append(game)
-            self._show_result(game)
+            self.teller.result(game)
             if isinstance(self.play, Match):
-                self._show_totals(self.play)
-                if not self.play.is_over:
-                    self._begin_deal()
+                self.teller.totals(self.play)
+
+    def _decide(self, action: int) -> None:
+        self._past.append((self.play.clone(), len(self._deals)))
+        self._do(action)
 
     def _own_turn(self) -> None:
         """Show the position and ask until an action is played or taken back."""
-        self._show(self.game.view(self.seat))
+        self.teller.position(self.game.view(self.seat))
         while True:
-            line = self._ask()
+            prompt = {"pass": "Pass", "moon": "Choose"}.get(self.game.phase, "Play")
+            line = self._line(prompt)
             if not line:
                 legal = self.game.legal_actions()
                 if len(legal) > 1:
-                    print("Name a card, or 'help'.")
+                    self.teller.say("Name a card, or 'help'.")
                     continue
                 self._decide(legal[0])
                 return
             try:
                 actions = self._read(line)
-            except NotationError as error:
-                print(error)
-                continue
-            if actions is None:
-                if self._command(line):
-                    return
+                if actions is None:
+                    if self._command(line):
+                        return
+                    continue
+            except HeartsError as error:
+                self.teller.say(str(error))
                 continue
             for action in actions:
                 self._decide(action)
             return
 
-    def _decide(self, action: int) -> None:
-        self._past.append((self.play.clone(), len(self._finished)))
-        self._do(action)
-
-    def _ask(self) -> str:
-        prompt = {"pass": "Pass", "moon": "Choose"}.get(self.game.phase, "Play")
-        print(self.cards.bold(f"{prompt}> "), end="", flush=True)
-        line = sys.stdin.readline()
-        if not line:
-            print()
+    def _line(self, prompt: str) -> str:
+        line = self.ask(self.teller.cards.bold(f"{prompt}> "))
+        if line is None:
             raise Quit
-        if not sys.stdin.isatty():  # what was typed belongs into the record
-            print(line.strip())
-        return line.strip()
+        return line
 
     def _read(self, line: str) -> list[int] | None:
         """The actions that a line names; None: it may be a command.
@@ -140,269 +210,304 @@ class Table:
         Raises:
             NotationError: it names cards that cannot be played now.
         """
-        game, view = self.game, self.game.view(self.seat)
+        game, view, cards = self.game, self.game.view(self.seat), self.teller.cards
         names = {action_name(game.rules, action): action for action in view.legal_actions()}
         if game.phase == "moon":
             chosen = {"1": "moon:off", "2": "moon:others", "off": "moon:off"}
             name = chosen.get(line.lower(), f"moon:{line.lower()}")
             return [names[name]] if name in names else None
         words = line.replace(",", " ").split()
-        if _command(words[0]) or (len(words) > 1 and game.phase != "pass"):
+        if not words or _command(words[0]) or (len(words) > 1 and game.phase != "pass"):
             return None
-        cards: list[str] = []
+        found: list[str] = []
         for word in words:
-            card = _card(word, [name for name in names if name not in cards])
+            card = self._card(word, [name for name in names if name not in found])
             if card is None:
                 return None
-            if card not in names or card in cards:
+            if card not in names or card in found:
                 held = card in view.hand
                 why = "cannot be played now" if held else "is not in your hand"
-                raise NotationError(f"{card} {why}; you may take {self.cards.cards(names)}")
-            cards.append(card)
+                raise NotationError(f"{cards.card(card)} {why}; you may take {cards.cards(names)}")
+            found.append(card)
         left = game.rules.pass_count - len(view.passed)
-        if game.phase == "pass" and len(cards) > left:
-            raise NotationError(f"{len(cards)} cards are too many; {left} are still to be passed")
-        return [names[card] for card in cards]
+        if game.phase == "pass" and len(found) > left:
+            raise NotationError(f"{len(found)} cards are too many; {left} are still to be passed")
+        return [names[card] for card in found]
+
+    def _card(self, word: str, legal: Sequence[str]) -> str | None:
+        """The card that a word names: in full, or by rank or suit where one legal card fits."""
+        try:
+            return parse_card(word)
+        except NotationError:
+            pass
+        letter = word.upper().replace("10", "T")
+        for symbol, suit in zip("♣♦♠♥", SUITS, strict=True):
+            letter = letter.replace(symbol, suit)
+        if letter == "Q":
+            raise NotationError("q alone leaves the table; name a queen with her suit, like qs")
+        found = [card for card in legal if len(letter) == 1 and letter in card]
+        if len(found) > 1:
+            shown = ", ".join(map(self.teller.cards.card, found))
+            raise NotationError(f"{word!r} may be {shown}; name one")
+        return found[0] if found else None
 
     # -- commands ----------------------------------------------------------------------------------
     def _command(self, line: str) -> bool:
         """Do a command; returns whether the position has changed."""
         word, _, argument = line.partition(" ")
-        match _command(word):
+        command, argument = _command(word), argument.strip()
+        if command and argument and command not in _WITH_ARGUMENT:
+            self.teller.say(f"{command!r} stands alone; leave {argument!r} out.")
+            return False
+        match command:
             case "quit":
-                raise Quit
+                if len(word) > 1 or self._leaves():
+                    raise Quit
             case "undo":
                 return self._undo()
             case "hint":
-                self._hint()
+                self._hint(argument)
             case "history":
-                self._history()
+                self.teller.history(self.game.view(self.seat))
             case "rules":
-                print("\n".join(explain(self.game.rules)))
-            case "save":
-                self._save(argument.strip())
+                self.teller.say("\n".join(explain(self.game.rules)))
+            case "save" | "save!":
+                self._save(argument, overwrites=command == "save!")
             case "help":
-                print(HELP)
+                marked = "dimmed" if self.teller.cards.color else "in ( )"
+                self.teller.say(HELP.format(marked=marked))
             case _:
-                print(f"{line!r} is neither a card that fits nor a command; 'help' lists both.")
+                self.teller.say(
+                    f"{line!r} is neither a card that fits nor a command; 'help' lists both."
+                )
         return False
+
+    def _leaves(self) -> bool:
+        return self._line("Leave the table? y or n").lower() in ("y", "yes", "q", "quit")
 
     def _undo(self) -> bool:
         if not self._past:
-            print("There is nothing to take back.")
+            self.teller.say("There is nothing to take back.")
             return False
         self.play, count = self._past.pop()
-        del self._finished[count:]
-        print(self.cards.dim("Taken back."))
+        self._ended = None
+        del self._deals[count:]
+        self._keep()
+        self.teller.say(self.teller.cards.dim("Taken back."))
         return True
 
-    def _hint(self) -> None:
+    def _hint(self, name: str) -> None:
         view = self.game.view(self.seat)
-        rules = view.rules
-        legal = view.legal_actions()
-        name = getattr(self.hinter, "name", "pro")
-        chosen = self.hinter.act(view)
-        shown = rules.deck[chosen] if chosen < len(rules.deck) else None
-        print(f"{name} would choose {self.cards.card(shown) if shown else _moon(view, chosen)}.")
-        margins = getattr(self.hinter, "margins", None)
-        if callable(margins) and view.phase == "play" and len(legal) > 1:
-            values = dict(zip(legal, margins(view), strict=True))
-            ranked = sorted(legal, key=lambda action: (-values[action], action))
-            print(
-                "Mean margin: "
-                + ", ".join(
-                    f"{self.cards.card(rules.deck[action])} {values[action]:+.1f}"
-                    for action in ranked
-                )
-            )
+        if name not in self._hinters:
+            agent = make_agent(name, seed=0) if name else best_hinter(view.rules)
+            check_rules(agent, view.rules)
+            self._hinters[name] = agent
+        found = hint(self._hinters[name], view)
+        for line in tell(found, view, self.teller.cards, CHOICES):
+            self.teller.say(line)
 
-    def _history(self) -> None:
-        view = self.game.view(self.seat)
-        if view.passed:
-            print(
-                f"Passed {self.cards.cards(view.passed)}, "
-                f"received {self.cards.cards(view.received)}."
-            )
-        if not view.history:
-            print("Nothing has been played yet.")
-        tricks = [*view.tricks, view.trick] if view.trick else view.tricks
-        for number, trick in enumerate(tricks, 1):
-            plays = ", ".join(f"{self._who(seat)} {self.cards.card(card)}" for seat, card in trick)
-            print(f"{number:2}. {plays}")
-
-    def _save(self, path: str) -> None:
-        if not path:
-            print("Name a file: save my-deal.txt")
+    def _save(self, name: str, *, overwrites: bool) -> None:
+        if not name:
+            self.teller.say("Name a file: save my-deal.txt")
             return
-        games = [*self._finished, *([] if self.game.is_over else [self.game])]
+        path = Path(name).expanduser()
+        if path.exists() and not overwrites:
+            self.teller.say(f"{name} is there already; take another name, or write: save! {name}")
+            return
         try:
-            Path(path).expanduser().write_text(
-                "\n".join(game.to_text() for game in games), encoding="utf-8"
+            write_whole(path, self._text(unfinished=True).encode())
+        except (OSError, ValueError) as error:  # ValueError: no file can be called so
+            self.teller.say(
+                f"{name} cannot be written: {getattr(error, 'strerror', None) or error}"
             )
-        except (OSError, HeartsError) as error:
-            print(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}")
         else:
-            print(f"Saved in {path}.")
+            self.teller.say(f"Saved in {name}.")
 
-    # -- showing -----------------------------------------------------------------------------------
-    def _who(self, seat: int) -> str:
-        return "You" if seat == self.seat else self.names[seat]
+    # -- between deals -----------------------------------------------------------------------------
+    def _after_deal(self, game: Game) -> None:
+        """Ask what to do with a finished deal until it is the next one, or an undo.
 
-    def _begin_deal(self) -> None:
-        game = self.game
+        Raises:
+            Quit: the person leaves.
+        """
+        two = game.rules.players == 2 and not game.rules.pass_count
+        menu = ["[a]nalyse"] if two else []
+        menu += ["[r]eplay", "[s]ave FILE", "[u]ndo", "[n]ext", "[q]uit"]
+        self.teller.say(" ".join(menu))
+        while self._ended is game:
+            line = self._line("Next")
+            word, _, argument = line.partition(" ")
+            match _menu_word(word):
+                case "next":
+                    self._next()
+                case "undo":
+                    self._undo()
+                case "quit":
+                    raise Quit
+                case "save" | "save!" as command:
+                    self._save(argument.strip(), overwrites=command == "save!")
+                case "replay":
+                    record = Record(game, self._tags(game))
+                    replay.show([record], self.teller.cards, self.ask)
+                case "analyse" if two:
+                    self._analyse(game)
+                case _:
+                    self.teller.say(" ".join(menu) + "; Enter alone: next")
+
+    def _next(self) -> None:
+        """Go on with the match, or begin another deal or match."""
+        self._ended = None
+        if self.play.player is None:
+            self._earlier += self._records()
+            self._deals.clear()
+            self._past.clear()
+            self.number += 1
+            self.play = _new_play(
+                self.play.rules, self.seed, self.number, is_match=isinstance(self.play, Match)
+            )
+        self._keep()
+        self.teller.begin_deal(self.play)
+
+    def _analyse(self, game: Game) -> None:
+        from hearts_train import analysis  # the solver, which a game without it can do without
+        from hearts_train.console import print_table
+
+        found = analysis.analyse(game, names=Record(game, self._tags(game)).names())
+        print_table("card by card", analysis.columns(found), analysis.rows(found))
+        for line in analysis.summary(found):
+            self.teller.say(line)
+
+    # -- keeping -----------------------------------------------------------------------------------
+    def _tags(self, game: Game) -> dict[str, str]:
+        """What is told of a deal beside its play; its seed only when all of that is over."""
+        tags = {"Event": "hearts play", "Date": self.date}
         if isinstance(self.play, Match):
-            print(self.cards.bold(f"Deal {self.play.num_deals + 1} of the match."))
-        if game.phase == "pass":
-            n = game.rules.players
-            to = (self.seat + {"left": 1, "right": -1, "across": n // 2}[game.direction]) % n
-            print(f"Exchange: {game.rules.pass_count} cards {game.direction}, to {self.names[to]}.")
+            tags["Event"] += f", match, deal {game.deal_number + 1}"
+        tags |= {f"Player {seat}": self._name(seat) for seat in range(game.rules.players)}
+        if self.play.player is None:
+            play = self.play
+            seed = play.deal_seed(game.deal_number) if isinstance(play, Match) else self._seed
+            tags["Seed"] = str(seed)
+        return tags
 
-    def _tell(self, game: Game, seat: int, phase: str, action: int, *, awards_kitty: bool) -> None:
-        """What everybody sees of an action, and the person of an exchange."""
-        view = game.view(self.seat)
-        if phase == "pass":
-            if game.phase != "pass":
-                print(
-                    f"You pass {self.cards.cards(view.passed)} and receive "
-                    f"{self.cards.cards(view.received)}.\n"
-                )
-            return
-        own = seat == self.seat
-        if phase == "moon":
-            print(f"{self._who(seat)} {'choose' if own else 'chooses'} to {_moon(view, action)}.")
-            return
-        card = self.cards.card(game.rules.deck[action])
-        print(f"{self._who(seat)} {'play' if own else 'plays'} {card}.")
-        if view.trick:
-            return
-        trick = view.tricks[-1]
-        taker = next(p for p in range(game.rules.players) if trick[0][1] in view.taken(p))
-        verb = "take" if taker == self.seat else "takes"
-        worth = _worth(view, [card for _, card in trick])
-        line = self.cards.bold(f"{self._who(taker)} {verb} trick {len(view.tricks)}{worth}")
-        if awards_kitty:
-            line += f", and the kitty {self.cards.cards(view.kitty)}{_worth(view, view.kitty)}"
-        print(line + ".\n")
+    def _name(self, seat: int) -> str:
+        if seat == self.seat:
+            return "You"
+        others = sorted(self.agents)
+        return _short(self.against[others.index(seat) % len(self.against)])
 
-    def _show(self, view: PlayerView) -> None:
-        """The position, from the person's seat."""
-        rules = view.rules
-        if view.phase == "pass":
-            left = rules.pass_count - len(view.passed)
-            print(f"{left} to pass {view.direction}.")
-            print("Your hand: " + self.cards.hand(view.hand, self._legal_names(view)))
+    @property
+    def _seed(self) -> int:
+        """That of the deal or match that is played."""
+        return _play_seed(self.seed, self.number)
+
+    def _records(self) -> list[Record]:
+        return [Record(game, self._tags(game)) for game in self._deals]
+
+    def _text(self, *, unfinished: bool) -> str:
+        """The hand histories of the sitting."""
+        records = [*self._earlier, *self._records()]
+        if unfinished and self._ended is None:
+            records.append(Record(self.game, self._tags(self.game)))
+        return "\n".join(record.to_text() for record in records)
+
+    def _keep(self) -> None:
+        """Write what has been played so far; nothing is lost whatever ends the program."""
+        if self.keeper is None:
             return
-        if view.phase == "moon":
-            print(
-                "You have shot the moon. 1 (off): take the points off your own score; "
-                "2 (others): the others pay."
-            )
+        if self._ended is not None:
+            self.keeper.keep_games(self._text(unfinished=False))
+            self.keeper.write_record(self._text(unfinished=False))
+        if self.play.player is None:
+            self.keeper.keep_table(None)
             return
-        state = [f"Trick {view.trick_number + 1} of {rules.hand_size}"]
-        if rules.break_on is not None:
-            state.append("hearts broken" if view.hearts_broken else "hearts not broken")
-        if rules.trump:
-            state.append(f"trump {self.cards.suit(rules.trump)}")
-        print(self.cards.dim(" | ".join(state)))
-        width = max(map(len, self.names))
-        for seat in range(rules.players):
-            voids = " ".join(map(self.cards.suit, view.voids[seat]))
-            total = f"  before {view.totals[seat]:3}" if any(view.totals) else ""
-            print(
-                f"  {self._who(seat):{width}}  points {view.points[seat]:3}  "
-                f"tricks {view.tricks_taken()[seat]:2}{total}"
-                + (f"  void {voids}" if voids else "")
+        record = self.keeper.record
+        playing = [*self._deals, self.game]
+        self.keeper.keep_table(
+            TableState(
+                rules=self.play.rules.name,
+                seed=self.seed,
+                number=self.number,
+                seat=self.seat,
+                against=list(self.against),
+                is_match=isinstance(self.play, Match),
+                date=self.date,
+                record=None if record is None else str(record),
+                finished=[finished.to_text() for finished in self._earlier],
+                deals=[game.to_text() for game in playing],
             )
-        if view.kitty_taker is not None:
-            print(f"  kitty {self.cards.cards(view.kitty)}, to {self._who(view.kitty_taker)}")
-        if view.trick:
-            plays = ", ".join(
-                f"{self._who(seat)} {self.cards.card(card)}" for seat, card in view.trick
-            )
-            print(f"On the table: {plays}")
+        )
+
+    def restore(self, state: TableState) -> None:
+        """Go on where `state` was kept, every decision of it still to be taken back.
+
+        Raises:
+            HeartsError: its deals are not those of such a table.
+        """
+        self.number, self.date = state.number, state.date
+        self._earlier = [record for text in state.finished for record in parse_records(text)]
+        games = [game for text in state.deals for game in parse_games(text)]
+        if any(game.rules != self.play.rules for game in games) or (
+            len(games) > 1 and not state.is_match
+        ):
+            raise HeartsError("table: the deals kept are not of its rules; remove its file")
+        if state.is_match:
+            seed = _play_seed(self.seed, self.number)
+            self.play = Match(self.play.rules, seed, dealer=games[0].dealer)
         else:
-            print("You lead.")
-        print("Your hand: " + self.cards.hand(view.hand, self._legal_names(view)))
-
-    def _legal_names(self, view: PlayerView) -> list[str]:
-        return [view.rules.deck[action] for action in view.legal_actions()]
-
-    def _show_result(self, game: Game) -> None:
-        """All cards and the scores, after a deal."""
-        print(self.cards.bold("The deal is over."))
-        start, scores = game.start(), game.scores()
-        width = max(map(len, self.names))
-        for seat in range(game.rules.players):
-            print(
-                f"  {self._who(seat):{width}} {scores[seat]:4}   dealt "
-                + self.cards.hand(start.hand(seat))
-            )
-        if game.kitty:
-            print(f"  {'kitty':{width}}        " + self.cards.hand(game.kitty))
-        if game.shooter is not None:
-            own = game.shooter == self.seat
-            print(f"{self._who(game.shooter)} {'have' if own else 'has'} shot the moon!")
-        best = [seat for seat, score in enumerate(scores) if score == min(scores)]
-        names = _listed([self._who(seat) for seat in best])
-        has = "has" if len(best) == 1 and best[0] != self.seat else "have"
-        print(self.cards.bold(f"{names} {has} the lowest score.") + "\n")
-
-    def _show_totals(self, match: Match) -> None:
-        unit = "chips" if match.in_chips else "points"
-        totals = ", ".join(f"{self._who(s)} {total}" for s, total in enumerate(match.totals))
-        pool = f"; {match.pool} in the pool" if match.pool else ""
-        print(f"Match after {match.num_deals} deals, in {unit}: {totals}{pool}.")
-        if match.is_over:
-            winner = match.winner
-            if winner is None:
-                print(self.cards.bold("The match is shared."))
-            else:
-                verb = "win" if winner == self.seat else "wins"
-                print(self.cards.bold(f"{self._who(winner)} {verb} the match."))
-        print()
-
-
-def _worth(view: PlayerView, cards: Sequence[str]) -> str:
-    """The points of cards, like `` (+5)``; nothing where there are none."""
-    points = sum(view.rules.card_points.get(card, 0) for card in cards)
-    return f" ({points:+d})" if points else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Like ``A``, ``A and B`` or ``A, B and C``."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+            self.play = games[0].start()
+        for game in games:
+            if isinstance(self.play, Match) and self.game != game.start():
+                self.play.replace_deal(game.start())
+            for action in game.actions:
+                if self.play.player == self.seat:
+                    self._past.append((self.play.clone(), len(self._deals)))
+                current = self.game
+                self.play.play(action)
+                if current.is_over:
+                    self._deals.append(current)
 
 
 def _command(word: str) -> str | None:
     """The command that a word of two letters or more begins; None: none, or several."""
-    if word == "?":
-        return "help"
+    special = {"?": "help", "q": "quit", "Q": "quit", "save": "save", "sa": "save"}
+    if word in special:
+        return special[word]
     found = [name for name in _COMMANDS if len(word) > 1 and name.startswith(word.lower())]
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 or found == ["save", "save!"] else None
 
 
-def _card(word: str, legal: Sequence[str]) -> str | None:
-    """The card that a word names: in full, or by rank or suit where one legal card fits."""
-    try:
-        return parse_card(word)
-    except NotationError:
-        pass
-    letter = word.upper().replace("10", "T")
-    for symbol, suit in zip("♣♦♠♥", SUITS, strict=True):
-        letter = letter.replace(symbol, suit)
-    found = [card for card in legal if len(letter) == 1 and letter in card]
-    if len(found) > 1:
-        raise NotationError(f"{word!r} may be {', '.join(found)}; name one")
-    return found[0] if found else None
+def _menu_word(word: str) -> str | None:
+    """The choice of the menu that a word begins; Enter alone is the next deal."""
+    if not word:
+        return "next"
+    return next((name for name in _MENU if name.startswith(word.lower())), None)
 
 
-def _moon(view: PlayerView, action: int) -> str:
-    return _MOON[action_name(view.rules, action)]
+def _play_seed(seed: int, number: int) -> int:
+    return seed if number == 0 else derived_seed(seed, _PLAYS + number)
+
+
+def _new_play(rules: Rules, seed: int, number: int, *, is_match: bool) -> Game | Match:
+    """The deal or match of this number in a sitting, from 0."""
+    seed = _play_seed(seed, number)
+    return Match(rules, seed) if is_match else Game.deal(rules, seed)
+
+
+def _short(name: str) -> str:
+    """An agent as people call it: its name, or the last part of its path."""
+    return Path(name).name or name
 
 
 def open_table(
-    rules: Rules | None, against: Sequence[str], seed: int | None, seat: int, *, is_match: bool
+    rules: Rules | None,
+    against: Sequence[str],
+    seed: int | None,
+    seat: int,
+    *,
+    is_match: bool,
+    keeper: Keeper | None = None,
+    ask: Ask = ask_at_terminal,
 ) -> Table:
     """Deal, and seat the agents.
 
@@ -412,36 +517,63 @@ def open_table(
         seed: of the deals and of the agents' chance; None: from the operating system.
         seat: the person's.
         is_match: play deals to the end score.
+        keeper: writes what is to be kept; None: nothing is.
+        ask: where the person's words come from.
 
     Raises:
-        HeartsError: an unknown agent, no such seat, or not one agent for each.
+        HeartsError: an unknown agent, or one that cannot play these rules, no such seat, or not
+            one agent for each.
     """
-    seed = secrets.randbits(62) if seed is None else check_seed(seed)
-    made = [make_agent(name, seed=derived_seed(seed, 2**63 + i)) for i, name in enumerate(against)]
+    seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
+    made = [
+        make_agent(name, seed=derived_seed(seed, _AGENTS + i)) for i, name in enumerate(against)
+    ]
     rules = rules_for(made, rules)
-    for agent in made:
-        check_rules = getattr(agent, "check_rules", None)
-        if callable(check_rules):
-            check_rules(rules)
+    for name, agent in zip(against, made, strict=True):
+        try:
+            check_rules(agent, rules)
+        except HeartsError as error:
+            raise HeartsError(f"against: {name} cannot play {rules.name}: {error}") from None
     n = rules.players
     if not 0 <= seat < n:
         raise HeartsError(f"seat: {seat} is no seat of {n} players; give 0 to {n - 1}")
     if len(made) not in (1, n - 1):
-        raise HeartsError(
-            f"against: {len(made)} agents for {n - 1} seats; give one, or one for each"
-        )
+        agents, seats = _counted(len(made), "agent"), _counted(n - 1, "seat")
+        raise HeartsError(f"against: {agents} for {seats}; give one, or one for each")
     others = [p for p in range(n) if p != seat]
     names = ["you"] * n
     for place, p in enumerate(others):
-        name = Path(against[place % len(against)]).name
+        name = _short(against[place % len(against)])
         names[p] = name if n == 2 else f"{p}:{name}"
-    cards = CardText.of(sys.stdout)
-    print(f"{rules.name}, seed {seed}. 'help' tells what you can do.\n")
     return Table(
-        play=Match(rules, seed) if is_match else Game.deal(rules, seed),
-        seat=seat,
+        play=_new_play(rules, seed, 0, is_match=is_match),
+        seed=seed,
         agents={p: made[place % len(made)] for place, p in enumerate(others)},
-        names=names,
-        hinter=make_agent("pro", seed=derived_seed(seed, 2**63 + n)),
-        cards=cards,
+        against=against,
+        teller=Teller(seat, names, CardText.of(sys.stdout)),
+        keeper=keeper,
+        ask=ask,
     )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def reopen_table(keeper: Keeper, state: TableState, ask: Ask = ask_at_terminal) -> Table:
+    """Sit down again at a table that was left.
+
+    Raises:
+        HeartsError: it cannot be gone on with: an agent is not there any more.
+    """
+    table = open_table(
+        Rules.from_text(state.rules),
+        state.against,
+        state.seed,
+        state.seat,
+        is_match=state.is_match,
+        keeper=keeper,
+        ask=ask,
+    )
+    table.restore(state)
+    return table

@@ -8,6 +8,7 @@ reverse is played too; the margin between them is then half the difference of th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env import HeartsError, Rules
-from hearts_env.game import check_seed
+from hearts_env import HeartsError, Rules, __version__
 from hearts_train.evaluation import (
     MIN_PAIRS,
-    Duel,
+    Contest,
     Entrant,
     Evaluation,
     Progress,
@@ -27,9 +27,11 @@ from hearts_train.evaluation import (
     check_pairs,
     mean_and_interval,
     named,
-    rules_for,
-    seated,
+    platform_versions,
 )
+
+_MOST_OPEN = 4
+"""With more pairings than this the players' processes are ended after each block."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Standing:
     ci95: tuple[float, float]
     won: float
     ms_per_decision: float
+    faults: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Tournament:
         evaluations: Every pairing that was played, as (row, column) of the table.
         standings: The ranking, best first.
         interrupted: Whether it was stopped before all pairs were played.
+        command: The command line, if there was one.
     """
 
     agents: tuple[str, ...]
@@ -65,6 +69,7 @@ class Tournament:
     evaluations: dict[tuple[int, int], Evaluation]
     standings: tuple[Standing, ...]
     interrupted: bool = False
+    command: str | None = None
 
     def margin(self, row: int, column: int) -> tuple[float, tuple[float, float]]:
         """By how many points a deal `row` is better than `column`, and the 95 % interval."""
@@ -78,6 +83,10 @@ class Tournament:
             "pairs": self.pairs,
             "seed": self.seed,
             "interrupted": self.interrupted,
+            "version": __version__,
+            "platform": platform_versions(),
+            "command": self.command,
+            "rules_in_full": Rules.make(self.rules).to_dict(),
             "ranking": [
                 {**standing.__dict__, "ci95": list(standing.ci95)} for standing in self.standings
             ],
@@ -91,6 +100,12 @@ def tournament(
     pairs: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
+    *,
+    isolate: bool = False,
+    time_limit: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    command: str | None = None,
 ) -> Tournament:
     """Let every agent play every other on `pairs` duplicate deals.
 
@@ -102,49 +117,75 @@ def tournament(
         pairs: duplicate deals of each pairing, at least 2.
         seed: what deals and the agents' chance follow from.
         progress: called with the pairs done over all pairings, and all of them.
+        isolate: every player in a process of its own, which gets views only.
+        time_limit: with `isolate`, seconds that a process may take for one answer.
+        out: a file that finished blocks of deals are written to.
+        resume: such a file, to go on with; all other arguments as before.
+        command: the command line, for the results.
 
     Raises:
-        HeartsError: too few agents or pairs, an agent entered twice or unknown.
+        HeartsError: too few agents or pairs, an agent entered twice, unknown, or one that cannot
+            play the rules.
     """
     pairs = check_pairs(pairs)
-    seed = check_seed(seed)
     names = tuple(named(agent) for agent in agents)
     if len(names) < 2:
         raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
     for name in names:
         if names.count(name) > 1:
             raise HeartsError(f"agents: {name!r} is entered twice; enter each agent once")
-    players = [seated(agent, seed) for agent in agents]
-    rules = rules_for(players, rules)
-    pairings = [
+    contest = Contest(agents, rules, seed, isolate=isolate, time_limit=time_limit, command=command)
+    contest.pairings = [
         (i, j)
         for i in range(len(names))
         for j in range(len(names))
-        if i < j or (i != j and rules.players > 2)
+        if i < j or (i != j and contest.rules.players > 2)
     ]
-    duels = {(i, j): Duel(players[i], players[j], rules, seed) for i, j in pairings}
-    for (i, j), duel in duels.items():
-        duel.names = names[i], names[j]
+    with contest.recorded(pairs, out, resume):
+        return _play(contest, names, pairs, progress)
+
+
+def _play(
+    contest: Contest, names: tuple[str, ...], pairs: int, progress: Progress | None
+) -> Tournament:
+    duels = {pairing: contest.duel(*pairing) for pairing in contest.pairings}
     done, interrupted = 0, False
     try:
         for size in blocks(pairs):
-            for number, duel in enumerate(duels.values()):
+            for number, (pairing, duel) in enumerate(duels.items()):
                 before = done * (len(duels) - 1) + number * size  # by the other pairings
 
                 def tell(pairs_done: float, before: int = before) -> None:
                     if progress is not None:
                         progress(before + pairs_done, pairs * len(duels))
 
-                duel.play(size, tell)
+                try:
+                    contest.play(duel, pairing, size, tell)
+                finally:
+                    if len(duels) > _MOST_OPEN:
+                        duel.close()
             done += size  # now all pairings stand at the same deal
     except KeyboardInterrupt:
         if done < MIN_PAIRS:
             raise
         interrupted = True
+    finally:
+        for duel in duels.values():
+            duel.close()
     results = {
-        pairing: duel.result(done, interrupted=interrupted) for pairing, duel in duels.items()
+        pairing: contest.summary(duel, done, interrupted=interrupted)
+        for pairing, duel in duels.items()
     }
-    return Tournament(names, rules.name, done, seed, results, _rank(names, results), interrupted)
+    return Tournament(
+        names,
+        contest.rules.name,
+        done,
+        contest.seed,
+        results,
+        _rank(names, results),
+        interrupted,
+        contest.command,
+    )
 
 
 def _margins(
@@ -173,10 +214,12 @@ def _rank(
         won = [e.won for e in as_agent] + [1 - e.won for e in as_other]
         times = [e.ms_per_decision for e in as_agent]
         times += [e.opponent_ms_per_decision for e in as_other]
-        rows.append((rating, ci95, name, float(np.mean(won)), float(np.mean(times))))
+        faults = sum(e.faults for e in as_agent)
+        faults += sum(e.opponent_faults for (_, column), e in results.items() if column == i)
+        rows.append((rating, ci95, name, float(np.mean(won)), float(np.mean(times)), faults))
     rows.sort(key=lambda row: -row[0])
     ratings = [row[0] for row in rows]
     return tuple(
-        Standing(ratings.index(rating) + 1, name, rating, ci95, won, ms)
-        for rating, ci95, name, won, ms in rows
+        Standing(ratings.index(rating) + 1, name, rating, ci95, won, ms, faults)
+        for rating, ci95, name, won, ms, faults in rows
     )

@@ -15,7 +15,7 @@ from hearts_env._files import write_whole
 from hearts_train import console, ppo, runs
 from hearts_train.config import TrainConfig, load_config
 from hearts_train.evaluation import Evaluation, plot
-from hearts_train.reports import evaluate_against, show_evaluations
+from hearts_train.reports import command_line, evaluate_against, show_evaluations
 
 DEFAULT_CONFIG = "demo"
 EVALUATION_NAME = "evaluation.json"
@@ -91,7 +91,12 @@ def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
     settings = config.evaluation
     # Other deals than those of the learning curve.
     evaluations = evaluate_against(
-        str(run_dir), opponents, rules, settings.final_pairs, settings.seed + 1
+        str(run_dir),
+        opponents,
+        rules,
+        settings.final_pairs,
+        settings.seed + 1,
+        command=command_line(),
     )
     evaluations = [replace(evaluation, agent=str(run_dir)) for evaluation in evaluations]
     figures = [evaluation.to_json() for evaluation in evaluations]

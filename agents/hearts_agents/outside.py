@@ -1,0 +1,218 @@
+"""Agents from outside the package: ``my_agent.py:MyAgent``, ``pkg.mod:Cls``, and their options.
+
+A *spec* is what names an agent in one text, wherever an agent can be named: a name, a path, or
+code as ``FILE.py:NAME`` or ``MODULE:NAME``; options may follow as ``?worlds=50&noise=0.2``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import math
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hearts_env import HeartsError
+from hearts_env.errors import did_you_mean
+
+_CODE = re.compile(r"(?P<where>.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
+_WORDS = {"true": True, "false": False}
+
+
+def split_spec(spec: str) -> tuple[str, dict[str, str]]:
+    """The agent's part of a spec, and its options as text.
+
+    Raises:
+        HeartsError: an option without a value, or given twice.
+    """
+    base, mark, rest = spec.partition("?")
+    options: dict[str, str] = {}
+    for part in rest.split("&") if mark else []:
+        name, equals, value = part.partition("=")
+        if not (equals and name.isidentifier() and value):
+            raise HeartsError(
+                f"agent: {part!r} in {spec!r} is not an option; write it as in pro?worlds=50"
+            )
+        if name in options:
+            raise HeartsError(f"{name}: given twice in {spec!r}; give it once")
+        options[name] = value
+    return base, options
+
+
+def is_code(name: str) -> bool:
+    """Whether `name` says where the code of an agent is: ``FILE.py:NAME`` or ``MODULE:NAME``."""
+    return _CODE.fullmatch(name) is not None
+
+
+def find_code(name: str) -> Callable[..., Any]:
+    """The factory that ``FILE.py:NAME`` or ``MODULE:NAME`` stands for.
+
+    NAME is a class, a function that returns an agent, or an agent itself.
+
+    Raises:
+        HeartsError: the file or module cannot be imported, or has no such name.
+    """
+    found = _CODE.fullmatch(name)
+    assert found is not None
+    module = _module(name, found["where"])
+    value = getattr(module, found["name"], None)
+    if value is None:
+        known = [key for key, item in vars(module).items() if _could_be_agent(item, module)]
+        hint = did_you_mean(found["name"], known) if known else "it has none that could be one"
+        raise HeartsError(f"agent: {found['where']} has no {found['name']!r}; {hint}")
+    if not callable(value) and callable(getattr(value, "act", None)):
+        return lambda: value
+    if not callable(value):
+        raise HeartsError(
+            f"agent: {name!r} is of type {type(value).__name__}; name a class, or a function that "
+            "returns an agent"
+        )
+    return typing.cast(Callable[..., Any], value)
+
+
+def code_file(name: str) -> Path | None:
+    """The source file of ``FILE.py:NAME`` or ``MODULE:NAME``; None where there is none."""
+    found = _CODE.fullmatch(name)
+    if found is None:
+        return None
+    if found["where"].endswith(".py"):
+        return Path(found["where"])
+    source = getattr(sys.modules.get(found["where"]), "__file__", None)
+    return Path(source) if source else None
+
+
+def _could_be_agent(item: object, module: types.ModuleType) -> bool:
+    if isinstance(item, type):
+        return item.__module__ == module.__name__ and callable(getattr(item, "act", None))
+    return inspect.isfunction(item) and item.__module__ == module.__name__
+
+
+def _module(name: str, where: str) -> types.ModuleType:
+    try:
+        if where.endswith(".py"):
+            return _module_of_file(Path(where))
+        if "" not in sys.path and str(Path.cwd()) not in sys.path:
+            sys.path.append(str(Path.cwd()))  # as `python -m` has it
+        return importlib.import_module(where)
+    except (KeyboardInterrupt, HeartsError):
+        raise
+    except BaseException as error:  # whatever somebody's code does when it is imported
+        raise HeartsError(
+            f"agent: {name!r}: {where} cannot be imported ({type(error).__name__}: {error}"
+            f"{_line_of(error, where)}); correct it, or name another agent"
+        ) from None
+
+
+def _module_of_file(path: Path) -> types.ModuleType:
+    if not path.is_file():
+        raise HeartsError(f"agent: there is no file {str(path)!r}; check the path")
+    file = path.resolve()
+    stamp = f"{file}\0{file.stat().st_mtime_ns}"
+    key = "hearts_agent_" + hashlib.sha256(stamp.encode()).hexdigest()[:16]
+    if key in sys.modules:  # imported once, so that a class is always the same
+        return sys.modules[key]
+    spec = importlib.util.spec_from_file_location(key, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))  # for what the file imports from beside it
+    sys.modules[key] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[key]
+        raise
+    return module
+
+
+def _line_of(error: BaseException, where: str) -> str:
+    """Where in the user's file it happened, like ``, line 3``."""
+    if isinstance(error, SyntaxError):
+        return ""  # says it by itself
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename).name == Path(where).name:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return "" if line is None else f", line {line}"
+
+
+# ---- options -------------------------------------------------------------------------------------
+def parse_options(agent: str, factory: Callable[..., Any], texts: dict[str, str]) -> dict[str, Any]:
+    """The values of options given as text, by the types of the factory's parameters.
+
+    Raises:
+        HeartsError: a text that is not of its parameter's type.
+    """
+    try:
+        parameters = dict(inspect.signature(factory).parameters)
+    except (TypeError, ValueError):
+        parameters = {}
+    hints = _hints(factory)
+    return {
+        name: _parse(agent, name, text, _kinds(hints.get(name), parameters.get(name)))
+        for name, text in texts.items()
+    }
+
+
+def _hints(factory: Callable[..., Any]) -> dict[str, Any]:
+    target: Any = factory.__init__ if isinstance(factory, type) else factory  # type: ignore[misc]
+    target = getattr(target, "__wrapped__", target)
+    hints = {}
+    for name, hint in getattr(target, "__annotations__", {}).items():
+        try:
+            names = getattr(target, "__globals__", {})
+            hints[name] = eval(hint, dict(names)) if isinstance(hint, str) else hint
+        except Exception:  # a name that only the type checker knows: say what can be seen
+            parts = {part.strip() for part in hint.split("|")}
+            plain = {"str": str, "int": int, "float": float, "bool": bool, "None": type(None)}
+            hints[name] = tuple(plain[part] for part in parts if part in plain)
+    return hints
+
+
+def _kinds(hint: Any, parameter: inspect.Parameter | None) -> set[type] | None:
+    """The plain types that a parameter takes; None where nothing says."""
+    if isinstance(hint, tuple):
+        return set(hint) or None
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        return {kind for kind in typing.get_args(hint) if isinstance(kind, type)}
+    if hint in (int, float, bool, str):
+        return {hint}
+    default = None if parameter is None else parameter.default
+    if isinstance(default, bool | int | float | str):
+        return {type(default)}
+    return None
+
+
+def _parse(agent: str, name: str, text: str, kinds: set[type] | None) -> Any:
+    lower = text.lower()
+    if (kinds is None or type(None) in kinds) and lower == "none":
+        return None
+    if (kinds is None or bool in kinds) and lower in _WORDS:
+        return _WORDS[lower]
+    if (kinds is None or int in kinds) and re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return int(text)
+    if kinds is None or float in kinds:
+        try:
+            number = float(text)
+        except ValueError:
+            pass
+        else:
+            if math.isfinite(number):
+                return number
+    if kinds is None or str in kinds or not kinds & {int, float, bool}:
+        return text
+    wanted = " or ".join(
+        words
+        for kind, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number"))
+        if kind in kinds and not (kind is int and float in kinds)
+    )
+    raise HeartsError(f"{name}: {text!r} in the options of {agent!r} is not {wanted}")

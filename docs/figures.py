@@ -1,0 +1,260 @@
+"""Measures what the documentation says of players' strength, into ``docs/results``.
+
+Every strength in the docs and in README comes from these files, by ``docs/tables.py``. Each file is
+written whole when its figure is done; what is there already is not measured again, so that the
+command can be stopped and started at will (half-done figures lie in ``build/figures``).
+
+    python docs/figures.py                 the players of the package, cheap ones first (hours)
+    python docs/figures.py NAME ...        some of them, like standard-easy or exploit
+    python docs/figures.py demo            five trainings of `hearts train demo`, seeds 0 to 4
+    python docs/figures.py demo --seeds 2  one of them; likewise classic
+    python docs/figures.py --list          what there is
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hearts_agents import make_agent
+from hearts_env import Game, Rules, __version__
+from hearts_env._files import write_whole
+from hearts_train import console
+from hearts_train.evaluation import Contest, platform_versions
+from hearts_train.reports import prepare
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs" / "results"
+WORK = ROOT / "build" / "figures"
+
+
+@dataclass(frozen=True)
+class Training:
+    """A recipe, trained for a number of decisions (so that a seed gives the same player)."""
+
+    recipe: str
+    rules: str
+    decisions: int
+    opponents: tuple[str, ...]
+    pairs: int
+    seed: int = 1
+    """Of the deals: other ones than those of the learning curve."""
+
+
+TRAININGS = {
+    "demo": Training(
+        "demo", "two_player", 4_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
+    ),
+    "classic": Training("classic", "classic", 3_500_000, ("easy", "standard"), 10_000),
+}
+
+COMMANDS = {
+    "exploit": ["exploit random standard pro pimc equilibrium --deck micro,mini"],
+    "calibrate": ["calibrate pro --model pro,standard --deals 200"],
+    "endgame": ["endgame {histories} --model pro --agent standard,pro,pimc"],
+}
+"""Figures that are what a command of ``hearts`` prints with ``--json``."""
+
+HISTORIES = 100
+"""Deals of ``pro`` against itself, of which the last tricks are solved."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One agent against another on two-player deals, with so many that the interval is +- 0.03.
+
+    Those with ``pimc_belief`` think too long for that; theirs is as it comes out.
+    """
+
+    agent: str
+    opponent: str
+    pairs: int
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """Of the file, without its suffix."""
+        return f"{self.agent}-{self.opponent}"
+
+    @property
+    def command(self) -> str:
+        """The command line that measures the same."""
+        return shlex.join(
+            f"hearts evaluate {self.agent} --against {self.opponent} --pairs {self.pairs} "
+            f"--seed {self.seed} --json".split()
+        )
+
+
+FIGURES = [
+    Figure("standard", "easy", 400_000),
+    Figure("standard_trump", "standard", 200_000),
+    Figure("pro", "standard", 200_000),
+    Figure("pro", "easy", 240_000),
+    Figure("pro", "standard_trump", 280_000),
+    Figure("pro_trump", "pro", 200_000),
+    Figure("pimc", "pro", 240_000, seed=1),
+    Figure("pimc_belief", "pimc", 1_000, seed=1),
+    Figure("pimc_belief", "pro", 1_000, seed=1),
+]
+
+
+def path_of(name: str) -> Path:
+    """Where the results of this name lie."""
+    return RESULTS / f"{name}.json"
+
+
+def trained_files(recipe: str) -> list[Path]:
+    """The files of results of all trainings of a recipe."""
+    return sorted(RESULTS.glob(f"{recipe}-[0-9]*.json"))
+
+
+def measure(figure: Figure) -> None:
+    """Play a figure's deals, from where it was stopped, and write its file."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    kept = WORK / f"{figure.name}.jsonl"
+    contest = Contest(
+        [figure.agent, figure.opponent],
+        Rules.preset("two_player"),
+        figure.seed,
+        command=figure.command,
+    )
+    prepare(contest)
+    is_begun = kept.exists()
+    out, resume = (None, kept) if is_begun else (kept, None)
+    with (
+        contest.recorded(figure.pairs, out, resume),
+        console.progress(figure.name) as tell,
+    ):
+        result = contest.evaluate(0, 1, figure.pairs, tell)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    write(figure.name, result.to_json())
+    console.note(f"{figure.name}: {result.margin:+.3f} {result.ci95}")
+
+
+def run_commands(name: str) -> None:
+    """Run the commands of a figure, and write what they print."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    histories = WORK / "pro-pro.txt"
+    if any("{histories}" in command for command in COMMANDS[name]):
+        write_whole(histories, "\n".join(pro_against_itself()).encode())
+    records = []
+    for command in COMMANDS[name]:
+        words = command.format(histories=histories).split()
+        code = "from hearts_train.cli import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words, "--json"], stdout=subprocess.PIPE, check=True
+        )
+        shown = command.format(histories=histories.name)
+        records.append({"command": f"hearts {shown}", "results": json.loads(done.stdout)})
+    write(name, {"version": __version__, "platform": platform_versions(), "commands": records})
+
+
+def pro_against_itself() -> Iterator[str]:
+    """The hand histories of deals that ``pro`` played against itself."""
+    pro = make_agent("pro")
+    for seed in range(HISTORIES):
+        game = Game.deal("two_player", seed)
+        while game.player is not None:
+            game.play(pro.act(game.view(game.player)))
+        yield game.to_text()
+
+
+def train(training: Training, seed: int) -> None:
+    """Train a recipe for its budget in decisions, evaluate the player, and write its file."""
+    from hearts_train import ppo
+    from hearts_train.config import load_config
+    from hearts_train.reports import evaluate_against
+
+    settings = [f"seed={seed}", f"budget.decisions={training.decisions}", "budget.minutes=null"]
+    words = [word for setting in settings for word in ("--set", setting)]
+    command = shlex.join(["hearts", "train", training.recipe, *words])
+    name = f"{training.recipe}-{seed}"
+    run = WORK / name
+    if (run / "config.yaml").exists():
+        trained = ppo.train(None, None, run)
+    else:
+        WORK.mkdir(parents=True, exist_ok=True)
+        trained = ppo.train(load_config(training.recipe, settings), run)
+    if not trained.is_finished:
+        raise KeyboardInterrupt
+    opponents = list(training.opponents)
+    rules = Rules.preset(training.rules)
+    evaluations = evaluate_against(
+        str(run), opponents, rules, training.pairs, training.seed, command=command
+    )
+    if len(evaluations) < len(opponents) or evaluations[-1].interrupted:
+        raise KeyboardInterrupt
+    records = []
+    for evaluation in evaluations:
+        record = evaluation.to_json() | {"agent": name}
+        record["agents"][0] |= {"name": name, "spec": None}
+        records.append(record)
+    write(
+        name,
+        {
+            "recipe": training.recipe,
+            "seed": seed,
+            "decisions": trained.decisions,
+            "seconds": trained.seconds,
+            "command": command,
+            "evaluations": records,
+        },
+    )
+
+
+def write(name: str, record: dict[str, Any]) -> None:
+    """Write a file of results."""
+    RESULTS.mkdir(exist_ok=True)
+    write_whole(path_of(name), (json.dumps(record, indent=1) + "\n").encode())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what is asked for; returns the exit status."""
+    from hearts_env._interrupts import interruptible
+
+    parser = argparse.ArgumentParser(description="Measure the figures of the docs.")
+    parser.add_argument("names", nargs="*", help="figures; none: all but trainings")
+    parser.add_argument("--seeds", default="0,1,2,3,4", help="of trainings")
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    given = parser.parse_args(arguments)
+    known = {figure.name: figure for figure in FIGURES}
+    names = [*COMMANDS, *known, *TRAININGS]
+    if given.list:
+        for name in [*COMMANDS, *known]:
+            print(f"{name:24} {'done' if path_of(name).exists() else 'to do'}")
+        for name in TRAININGS:
+            seeds = [path.stem.rpartition("-")[2] for path in trained_files(name)]
+            print(f"{name:24} seeds done: {', '.join(seeds) or 'none'}")
+        return 0
+    for name in given.names:
+        if name not in names:
+            print(f"{name}: unknown; known: {', '.join(names)}", file=sys.stderr)
+            return 2
+    try:
+        with interruptible():
+            for name in given.names or [*COMMANDS, *known]:
+                if name in TRAININGS:
+                    for seed in map(int, given.seeds.split(",")):
+                        if not path_of(f"{name}-{seed}").exists():
+                            train(TRAININGS[name], seed)
+                elif not path_of(name).exists():
+                    if name in COMMANDS:
+                        run_commands(name)
+                    else:
+                        measure(known[name])
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

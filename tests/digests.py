@@ -1,0 +1,213 @@
+"""One file of digests: what is dealt, seen, told, paid, measured and solved, equal everywhere.
+
+``python tests/digests.py --write`` writes tests/data/digests.json, after a change that is meant;
+without ``--write`` it compares, prints what differs and exits with 1. ``make matrix`` does that
+under every Python and every set of dependencies. Nothing here draws from NumPy or ``random``, whose
+streams may change with their versions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+
+from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
+from hearts_env import BatchGame, Game, Rules, hearts_v0
+from hearts_env.encoders import ENCODERS, encode
+from hearts_env.rules import PRESETS
+from hearts_env.solve.double_dummy import solve
+from hearts_train.evaluation import evaluate
+from tests.learners import plain
+
+DATA = Path(__file__).parent / "data" / "digests.json"
+GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"opponent": ["easy", "pro"], "reward": "trick", "observation": "history"},
+    {"rules": "classic", "opponent": "easy", "observation": "planes", "skip_forced": True},
+    {"rules": "hoyle", "players": 3, "episode": "match", "max_deals": 2, "reward": "win"},
+    {"rules": "omnibus", "players": 5, "opponent": "standard", "reward": "points"},
+]
+
+
+class Choices:
+    """Numbers that are the same everywhere: Knuth's linear congruential generator."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = seed
+
+    def __call__(self, number: int) -> int:
+        """One of 0 .. `number` - 1."""
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (self.state >> 33) % number
+
+
+def played(rules: Rules, seed: int) -> Iterator[Game]:
+    """A deal, played at random: the game after each action, always the same object."""
+    choose, game = Choices(seed), Game.deal(rules, seed)
+    yield game
+    while not game.is_over:
+        legal = game.legal_actions()
+        game.play(legal[choose(len(legal))])
+        yield game
+
+
+def rows_of(choose: Choices, masks: Any) -> Any:
+    """A legal action in each row of masks."""
+    return np.array([[*np.flatnonzero(m)][choose(int(m.sum()))] for m in masks], np.int64)
+
+
+# ---- what is compared ----------------------------------------------------------------------------
+def games(_: int) -> Iterator[Any]:
+    """Deals, plays and scores of every game, and what each player may know of the hidden cards."""
+    for name, players in GAMES:
+        for seed in (1, 2**40 + 3):
+            *_, game = played(Rules.preset(name, players), seed)
+            yield game.to_text(), game.scores(), game.points(), game.margins()
+    for seed in range(8):
+        for place, game in enumerate(played(Rules.preset("two_player"), seed)):
+            if place % 5 == 2 and game.player is not None:
+                yield game.view(game.player).num_worlds
+
+
+def observations(_: int) -> Iterator[Any]:
+    """Every encoder's array at every fifth position of every game, for each player."""
+    for name, players in GAMES:
+        for place, game in enumerate(played(Rules.preset(name, players), 3)):
+            if place % 5 == 0:
+                for encoder in ENCODERS.values():
+                    yield [encode(encoder, game.view(player)) for player in range(players)]
+
+
+def hearts_v0_turns(_: int) -> Iterator[Any]:
+    """Everything that ``last`` and ``infos`` tell, and the state."""
+    for options in ({}, {"rules": "party", "players": 4, "reward": "trick"}):
+        for episode in ("deal", "match"):
+            env: Any = hearts_v0.raw_env(**options, episode=episode)
+            choose = Choices(5)
+            env.reset(seed=5)
+            for _ in range(150):
+                if env._is_stopped:
+                    break
+                yield env.last(), env.infos, env.rewards, env.state()
+                legal = env.game.legal_actions()
+                env.step(legal[choose(len(legal))])
+            yield env.infos, env.rewards
+
+
+def single_environments(_: int) -> Iterator[Any]:
+    """Observations, rewards and infos against players of the table."""
+    for options in OPTIONS:
+        env, choose = HeartsEnv(**options), Choices(7)
+        for seed in (11, 12, None):
+            observation, info = env.reset(seed=seed)
+            yield observation, info
+            over = False
+            while not over:
+                (action,) = rows_of(choose, [info["action_mask"]])
+                told = env.step(action)
+                yield told
+                over, info = told[2] or told[3], told[4]
+
+
+def vector_environments(num_threads: int) -> Iterator[Any]:
+    """The same in many games at once."""
+    for options in OPTIONS:
+        envs, choose = HeartsVectorEnv(9, **options, num_threads=num_threads), Choices(9)
+        observations, infos = envs.reset(seed=21)
+        for _ in range(40):
+            yield observations, infos
+            told = envs.step(rows_of(choose, infos["action_mask"]))
+            yield told
+            observations, infos = told[0], told[4]
+
+
+def batches(num_threads: int) -> Iterator[Any]:
+    """Self-play in many games at once."""
+    for name, players in (("two_player", 2), ("kitty", 5)):
+        for observation in ENCODERS:
+            batch = BatchGame(
+                Rules.preset(name, players),
+                50,
+                seed=4,
+                observation=observation,
+                num_threads=num_threads,
+            )
+            for _ in range(70):
+                batch.play(batch.random_actions())
+                yield batch.done, batch.player
+            yield batch.observe(), batch.masks(), batch.scores(), batch.seeds
+
+
+def evaluations(_: int) -> Iterator[Any]:
+    """The margin of each duplicate deal."""
+    for agent, opponent, rules in (
+        ("standard", "easy", "two_player"),
+        ("pro", "standard_trump", "two_player"),
+        ("standard", "easy", "classic"),
+    ):
+        yield evaluate(make_agent(agent), make_agent(opponent), rules, pairs=40, seed=6).margins
+
+
+def solutions(_: int) -> Iterator[Any]:
+    """Double-dummy values of every card."""
+    for seed in range(6):
+        for place, game in enumerate(played(Rules.preset("two_player"), seed)):
+            if place in (6, 13):
+                found = solve(game)
+                yield found.value, sorted(found.values.items())
+
+
+SUBJECTS: list[Callable[[int], Iterator[Any]]] = [
+    games,
+    observations,
+    hearts_v0_turns,
+    single_environments,
+    vector_environments,
+    batches,
+    evaluations,
+    solutions,
+]
+
+
+def digest_of(subject: Callable[[int], Iterator[Any]], num_threads: int = 1) -> str:
+    """The digest of all that a subject yields."""
+    digest = blake2b(digest_size=16)
+    for value in subject(num_threads):
+        digest.update(json.dumps(plain(value), default=bytes.hex, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def stored() -> dict[str, str]:
+    """The digests of the file."""
+    digests: dict[str, str] = json.loads(DATA.read_text())
+    return digests
+
+
+def main() -> None:
+    """Compare, or write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--write", action="store_true", help="write the file")
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    made = {subject.__name__: digest_of(subject, arguments.threads) for subject in SUBJECTS}
+    if arguments.write:
+        DATA.write_text(json.dumps(made, indent=1) + "\n")
+        return
+    differ = [name for name, digest in made.items() if digest != stored().get(name)]
+    print(f"{len(made) - len(differ)} of {len(made)} digests agree")
+    if differ or made.keys() != stored().keys():
+        sys.exit(f"these differ: {', '.join(differ)}")
+
+
+if __name__ == "__main__":
+    main()

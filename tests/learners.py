@@ -1,0 +1,173 @@
+"""Everything that one learner gets from an environment, at each of its decisions, as plain data.
+
+``seen_by`` plays a known game through one of the four environments; ``assert_nothing_hidden_shows``
+plays it again from a deal in which all that the learner cannot know is another's, and compares byte
+for byte.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv
+from hearts_env import Game, PlayerView, hearts_v0
+from tests.reshuffle import reshuffled
+
+Seen = list[Any]
+
+
+class Scripted(Agent):
+    """Plays its part of a game that is known already."""
+
+    name = "scripted"
+
+    def __init__(self, game: Game) -> None:
+        self.actions = game.actions
+
+    def act(self, view: PlayerView) -> int:
+        return self.actions[place_of(view)]
+
+    def act_batch(self, views: Any) -> Any:
+        return np.array([self.act(view) for view in views], np.int64)
+
+
+def place_of(view: PlayerView) -> int:
+    """How many actions were done in a game before this decision of the player to act."""
+    count = 0 if view.direction == "hold" else view.rules.pass_count
+    if view.phase == "pass":
+        return view.player * count + len(view.passed)
+    return view.rules.players * count + len(view.history)
+
+
+def plain(value: Any) -> Any:
+    """`value` with every array, number and text as its type and its bytes."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(part) for part in value]
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return ["objects", plain(value.tolist())]
+    if isinstance(value, np.ndarray | np.generic):
+        return [type(value).__name__, str(value.dtype), value.shape, value.tobytes()]
+    return [type(value).__name__, repr(value)]
+
+
+# ---- four ways to play a game --------------------------------------------------------------------
+def through_aec(game: Game, player: int, seed: int, **options: Any) -> Seen:
+    """hearts_v0: what an agent gets after every card, whoever played it."""
+    mode = options.pop("render_mode", "ansi")
+    agent = f"player_{player}"
+    env: Any = hearts_v0.raw_env(game.rules, render_mode=mode, render_for=agent, **options)
+    env.reset(seed=seed, options={"deal": game.start()})
+    seen = []
+    for action in [None, *game.actions]:
+        if action is not None:
+            env.step(action)
+        kept = (env.rewards, env._cumulative_rewards, env.terminations, env.truncations)
+        seen.append((env.observe(agent), env.infos[agent], *[part[agent] for part in kept]))
+        seen.append((env.agent_selection, env.render()))
+        if env.agent_selection == agent:
+            seen.append(env.last())
+    return seen
+
+
+def through_single(game: Game, player: int, seed: int, **options: Any) -> Seen:
+    """The Gymnasium environment, up to the learner's decision that the game stands at."""
+    mode = options.pop("render_mode", "ansi")
+    env = HeartsEnv(game.rules, seat=player, opponent=Scripted(game), render_mode=mode, **options)
+    seen: Seen = [env.reset(seed=seed, options={"deal": game.start()})]
+    for action in own_actions(game, player):
+        seen.append((env.render(), env.action_masks()))
+        seen.append(env.step(action))
+    return [*seen, env.render(), env.action_masks()]
+
+
+def through_vector(game: Game, player: int, seed: int, **options: Any) -> Seen:
+    """The vector environment with a single game, which is dealt by hand."""
+    options.pop("render_mode", None)
+    envs = HeartsVectorEnv(1, game.rules, seat=player, opponent=Scripted(game), **options)
+    deal_by_hand(envs.arena, game)
+    seen: Seen = [envs.reset(seed=seed)]
+    for action in own_actions(game, player):
+        seen.append(envs.action_masks())
+        seen.append(envs.step(np.array([action])))
+    return seen
+
+
+def through_sb3(game: Game, player: int, seed: int, **options: Any) -> Seen:
+    """stable-baselines3's environment with a single game, which is dealt by hand."""
+    from hearts_agents.sb3 import HeartsSB3VecEnv
+
+    options.pop("render_mode", None)
+    envs = HeartsSB3VecEnv(
+        1, game.rules, seat=player, opponent=Scripted(game), seed=seed, **options
+    )
+    deal_by_hand(envs.arena, game)
+    seen: Seen = [envs.reset()]
+    for action in own_actions(game, player):
+        seen.append(envs.env_method("action_masks"))
+        seen.append(envs.step(np.array([action])))
+    return seen
+
+
+WAYS: dict[str, Callable[..., Seen]] = {
+    "hearts_v0": through_aec,
+    "gymnasium": through_single,
+    "vector": through_vector,
+    "stable-baselines3": through_sb3,
+}
+
+
+def own_actions(game: Game, player: int) -> Iterator[int]:
+    """What `player` has done in a game, in order."""
+    again = game.start()
+    for action in game.actions:
+        if again.player == player:
+            yield action
+        again.play(action)
+
+
+def deal_by_hand(arena: Any, game: Game) -> None:
+    """Let every episode of an arena begin with the deal of `game`, whatever its seed."""
+    deal = arena.batch.reset
+
+    def reset(seeds: Any, games: Any) -> None:
+        deal(seeds, games=games)
+        arena.states[games] = game.start().vector
+
+    arena.batch.reset = reset
+
+
+# ---- the comparison ------------------------------------------------------------------------------
+def decisions(rules: Any, seed: int, player: int, number: int) -> list[Game]:
+    """Some decisions of `player` in a game played at random, drawn with the seed."""
+    rng = random.Random(seed)
+    game = Game.deal(rules, seed)
+    found = []
+    while not game.is_over:
+        if game.player == player:
+            found.append(game.clone())
+        game.play(rng.choice(game.legal_actions()))
+    return [found[0], *rng.sample(found[1:], min(number - 1, len(found) - 1))]
+
+
+def assert_nothing_hidden_shows(
+    way: str, game: Game, player: int, seed: int, **options: Any
+) -> bool:
+    """A learner gets the same from this game and from one with other hidden cards.
+
+    Returns whether the other game was another at all.
+    """
+    other = reshuffled(game, player, seed)
+    seen, twin = (
+        [plain(part) for part in WAYS[way](g, player, s, **options)]
+        for g, s in ((game, seed), (other, seed + 1))
+    )
+    assert len(seen) == len(twin)
+    for one, two in zip(seen, twin, strict=True):
+        assert one == two, f"{way}, player {player}\n{game.to_text()}\n{other.to_text()}"
+    return other != game

@@ -1,0 +1,236 @@
+"""The lowest, the pinned and the newest dependencies under every Python: ``make matrix``.
+
+For each Python that is found, and each set of dependencies, a virtual environment is made in a
+temporary folder; in it run tests/digests.py (also with ``-O``, random hash seed and more threads),
+the command line and a few quick tests. Results go to docs/verification.md. Two rows have the
+extras ``train`` and ``solve`` as well; torch is then the newest that is found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from packaging.requirements import Requirement
+
+from tests.verify import PAGE, write_page
+
+ROOT = Path(__file__).resolve().parents[1]
+MINORS = (11, 12, 13)
+TOOLS = ("pytest", "hypothesis")  # of the extra "test"
+TESTS = ["tests/test_infos.py", "tests/test_imports.py"]
+TRAIN_TESTS = ["tests/test_vector_env.py"]
+CHOSEN = "not does_not_depend_on"  # the long one of test_infos.py
+SHOWN = ("numpy", "numba", "gymnasium", "pettingzoo", "typer", "stable_baselines3", "torch")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A Python, and which versions of which packages."""
+
+    python: str
+    name: str  # of the Python, like "3.12.1"
+    versions: str  # lowest, pinned or newest
+    train: bool = False
+
+    @property
+    def told(self) -> str:
+        return f"{self.name}, {self.versions}{', with train' if self.train else ''}"
+
+
+@dataclass
+class Result:
+    """What came of a row: the versions installed, and in words what agreed or failed."""
+
+    versions: dict[str, str]
+    digests: str
+    tests: str
+    seconds: float
+
+    @property
+    def is_good(self) -> bool:
+        return self.digests == "equal" and "failed" not in self.tests and "passed" in self.tests
+
+
+def requirements(row: Row) -> list[str]:
+    """What pip is to install for a row."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    given = [Requirement(text) for text in project["dependencies"]]
+    given += [r for text in extras["test"] if (r := Requirement(text)).name in TOOLS]
+    if row.train:
+        given += [Requirement(text) for name in ("train", "solve") for text in extras[name]]
+    version = ".".join(row.name.split(".")[:2])
+    wanted = []
+    for requirement in given:
+        marker = requirement.marker
+        if marker is not None and not marker.evaluate({"python_version": version}):
+            continue
+        floor = next(s.version for s in requirement.specifier if s.operator == ">=")
+        # Of torch there is often but one build for a machine; it is as old as others allow.
+        exact = row.versions == "lowest" and requirement.name != "torch"
+        wanted.append(f"{requirement.name}=={floor}" if exact else f"{requirement.name}>={floor}")
+    return wanted
+
+
+def call(command: Sequence[str], **environment: str) -> tuple[int, str]:
+    """Exit status and output; numba's cache and imports are the row's own."""
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def run(row: Row, scratch: Path) -> Result:
+    """Make the row's environment and run everything in it."""
+    began = time.perf_counter()
+    folder = scratch / row.told.replace(", ", "-").replace(" ", "-")
+    python = str(folder / "bin" / "python")
+    constraints = ["-c", "constraints.txt"] if row.versions == "pinned" else []
+    for command in (
+        [row.python, "-m", "venv", str(folder)],
+        [python, "-m", "pip", "install", "--quiet", *constraints, *requirements(row)],
+    ):
+        status, told = call(command)
+        if status:
+            return Result({}, "not installed", told.strip()[-300:], time.perf_counter() - began)
+    _, listed = call([python, "-m", "pip", "list", "--format", "json"])
+    packages = json.loads(listed[listed.index("[{") :].splitlines()[0])
+    versions = {package["name"].lower(): package["version"] for package in packages}
+    own = {
+        "NUMBA_CACHE_DIR": str(folder / "numba"),
+        "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in (".", "agents", "train")),
+    }
+    digests = "equal"
+    ways: list[tuple[list[str], int, str]] = [([], 1, "0"), (["-O"], 3, "random")]
+    for flags, threads, hashes in ways:
+        status, told = call(
+            [python, *flags, "tests/digests.py", "--threads", str(threads)],
+            **own,
+            PYTHONHASHSEED=hashes,
+        )
+        if status:
+            digests = told.strip().splitlines()[-1]
+            print(told)
+            break
+    hearts = "import sys; from hearts_train.cli import main; sys.argv[0] = 'hearts'; main()"
+    failed = []
+    for arguments in (["--help"], ["rules", "two_player"], ["evaluate", "--help"]):
+        status, told = call([python, "-c", hearts, *arguments], **own)
+        if status:
+            print(told)
+            failed.append(f"hearts {' '.join(arguments)} failed")
+    tests = TESTS + (TRAIN_TESTS if row.train else [])
+    status, told = call(
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", CHOSEN, *tests], **own
+    )
+    if status:
+        print(told[-6000:])
+    last = told.strip().splitlines()[-1].partition(" in ")[0].strip("= ")
+    shutil.rmtree(folder)
+    result = Result(versions, digests, "; ".join([last, *failed]), time.perf_counter() - began)
+    print(f"{row.told}: {result}", flush=True)
+    return result
+
+
+def pythons(given: Sequence[str]) -> list[tuple[str, str]]:
+    """Each Python that works, once: its path and its version."""
+    found: dict[str, str] = {}
+    for path in [*given, sys.executable, *(f"python3.{minor}" for minor in MINORS)]:
+        try:
+            status, told = call([path, "-c", "import platform; print(platform.python_version())"])
+        except OSError:
+            continue
+        minor = told.strip().rpartition(".")[0]
+        if not status and minor in [f"3.{number}" for number in MINORS]:
+            found.setdefault(minor, f"{path} {told.strip()}")
+    return [(path, name) for path, _, name in (found[m].rpartition(" ") for m in sorted(found))]
+
+
+def line_of(row: Row, result: Result) -> str:
+    """The row of the page's table."""
+    cells = [result.versions.get(name, "") for name in SHOWN]
+    return f"| {' | '.join([row.told, *cells, result.digests, result.tests])} |"
+
+
+def lines_on_page() -> dict[str, str]:
+    """The table's rows as the page has them, by what they tell of."""
+    part = PAGE.read_text().partition("\n## matrix\n")[2].partition("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("| 3.")]
+    return {line[2:].partition(" |")[0]: line for line in lines}
+
+
+def section(lines: dict[str, str]) -> str:
+    """The part of docs/verification.md that tells of the versions."""
+    text = [
+        "## matrix",
+        "",
+        "`make matrix`: the lowest dependencies that pyproject.toml allows, those of "
+        "constraints.txt and the newest, under each Python. The digests of tests/data/digests.json "
+        "(games, observations, infos, evaluations, solutions) are compared twice, once with `-O`, "
+        "a random hash seed and three threads. Then the command line and a few quick tests run.",
+        "",
+        "| Python, versions | NumPy | numba | Gymnasium | PettingZoo | typer | SB3 | torch "
+        "| digests | tests |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+        *(lines[told] for told in sorted(lines)),
+    ]
+    missing = [f"3.{minor}" for minor in MINORS if not any(f"| 3.{minor}." in row for row in text)]
+    if missing:
+        text += ["", f"Not tried: Python {', '.join(missing)}, which was not found."]
+    return "\n".join(text) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument(
+        "--python", action="append", default=[], help="a Python that is not in PATH"
+    )
+    parser.add_argument("--only", help="rows whose words contain this; others stay")
+    parser.add_argument("--workers", type=int, default=2, help="rows at work side by side")
+    parser.add_argument("--no-train", action="store_true", help="leave the large rows out")
+    arguments = parser.parse_args()
+    rows = [
+        Row(path, name, versions)
+        for path, name in pythons(arguments.python)
+        for versions in ("lowest", "pinned", "newest")
+    ]
+    if not arguments.no_train:
+        rows += [
+            Row(r.python, r.name, r.versions, True) for r in rows[:3] if r.versions != "pinned"
+        ]
+    rows = [row for row in rows if not arguments.only or arguments.only in row.told]
+    with (
+        tempfile.TemporaryDirectory(prefix="hearts-matrix-") as scratch,
+        ThreadPoolExecutor(arguments.workers) as workers,
+    ):
+        done = workers.map(lambda row: run(row, Path(scratch)), rows)
+        results = dict(zip(rows, done, strict=True))
+    text = section(lines_on_page() | {row.told: line_of(row, results[row]) for row in rows})
+    print(text)
+    write_page({"matrix": text})
+    if not all(result.is_good for result in results.values()):
+        sys.exit("not every row agrees")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""What tests/data/digests.json says of games, environments and solvers holds here and now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.digests import SUBJECTS, digest_of, stored
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.__name__)
+def test_digest_is_that_of_the_file(subject: Callable[[int], Any]) -> None:
+    """A change of it changes everybody's experiments: ``python tests/digests.py --write``."""
+    assert digest_of(subject, num_threads=2) == stored()[subject.__name__]
+
+
+def test_the_file_has_these_digests_and_no_others() -> None:
+    assert stored().keys() == {subject.__name__ for subject in SUBJECTS}
+
+
+def test_a_digest_tells_of_the_last_bit() -> None:
+    def digest(number: float) -> str:
+        return digest_of(lambda _: iter([[{"a": number}]]))
+
+    assert digest(0.1 + 0.2) != digest(0.3)
+    assert digest(1) != digest(1.0)

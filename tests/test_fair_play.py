@@ -1,0 +1,300 @@
+"""Evaluation shows no agent the other hand: three cheats that once knew it, and now gain nothing.
+
+Each plays its lowest card as long as it does not know the hidden hand, and its highest where it
+does, so that knowing anything would change its margin.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from hearts_agents.table import Pro
+from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env import kernel as k
+from hearts_env._seeds import secret_seed
+from hearts_env.game import derived_seed
+from hearts_train.contenders import Contender
+from hearts_train.evaluation import evaluate
+from hearts_train.guard import NO_ACTION
+from hearts_train.tournament import tournament
+
+MASK = 2**64 - 1
+PAIRS, SEED = 60, 20001
+
+
+class Lowest:
+    """The honest version of the cheats."""
+
+    def act_batch(self, views):
+        return np.array([view.legal_actions()[0] for view in views])
+
+    def act(self, view):
+        return view.legal_actions()[0]
+
+
+class Cheat(Lowest):
+    """Counts over all its copies how often it knew the hidden hand."""
+
+    known = 0
+
+    def knows(self, views, row):
+        raise NotImplementedError
+
+    def act_batch(self, views):
+        actions = []
+        for row in range(len(views)):
+            legal = views[row].legal_actions()
+            is_known = self.knows(views, row)
+            type(self).known += is_known
+            actions.append(legal[-1 if is_known else 0])
+        return np.array(actions)
+
+
+def dealt(view):
+    """The cards that the player of a view was dealt, as a mask."""
+    own = int(view.vector[k.HANDS + view.player])
+    for seat, card in view.history:
+        own |= (seat == view.player) << view.rules.index[card]
+    return own
+
+
+class ComparesRows(Cheat):
+    """Looks for a row of the same batch whose hand is what its own hand leaves."""
+
+    def knows(self, views, row):
+        mine = dealt(views[row])
+        return any(not mine & dealt(other) for other in views)
+
+
+class Remembers(Cheat):
+    """Looks for a hand, seen in an earlier decision, that is what its own hand leaves."""
+
+    def __init__(self):
+        self.seen = set()
+
+    def knows(self, views, row):
+        mine = dealt(views[row])
+        self.seen.add(mine)
+        return any(not mine & other for other in self.seen)
+
+
+def unmix(z):
+    """The inverse of the last steps of SplitMix64."""
+    z ^= z >> 31 ^ z >> 62
+    z = z * pow(0x94D049BB133111EB, -1, 2**64) & MASK
+    z ^= z >> 27 ^ z >> 54
+    z = z * pow(0xBF58476D1CE4E5B9, -1, 2**64) & MASK
+    return (z ^ z >> 30 ^ z >> 60) - 0x9E3779B97F4A7C15 & MASK
+
+
+def seed_behind(value, number):
+    """The seeds of which `value` is the derived seed of this number: its lowest bit is lost."""
+    return [(unmix(2 * value + bit) - int(k.mix(np.uint64(number)))) & MASK for bit in (0, 1)]
+
+
+class Inverts(Cheat):
+    """Computes the evaluation's seed from the number it is reseeded with, and deals all cards."""
+
+    def __init__(self):
+        self.hands = set()
+
+    def reseed(self, seed):
+        for first in (0, 16, 48):  # of each block
+            for found in [
+                s for role in (0, 1) for s in seed_behind(seed, 2**63 + 2 * first + role)
+            ]:
+                if found < 2**32:  # as seeds are that people give
+                    for number in range(PAIRS):
+                        game = Game.deal("two_player", derived_seed(found, number))
+                        self.hands |= {int(game.vector[k.HANDS + seat]) for seat in (0, 1)}
+
+    def knows(self, views, row):
+        return dealt(views[row]) in self.hands
+
+
+def test_the_cheats_know_the_hand_where_they_are_shown_it():
+    deal = Game.deal("two_player", derived_seed(SEED, 0))
+    assert SEED in seed_behind(derived_seed(SEED, 2**63 + 32), 2**63 + 32)
+    views = [deal.view(seat) for seat in (0, 1)]
+    assert ComparesRows().knows(views, 0)
+    remembers = Remembers()
+    assert not remembers.knows(views, 0)
+    assert remembers.knows(views, 1)
+    inverts = Inverts()
+    inverts.reseed(derived_seed(SEED, 2**63 + 1))
+    assert inverts.knows(views, 0)
+
+
+@pytest.mark.parametrize("cheat", [ComparesRows, Remembers, Inverts])
+def test_a_cheat_never_knows_the_hidden_hand_and_wins_what_the_honest_win(cheat):
+    cheat.known = 0
+    cheating = evaluate(cheat(), "standard", pairs=PAIRS, seed=SEED)
+    honest = evaluate(Lowest(), "standard", pairs=PAIRS, seed=SEED)
+    assert cheat.known == 0
+    assert cheating.faults == 0
+    assert cheating.margins.tolist() == honest.margins.tolist()
+
+
+@pytest.mark.parametrize("cheat", [ComparesRows, Remembers, Inverts])
+def test_a_cheat_gains_nothing_as_an_opponent_or_in_a_tournament(cheat):
+    cheat.known = 0
+    tournament([cheat(), "standard", "easy"], pairs=20, seed=SEED)
+    evaluate("standard", cheat(), pairs=20, seed=SEED)
+    assert cheat.known == 0
+
+
+class Spy(Lowest):
+    """Tells the test what each player was shown."""
+
+    shown: ClassVar[list] = []
+
+    def act_batch(self, views):
+        Spy.shown.append((self, [(view.player, dealt(view)) for view in views]))
+        return super().act_batch(views)
+
+
+@pytest.mark.parametrize("rules", ["two_player", "party players=3"])
+def test_a_player_sits_in_one_seat_and_never_sees_a_deal_again(rules):
+    Spy.shown = []
+    evaluate(Spy(), Spy(), rules, pairs=20)
+    by_player: dict[int, set] = {}
+    for player, rows in Spy.shown:
+        by_player.setdefault(id(player), set()).update(rows)
+    n = Rules.make(rules).players
+    # Each block (16 deals and 4) has n seatings of n seats, each with a player of its own.
+    assert len(by_player) == 2 * n * n
+    for rows in by_player.values():
+        assert len({seat for seat, _ in rows}) == 1
+
+
+def test_the_numbers_that_agents_get_do_not_tell_the_seed():
+    numbers = []
+
+    class Listens(Lowest):
+        def reseed(self, seed):
+            numbers.append(seed)
+
+    evaluate(Listens(), "standard", pairs=20, seed=SEED)
+    assert len(numbers) == len(set(numbers)) == 4  # two blocks, two seatings
+    assert numbers[0] == secret_seed(SEED, "evaluation", "agent", 0, 0, 0)
+    for number in numbers:
+        for purpose in range(100):
+            assert SEED not in seed_behind(number, purpose)
+            assert SEED not in seed_behind(number, 2**63 + purpose)
+
+
+MEMORY_OF_A_MODULE = """
+seen = set()
+
+class Remembers:
+    def act(self, view):
+        mine = set(view.hand) | {card for seat, card in view.history if seat == view.player}
+        seen.add(frozenset(mine))
+        legal = view.legal_actions()
+        return legal[-1 if any(not mine & other for other in seen) else 0]
+"""
+
+
+def test_isolated_players_have_no_memory_in_common(tmp_path):
+    file = tmp_path / "remembers.py"
+    file.write_text(MEMORY_OF_A_MODULE)
+    honest = evaluate(Lowest(), "standard", pairs=20, seed=SEED)
+    spec = f"{file}:Remembers"
+    # In one process a module remembers what it likes: that is what isolate is for.
+    assert evaluate(spec, "standard", pairs=20, seed=SEED).margin != honest.margin
+    isolated = evaluate(spec, "standard", pairs=20, seed=SEED, isolate=True)
+    assert isolated.margins.tolist() == honest.margins.tolist()
+    assert isolated.isolated
+
+
+# ---- the same, isolated --------------------------------------------------------------------------
+def test_isolated_players_play_as_they_do_here():
+    here, there = (evaluate("easy", "standard", pairs=8, isolate=isolate) for isolate in (0, 1))
+    assert here.margins.tolist() == there.margins.tolist()
+    assert (here.won, here.moons, here.deals_digest) == (there.won, there.moons, there.deals_digest)
+
+
+@pytest.mark.parametrize("agent", ["pimc_belief?model=easy", Pro(seed=1, worlds=3)])
+def test_specs_and_objects_are_sent(agent):
+    rules = Rules.make("two_player")
+    contender = Contender(agent, 0)
+    batch = BatchGame(rules, 20, seed=1, autodeal=False)
+    for _ in range(17):
+        batch.play(batch.random_actions())
+    here, there = (contender.seat(rules, 5, isolate=isolate) for isolate in (False, True))
+    there.ready()
+    for seed in (6, 7):
+        for seat in (here, there):
+            seat.renew(seed)
+            seat.ready()
+        actions, faults = there.ask(batch.views())
+        assert actions.tolist() == here.ask(batch.views())[0].tolist()
+        assert faults == []
+    there.close()
+
+
+def test_an_object_of_a_class_that_cannot_be_imported_is_refused():
+    class Local(Lowest):
+        pass
+
+    with pytest.raises(HeartsError, match=r"'Local' cannot be sent.*FILE.py:CLASS"):
+        evaluate(Local(), "easy", pairs=4, isolate=True)
+
+
+def test_an_agent_that_cannot_be_copied_is_refused():
+    class Holds(Lowest):
+        def __init__(self):
+            self.file = (i for i in range(3))
+
+    with pytest.raises(HeartsError, match="'Holds' cannot be copied"):
+        evaluate(Holds(), "easy", pairs=4)
+
+
+BAD_PROCESSES = """
+import os, time
+
+class Ends:
+    def act(self, view):
+        if view.player == 1 and len(view.history) > 20:
+            os._exit(3)
+        return view.legal_actions()[0]
+
+class Hangs:
+    def act(self, view):
+        print("this is no answer")
+        time.sleep(1000)
+"""
+
+
+def test_a_process_that_ends_is_charged_and_the_rest_goes_on(tmp_path):
+    file = tmp_path / "bad.py"
+    file.write_text(BAD_PROCESSES)
+    result = evaluate(f"{file}:Ends", "standard", pairs=2, seed=1, isolate=True)
+    # As the second seat it loses both deals; as the first it plays them out.
+    assert (result.pairs, result.faults, result.opponent_faults) == (2, 2, 0)
+    assert {(example.kind, example.seat) for example in result.examples} == {("crashed", 1)}
+    assert "ended with status 3" in result.examples[0].text
+
+
+def test_a_process_that_hangs_is_ended_and_named(tmp_path):
+    file = tmp_path / "bad.py"
+    file.write_text(BAD_PROCESSES)
+    rules = Rules.make("two_player")
+    contender = Contender(f"{file}:Hangs", 0)
+    player = contender.seat(rules, 0, isolate=True, time_limit=0.2)
+    player.ready()
+    actions, faults = player.ask(BatchGame(rules, 3).views())
+    player.close()
+    assert actions.tolist() == [NO_ACTION] * 3
+    assert [(fault.row, fault.kind) for fault in faults] == [(0, "late"), (1, "late"), (2, "late")]
+    assert "within 0.2 s" in faults[0].text
+
+
+def test_a_time_limit_needs_isolation():
+    with pytest.raises(HeartsError, match="isolate"):
+        evaluate("easy", "easy", pairs=4, time_limit=1.0)
+    with pytest.raises(HeartsError, match="time_limit must be"):
+        evaluate("easy", "easy", pairs=4, isolate=True, time_limit=0.0)

@@ -1,0 +1,468 @@
+"""What environments tell beside observations: the same keys at each step, and nothing hidden."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+
+from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent
+from hearts_agents.gym_env import ENV_ID, register_envs
+from hearts_env import Game, Match, Rules, hearts_v0
+from hearts_env import kernel as k
+from hearts_env._seeds import secret_seed
+from hearts_env.encoders import ENCODERS
+from hearts_env.game import derived_seed
+from hearts_env.rules import PRESETS
+from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
+
+GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
+RULES = [("two_player", 2), ("classic", 4), ("hoyle", 3)]
+
+
+def steps_of(env: Any, seed: int, episodes: int = 2) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The infos of a single environment under random legal play, and whether one is of the end."""
+    rng = np.random.default_rng(seed)
+    for number in range(episodes):
+        _, info = env.reset(seed=seed if number == 0 else None)
+        yield info, False
+        over = False
+        while not over:
+            _, _, terminated, truncated, info = env.step(
+                rng.choice(info["action_mask"].nonzero()[0])
+            )
+            over = terminated or truncated
+            yield info, over
+
+
+def vector_steps(envs: Any, seed: int, steps: int) -> Iterator[dict[str, Any]]:
+    """The infos of a vector environment under random legal play."""
+    rng = np.random.default_rng(seed)
+    _, infos = envs.reset(seed=seed)
+    for _ in range(steps):
+        yield infos
+        masks = np.stack(infos["action_mask"])
+        *_, infos = envs.step((masks * rng.random(masks.shape)).argmax(1))
+    yield infos
+
+
+def shape_of(info: dict[str, Any]) -> dict[str, Any]:
+    """Keys, types, dtypes and shapes."""
+    return {
+        key: (type(value), getattr(value, "dtype", None), np.shape(value))
+        for key, value in info.items()
+    }
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every number and text in a nest of dictionaries, lists and arrays."""
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from leaves(part)
+    elif isinstance(value, np.ndarray):
+        yield from leaves(value.tolist())
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
+# ---- keys and types ------------------------------------------------------------------------------
+EVERYWHERE = {"action_mask", "scores", "points", "shooter", "offender"}
+
+
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize(("rules", "players"), RULES)
+def test_infos_of_the_single_environment_have_the_same_keys_and_types_always(
+    rules: str, players: int, episode: str
+) -> None:
+    cut = {"max_deals": 2} if episode == "match" else {}
+    env = HeartsEnv(rules, players, episode=episode, opponent="easy", **cut)
+    first, ends = None, 0
+    for info, over in steps_of(env, 3):
+        first = first or shape_of(info)
+        assert shape_of(info) == first
+        ends += over
+        assert (info["seed"] == -1) == (not over)
+        assert (info["deal"] == "") == (not over)
+        if not over:
+            assert not info["scores"].any()
+    assert ends == 2
+    assert first is not None
+    told = {"totals", "winner"} if episode == "match" else set()
+    assert first.keys() >= EVERYWHERE | {"seat", "seed", "opponent", "deal"} | told
+    assert first["scores"] == (np.ndarray, np.int64, (players,))
+    assert first["shooter"] == first["seed"] == (np.int64, np.int64, ())
+
+
+@pytest.mark.parametrize("episode", ["deal", "match"])
+@pytest.mark.parametrize(("rules", "players"), RULES)
+def test_infos_of_hearts_v0_have_the_same_keys_and_types_always(
+    rules: str, players: int, episode: str
+) -> None:
+    cut = {"max_deals": 2} if episode == "match" else {}
+    env: Any = hearts_v0.raw_env(rules, players, episode=episode, **cut)
+    shapes = []
+    for seed in (1, 2):
+        env.reset(seed=seed)
+        shapes += [shape_of(info) for info in env.infos.values()]
+        while not env._is_stopped:
+            env.step(env.game.legal_actions()[-1])
+            shapes += [shape_of(info) for info in env.infos.values()]
+    assert all(shape == shapes[0] for shape in shapes)
+    told = {"totals", "winner"} if episode == "match" else set()
+    assert shapes[0].keys() >= EVERYWHERE | {"deal"} | told
+
+
+@pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
+def test_an_illegal_action_is_told_with_the_same_keys(illegal_action: str) -> None:
+    env = HeartsEnv(illegal_action=illegal_action, seat=1)
+    _, info = env.reset(seed=1)
+    before = shape_of(info)
+    *_, info = env.step(int(np.flatnonzero(info["action_mask"] == 0)[0]))
+    assert shape_of(info) == before
+    assert info["offender"] == 1
+    envs = HeartsVectorEnv(2, illegal_action=illegal_action, seat=1)
+    _, infos = envs.reset(seed=1)
+    actions = infos["action_mask"].argmax(1)
+    actions[1] = np.flatnonzero(infos["action_mask"][1] == 0)[0]
+    *_, infos = envs.step(actions)
+    assert infos["final_info"]["offender"].tolist() == [-1, 1]
+    assert infos["offender"].tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(("rules", "players"), RULES)
+def test_infos_of_the_vector_environment_have_the_same_keys_and_types_always(
+    rules: str, players: int
+) -> None:
+    """And those of an episode's end the same again; the three others come as Gymnasium has them."""
+    envs = HeartsVectorEnv(3, rules, players, opponent=["easy", "standard"])
+    first: dict[str, Any] = {}
+    final: dict[str, Any] = {}
+    for infos in vector_steps(envs, 2, 40):
+        told = {key: infos.pop(key) for key in [*infos] if "final_" in key}
+        first = first or shape_of(infos)
+        assert shape_of(infos) == first
+        assert len(told) in (0, 4)
+        if told:
+            final = final or shape_of(told["final_info"])
+            assert shape_of(told["final_info"]) == final
+    assert "episode" not in first
+    assert final.items() >= first.items()
+    assert final.keys() - first.keys() == {"episode", "_episode"}
+
+
+def test_infos_of_stable_baselines3s_environment_have_the_same_keys_and_types() -> None:
+    """Beside the two that stable-baselines3 wants at the end and only then."""
+    pytest.importorskip("stable_baselines3")
+    from hearts_agents.sb3 import HeartsSB3VecEnv
+
+    envs = HeartsSB3VecEnv(3, "hoyle", 3, episode="match", max_deals=1, seed=1)
+    envs.reset()
+    shapes, ends = [], 0
+    for _ in range(40):
+        _, _, dones, infos = envs.step(envs.action_masks().argmax(1))
+        for done, info in zip(dones, infos, strict=True):
+            shape = shape_of(info)
+            assert (shape.keys() >= {"episode", "terminal_observation"}) == done
+            shape.pop("episode", None)
+            shape.pop("terminal_observation", None)
+            shapes.append(shape)
+            ends += done
+    assert all(shape == shapes[0] for shape in shapes)
+    assert ends > 3
+
+
+def test_infos_hold_no_none_and_no_nan() -> None:
+    def check(info: dict[str, Any]) -> None:
+        for leaf in leaves(info):
+            assert leaf is not None
+            assert leaf == leaf
+
+    for info, _ in steps_of(HeartsEnv("hoyle", 3, episode="match", max_deals=1), 1):
+        check(info)
+    for infos in vector_steps(HeartsVectorEnv(3, "classic"), 1, 40):
+        infos.pop("final_obs", None)  # None where nothing has ended: Gymnasium's way
+        check(infos)
+    env: Any = hearts_v0.raw_env("classic", episode="match", max_deals=2)
+    env.reset(seed=1)
+    while not env._is_stopped:
+        check(env.infos)
+        env.step(env.game.legal_actions()[0])
+    check(env.infos)
+
+
+def test_arrays_in_infos_belong_to_whoever_gets_them_or_cannot_be_written_to() -> None:
+    env: Any = hearts_v0.raw_env(episode="match", max_deals=2)
+    env.reset(seed=1)
+    for table in (env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        for info in table.infos.values():
+            for key in ("scores", "points", "totals"):
+                with pytest.raises(ValueError, match="WRITEABLE"):
+                    info[key].setflags(write=True)
+    single = HeartsEnv()
+    _, info = single.reset(seed=1)
+    info["scores"][:] = 7
+    assert not single.step(int(info["action_mask"].argmax()))[4]["scores"].any()
+
+
+# ---- in the hands of Gymnasium -------------------------------------------------------------------
+@pytest.fixture(autouse=True)
+def _registered() -> None:
+    register_envs()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"rules": "hoyle", "players": 3, "episode": "match", "max_deals": 1}]
+)
+def test_gymnasiums_own_vector_environment_takes_every_info(options: dict[str, Any]) -> None:
+    """Sixteen single environments, of which some end with a moon and most without."""
+    envs = gymnasium.make_vec(ENV_ID, 16, vectorization_mode="sync", opponent="easy", **options)
+    ends, moons = 0, set()
+    rng = np.random.default_rng(0)
+    _, infos = envs.reset(seed=1)
+    for _ in range(200):
+        masks = infos["action_mask"]
+        # Where an episode has ended, Gymnasium's next step begins another, whatever the action.
+        actions = np.where(masks.any(1), (masks * rng.random(masks.shape)).argmax(1), 0)
+        _, _, terminated, truncated, infos = envs.step(actions)
+        ends += int((terminated | truncated).sum())
+        moons |= set(infos["shooter"].tolist())
+    assert infos["scores"].shape == (16, 3 if options else 2)
+    assert infos["scores"].dtype == infos["shooter"].dtype == infos["seed"].dtype == np.int64
+    assert ends == 16 * 14  # thirteen cards a deal, and one step that only begins the next
+    assert -1 in moons
+
+
+def test_gymnasiums_episode_statistics_take_the_vector_environment() -> None:
+    envs = RecordEpisodeStatistics(gymnasium.make_vec(ENV_ID, num_envs=8, opponent="easy"))
+    rng = np.random.default_rng(0)
+    _, infos = envs.reset(seed=1)
+    ended = 0
+    for _ in range(60):
+        masks = infos["action_mask"]
+        *_, infos = envs.step((masks * rng.random(masks.shape)).argmax(1))
+        if "final_info" in infos:
+            mine, theirs = infos["final_info"]["episode"], infos["episode"]
+            assert mine["r"] == pytest.approx(theirs["r"])
+            if hasattr(envs, "_autoreset_mode"):  # older ones count a step less under SAME_STEP
+                assert mine["l"].tolist() == theirs["l"].tolist()
+            ended += int(infos["_episode"].sum())
+    assert ended == envs.episode_count >= 32
+
+
+# ---- nothing hidden ------------------------------------------------------------------------------
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("rules", "players"), GAMES, ids=lambda part: str(part))
+def test_what_a_learner_gets_does_not_depend_on_what_it_cannot_know(
+    rules: str, players: int, way: str
+) -> None:
+    """Hidden cards and secret passes redrawn, another seed: every byte stays as it was."""
+    if way == "stable-baselines3":
+        pytest.importorskip("stable_baselines3")
+    place = GAMES.index((rules, players)) + [*WAYS].index(way)
+    options = {
+        "observation": [*ENCODERS][place % len(ENCODERS)],
+        "reward": ("margin", "trick", "points")[place % 3],
+        "render_mode": ("ansi", "svg")[place % 2],
+    }
+    player = place % players
+    different = [
+        assert_nothing_hidden_shows(way, game, player, place, **options)
+        for game in decisions(Rules.preset(rules, players), place, player, 2)
+    ]
+    assert any(different)
+
+
+@pytest.mark.parametrize("way", ["hearts_v0", "gymnasium"])
+def test_the_first_deal_of_a_match_shows_nothing_hidden_either(way: str) -> None:
+    for seed in range(4):
+        for game in decisions(Rules.preset("mini"), seed, seed % 2, 2):
+            start = Game(
+                game.rules,
+                [game.start().hand(seat) for seat in range(2)],
+                game.start().kitty,
+                dealer=game.dealer,
+            )
+            for action in game.actions:
+                start.play(action)
+            assert_nothing_hidden_shows(way, start, seed % 2, seed, episode="match")
+
+
+def numbers_in(info: Any) -> set[int]:
+    """Every whole number that infos tell, those written in texts too."""
+    found = set()
+    for leaf in leaves(info):
+        if isinstance(leaf, str):
+            found |= {int(digits) for digits in re.findall(r"[0-9]+", leaf)}
+        elif isinstance(leaf, int | float) and leaf == int(leaf):
+            found.add(int(leaf))
+    return {number for number in found if 0 <= number < 2**63}
+
+
+def deals_of(rules: Rules, number: int) -> Iterator[Game]:
+    """The deals that a number leads to."""
+    for seed in (number, *(derived_seed(number, later) for later in range(3))):
+        yield Game.deal(rules, seed)
+        yield Match(rules, seed).game
+
+
+@pytest.mark.parametrize("rules", ["two_player", "classic"])
+@pytest.mark.parametrize("episode", ["deal", "match"])
+def test_no_number_in_an_info_leads_to_the_deal_before_its_end(rules: str, episode: str) -> None:
+    env = HeartsEnv(rules, episode=episode)
+    envs = HeartsVectorEnv(2, rules, episode=episode)
+    for seed in (5, 10**15 + 1):
+        numbers: set[int] = set()
+        _, info = env.reset(seed=seed)
+        truth = env.game.start()
+        while env.game.start() == truth and not env._is_over:
+            numbers |= numbers_in(info)
+            *_, info = env.step(int(info["action_mask"].argmax()))
+        _, infos = envs.reset(seed=seed)
+        for _ in range(13):
+            numbers |= numbers_in(infos)
+            *_, infos = envs.step(infos["action_mask"].argmax(1))
+        # With the seed itself among the numbers the check below would find the cards.
+        hands = [truth.hand(player) for player in range(truth.rules.players)]
+        assert any(
+            [deal.hand(p) for p in range(truth.rules.players)] == hands
+            for deal in deals_of(truth.rules, seed)
+        )
+        for number in numbers:
+            for deal in deals_of(truth.rules, number):
+                assert [deal.hand(p) for p in range(truth.rules.players)] != hands, number
+
+
+def unmixed(z: int) -> int:
+    """The number whose ``kernel.mix`` is `z`: SplitMix64's finaliser, backwards."""
+    bits = 2**64 - 1
+    z ^= z >> 31 ^ z >> 62
+    z = z * pow(0x94D049BB133111EB, -1, 2**64) & bits
+    z ^= z >> 27 ^ z >> 54
+    z = z * pow(0xBF58476D1CE4E5B9, -1, 2**64) & bits
+    z ^= z >> 30 ^ z >> 60
+    return (z - 0x9E3779B97F4A7C15) & bits
+
+
+def seeds_behind(number: int) -> set[int]:
+    """From which seeds `number` may have been made by the mixing functions of this package."""
+    found = {number}
+    for _ in range(2):
+        for old in list(found):
+            for whole in (old, 2 * old, 2 * old + 1):  # a bit may have been dropped
+                inner = unmixed(whole % 2**64)
+                found.add(inner)
+                for purpose in range(20):
+                    part = (inner - int(k.mix(np.uint64(purpose)))) % 2**64
+                    found |= {part, unmixed(part)}
+    return found
+
+
+def test_mixing_is_undone_by_the_test_itself() -> None:
+    for number in (0, 1, 2**63, 2**64 - 1, 123456789):
+        assert unmixed(int(k.mix(np.uint64(number)))) == number
+        assert number >> 1 in seeds_behind(derived_seed(number >> 1, 3))
+
+
+def test_opponents_cannot_find_the_deal_from_what_they_are_seeded_with() -> None:
+    class Nosy(Agent):
+        name = "nosy"
+        told: int = 0
+
+        def reseed(self, seed: int) -> None:
+            self.told = seed
+
+        def act_batch(self, views: Any) -> Any:
+            return make_agent("standard").act_batch(views)
+
+        def act(self, view: Any) -> int:
+            return make_agent("standard").act(view)
+
+    seed = 2**61 + 987654321
+    single, many = Nosy(), Nosy()
+    HeartsEnv(opponent=single).reset(seed=seed)
+    HeartsVectorEnv(2, opponent=many).reset(seed=seed)
+    for nosy in (single, many):
+        assert nosy.told
+        behind = seeds_behind(nosy.told)
+        assert not {seed, seed + 1} & behind
+
+
+def test_a_secret_seed_follows_from_seed_and_purpose_and_is_another_for_each() -> None:
+    assert secret_seed(5, "deal", 3) == secret_seed(np.int64(5), "deal", np.int64(3))  # type: ignore[arg-type]
+    made = {
+        secret_seed(seed, *purpose)
+        for seed in (0, 1, 2**63, 2**70)
+        for purpose in ((), ("a",), ("b",), ("a", 1), (1, "a"), ("a", "1"), (1,), ("1",), ("a1",))
+    }
+    assert len(made) == 36
+    assert all(0 <= number < 2**63 for number in made)
+
+
+# ---- windows -------------------------------------------------------------------------------------
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What windows show, as text."""
+    from hearts_env import render
+
+    shown: list[str] = []
+
+    class Window:
+        def __init__(self, title: str, fps: int) -> None:
+            pass
+
+        def show(self, frame: str) -> None:
+            shown.append(frame)
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(render, "Window", Window)
+    monkeypatch.setattr(render, "render_rgb", render.render_ansi)
+    return shown
+
+
+@pytest.mark.parametrize(("rules", "players"), [("two_player", 2), ("classic", 4)])
+def test_a_window_shows_the_learners_cards_and_nobody_elses(
+    rules: str, players: int, frames: list[str]
+) -> None:
+    """One frame a card, those of the opponents' turns among them; the seat is drawn anew."""
+    env = HeartsEnv(rules, players, render_mode="human", opponent="easy")
+    seats = set()
+    for seed in range(4):
+        frames.clear()
+        for _ in steps_of(env, seed, episodes=1):
+            pass
+        seats.add(env.seat)
+        assert len(frames) == 1 + len(env.game.actions)
+        opened = set()
+        for frame in frames:
+            hands = re.findall(r"^hand of player_(\d): ?(.*)$", frame, re.MULTILINE)
+            opened |= {
+                int(seat) for seat, cards in hands if re.search(r"\b[2-9TJQKA][CDHS]\b", cards)
+            }
+        assert opened == {env.seat}
+    assert len(seats) > 1
+
+
+def test_a_window_shows_whom_one_asks_for(frames: list[str]) -> None:
+    for shown, count in (("all", 2), ("player_1", 1), ("mover", 1)):
+        frames.clear()
+        HeartsEnv(render_mode="human", render_for=shown, seat=0).reset(seed=1)
+        assert frames[0].count(" closed cards") + count == 2
+    env = HeartsEnv(render_mode="human")
+    env.reset(seed=1)
+    before = env.render_mode, env.table.render_for, env.seat
+    with pytest.raises(ValueError, match="options"):
+        env.reset(seed=4, options={"nonsense": 1})
+    assert (env.render_mode, env.table.render_for, env.seat) == before
+    assert plain(env.render()) == plain(None)

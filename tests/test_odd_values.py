@@ -1,0 +1,155 @@
+"""Whatever is given for an argument: it is taken, or refused in our words and by its name."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from hearts_agents import HeartsEnv, HeartsVectorEnv
+from hearts_env import HeartsError, hearts_v0
+
+
+class Odd:
+    """An object that can do nothing."""
+
+
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    10**30,
+    1.5,
+    float("nan"),
+    "",
+    "x",
+    b"x",
+    [],
+    [1, 2],
+    ["x", None],
+    (),
+    {},
+    {"x": []},
+    {1},
+    Odd(),
+    Odd,
+    len,
+    np.array(1),
+    np.array([1, 2]),
+    np.array([]),
+    np.array(["x", "y"]),
+    np.float64(0.5),
+    np.int64(1),
+    np.datetime64("2026-01-01"),
+]
+
+
+def name_of(value: Any) -> str:
+    return f"{type(value).__name__} {value!r}"[:40].replace("\n", " ")
+
+
+def environments() -> dict[str, Any]:
+    """How each is made."""
+    made: dict[str, Any] = {
+        "hearts_v0": hearts_v0.raw_env,
+        "gymnasium": HeartsEnv,
+        "vector": HeartsVectorEnv,
+    }
+    try:
+        from hearts_agents.sb3 import HeartsSB3VecEnv
+    except ImportError:
+        return made
+    return {**made, "stable-baselines3": HeartsSB3VecEnv}
+
+
+MADE = environments()
+ARGUMENTS = [
+    (way, name) for way, make in MADE.items() for name in inspect.signature(make).parameters
+]
+
+
+def refused(call: Any, *also: type[Exception]) -> bool:
+    """Whether a call was refused in our words; any other error goes through and fails the test."""
+    try:
+        call()
+    except also:
+        return True
+    except HeartsError as error:
+        return 10 < len(str(error)) < 700 or pytest.fail(
+            f"a message of {len(str(error))} characters"
+        )
+    return False
+
+
+@pytest.mark.parametrize(("way", "name"), ARGUMENTS)
+def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
+    given = {"episode": "match"} if name == "max_deals" else {}
+    taken = [v for v in ODD if not refused(lambda v=v: MADE[way](**given, **{name: v}))]
+    # None, 1 and True are what some arguments may be; nothing takes all of these.
+    assert len(taken) < 8, [name_of(value) for value in taken]
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
+    env = MADE[way]("micro") if way in ("hearts_v0", "gymnasium") else MADE[way](2, "micro")
+    taken = []
+    for value in ODD:
+        if way == "stable-baselines3":
+            calls = [lambda v=value: (env.seed(v), env.reset())]
+        else:
+            calls = [
+                lambda v=value: env.reset(seed=v),
+                lambda v=value: env.reset(options=v),
+                *(
+                    lambda v=value, key=key: env.reset(options={key: v})
+                    for key in (*hearts_v0.OPTIONS, "x")
+                ),
+                lambda v=value: env.reset(options={"deal": {"hands": v}}),
+                lambda v=value: env.reset(options={"deal": {"hands": [v, v], "kitty": v}}),
+            ]
+        taken += [place for place, call in enumerate(calls) if not refused(call)]
+    assert 0 in taken  # None, 1 and a large number are seeds
+    env.reset()
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_odd_actions_are_taken_or_refused(way: str) -> None:
+    for value in [*ODD, -2, 7, 2.0, np.bool_(True), [[1]]]:
+        env = MADE[way]("micro") if way in ("hearts_v0", "gymnasium") else MADE[way](2, "micro")
+        refused(lambda env=env, v=value: env.step(v), gymnasium.error.ResetNeeded)
+        if way == "stable-baselines3":
+            env.seed(1)
+            env.reset()
+        else:
+            env.reset(seed=1)
+        refused(lambda env=env, v=value: env.step(v))
+        if way not in ("hearts_v0", "gymnasium"):
+            refused(lambda env=env, v=value: env.step([v, v]))
+            refused(lambda env=env, v=value: env.step(np.array([v, v], dtype=object)))
+
+
+def test_odd_agents_are_refused() -> None:
+    for env in (hearts_v0.raw_env(), hearts_v0.env()):
+        env.reset(seed=1)
+        for value in ODD:
+            for call in (env.observe, env.observation_space, env.action_space):
+                assert refused(lambda call=call, v=value: call(v))
+
+
+def test_the_end_of_an_episode_is_told_in_words() -> None:
+    env = hearts_v0.env(rules="micro")
+    env.reset(seed=1)
+    for agent in env.agent_iter():
+        observation, _, termination, truncation, _ = env.last()
+        over = termination or truncation
+        env.step(None if over else env.action_space(agent).sample(observation["action_mask"]))
+    for table in (env, env.unwrapped, hearts_v0.raw_env()):
+        with pytest.raises(HeartsError, match="call reset"):
+            table.last()
+    with pytest.raises(HeartsError, match="call reset"):
+        hearts_v0.raw_env().step(0)
+    assert refused(HeartsEnv(render_mode="ansi").render)
+    assert not HeartsEnv().action_masks().any()

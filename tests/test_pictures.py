@@ -1,0 +1,177 @@
+"""Figures: of the kind their name says, nothing cut off, a player's colour the same in all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hearts_env import HeartsError
+from hearts_train import calibration, endgames
+from hearts_train.pictures import PALETTE, check_picture, save_figure, short_names, styles
+from tests.test_cli import ROOT, refused, run
+
+pytest.importorskip("matplotlib")
+
+BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+def solved(values: dict[str, float], deal: int = 1) -> endgames.Solved:
+    return endgames.Solved(deal, 4, 10, 0.0, 0.001, 0.1, 0.1, values)
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
+    path, again = tmp_path / f"x.{kind}", tmp_path / f"y.{kind.upper()}"
+    result = run("evaluate", "standard", "--against", "easy", "--pairs", 4, "--plot", path)
+    assert result.exit_code == 0, result.output
+    assert path.read_bytes().startswith(BEGINNINGS[kind])
+    for _ in range(2):  # the same figure gives the same file
+        endgames.draw([solved({"pro": 0.5})], again)
+        found = again.read_bytes()
+        assert found.startswith(BEGINNINGS[kind])
+        again.unlink()
+        endgames.draw([solved({"pro": 0.5})], again)
+        assert again.read_bytes() == found
+
+
+@pytest.mark.parametrize("name", ["x.jpg", "x", "x.png.gz", "x.eps"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "nobody"],
+        ["bench"],
+        ["analyse", "nothing.txt"],
+        ["calibrate", "nobody"],
+        ["solve", "micro"],
+        ["exploit", "nobody"],
+        ["endgame", "nothing.txt"],
+    ],
+)
+def test_other_kinds_are_refused_before_the_work(words, name, tmp_path):
+    refused(run(*words, "--plot", tmp_path / name), "--plot", name, ".png, .svg, .pdf")
+
+
+def test_all_pictures_are_written_in_one_place():
+    files = [*(ROOT / "train").rglob("*.py"), *(ROOT / "agents").rglob("*.py")]
+    drawing = [f.name for f in files if ".savefig(" in f.read_text(encoding="utf-8")]
+    assert drawing == ["pictures.py"]
+
+
+def ink_at_the_edge(path: Path) -> bool:
+    """Whether anything is drawn in the outermost two rows and columns."""
+    image = pytest.importorskip("matplotlib.image").imread(path)[..., :3]
+    edges = [image[:2], image[-2:], image[:, :2], image[:, -2:]]
+    return any(float(edge.min()) < 0.99 for edge in edges)
+
+
+def test_nothing_is_cut_off_however_long_the_names_are(tmp_path):
+    name = "a-run-of-mine-with-a-very-long-name-that-tells-all-of-its-settings-seed-1234567-again"
+    path = tmp_path / "x.png"
+    endgames.draw([solved({name: 0.5, "pro": 0.25}, deal) for deal in (1, 2)], path)
+    assert not ink_at_the_edge(path)
+    results = [
+        calibration.Calibration(name, name, 5, 9, 1.0, (0.9, 1.1), 0.0, (1.0, 2.0), (0.1, 0.0))
+    ]
+    calibration.draw(results, path)
+    assert not ink_at_the_edge(path)
+
+
+def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "x.pdf"
+    path.write_bytes(b"old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        endgames.draw([solved({"pro": 0.5})], path)
+    assert [p.read_bytes() for p in tmp_path.iterdir()] == [b"old"]
+    figure = endgames.figure_of([solved({"pro": 0.5})])
+    with pytest.raises(HeartsError, match="no folder"):
+        save_figure(figure, tmp_path / "none" / "x.png")
+    check_picture(None)
+
+
+# ---- colours and names ---------------------------------------------------------------------------
+def test_a_player_looks_the_same_in_every_figure():
+    known = ["easy", "standard", "standard_trump", "pro", "pimc", "solved"]
+    together = styles([*known, "my_run"])
+    for name in known:
+        assert styles([name])[name] == styles(["my_run", name])[name] == together[name]
+    own = styles(["my_run"])["my_run"]
+    for name in known:  # unless the other has its colour already
+        if styles([name])[name].color != own.color:
+            assert styles([name, "my_run"])["my_run"].color == own.color
+    program = "from hearts_train.pictures import styles; print(styles(['my_run'])['my_run'].color)"
+    paths = ":".join(str(ROOT / part) for part in ("", "train"))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": paths, "PYTHONHASHSEED": "7"},
+    )
+    assert done.stdout.strip() == own.color
+
+
+def test_no_two_players_of_a_figure_look_alike():
+    for seed in range(20):
+        names = ["pro", *(f"run-{seed}-{i}" for i in range(7))]
+        found = styles(names)
+        assert len({style.color for style in found.values()}) == 8
+        assert len({style.marker for style in found.values()}) == 8
+        assert {style.color for style in found.values()} == set(PALETTE)
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["runs/demo-1/checkpoint.safetensors", "pro"], ["demo-1", "pro"]),
+        (["/home/me/runs/demo-1", "runs/demo-2/"], ["demo-1", "demo-2"]),
+        (["a/demo", "b/demo"], ["a/demo", "b/demo"]),
+        (["x/a/demo", "y/a/demo", "pro"], ["x/a/demo", "y/a/demo", "pro"]),
+        (["nets/best_one.safetensors"], ["best_one"]),
+        (["runs/demo?search=50ms"], ["demo?search=50ms"]),
+        (["pro?worlds=50", "my/agent.py:Mine"], ["pro?worlds=50", "my/agent.py:Mine"]),
+        (["C:\\runs\\demo"], ["C:\\runs\\demo"]),
+    ],
+)
+def test_runs_are_named_not_their_paths(names, short):
+    assert [short_names(names)[name] for name in names] == short
+
+
+# ---- intervals -----------------------------------------------------------------------------------
+def intervals(figure) -> int:
+    """How many sets of error bars a figure has."""
+    (axes,) = figure.axes
+    return sum(type(c).__name__ == "ErrorbarContainer" for c in axes.containers)
+
+
+def test_one_deal_has_no_interval():
+    one = endgames.figure_of([solved({"pro": 0.5})])
+    assert intervals(one) == 0
+    assert "one deal" in one.axes[0].get_title(loc="left")
+    assert "without an interval" in one.axes[0].get_xlabel()
+    two = endgames.figure_of([solved({"pro": 0.5}), solved({"pro": 0.7}, 2)])
+    assert intervals(two) == 1
+    assert "2 deals" in two.axes[0].get_title(loc="left")
+
+
+def test_the_picture_of_calibrate_shows_its_intervals():
+    results = calibration.calibrate("easy", ["standard"], "micro", deals=6)
+    figure = calibration.figure_of(results)
+    assert intervals(figure) == len(results) == 2
+
+
+def test_the_interval_of_a_trick_is_that_of_its_deals():
+    """Two deals, one view each in the first trick; in the second only one of them has any."""
+    sums, counts = np.array([[1.0, 4.0], [3.0, 0.0]]), np.array([[1.0, 2.0], [1.0, 0.0]])
+    found = calibration._result("pro", "pro", sums, counts, 0.0)
+    assert found.by_trick == (2.0, 2.0)
+    # Of 1 and 3 the standard deviation is the root of 2, the standard error 1.
+    assert found.by_trick_half == pytest.approx((1.96, 0.0))

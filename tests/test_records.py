@@ -1,0 +1,213 @@
+"""Files of results: nothing finished is lost, and what is resumed ends as if never stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+
+from hearts_env import CheckpointError, HeartsError
+from hearts_env._files import held
+from hearts_env._interrupts import Interrupted, interruptible
+from hearts_train import evaluation
+from hearts_train.evaluation import Contest, evaluate
+from hearts_train.records import read_settings
+from hearts_train.tournament import tournament
+from tests.test_cli import command, refused, run
+
+PAIRS = 100  # blocks of 16, 32 and 52
+ARGUMENTS = ("standard", "easy", "two_player", PAIRS, 5)
+ENTERED = ["easy", "standard", "standard_trump"]
+
+
+def timeless(record):
+    """A result without what depends on the clock, and on how the command was called."""
+    if isinstance(record, dict):
+        left_out = ("ms_per_decision", "opponent_ms_per_decision", "command")
+        return {name: timeless(record[name]) for name in record if name not in left_out}
+    return [timeless(item) for item in record] if isinstance(record, list) else record
+
+
+@pytest.fixture
+def count_blocks(monkeypatch):
+    """The sizes of the blocks that are really played."""
+    played = []
+    play = evaluation.Duel.play
+
+    def counted(self, deals, progress=None):
+        played.append(deals)
+        return play(self, deals, progress)
+
+    monkeypatch.setattr(evaluation.Duel, "play", counted)
+    return played
+
+
+def test_a_finished_file_gives_the_result_without_playing(tmp_path, count_blocks):
+    file = tmp_path / "results.jsonl"
+    played = evaluate(*ARGUMENTS, out=file)
+    assert count_blocks == [16, 32, 52]
+    again = evaluate(*ARGUMENTS, resume=file)
+    assert count_blocks == [16, 32, 52]
+    assert again.to_json() == played.to_json()  # also the times, which are in the file
+    assert again.margins.tolist() == played.margins.tolist()
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_a_file_cut_anywhere_is_gone_on_with(tmp_path, count_blocks, kept):
+    whole = evaluate(*ARGUMENTS, out=tmp_path / "whole.jsonl")
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(lines) == 4
+    file = tmp_path / "cut.jsonl"
+    file.write_bytes(b"".join(lines[:kept]) + lines[kept][:37])  # in the middle of a line
+    count_blocks.clear()
+    resumed = evaluate(*ARGUMENTS, resume=file)
+    assert count_blocks == [16, 32, 52][kept - 1 :]
+    assert timeless(resumed.to_json()) == timeless(whole.to_json())
+    assert len(file.read_bytes().splitlines()) == 4
+
+
+def test_a_damaged_line_is_played_again(tmp_path, count_blocks):
+    file = tmp_path / "results.jsonl"
+    whole = evaluate(*ARGUMENTS, out=file)
+    lines = file.read_bytes().splitlines(keepends=True)
+    digit = lines[2].index(b'"scores":[') + len('"scores":[')
+    lines[2] = lines[2][:digit] + bytes([lines[2][digit] ^ 1]) + lines[2][digit + 1 :]
+    file.write_bytes(b"".join(lines))
+    count_blocks.clear()
+    resumed = evaluate(*ARGUMENTS, resume=file)
+    assert count_blocks == [32]
+    assert timeless(resumed.to_json()) == timeless(whole.to_json())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("pro", *ARGUMENTS[1:]), "agents"),
+        ((*ARGUMENTS[:2], "mini", PAIRS, 5), "rules"),
+        ((*ARGUMENTS[:3], 101, 5), "pairs"),
+        ((*ARGUMENTS[:4], 6), "seed"),
+        (("pro?worlds=3", *ARGUMENTS[1:]), "agents"),
+    ],
+)
+def test_a_file_of_other_settings_is_refused(tmp_path, arguments, word):
+    evaluate(*ARGUMENTS, out=tmp_path / "results.jsonl")
+    with pytest.raises(HeartsError, match=f"resume: {word}"):
+        evaluate(*arguments, resume=tmp_path / "results.jsonl")
+
+
+def test_a_changed_agent_is_refused(tmp_path):
+    code = tmp_path / "mine.py"
+    body = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
+    code.write_text(body.format(0))
+    evaluate(f"{code}:Mine", "easy", pairs=4, out=tmp_path / "results.jsonl")
+    code.write_text(body.format(-1))
+    with pytest.raises(HeartsError, match="digest"):
+        evaluate(f"{code}:Mine", "easy", pairs=4, resume=tmp_path / "results.jsonl")
+
+
+def test_files_that_cannot_be_used_are_refused(tmp_path):
+    file = tmp_path / "results.jsonl"
+    file.write_text("mine\n")
+    with pytest.raises(HeartsError, match="is there already"):
+        evaluate(*ARGUMENTS, out=file)
+    with pytest.raises(HeartsError, match="is not a file of results"):
+        evaluate(*ARGUMENTS, resume=file)
+    assert file.read_text() == "mine\n"
+    with pytest.raises(HeartsError, match="omit out"):
+        evaluate(*ARGUMENTS, out=file, resume=file)
+    with pytest.raises(OSError, match="nothing"):
+        evaluate(*ARGUMENTS, resume=tmp_path / "nothing")
+    with held(tmp_path / ".new.lock", "test"), pytest.raises(CheckpointError, match="in use"):
+        evaluate(*ARGUMENTS, out=tmp_path / "new")
+
+
+def test_each_agent_is_made_once(monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        "hearts_train.contenders.make_agent",
+        lambda name, seed: made.append(name) or _make(name, seed=seed),
+    )
+    contest = Contest(["pro", "easy", "standard"], "two_player", 0)
+    for opponent in (1, 2):
+        contest.evaluate(0, opponent, 20)
+    assert made == ["pro", "easy", "standard"]
+
+
+def _make(name, seed):
+    from hearts_agents import make_agent
+
+    return make_agent(name, seed=seed)
+
+
+# ---- stopped and killed --------------------------------------------------------------------------
+STOPPED = """
+import os, signal
+from hearts_train.duel import Duel
+
+play = Duel.play
+played = []
+
+def stop_in_the_fifth_block(self, deals, progress=None):
+    def tell(done):
+        if len(played) == 4 and done > self.pairs + deals / 2:
+            os.kill(os.getpid(), signal.{name})
+        if progress is not None:
+            progress(done)
+    block = play(self, deals, tell)
+    played.append(deals)
+    return block
+
+Duel.play = stop_in_the_fifth_block
+"""
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGKILL", -9), ("SIGTERM", 130), ("SIGHUP", 130)])
+def test_a_tournament_that_is_stopped_goes_on_to_the_same_result(tmp_path, name, status):
+    file = tmp_path / "results.jsonl"
+    words = ("tournament", *ENTERED, "--pairs", PAIRS, "--seed", 5, "--out", file)
+    process = command(*words, before=STOPPED.format(name=name))
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == status, err
+    # Five of nine blocks were begun (three pairings; blocks of 16, 32, 52), four are kept.
+    assert len(file.read_bytes().splitlines()) == 1 + 4
+    if name != "SIGKILL":
+        assert "stopped early" in out
+        assert f"hearts tournament --resume {file}" in err
+    resumed = json.loads(run("tournament", "--resume", file, "--json").stdout)
+    whole = tournament(ENTERED, pairs=PAIRS, seed=5).to_json()
+    assert timeless(resumed) == timeless(json.loads(json.dumps(whole)))
+
+
+def test_an_evaluation_that_is_stopped_keeps_its_blocks_and_goes_on(tmp_path, count_blocks):
+    file = tmp_path / "results.jsonl"
+
+    def stop(done, pairs):
+        if done > 60:
+            signal.raise_signal(signal.SIGTERM)
+
+    with interruptible():
+        stopped = evaluate(*ARGUMENTS, stop, out=file)
+    assert (stopped.interrupted, stopped.pairs) == (True, 48)
+    count_blocks.clear()
+    whole = evaluate(*ARGUMENTS, resume=file)
+    assert count_blocks == [52]
+    assert timeless(whole.to_json()) == timeless(evaluate(*ARGUMENTS).to_json())
+    with pytest.raises(Interrupted), interruptible():  # before anything stands
+        evaluate(*ARGUMENTS, lambda done, pairs: signal.raise_signal(signal.SIGTERM))
+
+
+def test_resume_takes_everything_from_the_file(tmp_path):
+    file = tmp_path / "results.jsonl"
+    words = ("evaluate", "standard", "--against", "easy,random", "--pairs", 40, "--rules", "mini")
+    whole = json.loads(run(*words, "--seed", 3, "--out", file, "--json").stdout)
+    assert read_settings(file)["seed"] == 3
+    assert (
+        json.loads(run("evaluate", "--resume", file, "--json").stdout)[0]["margin"]
+        == (whole[0]["margin"])
+    )
+    refused(run("evaluate", "--resume", file, "--pairs", 50), "--pairs", "omit it")
+    refused(run("evaluate", "pro", "--resume", file), "agents", "omit them")
+    refused(run("tournament", "--resume", file), "hearts evaluate --resume")
+    refused(run("evaluate", "--resume", tmp_path / "nothing"), "nothing")
+    refused(run("evaluate"), "name one")

@@ -1,0 +1,172 @@
+"""``hearts replay``: what it shows, how it goes forth and back, what it refuses."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+
+import pytest
+
+from hearts_env import Game
+from hearts_env.notation import Record
+from hearts_train.cardtext import CardText
+from hearts_train.replay import pages_of, show, write_pictures
+from tests.deals import make_game, play
+from tests.test_cli import refused, run
+
+PLAIN = CardText(color=False, symbols=False)
+
+
+@pytest.fixture
+def history(tmp_path):
+    """A file with two games, the second unfinished."""
+    texts = []
+    for rules, cards in (("two_player", 26), ("classic", 30)):
+        game, rng = Game.deal(rules, 4, deal_number=0), random.Random(4)
+        while game.legal_actions() and len(game.actions) < cards:
+            game.play(rng.choice(game.legal_actions()))
+        texts.append(game.to_text())
+    path = tmp_path / "games.txt"
+    path.write_text("\n".join(texts))
+    return path
+
+
+def test_replay_shows_all(history):
+    result = run("replay", history, "--all")
+    assert result.exit_code == 0
+    games = result.stdout.split("Game ")
+    assert len(games) == 3
+    scores = Game.from_text(history.read_text().split("\n\n[Rules")[0]).scores()
+    assert f"scores: player 0 {scores[0]}, player 1 {scores[1]}" in games[1]
+    assert "13. player" in games[1]
+    assert "player 3 passes" in games[2]
+    assert "not finished" in games[2]
+
+
+def test_replay_shows_the_award_of_the_kitty(tmp_path):
+    first = make_game("2C 3H / 3C 2H", "4D 5D", kitty_to="first_trick")
+    heart = make_game("2C 4D 3H / 3C 5D 2H", "QS 4H", kitty_to="first_heart")
+    texts = [play(first, "2C 3C").to_text(), play(heart, "2C 3C 5D 4D 2H 3H").to_text()]
+    (tmp_path / "games.txt").write_text("\n".join(texts))
+    lines = run("replay", tmp_path / "games.txt").stdout.splitlines()
+    assert [line for line in lines if "taken" in line] == [
+        " 1. player 0 leads: 2♣ 3♣   taken by player 1, and the kitty 4♦ 5♦",
+        " 1. player 0 leads: 2♣ 3♣   taken by player 1",
+        " 2. player 1 leads: 5♦ 4♦   taken by player 1",
+        " 3. player 1 leads: 2♥ 3♥   taken by player 0, +2, and the kitty Q♠ 4♥ +14",
+    ]
+
+
+def test_replay_draws_pictures(history, tmp_path):
+    result = run("replay", history, "--svg", tmp_path / "pictures")
+    assert result.exit_code == 0
+    pictures = sorted((tmp_path / "pictures").iterdir())
+    assert len(pictures) == 27 + 31
+    assert all("<svg" in picture.read_text()[:200] for picture in pictures)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: "", ["no game"]),
+        (lambda t: t.replace("two_player", "two_players"), ["did you mean 'two_player'"]),
+        (lambda t: t.replace("2C", "4C", 1), ["4C"]),
+        (lambda t: t.replace("\n1. ", "\n1. 0: AH AD\n1. "), ["line", "AH"]),
+        (lambda t: t.replace("\n2. ", "\n3. "), ["line"]),
+        (lambda t: t.replace("[Scores", "[Score"), ["line", "did you mean [Scores]"]),
+        (lambda t: t + "\nhello", ["line", "hello"]),
+    ],
+)
+def test_replay_refuses_impossible_histories(change, words, tmp_path):
+    game, rng = Game.deal("two_player", 4), random.Random(4)
+    while legal := game.legal_actions():
+        game.play(rng.choice(legal))
+    path = tmp_path / "bad.txt"
+    path.write_text(change(game.to_text()))
+    refused(run("replay", path), "bad.txt", *words)
+
+
+def test_replay_of_what_is_not_text(tmp_path):
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    refused(run("replay", tmp_path / "bytes"), "not text")
+    refused(run("replay", tmp_path), str(tmp_path))
+
+
+class Script:
+    """Answers prompts line by line; None when there are no more."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = list(lines)
+        self.prompts: list[str] = []
+
+    def __call__(self, prompt: str) -> str | None:
+        self.prompts.append(prompt)
+        return self.lines.pop(0) if self.lines else None
+
+
+MICRO = """[Rules "micro"]
+[Hand 0 "QC QS QH"]
+[Hand 1 "AC AD AH"]
+1. 0: QC AC
+2. 1: AD QH
+3. 0: QS AH
+"""
+
+
+def micro_record(**tags: str) -> Record:
+    """Hearts are trump: seat 1 takes the first trick and the last, seat 0 its own queen's."""
+    return Record(Game.from_text(MICRO), tags)
+
+
+def test_replay_prompts_and_goes_forth_and_back(capsys):
+    script = Script("", "b", "b", "b", "3", "9", "x", "")
+    show([micro_record()], PLAIN, script)
+    told = capsys.readouterr().out
+    assert all("Enter next, b back" in prompt for prompt in script.prompts)
+    seen = [line[:3] for line in told.splitlines() if line[:2].strip().isdecimal()]
+    assert seen == [" 1.", " 3."]
+    assert told.count("Game 1 of 1") == 2
+    assert "This is the beginning." in told
+    assert "There is no trick 9; this deal has 1 to 3." in told
+    assert "Press Enter to go on" in told
+    assert "scores: " in told
+    assert not script.lines  # and Enter on the last page ends it
+
+
+def test_replay_ends_where_it_is_told_to(capsys):
+    for script in (Script("q"), Script()):
+        show([micro_record(), micro_record()], PLAIN, script)
+        assert capsys.readouterr().out.count("Game") == 1
+
+
+def test_replay_says_who_is_who():
+    tags = {"Player 0": "You", "Player 1": "pro", "Date": "2026-11-21", "Event": "club evening"}
+    text = "\n".join(text for _, text in pages_of(Record(micro_record().game, tags), 1, 1, PLAIN))
+    assert "You: QC   QS   QH" in text
+    assert "club evening, 2026-11-21" in text
+    assert " 1. You lead: QC AC   taken by pro" in text
+    assert " 2. pro leads: AD QH   taken by you, +1" in text
+    assert "scores: You 1, pro 14" in text
+    assert "player" not in text
+
+
+def test_pictures_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    real = tmp_path / "pictures"
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_pictures([micro_record().game], real)
+    assert "game001-000.svg" in str(caught.value.filename)
+    assert list(real.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+@pytest.mark.parametrize("command", ["replay", "analyse", "endgame"])
+def test_devices_and_pipes_are_no_hand_histories(command, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", tmp_path / "pipe"):
+        refused(run(command, path), str(path), "not an ordinary file; give hand histories")

@@ -1,0 +1,87 @@
+"""Terminals and pipes of every kind: nothing the command line writes to may end in a traceback."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from hearts_train.console import prepare_streams
+from tests.test_cli import ROOT
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="streams are closed by a shell")
+
+NO_UTF8 = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+
+def shell(words: str, redirection: str = "", given: bytes = b"", **variables: str):
+    """A command line with redirected streams; (status, output, errors) as bytes."""
+    script = "from hearts_train.cli import main; main()"
+    paths = os.pathsep.join(str(ROOT / part) for part in ("", "agents", "train"))
+    line = f"exec {sys.executable} -c '{script}' {words} {redirection}"
+    done = subprocess.run(
+        ["sh", "-c", line],
+        input=given,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths, **variables},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, NO_UTF8])
+def test_a_terminal_without_the_letters_gets_others(variables):
+    words = "evaluate standard --against easy --pairs 4"
+    status, out, err = shell(words, **variables)
+    assert (status, err) == (0, b"")
+    assert b"+-" in out
+    assert out.isascii()
+
+
+def test_play_takes_and_gives_what_the_terminal_can(data_folder):
+    given = b"\xff\xfe\nhint\n\xe2\x99\xa0\n"
+    status, out, err = shell("play --seed 3", given=given, **NO_UTF8)
+    assert (status, err) == (0, b"")
+    assert b"pimc would choose 2C" in out
+    assert out.isascii()
+    status, out, _ = shell("play --seed 3", given=b"\xff\n", PYTHONIOENCODING="utf-8")
+    assert status == 0
+    assert b"neither a card" in out
+
+
+@pytest.mark.parametrize(
+    ("redirection", "words"),
+    [(">&-", b"standard output is closed"), (">/dev/full", b"No space left on device")],
+)
+def test_output_that_cannot_be_written_is_one_line(redirection, words):
+    status, out, err = shell("rules two_player", redirection)
+    assert (status, out) == (2, b"")
+    assert err.count(b"\n") == 1
+    assert err.startswith(b"error: ")
+    assert words in err
+
+
+def test_closed_input_is_an_empty_one():
+    status, out, err = shell("play --seed 3", "<&-")
+    assert (status, err) == (0, b"")
+    assert b"You have left the table" in out
+
+
+def test_closed_errors_do_not_get_into_the_output():
+    status, out, _ = shell("evaluate standard --against easy --pairs 4 --json", "2>&-")
+    assert status == 0
+    assert len(json.loads(out)) == 1
+    assert shell("rules nonsense", "<&- >&- 2>&-") == (2, b"", b"")
+
+
+def test_every_letter_the_messages_use_has_a_plain_one(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    prepare_streams()
+    print("1.5 ± 0.2 ♣♦♠♥ ✓ é")
+    sys.stdout.flush()
+    assert raw.getvalue() == b"1.5 +- 0.2 CDSH * ?\n"

@@ -1,0 +1,557 @@
+"""``hearts play``: what is shown, typed, kept and gone on with; hints."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+import pytest
+
+from hearts_agents import make_agent
+from hearts_env import Game, HeartsError, Match, Rules
+from hearts_env.notation import parse_records
+from hearts_train.cardtext import CardText, wrap
+from hearts_train.hints import best_hinter, hint
+from hearts_train.kept import Keeper, data_folder, latest_table
+from hearts_train.telling import Teller
+from hearts_train.terminal import Quit, Table, open_table, reopen_table
+from tests.deals import make_game, play
+from tests.test_cli import command, refused, run
+
+
+class Person:
+    """Plays the lowest legal card, and answers the menu from a list; then the input ends."""
+
+    def __init__(self, *menu: str, cards: int = 10_000) -> None:
+        self.table: Table | None = None
+        self.menu = list(menu)
+        self.cards = cards
+
+    def __call__(self, prompt: str) -> str | None:
+        assert self.table is not None
+        if "Next" in prompt:
+            return self.menu.pop(0) if self.menu else None
+        if "Enter" in prompt:  # of the replay
+            return ""
+        if not self.cards:
+            return None
+        self.cards -= 1
+        game = self.table.game
+        name = game.rules_action_name(game.legal_actions()[0])
+        return name.removeprefix("moon:")
+
+
+def sit(person: Person, rules="two_player", against=("standard",), seed=1, seat=0, match=False):
+    """A table with this person, whose sitting is kept."""
+    rules = Rules.from_text(rules)
+    person.table = open_table(
+        rules, against, seed, seat, is_match=match, keeper=Keeper.begin(), ask=person
+    )
+    return person.table
+
+
+def play_on(table: Table) -> str:
+    """Plays until the person leaves; what the table says then."""
+    with pytest.raises(Quit):
+        table.run()
+    return table.farewell()
+
+
+def resume(person: Person) -> Table:
+    """Sits down again at the table left last."""
+    person.table = reopen_table(*latest_table(), ask=person)
+    return person.table
+
+
+def kept_deals() -> list[Game]:
+    """The deals of all sittings."""
+    files = sorted((data_folder() / "games").glob("*.txt"))
+    return [r.game for file in files for r in parse_records(file.read_text(encoding="utf-8"))]
+
+
+# ---- to the end ----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("rules", "against", "seed", "seat", "match"),
+    [
+        ("two_player", ["pro"], 1, 0, False),
+        ("two_player", ["standard"], 2, 1, False),
+        ("classic", ["standard"], 3, 0, False),
+        ("kitty players=3", ["easy", "standard"], 3, 0, False),
+        ("no_pass moon_points=7", ["easy"], 5, 0, False),
+        ("micro", ["easy"], 4, 0, True),
+        ("hoyle players=2 stake=10", ["easy"], 4, 0, True),
+    ],
+)
+def test_play_to_the_end(rules, against, seed, seat, match, capsys):
+    person = Person()
+    table = sit(person, rules, against, seed, seat, match)
+    told = play_on(table)
+    while table.play.player is not None:  # a match goes on with its next deal
+        person.menu = ["n"]
+        told = play_on(table)
+    out = capsys.readouterr().out
+    assert "The deal is over." in out
+    assert "lowest score" in out
+    assert bool(re.search(r"wins? the match\.", out)) == match
+    assert "left the table" not in told
+    assert f"Your deals are kept in {table.keeper.games}." == told
+
+
+# ---- nothing is lost -----------------------------------------------------------------------------
+def test_a_finished_deal_is_kept_and_can_be_analysed(capsys):
+    told = play_on(sit(Person("a", "r", "q")))
+    out = capsys.readouterr().out
+    assert "[a]nalyse [r]eplay [s]ave FILE [u]ndo [n]ext [q]uit" in out
+    assert "card by card" in out
+    assert re.search(r"You lost \d+ points", out)
+    assert " 1. " in out  # of the replay
+    file = next((data_folder() / "games").iterdir())
+    assert told == f"Your deals are kept in {file}."
+    (record,) = parse_records(file.read_text(encoding="utf-8"))
+    assert record.game.is_over
+    assert record.names() == ["You", "standard"]
+    assert record.tags["Seed"] == "1"
+    assert record.game.start() == Game.deal("two_player", 1)
+    result = run("analyse", file)
+    assert result.exit_code == 0
+    assert "You lost" in result.stdout
+
+
+def test_the_next_deal_is_another_and_all_are_kept():
+    play_on(sit(Person("n", "", "q")))
+    deals = kept_deals()
+    assert len(deals) == 3
+    assert all(deal.is_over for deal in deals)
+    assert len({deal.start().to_text() for deal in deals}) == 3
+    assert not list((data_folder() / "tables").glob("*"))  # nothing to go on with
+
+
+@pytest.mark.parametrize("match", [False, True])
+def test_a_table_left_anywhere_goes_on_as_if_never_left(match):
+    """The same cards are played, whoever left and came back, after each of the person's cards."""
+    against, menu = ["pro", "easy", "standard"], ["n"] if match else []
+
+    def all_played(step: int) -> list[Game]:
+        person = Person(*menu, cards=step)
+        table = sit(person, "party players=4 hand_size=3 pass_count=1", against, 7, match=match)
+        for _ in range(30):  # sittings
+            with pytest.raises(Quit):
+                table.run()
+            if len(table._deals) == len(menu) + 1:
+                break
+            table = resume(Person(*menu, cards=step))
+        deals = table._deals
+        for file in (data_folder() / "tables").glob("*.json"):
+            file.unlink()
+        return deals
+
+    whole = all_played(10_000)
+    assert all(game.is_over for game in whole)
+    for step in (1, 2, 3):
+        for game, again in zip(whole, all_played(step), strict=True):
+            assert game.actions == again.actions
+            assert game.start() == again.start()
+
+
+def test_what_was_decided_before_leaving_can_be_taken_back():
+    play_on(sit(Person(cards=2)))
+    table = resume(Person())
+    before = [len(past.actions) for past, _ in table._past]
+    assert len(before) == 2
+    assert table._undo()
+    assert table.game.player == table.seat
+    assert len(table.game.actions) == before[-1]
+    assert latest_table()[1].deals == [table.game.to_text()]
+
+
+def test_undo_at_the_menu_takes_the_last_card_back():
+    person = Person("u", cards=13)
+    table = sit(person)
+    told = play_on(table)
+    assert not table.game.is_over
+    assert "--resume" in told
+    assert not resume(Person()).game.is_over
+
+
+def test_several_tables_wait_and_one_in_use_is_left_alone():
+    first, second = sit(Person(cards=1), seed=1), sit(Person(cards=1), seed=2)
+    play_on(first)
+    play_on(second)
+    assert latest_table()[1].seed == 2
+    with second.keeper.holding():
+        # The lock is the process's own file handle: another handle of it is refused.
+        assert latest_table()[1].seed == 1
+        with first.keeper.holding(), pytest.raises(HeartsError, match="in use by process"):
+            latest_table()
+    assert latest_table()[1].seed == 2
+
+
+def test_nothing_to_go_on_with_is_one_line():
+    refused(run("play", "--resume"), "--resume", "no unfinished deal")
+    play_on(sit(Person("q")))
+    refused(run("play", "--resume"), "no unfinished deal")
+    refused(run("play", "--resume", "--seed", 3, "--match"), "leave --seed, --match out")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda b: b"",
+        lambda b: b[: len(b) // 2],
+        lambda b: b"[1]",
+        lambda b: b"[" * 100_000,
+        lambda b: b.replace(b'"seat": 0', b'"seat": "0"'),
+        lambda b: b.replace(b'"deals": [', b'"deals": [3,'),
+        lambda b: b.replace(b'"version": 1', b'"version": 9'),
+        lambda b: b.replace(b"two_player", b"two_players"),
+        lambda b: b.replace(b'"against"', b'"againts"'),
+        lambda b: b.replace(b'"rules": "two_player"', b'"rules": "micro"'),
+    ],
+)
+def test_a_damaged_table_is_one_line(damage):
+    table = sit(Person(cards=2))
+    play_on(table)
+    table.keeper.table.write_bytes(damage(table.keeper.table.read_bytes()))
+    refused(run("play", "--resume"), "error: ")
+
+
+def test_a_folder_that_cannot_be_written_is_one_warning(monkeypatch, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HEARTS_DATA_DIR", str(tmp_path / "file" / "x"))
+    person = Person("q")
+    told = play_on(sit(person))
+    seen = capsys.readouterr()
+    assert seen.err.count("warning") == 2  # the table, and at the end the deals
+    assert "Not a directory" in seen.err
+    assert told == "Good-bye."
+    person = Person(cards=1)
+    assert play_on(sit(person)) == "You have left the table."
+
+
+@pytest.mark.parametrize(("number", "status"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_table_stopped_from_outside_is_kept(number, status):
+    if number == "SIGINT":
+        process = command("play", "--seed", "3")
+    else:
+        process = command("play", "--seed", "3", "--against", "standard")
+    assert process.stdout is not None
+    assert process.stdin is not None
+    process.stdin.write("\n")  # one card is legal
+    process.stdin.flush()
+    while not process.stdout.readline().startswith("Trick 2"):
+        assert process.poll() is None
+    process.send_signal(getattr(signal, number))
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert "Traceback" not in err
+    assert ("--resume" in err) == (number != "SIGKILL")
+    table = resume(Person())
+    assert table.game.history[0] == (0, "2C")
+    assert table.game.player == 0
+
+
+def test_record_writes_a_file_of_its_own_and_never_over_another(tmp_path):
+    record = tmp_path / "mine.txt"
+    result = run("play", "--seed", 3, "--record", record, input="2c\n")
+    assert result.exit_code == 0
+    (kept,) = parse_records(record.read_text(encoding="utf-8"))
+    assert kept.game.history[0] == (0, "2C")
+    assert "Seed" not in kept.tags  # the deal is not over
+    refused(run("play", "--record", record), "is there already")
+    refused(run("play", "--record", tmp_path / "none" / "x.txt"), "no folder")
+    run("play", "--resume", input="undo\n")
+    (kept,) = parse_records(record.read_text(encoding="utf-8"))
+    assert kept.game.history == ()
+
+
+# ---- words typed ---------------------------------------------------------------------------------
+def test_play_shows_only_what_the_player_may_know():
+    game = Game.deal("two_player", 6)
+    result = run("play", "--seed", 6, "--seat", 0, input="hint\nhistory\nrules\nhelp\n")
+    played = {card for _, card in game.history}
+    shown = result.stdout.split("Play> rules")[0].replace("Q♠", "")
+    symbols = dict(zip("CDSH", "♣♦♠♥", strict=True))
+    hidden = [*game.hand(1), *game.kitty]
+    opening = {card[0] + symbols[card[1]] for card in hidden if card not in played}
+    leads = next((line for line in shown.splitlines() if line.startswith("pro plays")), "")
+    assert not [name for name in opening if name in shown and name not in leads]
+    assert "You have left the table; 'hearts play --resume' goes on with it." in result.stdout
+
+
+def test_play_commands(tmp_path):
+    saved = tmp_path / "deal.txt"
+    lines = [
+        "help",
+        "hint",
+        "hin",
+        "hint pro",
+        "hint foo",
+        "hint pimc_belif",
+        "nonsense",
+        "9z",
+        "xx yy",
+        "AS AS",
+        "undo",
+        "his",
+        "rules",
+        "save",
+        f"save {saved}",
+        f"save {saved}",
+        "save /nowhere/deal.txt",
+        "?",
+        "quit now",
+        "",
+        "undo",
+        f"save! {saved}",
+        "hist",
+        "q",
+        "no",
+        "q",
+        "y",
+        "rules",
+    ]
+    result = run("play", "--seed", 3, input="\n".join(lines))
+    assert result.exit_code == 0
+    text = result.stdout
+    assert text.count("pimc would choose 2♣") == 2  # seed 3: forced
+    assert "pro would choose 2♣" in text
+    assert "'foo' is unknown" in text
+    assert "did you mean 'pimc_belief'" in text
+    assert "neither a card that fits nor a command" in text
+    assert "There is nothing to take back." in text
+    assert "Nothing has been played yet." in text
+    assert "highest trump (hearts)" in text
+    assert "cannot be written" in text
+    assert f"{saved} is there already" in text
+    assert text.count(f"Saved in {saved}.") == 2
+    assert "'quit' stands alone; leave 'now' out." in text
+    assert "Cards that cannot be played now stand in ( )." in text
+    assert "You play 2♣." in text
+    assert "Taken back." in text
+    assert text.count("Leave the table? y or n") == 2
+    assert text.count("highest trump") == 1  # left before the second 'rules'
+    assert Game.from_text(saved.read_text()) == Game.deal("two_player", 3)
+
+
+def test_saving_is_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
+    table = sit(Person())
+    saved = tmp_path / "deal.txt"
+    saved.write_text("precious")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    table._save(str(saved), overwrites=True)
+    assert "No space left on device" in capsys.readouterr().out
+    assert saved.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [saved]
+
+
+@pytest.mark.parametrize("word", ["2c", "2C", "2♣", "2", "c"])
+def test_play_knows_a_card_by_many_names(word):
+    assert "You play 2♣." in run("play", "--seed", 3, input=f"{word}\n").stdout
+
+
+@pytest.mark.parametrize("word", ["q", "Q"])
+def test_q_alone_leaves_and_never_plays_a_queen(word):
+    """The only legal card is a queen; in the old days q played her."""
+    game = make_game("QS AH / 3S 2H", dealer=1, first_lead="eldest_hand", break_on="heart")
+    table = _table(game)
+    assert [game.rules.deck[a] for a in game.legal_actions()] == ["QS"]
+    answers = iter([word, "y"])
+    table.ask = lambda prompt: next(answers)
+    with pytest.raises(Quit):
+        table.run()
+    assert not game.actions
+    answers = iter(["qs"])
+    table.ask = lambda prompt: next(answers)
+    table._own_turn()
+    assert game.history == ((0, "QS"),)
+
+
+def test_play_says_why_not():
+    text = run("play", "--seed", 3, input="AS\n9C\n").stdout
+    assert "A♠ cannot be played now; you may take 2♣" in text
+    assert "9♣ is not in your hand" in text
+
+
+def test_exchange_takes_several_cards_at_once():
+    game = Game.deal("classic", 8)
+    assert game.phase == "pass"
+    hand = game.hand(0)
+    lines = f"{' '.join(hand[:4])}\n{' '.join(hand[:3])}\n"
+    text = run(
+        "play", "--rules", "classic", "--against", "standard", "--seed", 8, input=lines
+    ).stdout
+    assert "4 cards are too many; 3 are still to be passed" in text
+    assert "You pass" in text
+
+
+@pytest.mark.parametrize(
+    ("rules", "against", "word"),
+    [("classic", "pimc", "4 players"), ("party players=3", "pimc_belief", "3 players")],
+)
+def test_an_agent_that_cannot_play_these_rules_is_refused_before_the_deal(rules, against, word):
+    refused(run("play", "--rules", rules, "--against", against), against, "cannot play", word)
+    assert not (data_folder() / "tables").exists()
+
+
+# ---- what is told --------------------------------------------------------------------------------
+def _table(game: Game, names=("you", "pro")) -> Table:
+    agents = {p: make_agent("standard") for p in range(1, game.rules.players)}
+    teller = Teller(0, names, CardText(color=False, symbols=True))
+    return Table(game, 0, agents, ["standard"], teller)
+
+
+def test_play_shows_the_award_of_the_kitty(capsys):
+    play_on(sit(Person("q"), "kitty players=5", ["standard"], 3))
+    text = capsys.readouterr().out
+    game = Game.deal(Rules.preset("kitty", 5), 3)
+    shown = CardText.of().cards(game.kitty)
+    points = sum(game.rules.card_points.get(card, 0) for card in game.kitty)
+    assert points == 2  # 5H and 7H
+    assert re.search(rf"takes? trick 1( \(\+\d+\))?, and the kitty {shown} \(\+2\)\.", text)
+    assert text.count("and the kitty") == 1
+
+
+@pytest.mark.parametrize(
+    ("hands", "line"),
+    [
+        ("2C / 3C / 2H / 3H", "You, 2:c and 3:d have the lowest score."),
+        ("3C / 2C / 2H", "1:b and 2:c have the lowest score."),
+        ("3H / 2H", "1:b has the lowest score."),
+        ("2H / 3H", "You have the lowest score."),
+    ],
+)
+def test_all_who_share_the_lowest_score_are_named(hands, line, capsys):
+    cards = hands.split(" / ")
+    last = len(cards) - 1
+    game = make_game(hands, dealer=last, first_lead="eldest_hand", break_on=None, moon="none")
+    play(game, " ".join(cards))
+    _table(game, ["you", "1:b", "2:c", "3:d"][: len(cards)]).teller.result(game)
+    assert capsys.readouterr().out.splitlines()[-2] == line
+
+
+@pytest.mark.parametrize(
+    ("hands", "cards", "break_on", "told"),
+    [
+        ("2C 3H / 4D 5D", ["2C", "4D"], "void", "Hearts are broken: pro could not follow."),
+        ("2C 3H / 4H 5D", ["2C", "4H"], "void", "Hearts are broken: pro played 4♥."),
+        ("2C 3H / 4H 5D", ["2C", "4H"], "heart", "Hearts are broken: pro played 4♥."),
+        ("2C 3H / 3C 5D", ["2C", "3C"], "void", None),
+        ("2C 3H / 4D 5D", ["2C", "4D"], "heart", None),
+    ],
+)
+def test_it_is_told_why_hearts_are_broken(hands, cards, break_on, told, capsys):
+    game = make_game(hands, dealer=1, first_lead="eldest_hand", break_on=break_on)
+    table = _table(game)
+    for card in cards:
+        table._do(game.rules.index[card])
+    out = capsys.readouterr().out
+    assert ("Hearts are broken" in out) == (told is not None)
+    assert told is None or out.count(told) == 1
+
+
+def test_a_deal_without_exchange_says_so(capsys):
+    rules = Rules.preset("classic")
+    teller = Teller(0, ["you", "a", "b", "c"], CardText(color=False, symbols=False))
+    for number, direction in enumerate(rules.pass_rotation):
+        teller.begin_deal(Game.deal(rules, 1, deal_number=number))
+        out = capsys.readouterr().out
+        assert ("No exchange in this deal (hold)." in out) == (direction == "hold")
+        assert ("Exchange: 3 cards" in out) == (direction != "hold")
+    teller.begin_deal(Match("two_player", 1))
+    assert "exchange" not in capsys.readouterr().out
+
+
+def test_lines_are_broken_between_words():
+    text = "  a trick goes to \x1b[1mthe highest card\x1b[0m of the suit led; its taker leads"
+    for width in (12, 20, 30, 200):
+        lines = wrap(text, width).split("\n")
+        plain = [re.sub(r"\x1b\[\d+m", "", line) for line in lines]
+        assert all(len(line) <= width for line in plain)
+        assert " ".join(" ".join(lines).split()) == text.strip()
+    assert wrap("Incomprehensibilities", 5) == "Incomprehensibilities"
+    assert wrap("one\ntwo", 80) == "one\ntwo"
+
+
+def test_undo_takes_back_to_the_last_decision():
+    text = run("play", "--seed", 3, input="2c\nundo\n2c\n").stdout
+    plays = [line for line in text.splitlines() if "plays" in line]
+    assert len(plays) == 4  # pro answers and leads, twice
+    assert plays[:2] == plays[2:]  # and as it did before
+
+
+# ---- hints ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("rules", ["classic", "party players=5"])
+def test_a_hint_names_the_card_that_heads_its_own_list(rules):
+    """And asked again it says the same; on some 150 positions in all."""
+    agent, player = best_hinter(Rules.from_text(rules)), make_agent("standard", seed=1)
+    seen = 0
+    for seed in range(12):
+        game = Game.deal(rules, seed)
+        while not game.is_over:
+            view = game.view(game.player)
+            if game.player == 0 and game.phase == "play" and len(view.legal_actions()) > 1:
+                found = hint(agent, view)
+                assert found.action == found.worths[0].action
+                best = max(found.worths, key=lambda worth: worth.margin)
+                assert found.worths[0].margin == best.margin
+                assert {worth.action for worth in found.worths} == set(view.legal_actions())
+                assert found.is_sample or not any(worth.half for worth in found.worths)
+                if seed % 4 == 0:
+                    assert hint(agent, view) == found
+                seen += 1
+            game.play(player.act(view))
+    assert seen > 75
+
+
+def test_where_all_worlds_are_taken_a_hint_is_what_the_player_does():
+    for name in ("pimc", "pro", "pimc_belief"):
+        agent, game = make_agent(name, seed=1), Game.deal("two_player", 4)
+        while not game.is_over:
+            view = game.view(game.player)
+            found = hint(agent, view)
+            assert found.action == agent.act(view)
+            if found.worths:
+                assert not found.is_sample
+                means = dict(zip(view.legal_actions(), agent.margins(view), strict=True))
+                assert {w.action: w.margin for w in found.worths} == pytest.approx(means)
+            game.play(found.action)
+
+
+def test_the_interval_of_a_hint_covers_a_far_larger_sample():
+    """Of all cards at some positions 95 % should be covered; far fewer would be a wrong spread."""
+    small, large = make_agent("pro", seed=1, worlds=50), make_agent("pro", seed=2, worlds=4000)
+    player, covered = make_agent("standard"), []
+    for seed in range(6):
+        game = Game.deal("no_pass", seed)
+        while len(game.history) < 8 or len(game.legal_actions()) < 2:
+            game.play(player.act(game.view(game.player)))
+        view = game.view(game.player)
+        truth = dict(zip(view.legal_actions(), large.margins(view), strict=True))
+        for worth in hint(small, view).worths:
+            covered.append(abs(truth[worth.action] - worth.margin) <= 1.2 * worth.half)
+    assert len(covered) > 10
+    assert sum(covered) > 0.8 * len(covered)
+
+
+def test_the_best_player_for_the_rules_gives_the_hints():
+    assert best_hinter(Rules.make("two_player")).name == "pimc"
+    assert best_hinter(Rules.make("classic")).name == "pro"
+
+
+def test_a_player_without_worlds_tells_its_chances():
+    game = make_game("2C 3C / 4C 5C", dealer=1, first_lead="eldest_hand")
+    view = game.view(0)
+    found = hint(make_agent("easy", seed=1), view)
+    assert found.chances == ((0, 0.5), (1, 0.5))
+    assert found.action == 0
+
+
+def test_cards_without_symbols_or_colours():
+    assert CardText(color=False, symbols=False).cards(["QS", "TH"]) == "QS TH"
+    assert CardText(color=False, symbols=True).cards(["QS", "TH"]) == "Q♠ T♥"
+    assert "\x1b[" in CardText(color=True, symbols=True).card("QS")
+    assert CardText(color=False, symbols=False).hand(["2C", "QS"], ["QS"]) == "(2C)   QS"

@@ -1,0 +1,252 @@
+"""Two agents on duplicate deals, block by block: what is played, by whom, and what came of it.
+
+All deals of a block are played with the agent in seat 0, then all of them with it in seat 1, and
+so on: never is a view of one play of a deal shown in one batch with a view of another play of it.
+Each seat of each seating has a player of its own, made afresh for each block. The seeds that the
+players get are hashes of the evaluation's seed, from which it cannot be found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import BatchGame, Rules
+from hearts_env import kernel as k
+from hearts_env._seeds import secret_seed
+from hearts_env.game import derived_seed
+from hearts_train.contenders import Contender, Seat
+from hearts_train.guard import NO_ACTION, Fault
+
+Ints = NDArray[np.int64]
+
+ROLES = ("agent", "opponent")
+_MOST_EXAMPLES = 3
+"""Of an agent's faults, so many are told in full, in each block."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A fault with all that is needed to see it again.
+
+    Attributes:
+        agent: The name of the agent.
+        role: ``agent`` or ``opponent``.
+        kind: What it did (``guard.KINDS``).
+        text: What happened.
+        seed: The deal is ``Game.deal(rules, seed)``.
+        seat: Where the agent sat.
+        view: What it was asked about, as text.
+    """
+
+    agent: str
+    role: str
+    kind: str
+    text: str
+    seed: int
+    seat: int
+    view: str
+
+
+@dataclass
+class Block:
+    """What came of some duplicate deals. Rows are plays: all seats of a deal, then the next deal.
+
+    Attributes:
+        first: The number of the first deal.
+        deals: How many deals.
+        scores: ``(deals * players, players) int64``, the agent's first, others in order of play.
+        points: The same for the points of the cards taken; of a revoked deal its scores.
+        shooters: Who shot the moon, counted from the agent; -1: nobody.
+        seconds: Time that agent and opponents took to decide, the first calls left out.
+        decisions: How many decisions that were.
+        faults: How many faults agent and opponents committed.
+        examples: Some of them.
+    """
+
+    first: int
+    deals: int
+    scores: Ints
+    points: Ints
+    shooters: Ints
+    seconds: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    decisions: list[int] = field(default_factory=lambda: [0, 0])
+    faults: list[int] = field(default_factory=lambda: [0, 0])
+    examples: list[Example] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, of types that JSON knows."""
+        record = {name: value for name, value in vars(self).items() if name != "examples"}
+        for name in ("scores", "points", "shooters"):
+            record[name] = record[name].ravel().tolist()
+        return record | {"examples": [asdict(example) for example in self.examples]}
+
+    @classmethod
+    def of(cls, record: dict[str, Any], players: int) -> Block:
+        """The block that ``to_json`` wrote.
+
+        Raises:
+            ValueError, TypeError, KeyError: it wrote something else.
+        """
+        deals = int(record["deals"])
+        shape = (deals * players, players)
+        return cls(
+            first=int(record["first"]),
+            deals=deals,
+            scores=np.array(record["scores"], np.int64).reshape(shape),
+            points=np.array(record["points"], np.int64).reshape(shape),
+            shooters=np.array(record["shooters"], np.int64).reshape(shape[0]),
+            seconds=[float(s) for s in record["seconds"]],
+            decisions=[int(n) for n in record["decisions"]],
+            faults=[int(n) for n in record["faults"]],
+            examples=[Example(**example) for example in record["examples"]],
+        )
+
+
+class Duel:
+    """One agent against copies of another on duplicate deals, block by block."""
+
+    def __init__(
+        self,
+        agent: Contender,
+        opponent: Contender,
+        rules: Rules,
+        seed: int,
+        *,
+        isolate: bool = False,
+        time_limit: float | None = None,
+    ) -> None:
+        """Nothing is played yet; the agents can play these rules."""
+        self.contenders = agent, opponent
+        self.rules = rules
+        self.seed = seed
+        self.isolate = isolate
+        self.time_limit = time_limit
+        self.pairs = 0
+        self.blocks: list[Block] = []
+        self._is_warm = False
+        self._seats: dict[tuple[int, int], Seat] = {}
+
+    def play(self, deals: int, progress: Callable[[float], None] | None = None) -> Block:
+        """Play the next `deals` deals in every seat; all or, if interrupted, none of them count.
+
+        `progress` is called with the deals done, a part of those being played counted in.
+        """
+        n, first = self.rules.players, self.pairs
+        seeds = np.array([derived_seed(self.seed, first + i) for i in range(deals)], np.int64)
+        scores, points = (np.empty((deals, n, n), np.int64) for _ in range(2))
+        shooters = np.empty((deals, n), np.int64)
+        block = Block(first, deals, scores, points, shooters)
+        batch = BatchGame(self.rules, num_games=deals, observation="flat", autodeal=False)
+        for seating in range(n):
+
+            def tell(share: float, before: int = seating) -> None:
+                if progress is not None:
+                    progress(first + deals * (before + share) / n)
+
+            batch.reset(seeds=seeds)
+            self._play_out(batch, seating, block, tell)
+            order = (seating + np.arange(n)) % n
+            scores[:, seating] = batch.scores()[:, order]
+            taken = batch.states[:, k.POINTS : k.POINTS + n][:, order]
+            revoked = batch.states[:, k.REVOKER] >= 0
+            points[:, seating] = np.where(revoked[:, None], scores[:, seating], taken)
+            shooter = batch.states[:, k.SHOOTER]
+            shooters[:, seating] = np.where(shooter < 0, -1, (shooter - seating) % n)
+        block.scores, block.points = scores.reshape(-1, n), points.reshape(-1, n)
+        block.shooters = shooters.reshape(-1)
+        self.add(block)
+        return block
+
+    def add(self, block: Block) -> None:
+        """Count a block that was played, here or earlier."""
+        self.blocks.append(block)
+        self.pairs += block.deals
+
+    def close(self) -> None:
+        """End the players' processes; more can be played after it."""
+        for seat in self._seats.values():
+            seat.close()
+        self._seats.clear()
+
+    # -- helpers ----------------------------------------------------------------------------------
+    def _play_out(
+        self, batch: BatchGame, seating: int, block: Block, progress: Callable[[float], None]
+    ) -> None:
+        rules = self.rules
+        roles = [int(seat != seating) for seat in range(rules.players)]
+        players = [self._seat(block.first, seating, seat) for seat in range(rules.players)]
+        for player in players:
+            player.ready()
+        expected = rules.players * (rules.hand_size + rules.pass_count) + (rules.moon == "choose")
+        step = 0
+        while not batch.done.all():
+            progress(min(1.0, step / expected))
+            turn = batch.player  # -1 where the game is over
+            for seat, player in enumerate(players):
+                games = np.flatnonzero(turn == seat)
+                if not len(games):
+                    continue
+                views = batch.views(games=games)
+                begin = time.perf_counter()
+                actions, faults = player.ask(views)
+                seconds = time.perf_counter() - begin
+                if self._is_warm or step > 1:  # the first calls may compile
+                    block.seconds[roles[seat]] += seconds
+                    block.decisions[roles[seat]] += len(games)
+                if faults:
+                    self._charge(batch, games, faults, roles[seat], block)
+                    games, actions = games[actions != NO_ACTION], actions[actions != NO_ACTION]
+                batch.play(actions, games=games)
+            step += 1
+        self._is_warm = True
+
+    def _seat(self, first: int, seating: int, seat: int) -> Seat:
+        """A fresh player; in a process of its own it is the process of the blocks before."""
+        role = int(seat != seating)
+        seed = secret_seed(self.seed, "evaluation", ROLES[role], first, seating, seat)
+        if (seating, seat) in self._seats:
+            self._seats[seating, seat].renew(seed)
+        else:
+            self._seats[seating, seat] = self.contenders[role].seat(
+                self.rules, seed, isolate=self.isolate, time_limit=self.time_limit
+            )
+        return self._seats[seating, seat]
+
+    def _charge(
+        self, batch: BatchGame, games: Ints, faults: list[Fault], role: int, block: Block
+    ) -> None:
+        """End the games of these faults at the expense of whoever committed them."""
+        told = sum(example.role == ROLES[role] for example in block.examples)
+        for fault in faults[: max(0, _MOST_EXAMPLES - told)]:
+            game = int(games[fault.row])
+            view = batch.views(games=np.array([game]))[0]
+            block.examples.append(
+                Example(
+                    agent=self.contenders[role].name,
+                    role=ROLES[role],
+                    kind=fault.kind,
+                    text=fault.text,
+                    seed=int(batch.seeds[game]),
+                    seat=view.player,
+                    view=view.to_text(),
+                )
+            )
+        block.faults[role] += len(faults)
+        batch.revoke(games=games[[fault.row for fault in faults]])
+
+
+def deals_digest(rules: Rules, seed: int, pairs: int) -> str:
+    """A digest of the cards of the first `pairs` deals of an evaluation, whoever plays them."""
+    batch = BatchGame(rules, num_games=pairs, autodeal=False)
+    seeds = np.array([derived_seed(seed, number) for number in range(pairs)], np.int64)
+    batch.reset(seeds=seeds)
+    fields = [k.DEAL_NUMBER, k.DEALER, k.KITTY, *range(k.HANDS, k.HANDS + rules.players)]
+    told = np.column_stack([seeds, batch.states[:, fields]])
+    return hashlib.sha256(np.ascontiguousarray(told, "<i8").tobytes()).hexdigest()

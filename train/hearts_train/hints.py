@@ -1,0 +1,161 @@
+"""What another player would do in one's place: its choice and its reasons, from one sample."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_agents import Agent, make_agent
+from hearts_agents.base import check_rules
+from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env.batch import BatchView
+from hearts_train.cardtext import CardText
+
+_SURE = 1.96
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What is known of one legal card.
+
+    Attributes:
+        action: The card.
+        margin: Mean margin of the deal after it, for the player.
+        half: Half the 95 % interval of that, over worlds; 0 where all worlds were taken.
+        is_close: Whether it is not shown to be worse than the card chosen.
+    """
+
+    action: int
+    margin: float
+    half: float
+    is_close: bool
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What an agent would do and why.
+
+    Attributes:
+        agent: Its name.
+        action: What it would choose.
+        worths: The legal cards, best first; empty where the agent does not weigh worlds.
+        chances: The chance of each legal action, likeliest first, of an agent that has them.
+        worlds: How many worlds were weighed.
+        is_sample: Whether there are more.
+    """
+
+    agent: str
+    action: int
+    worths: tuple[Worth, ...] = ()
+    chances: tuple[tuple[int, float], ...] = field(default=())
+    worlds: int = 0
+    is_sample: bool = False
+
+
+def best_hinter(rules: Rules) -> Agent:
+    """The strongest player of the package for some rules."""
+    pimc = make_agent("pimc", seed=0)
+    try:
+        check_rules(pimc, rules)
+        return pimc
+    except HeartsError:
+        return make_agent("pro", seed=0)
+
+
+def hint(agent: Agent, view: PlayerView) -> Hint:
+    """What `agent` would do in a position: always the same, and always what its figures say.
+
+    Raises:
+        HeartsError: the agent cannot play these rules.
+    """
+    name = getattr(agent, "name", "") or type(agent).__name__
+    reseed = getattr(agent, "reseed", None)
+    if callable(reseed):
+        digest = hashlib.blake2b(view.to_text().encode(), digest_size=7).digest()
+        reseed(int.from_bytes(digest, "little"))
+    legal = view.legal_actions()
+    weigh = getattr(agent, "world_margins", None)
+    if view.phase == "play" and len(legal) > 1 and callable(weigh):
+        return _weighed(name, legal, *weigh(view))
+    if _has_chances(agent) and len(legal) > 1:
+        row = agent.policy_batch(BatchView.of([view]))[0]
+        ranked = sorted(((a, float(row[a])) for a in legal), key=lambda pair: (-pair[1], pair[0]))
+        return Hint(name, ranked[0][0], chances=tuple(ranked))
+    return Hint(name, int(agent.act(view)))
+
+
+def _has_chances(agent: Agent) -> bool:
+    """Whether an agent tells chances of its own, not just its choice."""
+    own = getattr(type(agent), "policy_batch", None)
+    return own is not None and own is not Agent.policy_batch
+
+
+def _weighed(
+    name: str,
+    legal: list[int],
+    margins: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    is_sample: bool,  # noqa: FBT001 as world_margins returns it
+) -> Hint:
+    n = len(margins)
+    shares = weights / weights.sum()
+    means = shares @ margins
+    best = int((means >= means.max() - 1e-9).argmax())  # of equals the lowest, as agents choose
+    # Both spreads are over the same worlds: that of a difference is far below that of its parts.
+    halves, gaps = np.zeros(len(legal)), np.zeros(len(legal))
+    if is_sample:
+        scale = _SURE * np.sqrt(n / max(n - 1, 1))
+        halves = scale * np.sqrt((shares[:, None] ** 2 * (margins - means) ** 2).sum(0))
+        behind = (margins[:, [best]] - margins) - (means[best] - means)
+        gaps = scale * np.sqrt((shares[:, None] ** 2 * behind**2).sum(0))
+    order = sorted(range(len(legal)), key=lambda i: (i != best, -means[i], i))
+    worths = tuple(
+        Worth(
+            legal[i],
+            float(means[i]),
+            float(halves[i]),
+            bool(means[best] - means[i] <= max(gaps[i], 1e-9)),
+        )
+        for i in order
+    )
+    return Hint(name, legal[best], worths, worlds=n, is_sample=is_sample)
+
+
+def tell(found: Hint, view: PlayerView, cards: CardText, choices: dict[str, str]) -> list[str]:
+    """A hint as lines of text.
+
+    Args:
+        found: the hint.
+        view: what it is about.
+        cards: how cards are written.
+        choices: words for actions that are no cards, by their names.
+    """
+    from hearts_env.game import action_name
+
+    def named(action: int) -> str:
+        name = action_name(view.rules, action)
+        return choices.get(name) or cards.card(name)
+
+    lines = [f"{found.agent} would choose {named(found.action)}."]
+    if found.worths:
+        of = "sampled worlds" if found.is_sample else "possible worlds, all of them"
+        lines.append(f"Mean margin of the deal over {found.worlds} {of}:")
+        first = found.worths[0]
+        shown = [f"{named(first.action)} {_figure(first, is_sample=found.is_sample)}"]
+        for worth in found.worths[1:]:
+            words = "within noise" if found.is_sample else "as good"
+            near = f" ({words})" if worth.is_close else ""
+            figure = _figure(worth, is_sample=found.is_sample)
+            shown.append(f"{named(worth.action)} {figure}{near}")
+        lines.append("  " + ", ".join(shown))
+    elif found.chances:
+        likely = [f"{named(a)} {chance:.0%}" for a, chance in found.chances if chance >= 0.005]
+        lines.append("Its chances: " + ", ".join(likely))
+    return lines
+
+
+def _figure(worth: Worth, *, is_sample: bool) -> str:
+    return f"{worth.margin:+.1f}" + (f" ± {worth.half:.1f}" if is_sample else "")

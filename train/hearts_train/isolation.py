@@ -1,0 +1,313 @@
+"""An agent in a process of its own, which gets views and gives actions, and nothing else.
+
+The process is started afresh, not forked, so that nothing of this one's memory is in it. Views go
+there over a pipe as the arrays of a ``BatchView``; what comes back are whole numbers, checked like
+any agent's actions, and the text of errors. Nothing that the agent wrote is ever unpickled here.
+
+It keeps an agent from what an evaluation holds in memory, and from itself in another seat. It is
+not a sandbox: the process has the user's rights. docs/evaluation.md says more.
+
+| to the process | then |
+|---|---|
+| `J` JSON: spec, rules, import path; then, if it has no spec, the pickled agent | |
+| `N` a seed, 8 bytes | a player without memory is made; `R` ready, or `X` an error's text |
+| `V` number of rows n, vectors, players | `A` n actions (below -1: a fault), JSON: what happened |
+
+Every message is its length in 8 bytes, and that many bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as LateError
+from typing import IO, Any
+
+import numpy as np
+
+from hearts_agents import Agent
+from hearts_env import HeartsError, Rules
+from hearts_env import kernel as k
+from hearts_env.batch import BatchView
+from hearts_train.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check, describe
+
+_START_SECONDS = 300.0  # a first start may compile
+_MOST_TEXTS = 20
+_MOST_TEXT = 100_000
+_MOST_WORDS = 10_000
+
+
+class Isolated:
+    """An agent in a process of its own."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: str | None,
+        agent: Agent,
+        rules: Rules,
+        seed: int,
+        time_limit: float | None = None,
+    ) -> None:
+        """Start the process; ``ready`` waits for it.
+
+        Args:
+            name: of the agent, for messages.
+            spec: what to make it from there; None: `agent` is sent.
+            agent: the agent, which must be of a class that can be imported there.
+            rules: what it will play.
+            seed: of its random numbers.
+            time_limit: seconds that one answer may take; then the process is ended.
+
+        Raises:
+            HeartsError: the agent cannot be sent.
+        """
+        self.name = name
+        self.time_limit = time_limit
+        self._rules = rules
+        hello = {
+            "spec": spec,
+            "name": name,
+            "rules": rules.to_dict(),
+            "path": [path or os.getcwd() for path in sys.path],
+        }
+        self._seed = int(seed).to_bytes(8, "little")
+        self._hello = [b"J" + json.dumps(hello).encode()]
+        if spec is None:
+            self._hello.append(_pickled(name, agent))
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = ThreadPoolExecutor(1)
+        self._awaited: Future[bytes] | None = None
+        self._start()
+
+    def ready(self) -> None:
+        """Wait until the agent is made there.
+
+        Raises:
+            HeartsError: it cannot be made, or its process ended.
+        """
+        awaited, self._awaited = self._awaited, None
+        if awaited is None:
+            return
+        try:
+            reply = awaited.result(_START_SECONDS)
+        except (LateError, OSError, EOFError, HeartsError):
+            self.close()
+            raise HeartsError(
+                f"agent: the process of {self.name!r} ended before it was ready; what it printed "
+                "says why"
+            ) from None
+        except KeyboardInterrupt:
+            self.close()
+            raise
+        if reply[:1] != b"R":
+            self.close()
+            raise HeartsError(reply[1:].decode(errors="replace"))
+
+    def renew(self, seed: int) -> None:
+        """Go on with an agent that remembers nothing, its random numbers from `seed`."""
+        self.ready()
+        self._seed = int(seed).to_bytes(8, "little")
+        if self._process is None:
+            self._start()
+        else:
+            self._awaited = self._send([b"N" + self._seed], _MOST_WORDS)
+
+    def ask(self, views: BatchView) -> Answer:
+        """What the agent answers; a process that ends or is late loses all these games."""
+        size = len(views)
+        data = b"V" + size.to_bytes(8, "little")
+        data += np.ascontiguousarray(views.vectors, "<i8").tobytes()
+        data += np.ascontiguousarray(views.players, "<i8").tobytes()
+        try:
+            if self._process is None:
+                self._start()
+            self.ready()
+            reply = self._send([data], 1 + 8 * size + _MOST_TEXT).result(self.time_limit)
+        except LateError:
+            self.close()
+            return _all_faulty(size, LATE, f"gave no answer within {self.time_limit:g} s")
+        except (OSError, EOFError, HeartsError) as error:
+            return _all_faulty(size, CRASHED, f"its process ended{self._end()} ({error})")
+        except KeyboardInterrupt:
+            self.close()
+            raise
+        if reply[:1] != b"A" or len(reply) < 1 + 8 * size:
+            self.close()
+            return _all_faulty(size, CRASHED, "its process gave something that is not an answer")
+        return _read_answer(reply, views)
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    # -- helpers ----------------------------------------------------------------------------------
+    def _start(self) -> None:
+        code = "from hearts_train.isolation import serve; serve()"
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
+        self._awaited = self._send([*self._hello, b"N" + self._seed], _MOST_WORDS)
+
+    def _end(self) -> str:
+        """End the process, which is ending; returns how it ended, in words."""
+        process, status = self._process, None
+        if process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = process.wait(5.0)
+        self.close()
+        return "" if status is None else f" with status {status}"
+
+    def _send(self, messages: list[bytes], limit: int) -> Future[bytes]:
+        """Send messages, and the reply to the last; in a thread, since a full pipe would wait."""
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        to, back = process.stdin, process.stdout
+
+        def exchange() -> bytes:
+            for message in messages:
+                write_message(to, message)
+            return read_message(back, limit)
+
+        return self._thread.submit(exchange)
+
+
+def _pickled(name: str, agent: Agent) -> bytes:
+    try:
+        data = pickle.dumps(agent)
+    except Exception as error:
+        raise HeartsError(
+            f"agent: {name!r} cannot be sent to a process of its own ({describe(error)}); name it "
+            "as FILE.py:CLASS, or leave isolate off"
+        ) from None
+    return data
+
+
+def _all_faulty(size: int, kind: str, text: str) -> Answer:
+    return np.full(size, NO_ACTION), [Fault(row, kind, text) for row in range(size)]
+
+
+def _read_answer(reply: bytes, views: BatchView) -> Answer:
+    size = len(views)
+    given = np.frombuffer(reply, "<i8", size, 1).astype(np.int64)
+    try:
+        texts = {int(row): str(text)[:500] for row, text in json.loads(reply[1 + 8 * size :])}
+    except (ValueError, TypeError, RecursionError):
+        texts = {}
+    stated = (given <= -2) & (given > -2 - len(KINDS))
+    faults = [
+        Fault(row, KINDS[-2 - int(given[row])], texts.get(row, ""))
+        for row in np.flatnonzero(stated).tolist()
+    ]
+    actions = np.full(size, NO_ACTION)
+    rest = np.flatnonzero(~stated)
+    actions[rest], more = check(given[rest], views.subset(rest))
+    faults += [Fault(int(rest[fault.row]), fault.kind, fault.text) for fault in more]
+    return actions, sorted(faults, key=lambda fault: fault.row)
+
+
+def write_message(to: IO[bytes], message: bytes) -> None:
+    """Write a message with its length before it."""
+    to.write(len(message).to_bytes(8, "little"))
+    to.write(message)
+    to.flush()
+
+
+def read_message(back: IO[bytes], limit: int) -> bytes:
+    """Read a message of at most `limit` bytes."""
+    size = int.from_bytes(_exactly(back, 8), "little")
+    if size > limit:
+        raise HeartsError(f"a message of {size} bytes, of which {limit} are allowed")
+    return _exactly(back, size)
+
+
+def _exactly(back: IO[bytes], size: int) -> bytes:
+    data = back.read(size)
+    if len(data) < size:
+        raise EOFError("nothing more came")
+    return data
+
+
+# ---- in the process ------------------------------------------------------------------------------
+def serve() -> None:
+    """Be the process: answer messages until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asks
+    back = os.fdopen(os.dup(1), "wb")
+    to = os.fdopen(os.dup(0), "rb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what the agent prints is no answer
+    contender: Any = None
+    agent: Any = None
+    rules, hello, sent = Rules(), {}, None
+    while True:
+        try:
+            message = read_message(to, 2**40)
+        except (EOFError, OSError):
+            return
+        if message[:1] == b"V":
+            write_message(back, _answer(agent, rules, message))
+            continue
+        if message[:1] == b"J":
+            hello = json.loads(message[1:])
+            rules = Rules.from_dict(hello["rules"])
+            sent = None if hello["spec"] is not None else read_message(to, 2**40)
+            continue
+        try:
+            if contender is None:
+                contender = _contender(hello, sent)
+            agent = contender.fresh(int.from_bytes(message[1:9], "little"))
+        except Exception as error:
+            text = str(error) if isinstance(error, HeartsError) else describe(error)
+            write_message(back, b"X" + text.encode()[: _MOST_WORDS - 1])
+        else:
+            write_message(back, b"R")
+
+
+def _contender(hello: dict[str, Any], sent: bytes | None) -> Any:
+    """The agent as the other process has it."""
+    from hearts_train.contenders import Contender
+
+    sys.path[:] = hello["path"]
+    if sent is None:
+        return Contender(hello["spec"], 0)
+    try:
+        return Contender(pickle.loads(sent), 0)
+    except Exception as error:
+        raise HeartsError(
+            f"agent: {hello['name']!r} cannot be made in a process of its own "
+            f"({describe(error)}); name it as FILE.py:CLASS, or leave isolate off"
+        ) from None
+
+
+def _answer(agent: Agent, rules: Rules, message: bytes) -> bytes:
+    from hearts_train.guard import ask
+
+    size = int.from_bytes(message[1:9], "little")
+    numbers = np.frombuffer(message, "<i8", offset=9).astype(np.int64)
+    vectors = numbers[: size * k.STATE_SIZE].reshape(size, k.STATE_SIZE)
+    players = numbers[size * k.STATE_SIZE :]
+    actions, faults = ask(agent, BatchView(rules, vectors, players))
+    for fault in faults:
+        actions[fault.row] = -2 - KINDS.index(fault.kind)
+    texts = [[fault.row, fault.text] for fault in faults[:_MOST_TEXTS]]
+    return b"A" + actions.astype("<i8").tobytes() + json.dumps(texts).encode()

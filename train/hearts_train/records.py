@@ -1,0 +1,183 @@
+"""Files of results: blocks of deals as they are finished, so that nothing played is lost.
+
+A file has one line of JSON for the settings and one for each block. Each line carries a digest of
+itself; a line that is damaged or cut short is ignored, and what it told is played again. Every
+block follows from the settings alone, so that the result is the same however often it was resumed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from hearts_env import HeartsError, __version__
+from hearts_env._files import held, read_limited, write_whole
+from hearts_env.errors import quoted
+from hearts_train.duel import Block
+
+FORMAT = "hearts-env results"
+VERSION = 1
+_MOST_BYTES = 2**31
+
+
+class Results:
+    """The blocks in a file of results; new ones are appended to it."""
+
+    def __init__(self, path: Path, blocks: dict[tuple[int, int, int], Any], file: IO[bytes]):
+        self.path = path
+        self._blocks = blocks
+        self._file = file
+
+    def get(self, pairing: tuple[int, int], first: int, players: int) -> Block | None:
+        """The block of a pairing that begins with the deal of this number, if it is there."""
+        try:
+            return Block.of(self._blocks[*pairing, first], players)
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+            return None
+
+    def append(self, pairing: tuple[int, int], block: Block) -> None:
+        """Write a block to the file, so that it outlives this process.
+
+        Raises:
+            OSError: it cannot be written; the lines before it stand.
+        """
+        try:
+            self._file.write(_line({"pairing": list(pairing), "block": block.to_json()}))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
+
+
+@contextmanager
+def results_file(
+    out: str | os.PathLike[str] | None,
+    resume: str | os.PathLike[str] | None,
+    settings: dict[str, Any],
+) -> Iterator[Results | None]:
+    """The file that blocks are kept in during an evaluation, held against other processes.
+
+    Args:
+        out: a file to begin; it must not be there yet.
+        resume: a file to go on with.
+        settings: what the blocks follow from; a file to go on with must have the same.
+
+    Raises:
+        HeartsError: both are given; the file is there already, is in use, or is of other settings.
+        OSError: it cannot be read or written.
+    """
+    if out is not None and resume is not None:
+        raise HeartsError("out: what is resumed stays in its file; omit out")
+    if out is None and resume is None:
+        yield None
+        return
+    path = Path(out if resume is None else resume)  # type: ignore[arg-type]
+    with held(path.with_name(f".{path.name}.lock"), f"results: {str(path)!r}"):
+        blocks: dict[tuple[int, int, int], Any] = {}
+        if resume is None:
+            if path.exists():
+                raise HeartsError(
+                    f"out: {str(path)!r} is there already; go on with it by resume, or name "
+                    "another file"
+                )
+            write_whole(path, _line(_header(settings)))
+        else:
+            kept, blocks, whole = _read(path)
+            _compare(path, kept, settings)
+            if whole < path.stat().st_size:  # a last line that was cut short
+                os.truncate(path, whole)
+        with path.open("ab") as file:
+            yield Results(path, blocks, file)
+
+
+def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The settings in a file of results.
+
+    Raises:
+        HeartsError: it is no such file.
+        OSError: it cannot be read.
+    """
+    return _read(Path(path))[0]
+
+
+def _header(settings: dict[str, Any]) -> dict[str, Any]:
+    return {"format": FORMAT, "version": VERSION, "package": __version__, "settings": settings}
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    text = json.dumps(entry, allow_nan=False, separators=(",", ":"))
+    digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return f'{{"digest":"{digest}","entry":{text}}}\n'.encode()
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """What a line tells; None where it is damaged."""
+    try:
+        record = json.loads(line)
+        entry = record["entry"]
+        return entry if isinstance(entry, dict) and _line(entry) == line + b"\n" else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[tuple[int, int, int], Any], int]:
+    """Settings, blocks by pairing and first deal, and the length up to the last whole line."""
+    data = read_limited(path, _MOST_BYTES, "a file of results that --out has written")
+    whole = data.rfind(b"\n") + 1
+    lines = data[:whole].split(b"\n")[:-1]
+    header = _entry(lines[0]) if lines else None
+    if header is None or header.get("format") != FORMAT or "settings" not in header:
+        raise HeartsError(
+            f"resume: {str(path)!r} is not a file of results; give one that --out has written"
+        )
+    if header.get("version") != VERSION:
+        raise HeartsError(
+            f"resume: {str(path)!r} is of version {quoted(header.get('version'))}, this package "
+            f"reads {VERSION}; use the package that wrote it ({quoted(header.get('package'))})"
+        )
+    if not isinstance(header["settings"], dict):
+        raise HeartsError(f"resume: the settings in {str(path)!r} are damaged; begin another file")
+    blocks = {}
+    for line in lines[1:]:
+        entry = _entry(line)
+        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):  # of another kind
+            i, j = entry["pairing"]  # type: ignore[index]
+            blocks[int(i), int(j), int(entry["block"]["first"])] = entry["block"]  # type: ignore[index]
+    return header["settings"], blocks, whole
+
+
+def _compare(path: Path, kept: dict[str, Any], settings: dict[str, Any]) -> None:
+    for name, value in json.loads(json.dumps(settings)).items():
+        if name == "agents":
+            _compare_agents(path, kept.get(name), value)
+        if kept.get(name) != value:
+            raise HeartsError(
+                f"resume: {name} of {str(path)!r} is {_short(kept.get(name))}, here it is "
+                f"{_short(value)}; give the same, or begin another file"
+            )
+
+
+def _compare_agents(path: Path, kept: Any, agents: list[dict[str, Any]]) -> None:
+    """Say which agent is another one, and in what."""
+    if not isinstance(kept, list) or len(kept) != len(agents):
+        return
+    for old, new in zip(kept, agents, strict=True):
+        for field in new:
+            if isinstance(old, dict) and old.get(field) != new[field]:
+                raise HeartsError(
+                    f"resume: agents: {new['name']!r} has the {field} {_short(new[field])}, in "
+                    f"{str(path)!r} it is {_short(old.get(field))}; give the same agent, or begin "
+                    "another file"
+                )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 200 else text[:200] + "..."
