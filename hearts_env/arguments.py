@@ -167,6 +167,20 @@ def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
     return value
 
 
+def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
+    """`value`, an array of the shape and dtype of `like`, with finite numbers only.
+
+    Raises:
+        HeartsError: it is not.
+    """
+    if not isinstance(value, np.ndarray) or (value.shape, value.dtype) != (like.shape, like.dtype):
+        found = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else "no array"
+        raise HeartsError(f"{name}: found {found}, needed {like.shape} {like.dtype}")
+    if value.dtype.kind == "f" and not np.isfinite(value).all():
+        raise HeartsError(f"{name}: not all values are finite")
+    return value
+
+
 def whole_numbers(value: object) -> NDArray[np.int64] | None:
     """`value` as a contiguous, writeable int64 array; None: it is not an array of whole numbers.
 

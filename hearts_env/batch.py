@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
+    check_array,
     check_flag,
     check_is,
     check_number,
@@ -315,6 +316,50 @@ class BatchGame:
         rows = self._rows(games, once=True)
         _revoke(self.rules.vector, self.states, rows, self.legal, self.done, self._scores)
 
+    # -- saving -----------------------------------------------------------------------------------
+    def state(self) -> dict[str, Array]:
+        """All that the games need to go on, new arrays by name.
+
+        A game is kept as its seed and ``actions``, ``(num_games, most of a deal) int8``, -1 where
+        none has been done yet: a state that is restored can only be one that play leads to.
+        """
+        actions = np.full((self.num_games, _most_actions(self.rules)), -1, np.int8)
+        start, past = np.empty(k.STATE_SIZE, np.int64), np.empty(k.MAX_PAST, np.int64)
+        _read_actions(self.rules.vector, self.states, start, past, actions)
+        return {
+            "seeds": self.seeds.copy(),
+            "actions": actions,
+            "deals": self._deals.copy(),
+            "done": self.done.copy(),
+            "scores": self._scores.copy(),
+            "random": self._random.copy(),
+        }
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from what ``state`` gave, in a batch of the same rules, size and seed.
+
+        Raises:
+            HeartsError: if the arrays are missing, of other shapes, or hold impossible values; the
+                batch may then be in any state and must be reset.
+        """
+        own = self.state()
+        given = {name: check_array(f"state.{name}", state.get(name), own[name]) for name in own}
+        if (given["seeds"] < 0).any() or (given["deals"] < 0).any():
+            raise HeartsError("state: seeds and deals must be integers from 0")
+        self.states[:] = _empty_state()
+        self.seeds[:] = given["seeds"]
+        everyone = np.arange(self.num_games)
+        _deal(self.rules.vector, self.states, everyone, self.seeds, self.legal)
+        bad = _replay_actions(self.rules.vector, self.states, given["actions"].copy(), self.legal)
+        if bad >= 0:
+            raise HeartsError(
+                f"state.actions: those of game {bad} cannot be played in the deal of its seed"
+            )
+        self._deals[:] = given["deals"]
+        self.done[:] = given["done"]
+        self._scores[:] = given["scores"]
+        self._random[:] = given["random"]
+
     # -- helpers ----------------------------------------------------------------------------------
     def _rows(self, games: Array | None, *, once: bool = False) -> k.Vector:
         """The numbers of games, checked; `once`: none may come twice."""
@@ -375,7 +420,45 @@ def _empty_state() -> k.Vector:
     return state
 
 
+def _most_actions(rules: Rules) -> int:
+    """The most actions that a deal has: exchange, cards, the choice after a moon or a revoke."""
+    return rules.players * (rules.hand_size + rules.pass_count) + 1
+
+
 # ---- compiled loops -----------------------------------------------------------------------------
+_REVOKE = 63
+"""Stands for a revoke among the actions of a state."""
+
+
+@jit
+def _read_actions(
+    r: k.Vector, states: k.Vector, start: k.Vector, past: k.Vector, out: NDArray[np.int8]
+) -> None:
+    """Write the actions of each game so far; of one player's exchanged cards the lowest first."""
+    for g in range(len(states)):
+        for n in range(k.read_past(r, states[g], start, past)):
+            out[g, n] = past[n] if past[n] >= 0 else _REVOKE
+
+
+@jit
+def _replay_actions(
+    r: k.Vector, states: k.Vector, actions: NDArray[np.int8], legal: k.Vector
+) -> int:
+    """Do the actions of each game, just dealt; returns the first with an illegal one, or -1."""
+    for g in range(len(states)):
+        s = states[g]
+        for n in range(actions.shape[1]):
+            action = int(actions[g, n])
+            if action < 0:
+                break
+            if action == _REVOKE and s[k.PHASE] != k.OVER:
+                k.revoke(r, s)
+            elif k.step(r, s, action) < 0:
+                return g
+        legal[g] = k.legal_mask(r, s)
+    return -1
+
+
 @jit
 def _legal_bits(r: k.Vector, states: k.Vector, out: k.Vector) -> None:
     for i in range(len(states)):

@@ -672,9 +672,11 @@ def read_results(data: Data, folder: Path) -> None:
 
 def metrics_samples() -> list[Data]:
     rows = [
-        {"kind": "update", "decisions": 100, "seconds": 1.0, "loss": 0.5},
-        {"kind": "evaluation", "decisions": 200, "seconds": 2.0, "round": 1, "pairs": 50}
-        | {"opponent": "pro", "margin": -1.0, "ci95": [-2.0, 0.0], "seed": 1, "moons": 0},
+        {"kind": "update", "decisions": 100, "updates": 1, "seconds": 1.0, "loss": 0.5}
+        | {"decisions_per_second": 100.0},
+        {"kind": "evaluation", "decisions": 100, "updates": 1, "seconds": 2.0, "round": 0}
+        | {"opponent": "pro", "margin": -1.0, "ci95": [-2.0, 0.0], "seed": 1, "pairs": 50}
+        | {"won": 0.5},
     ]
     return [
         "\n".join(json.dumps(row) for row in rows).encode() + b"\n" + end

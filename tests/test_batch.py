@@ -158,6 +158,57 @@ def test_pickle_in_mid_game_plays_on_identically() -> None:
     assert np.array_equal(batch.seeds, copy.seeds)
 
 
+@pytest.mark.parametrize("autodeal", [True, False])
+@pytest.mark.parametrize(("name", "players"), [*GAMES, ("micro moon=choose", 2)])
+def test_a_batch_goes_on_from_its_state(name: str, players: int, autodeal: bool) -> None:
+    rules = Rules.make(name, players)
+    one, two = (BatchGame(rules, 48, seed=3, autodeal=autodeal) for _ in range(2))
+    for _ in range(rules.players * (rules.hand_size + rules.pass_count) + 3):
+        two.reset()
+        two.restore(one.state())
+        for key in ("states", "legal", "seeds", "done"):
+            assert np.array_equal(getattr(one, key), getattr(two, key)), key
+        assert np.array_equal(one.scores(), two.scores())
+        rows = np.flatnonzero(one.player >= 0)
+        for batch in (one, two):  # also the streams of random actions go on
+            batch.play(batch.random_actions(games=rows), games=rows)
+        assert np.array_equal(one.states, two.states)
+    if name == "micro moon=choose" and not autodeal:
+        assert (one.states[:, k.MOON_CHOICE] >= 0).any()
+
+
+def test_a_revoke_is_part_of_a_batchs_state() -> None:
+    one, two = (BatchGame("mini", 3, seed=3, autodeal=False) for _ in range(2))
+    one.play(one.random_actions())
+    k.revoke(one.rules.vector, one.states[1])
+    two.restore(one.state())
+    assert two.player.tolist()[1] == -1
+    assert np.array_equal(one.states, two.states)
+
+
+def test_states_that_no_play_leads_to_are_refused() -> None:
+    batch = BatchGame("mini", 4, seed=3)
+    for _ in range(3):
+        batch.play(batch.random_actions())
+    state = batch.state()
+    for field, value in (
+        ("actions", np.full_like(state["actions"], 3)),
+        ("actions", state["actions"][:, :-1]),
+        ("actions", state["actions"].astype(np.int64)),
+        ("seeds", -state["seeds"]),
+        ("deals", np.full(4, -1)),
+        ("scores", np.zeros((4, 3), np.int64)),
+        ("done", np.zeros(4, np.int8)),
+        ("random", None),
+    ):
+        with pytest.raises(HeartsError, match="state"):
+            batch.restore(state | {field: value})  # type: ignore[dict-item]
+    with pytest.raises(HeartsError, match=r"state\.seeds"):
+        batch.restore({})
+    batch.restore(state)
+    assert np.array_equal(batch.state()["actions"], state["actions"])
+
+
 def test_rows_can_be_played_seen_and_dealt_alone() -> None:
     batch = BatchGame("two_player", 6, seed=2)
     some = np.array([4, 1])

@@ -16,6 +16,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from hearts_agents import make_agent
+from hearts_agents._tensors import DIGEST, read_tensors, write_tensors
 from hearts_agents.network import (
     CHECKPOINT_NAME,
     Checkpoint,
@@ -55,19 +56,13 @@ def path(tmp_path):
 
 
 def rewrite(path, tensors=None, **header):
-    """The file with other tensors or header values."""
-    from safetensors import safe_open
-
-    with safe_open(path, framework="numpy") as opened:
-        old = dict(opened.metadata())
-    save_file(tensors or load_file(path), path, old | header)
+    """The file with other tensors or header values, and the digest of those."""
+    old_tensors, old = read_tensors(path)
+    write_tensors(path, tensors or old_tensors, old | header)
 
 
 def edit(path, section, **values):
-    from safetensors import safe_open
-
-    with safe_open(path, framework="numpy") as opened:
-        old = json.loads(opened.metadata()[section])
+    old = json.loads(read_tensors(path)[1][section])
     rewrite(path, **{section: json.dumps(old | values)})
 
 
@@ -215,6 +210,24 @@ def test_damaged_headers(path, section, text):
         load_agent(path)
 
 
+def test_another_weight_or_header_than_was_written_is_refused(path):
+    tensors, header = read_tensors(path)
+    tensors["policy.1.bias"][3] += 0.25
+    save_file(tensors, path, header)
+    with pytest.raises(CheckpointError, match=r"digest: .* damaged"):
+        load_agent(path)
+    save_file(random_tensors(LAYERS), path, header | {"training": '{"seed": 4}'})
+    with pytest.raises(CheckpointError, match="digest"):
+        load_agent(path)
+
+
+def test_files_without_a_digest_are_read_as_before(path):
+    tensors, header = read_tensors(path)
+    assert header.pop(DIGEST)
+    save_file(tensors, path, header)
+    assert read_checkpoint(path)[1] == META
+
+
 def test_later_versions_are_refused(path):
     rewrite(path, version="2")
     with pytest.raises(CheckpointError, match="version"):
@@ -269,10 +282,10 @@ def test_a_failed_write_leaves_the_old_file(path, monkeypatch):
     before = path.read_bytes()
 
     def fail(*_):
-        raise OSError("disk full")
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(OSError, match="No space left"):
         save_checkpoint(path, random_tensors(LAYERS, seed=1), META)
     assert path.read_bytes() == before
     assert list(Path(path.parent).iterdir()) == [path]

@@ -12,7 +12,7 @@ outside the compiled loop are seeded with ``secret_seed``, from which it cannot 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ from hearts_env._seeds import secret_seed
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
     check_any_seed,
+    check_array,
     check_choice,
     check_flag,
     check_max_deals,
@@ -54,6 +55,9 @@ episode can be computed from them.
 """
 
 MAX_FORCED_DEALS = 10_000
+
+_STATE = ("learner", "cast", "seeds", "numbers", "deals", "returns", "lengths", "truncated")
+"""The public arrays of an arena that are part of its state."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -423,6 +427,59 @@ class Arena:
         told = {"seat": NOBODY, "seed": NOBODY, "opponent": "", **told}
         return {key: np.array([value] * number, _dtype(value)) for key, value in told.items()}
 
+    # -- saving --------------------------------------------------------------------------------
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that the episodes under way need to go on, new arrays by name.
+
+        To be taken between two steps. The opponents themselves are not in it, only their random
+        numbers (``opponents/NAME``) and who sits where (``cast``, places in the pool).
+
+        Raises:
+            HeartsError: if the episodes are matches.
+        """
+        if self.episode == "match":
+            raise HeartsError('episode: the state of matches cannot be saved; use episode="deal"')
+        state = {f"games/{name}": array for name, array in self.batch.state().items()}
+        state |= {name: getattr(self, name).copy() for name in _STATE}
+        state |= {
+            "rngs": self._rngs.copy(),
+            "paid": self._paid.copy(),
+            "carry": self._carry.copy(),
+        }
+        return state | {f"opponents/{name}": a for name, a in self.pool.state().items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what ``state`` gave, in an arena with the same arguments.
+
+        Raises:
+            HeartsError: if arrays are missing, of other shapes, or hold impossible values; the
+                arena must then be reset.
+        """
+        own = self.state()
+        given = {
+            name: check_array(f"state.{name}", state.get(name), like)
+            for name, like in own.items()
+            if not name.startswith(("games/", "opponents/"))
+        }
+        for name, bound in (
+            ("learner", self.rules.players),
+            ("cast", len(self.pool)),
+            ("seeds", 2**63),
+            ("deals", 2**63),
+            ("numbers", 2**63),
+            ("lengths", 2**63),
+        ):
+            if not ((given[name] >= 0) & (given[name] < np.float64(bound))).all():
+                raise HeartsError(f"state.{name}: must be in [0, {bound})")
+        self.batch.restore(_part(state, "games/"))
+        self.pool.restore(_part(state, "opponents/"))
+        for name in _STATE:
+            getattr(self, name)[:] = given[name]
+        self._rngs[:] = given["rngs"]
+        self._paid[:] = given["paid"]
+        self._carry[:] = given["carry"]
+        self._read_pool()
+
     # -- helpers -------------------------------------------------------------------------------
     def _read_pool(self) -> None:
         """Take up what has changed in the pool: who is compiled, and the chances to be drawn."""
@@ -568,6 +625,11 @@ class Arena:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.states = self.batch.states  # one memory, not two
+
+
+def _part(state: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}
 
 
 def _dtype(value: Any) -> Any:

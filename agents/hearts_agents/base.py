@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Actions = NDArray[np.int64]
 Chances = NDArray[np.float64]
+RandomState = NDArray[np.uint64]
 WorldMargins = tuple[NDArray[np.float64], NDArray[np.float64], bool]
 """Margins ``(worlds, legal cards)``, weights ``(worlds,)``, and whether there are more worlds."""
 
@@ -68,6 +69,19 @@ class Agent:
     def reseed(self, seed: int) -> None:
         """Begin the random numbers anew, in place; without random numbers nothing happens."""
 
+    def random_state(self) -> RandomState:
+        """Where the random numbers stand, ``(n,) uint64``; empty without random numbers."""
+        return np.zeros(0, np.uint64)
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the random numbers where ``random_state`` stood.
+
+        Raises:
+            HeartsError: `state` is that of another kind of player.
+        """
+        if len(state):
+            raise HeartsError(f"{type(self).__name__} has no random numbers to restore")
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
@@ -93,10 +107,50 @@ class Adapted(Agent):
         if callable(reseed):
             reseed(seed)
 
+    def random_state(self) -> RandomState:
+        """Where the player's random numbers stand, if it has a method for it; else empty."""
+        state = getattr(self.player, "random_state", None)
+        return np.asarray(state(), np.uint64) if callable(state) else super().random_state()
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the player's random numbers, if it has a method for it."""
+        restore = getattr(self.player, "restore_random", None)
+        if callable(restore):
+            restore(state)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "player":  # copy and pickle look before __init__
             raise AttributeError(name)
         return getattr(self.player, name)
+
+
+_WORD = 2**64 - 1
+
+
+def generator_state(rng: np.random.Generator) -> RandomState:
+    """Where a generator of ``np.random.default_rng`` (PCG64) stands, ``(6,) uint64``."""
+    state = rng.bit_generator.state
+    now, step = state["state"]["state"], state["state"]["inc"]
+    numbers = (now & _WORD, now >> 64, step & _WORD, step >> 64)
+    return np.array([*numbers, state["has_uint32"], state["uinteger"]], np.uint64)
+
+
+def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
+    """Let a generator go on where ``generator_state`` stood, in place.
+
+    Raises:
+        HeartsError: `state` is not such a state.
+    """
+    numbers = [int(number) for number in np.ravel(state)]
+    fits = len(numbers) == 6 and numbers[2] % 2 == 1
+    if not fits or numbers[4] > 1 or numbers[5] >= 2**32:
+        raise HeartsError("random: these numbers are not the state of a PCG64 generator")
+    rng.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": numbers[0] | numbers[1] << 64, "inc": numbers[2] | numbers[3] << 64},
+        "has_uint32": numbers[4],
+        "uinteger": numbers[5],
+    }
 
 
 def as_agent(player: Any, name: str = "") -> Agent:

@@ -11,6 +11,7 @@ are for. Nothing in it can run code, and no torch is needed to play.
 | `rules` | JSON: all fields of ``Rules`` |
 | `network` | JSON: `kind` (`mlp`), `layers` (sizes, input to output), `activation` |
 | `training` | JSON: opponents, decisions, seed, figures; for people |
+| `digest` | of all the rest (see ``_tensors``); older files have none, and are read too |
 
 Tensors, float32: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias` (outputs), i from 0.
 """
@@ -27,11 +28,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from hearts_agents.base import Agent
-from hearts_env._files import kind_of, write_whole
+from hearts_agents._tensors import DIGEST, digest_of, read_tensors, write_tensors
+from hearts_agents.base import Agent, RandomState, generator_state, restore_generator
+from hearts_env._files import kind_of
 from hearts_env.batch import BatchView
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder, write_many
 from hearts_env.errors import CheckpointError, HeartsError, did_you_mean, quoted
@@ -107,11 +107,14 @@ def save_checkpoint(path: str | Path, tensors: Mapping[str, Array], meta: Checkp
         meta: what they are for.
 
     Raises:
-        CheckpointError: the tensors do not agree with `meta`.
+        CheckpointError: if the tensors do not agree with `meta`, or are not finite.
     """
     arrays = {name: np.ascontiguousarray(a, np.float32) for name, a in tensors.items()}
     _check_tensors(str(path), {name: a.shape for name, a in arrays.items()}, meta)
-    write_whole(Path(path), save(arrays, meta.header()))
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise CheckpointError(f"{name}: not all weights are finite; the training diverged")
+    write_tensors(Path(path), arrays, meta.header())
 
 
 def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
@@ -136,17 +139,14 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
         raise CheckpointError(f"checkpoint: there is no file {quoted(str(path))}; check the path")
     where = str(file)
     try:
-        with safe_open(where, framework="numpy") as opened:
-            header = dict(opened.metadata() or {})
-            meta = _parse_header(where, header)
-            shapes = {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
-            _check_tensors(where, shapes, meta)
-            tensors = {name: opened.get_tensor(name) for name in shapes}
-    except (SafetensorError, OSError, TypeError, OverflowError) as error:
+        tensors, header = read_tensors(file)
+    except CheckpointError as error:
         raise CheckpointError(
             f"checkpoint: {where!r} is not a whole safetensors file ({error}); it was cut short or "
             "is something else: give a file that `hearts train` has written"
         ) from None
+    meta = _parse_header(where, header, tensors)
+    _check_tensors(where, {name: tensor.shape for name, tensor in tensors.items()}, meta)
     for name, tensor in tensors.items():
         if tensor.dtype != np.float32:
             raise CheckpointError(
@@ -160,7 +160,9 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     return tensors, meta
 
 
-def _parse_header(where: str, header: Mapping[str, str]) -> Checkpoint:
+def _parse_header(
+    where: str, header: Mapping[str, str], tensors: Mapping[str, Array]
+) -> Checkpoint:
     """The header's content, checked against this version's encoders and rules."""
     found = header.get("format")
     if found != FORMAT:
@@ -172,6 +174,11 @@ def _parse_header(where: str, header: Mapping[str, str]) -> Checkpoint:
         raise CheckpointError(
             f"version: {where!r} is of version {header.get('version')!r}, this package reads "
             f"{VERSION}; install the version that wrote it"
+        )
+    if DIGEST in header and header[DIGEST] != digest_of(tensors, header):
+        raise CheckpointError(
+            f"digest: the content of {where!r} is not what was written; the file is damaged: take "
+            "another copy, or one of the run's checkpoints/"
         )
     parsed: dict[str, dict[str, Any]] = {}
     for name in ("encoder", "rules", "network", "training"):
@@ -383,6 +390,14 @@ class NetworkAgent(Agent):
     def reseed(self, seed: int) -> None:
         """Begin the draws anew."""
         self._rng = np.random.default_rng(seed)
+
+    def random_state(self) -> RandomState:
+        """Where the draws stand, ``(6,) uint64``."""
+        return generator_state(self._rng)
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the draws where ``random_state`` stood."""
+        restore_generator(self._rng, state)
 
     def _choose(self, observations: Array, legal: Array) -> Array:
         logits = self.network.logits(observations)

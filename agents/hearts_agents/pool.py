@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Agent, check_rules
+from hearts_agents.base import Agent, RandomState, check_rules
 from hearts_agents.registry import make_agent
 from hearts_env import HeartsError, Rules
 from hearts_env.errors import quoted
@@ -147,6 +147,34 @@ class OpponentPool:
             reseed = getattr(entry.agent, "reseed", None)
             if callable(reseed):
                 reseed(seed + place)
+
+    def state(self) -> dict[str, RandomState]:
+        """Where the random numbers of each agent stand, by the name of its entry.
+
+        Agents without ``random_state`` have no part in it.
+        """
+        return {
+            entry.name: entry.agent.random_state()
+            for entry in self.entries
+            if callable(getattr(entry.agent, "random_state", None))
+        }
+
+    def restore(self, state: Mapping[str, RandomState]) -> None:
+        """Let each agent go on with the random numbers where ``state`` stood.
+
+        Raises:
+            HeartsError: if an agent is missing, or its state is that of another kind of agent.
+        """
+        for entry in self.entries:
+            restore = getattr(entry.agent, "restore_random", None)
+            if not callable(restore):
+                continue
+            if entry.name not in state:
+                raise HeartsError(f"opponent {entry.name!r}: its random numbers are missing")
+            try:
+                restore(state[entry.name])
+            except HeartsError as error:
+                raise HeartsError(f"opponent {entry.name!r}: {error}") from None
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -6,7 +6,7 @@ Needs the extra ``train``; nothing else of this package imports stable-baselines
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from hearts_agents._arena import Arena, Finished, check_env_seed, env_seeds
+from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env._infos import read_only_values
@@ -179,6 +180,32 @@ class HeartsSB3VecEnv(VecEnv):
 
     def close(self) -> None:
         """Nothing is held open."""
+
+    # -- saving ------------------------------------------------------------------------------------
+    def state(self) -> dict[str, Array]:
+        """All that the episodes under way need to go on, arrays by name; between two steps.
+
+        A pool's opponents are not in it, only their random numbers and who sits where.
+
+        Raises:
+            HeartsError: if the episodes are matches, or none has begun.
+        """
+        if not self._begun:
+            raise HeartsError("state: call reset first")
+        return self.arena.state() | {"seeding": generator_state(self._random)}
+
+    def restore(self, state: Mapping[str, Array]) -> Array:
+        """Go on from what ``state`` gave, with the same arguments; returns the observations.
+
+        Raises:
+            HeartsError: if `state` is of other environments; call ``reset`` then.
+        """
+        self._begun = False
+        self.arena.restore(state)
+        restore_generator(self._random, state.get("seeding", np.zeros(0, np.uint64)))
+        self._begun = True
+        self._reset_seeds()
+        return self.arena.observe()
 
     # -- what models ask of single environments ---------------------------------------------------
     def action_masks(self) -> NDArray[np.int8]:

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Actions, Agent, WorldMargins, check_rules
+from hearts_agents.base import (
+    Actions,
+    Agent,
+    RandomState,
+    WorldMargins,
+    check_rules,
+    generator_state,
+    restore_generator,
+)
 from hearts_agents.table import best_of, seed_number
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
@@ -141,6 +149,14 @@ class Pimc(Agent):
     def reseed(self, seed: int) -> None:
         """Begin the random numbers anew."""
         self._rng = np.random.default_rng(seed_number(seed))
+
+    def random_state(self) -> RandomState:
+        """Where the draws stand, ``(6,) uint64``."""
+        return generator_state(self._rng)
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the draws where ``random_state`` stood."""
+        restore_generator(self._rng, state)
 
     def _means(self, view: PlayerView) -> Floats:
         hands, weights, _ = self._drawn(view)

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.base import Actions, Agent, Chances
+from hearts_agents.base import (
+    Actions,
+    Agent,
+    Chances,
+    RandomState,
+    generator_state,
+    restore_generator,
+)
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch import BatchView
 from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load
@@ -71,6 +78,14 @@ class SolvedAgent(Agent):
         """Begin the draws anew."""
         self._rng = np.random.default_rng(seed)
 
+    def random_state(self) -> RandomState:
+        """Where the draws stand, ``(6,) uint64``."""
+        return generator_state(self._rng)
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the draws where ``random_state`` stood."""
+        restore_generator(self._rng, state)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> SolvedAgent:
         """A player with draws of its own; the policy, which nobody changes, is shared."""
         player = copy.copy(self)
@@ -86,7 +101,7 @@ class EquilibriumAgent(Agent):
 
     def __init__(self, seed: int | None = None) -> None:
         """A player whose draws follow from `seed`; which policy it plays, the rules say."""
-        self._seed = seed
+        self._rng = np.random.default_rng(seed)
         self._player: SolvedAgent | None = None
 
     def check_rules(self, rules: Rules) -> None:
@@ -107,9 +122,17 @@ class EquilibriumAgent(Agent):
 
     def reseed(self, seed: int) -> None:
         """Begin the draws anew."""
-        self._seed = seed
+        self._rng = np.random.default_rng(seed)
         if self._player is not None:
-            self._player.reseed(seed)
+            self._player._rng = self._rng
+
+    def random_state(self) -> RandomState:
+        """Where the draws stand, ``(6,) uint64``."""
+        return generator_state(self._rng)
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the draws where ``random_state`` stood."""
+        restore_generator(self._rng, state)
 
     def _solved(self, rules: Rules) -> SolvedAgent:
         if self._player is None or not self._player.can_play(rules):
@@ -119,7 +142,8 @@ class EquilibriumAgent(Agent):
                     f"rules: equilibrium plays {self.plays} only; {rules.name!r} is another game: "
                     "give --rules mini, or solve yours with hearts solve and give its file"
                 )
-            self._player = SolvedAgent(load(names[0]), self._seed)
+            self._player = SolvedAgent(load(names[0]))
+            self._player._rng = self._rng
         return self._player
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import Actions, Agent, Chances, WorldMargins
+from hearts_agents.base import Actions, Agent, Chances, RandomState, WorldMargins
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
@@ -423,6 +423,16 @@ class TableAgent(Agent):
     def reseed(self, seed: int) -> None:
         """Begin the random numbers anew, as if made with `seed`, in place."""
         self.rng[0] = seed_number(seed)
+
+    def random_state(self) -> RandomState:
+        """Where the random numbers stand, ``(1,) uint64``."""
+        return self.rng.copy()
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the random numbers where ``random_state`` stood."""
+        if np.shape(state) != (1,):
+            raise HeartsError(f"{self.name}: found {np.size(state)} random numbers, needed 1")
+        self.rng[:] = state
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""

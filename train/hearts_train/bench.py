@@ -322,6 +322,7 @@ def warm_up(progress: Progress | None = None) -> float:
     for name in (*AGENTS, "pimc"):
         parts += [functools.partial(ask, two, name) for ask in (_act, _act_batch)]
     parts.append(functools.partial(_vector, "pro"))
+    parts.append(functools.partial(_save_games, two))
     for number, part in enumerate(parts):
         if progress is not None:
             progress(number, len(parts))
@@ -329,6 +330,12 @@ def warm_up(progress: Progress | None = None) -> float:
         if callable(made):  # a measure
             made(0.0)
     return time.perf_counter() - begin
+
+
+def _save_games(rules: Rules) -> None:
+    """Take the state of games and go on from it, as training does."""
+    games = BatchGame(rules, 2)
+    games.restore(games.state())
 
 
 def _finish(rules: Rules) -> None:

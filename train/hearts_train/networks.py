@@ -15,6 +15,7 @@ from sb3_contrib.common.maskable.buffers import (
     MaskableRolloutBufferSamples,
 )
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
@@ -109,7 +110,9 @@ def policy_kwargs(config: NetworkConfig) -> dict[str, Any]:
     }
 
 
-def policy_tensors(policy: MaskableActorCriticPolicy) -> dict[str, NDArray[np.float32]]:
+def policy_tensors(
+    policy: ActorCriticPolicy | MaskableActorCriticPolicy,
+) -> dict[str, NDArray[np.float32]]:
     """Copies of the weights that choose actions, named as in a player's file."""
     parts = (policy.features_extractor, policy.mlp_extractor.policy_net, policy.action_net)
     linear = [m for part in parts for m in part.modules() if isinstance(m, nn.Linear)]
@@ -173,8 +176,9 @@ class TorchNetwork(Network):
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], activation: str = "relu") -> None:
         super().__init__(tensors, activation)
+        # In torch's own memory, whose alignment is always the same: so are the last bits then.
         self._torch = [
-            (torch.from_numpy(weight.T.copy()), torch.from_numpy(bias.copy()))
+            (torch.from_numpy(np.ascontiguousarray(weight.T)).clone(), torch.tensor(bias))
             for weight, bias in self.layers
         ]
         self._activate = torch.relu if activation == "relu" else torch.tanh

@@ -3,19 +3,19 @@
 The loop: set rates and opponents by how much of the budget is spent, collect one rollout and
 update (``MaskablePPO.learn`` for exactly one), take snapshots, evaluate, save. Everything that
 shapes the learning follows from the seed and from the share of the budget spent, so that with a
-budget of decisions the same seed gives the same player; a budget of minutes depends on the clock.
+budget of decisions the same seed gives the same player, however often the run was stopped or
+killed and resumed on the way; a budget of minutes depends on the clock.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
+import json
 import math
 import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -24,11 +24,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import Logger
 
+from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.network import (
     Checkpoint,
     Network,
@@ -39,12 +38,15 @@ from hearts_agents.pool import OpponentPool
 from hearts_agents.registry import make_agent
 from hearts_agents.sb3 import HeartsSB3VecEnv
 from hearts_env._files import write_whole
-from hearts_env.encoders import Encoder, make_encoder
-from hearts_env.errors import CheckpointError
+from hearts_env._interrupts import Interrupted, noted_interrupt
+from hearts_env.arguments import check_array
+from hearts_env.encoders import make_encoder
+from hearts_env.errors import CheckpointError, HeartsError
 from hearts_env.game import derived_seed
 from hearts_env.rules import Rules
 from hearts_train import runs
 from hearts_train.config import SELF, ConfigError, TrainConfig, load_config
+from hearts_train.display import Display
 from hearts_train.evaluation import Evaluation, evaluate
 from hearts_train.networks import (
     CompactRolloutBuffer,
@@ -54,6 +56,7 @@ from hearts_train.networks import (
     policy_tensors,
     set_threads,
 )
+from hearts_train.snapshots import Snapshots, pool_weights
 
 ALGORITHM = "MaskablePPO"
 
@@ -73,9 +76,15 @@ class RunResult:
     decisions_per_second: float
     """Learning included, evaluations not."""
     is_finished: bool
-    """False: stopped by Ctrl-C; it can be resumed."""
+    """False: stopped by a signal; it can be resumed."""
     evaluations: list[dict[str, Any]] = field(default_factory=list)
     """The latest over each opponent, as in ``metrics.jsonl``."""
+    signal_number: int = 0
+    """Of the signal that stopped it; 0: none came."""
+
+
+class DivergenceError(HeartsError):
+    """Training whose weights are no longer finite numbers."""
 
 
 def train(
@@ -87,7 +96,7 @@ def train(
 ) -> RunResult:
     """Train a player, or go on training one.
 
-    Ctrl-C ends the run after the update under way, with everything saved.
+    Ctrl-C, SIGTERM and SIGHUP end the run after the update under way, with everything saved.
 
     Args:
         config: the recipe; None: the defaults, or the resumed run's own.
@@ -98,38 +107,41 @@ def train(
 
     Raises:
         ConfigError: a setting that cannot be used; nothing has been written.
-        CheckpointError: a folder that cannot be resumed; nothing has been written.
+        CheckpointError: a folder that cannot be resumed, is in use, or cannot be written.
+        DivergenceError: the weights have become infinite; what was saved before stands.
     """
-    if resume is not None:
-        resume = Path(resume)
-        runs.check_run_folder(resume)
-        before = load_config(resume / runs.CONFIG_NAME)
-        config = config or before
-        _check_same(before, config, resume)
-        state = runs.load_state(resume / runs.STATE_NAME)
-        trainer = Trainer(config, state)
-        run_dir = resume
-    else:
-        config = config or TrainConfig()
-        trainer = Trainer(config)
-        run_dir = runs.new_run_folder(config, None if run_dir is None else Path(run_dir))
-    write_whole(run_dir / runs.CONFIG_NAME, config.to_yaml().encode())
-    return trainer.run(run_dir, is_shown=progress)
+    with contextlib.ExitStack() as stack:
+        if resume is None:
+            trainer = Trainer(config or TrainConfig())
+            run_dir = runs.new_run_folder(trainer.config, run_dir)
+            stack.enter_context(runs.hold_run(run_dir))
+            runs.check_is_free(run_dir)  # somebody may have been quicker
+        else:
+            run_dir = Path(resume)
+            runs.check_run_folder(run_dir)
+            stack.enter_context(runs.hold_run(run_dir))
+            before = load_config(run_dir / runs.CONFIG_NAME)
+            state = None
+            if (run_dir / runs.STATE_NAME).exists():
+                _check_same(before, config or before, run_dir)
+                state = runs.load_state(run_dir / runs.STATE_NAME)
+            trainer = Trainer(config or before, state)
+        return trainer.run(run_dir, is_shown=progress)
 
 
 def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
     """Refuse to resume with what the weights were not made for."""
-    mend = f"leave it as in {folder / runs.CONFIG_NAME}, or start a new run"
+    fix = f"leave it as in {folder / runs.CONFIG_NAME}, or start a new run"
     for key in ("rules", "players", "observation"):
         old, new = getattr(before.env, key), getattr(config.env, key)
         if old != new:
-            raise ConfigError(f"env.{key}: {new!r} cannot replace {old!r} in a resumed run; {mend}")
+            raise ConfigError(f"env.{key}: {new!r} cannot replace {old!r} in a resumed run; {fix}")
     if before.seed != config.seed:
         raise ConfigError(
-            f"seed: {config.seed} cannot replace {before.seed} in a resumed run; {mend}"
+            f"seed: {config.seed} cannot replace {before.seed} in a resumed run; {fix}"
         )
     if before.network != config.network:
-        raise ConfigError(f"network: the sizes of a resumed run cannot change; {mend}")
+        raise ConfigError(f"network: the sizes of a resumed run cannot change; {fix}")
 
 
 class Trainer:
@@ -154,14 +166,16 @@ class Trainer:
         self.encoder = make_encoder(config.env.observation)
         for name in config.evaluation.opponents:
             make_agent(name, seed=0)
-        self.snapshots = _Snapshots(config, self.rules, self.encoder)
+        self.snapshots = Snapshots(config, self.rules, self.encoder)
         self.env = self._make_env(self._make_pool())
         self.model = self._make_model()
         self.snapshots.take(policy_tensors(self.model.policy), 0)
+        if state is None or state.games != self._games_key:
+            self._begin_games()
         if state is not None:
             self._restore(state)
         self._phase = -1
-        self._is_stopped = False
+        self._stopped: Callable[[], int] = lambda: 0
         self._set_rates()
 
     @property
@@ -178,7 +192,7 @@ class Trainer:
         if SELF in self.config.opponents:
             for number, agent in enumerate(self.snapshots.agents):
                 pool.add(agent, name=f"{SELF} {number}", weight=0.0)
-        for name, weight in _pool_weights(self.config, 0, self.snapshots).items():
+        for name, weight in pool_weights(self.config, 0, self.snapshots).items():
             pool.set_weight(name, weight)
         return pool
 
@@ -192,6 +206,7 @@ class Trainer:
             opponent=pool,
             seat=env.seat,
             skip_forced=env.skip_forced,
+            seed=derived_seed(self.config.seed, 3),
         )
 
     def _make_model(self) -> MaskablePPO:
@@ -227,9 +242,21 @@ class Trainer:
         network = TorchNetwork(policy_tensors(self.model.policy), self.config.network.activation)
         return NetworkAgent(network, self.rules, self.encoder)
 
+    def _begin_games(self) -> None:
+        """Begin new games, of other deals after each start, and look at them."""
+        self.env.seed(derived_seed(self.config.seed, 1000 + self.counters.starts) % 2**62)
+        self.model._last_obs = self.env.reset()
+        self.model._last_episode_starts = np.ones(self.env.num_envs, np.bool_)
+
+    @property
+    def _games_key(self) -> str:
+        """What the games under way depend on besides what no resumed run may change."""
+        env = self.config.env.model_dump(mode="json")
+        return json.dumps([env, self.env.opponents.names], sort_keys=True)
+
     # -- state -----------------------------------------------------------------------------------
     def state(self) -> runs.State:
-        """All that training goes on from."""
+        """All that training goes on from; to be taken between two updates."""
         policy, optimizer = self.model.policy, self.model.policy.optimizer
         tensors: dict[str, NDArray[Any]] = {}
         for name, tensor in policy.state_dict().items():
@@ -238,35 +265,76 @@ class Trainer:
             for name, tensor in moments.items():
                 tensors[f"optimizer/{number}/{name}"] = torch.as_tensor(tensor).numpy().copy()
         tensors |= self.snapshots.tensors()
+        tensors |= {f"games/{name}": array for name, array in self.env.state().items()}
+        starts = self.model._last_episode_starts
+        assert starts is not None
+        tensors["games/episode_starts"] = starts.copy()
         tensors["rng/torch"] = torch.get_rng_state().numpy().copy()
-        rng = {"buffer": self._buffer.rng.bit_generator.state}
-        return runs.State(replace(self.counters), tensors, rng)
+        tensors["rng/buffer"] = generator_state(self._buffer.rng)
+        return runs.State(replace(self.counters), tensors, self._games_key)
 
     def _restore(self, state: runs.State) -> None:
-        parts: dict[str, dict[str, torch.Tensor]] = {}
+        parts: dict[str, dict[str, NDArray[Any]]] = {}
         for name, array in state.tensors.items():
             part, _, rest = name.partition("/")
-            parts.setdefault(part, {})[rest] = torch.from_numpy(array.copy())
-        policy = self.model.policy
+            parts.setdefault(part, {})[rest] = array
         try:
-            policy.load_state_dict(parts["policy"])
-            moments: dict[int, dict[str, torch.Tensor]] = {}
-            for name, tensor in parts.get("optimizer", {}).items():
-                number, _, key = name.partition("/")
-                moments.setdefault(int(number), {})[key] = tensor
-            groups = policy.optimizer.state_dict()["param_groups"]
-            policy.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+            self._restore_weights(parts.get("policy", {}), parts.get("optimizer", {}))
             self.snapshots.restore(state.tensors)
-            self._buffer.rng.bit_generator.state = state.rng["buffer"]
-            torch.set_rng_state(parts["rng"]["torch"])
-        except (KeyError, ValueError, RuntimeError, TypeError) as error:
+            if state.games == self._games_key:
+                self._restore_games(parts.get("games", {}))
+            rng = parts.get("rng", {})
+            now = torch.get_rng_state()
+            torch.set_rng_state(
+                torch.from_numpy(check_array("rng/torch", rng.get("torch"), now.numpy()))
+            )
+            restore_generator(self._buffer.rng, rng.get("buffer", np.zeros(0, np.uint64)))
+        except (HeartsError, RuntimeError) as error:
             reason = str(error).splitlines()[0]
             raise CheckpointError(
                 f"resume: the state does not fit the run's {runs.CONFIG_NAME} ({reason}); "
-                "resume another run, or start anew"
+                "resume another run, or start a new one"
             ) from None
         self.model.num_timesteps = self.counters.decisions
         self.model._n_updates = self.counters.gradient_epochs
+
+    def _restore_weights(
+        self, policy: dict[str, NDArray[Any]], optimizer: dict[str, NDArray[Any]]
+    ) -> None:
+        own = {name: tensor.numpy() for name, tensor in self.model.policy.state_dict().items()}
+        for name, tensor in own.items():
+            check_array(f"policy/{name}", policy.get(name), tensor)
+        self.model.policy.load_state_dict(
+            {name: torch.from_numpy(policy[name].copy()) for name in own}
+        )
+        moments: dict[int, dict[str, torch.Tensor]] = {}
+        if optimizer:  # empty before the first update
+            for number, weights in enumerate(self.model.policy.parameters()):
+                like = weights.detach().numpy()
+                moments[number] = {
+                    name: torch.from_numpy(
+                        check_array(
+                            f"optimizer/{number}/{name}", optimizer.get(f"{number}/{name}"), shape
+                        ).copy()
+                    )
+                    for name, shape in (
+                        ("step", np.zeros((), np.float32)),
+                        ("exp_avg", like),
+                        ("exp_avg_sq", like),
+                    )
+                }
+        groups = self.model.policy.optimizer.state_dict()["param_groups"]
+        self.model.policy.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+
+    def _restore_games(self, games: dict[str, NDArray[Any]]) -> None:
+        starts = check_array(
+            "games/episode_starts",
+            games.get("episode_starts"),
+            np.zeros(self.env.num_envs, np.bool_),
+        )
+        self.env.reset()  # whose state is replaced
+        self.model._last_obs = self.env.restore(games)
+        self.model._last_episode_starts = starts.copy()
 
     @property
     def _buffer(self) -> CompactRolloutBuffer:
@@ -286,24 +354,32 @@ class Trainer:
         return min(1.0, max(shares))
 
     def run(self, run_dir: Path, *, is_shown: bool) -> RunResult:
-        """Train until the budget is spent or somebody stops it; files in `run_dir`."""
+        """Train until the budget is spent or somebody stops it; files in `run_dir`.
+
+        Between updates a state is saved now and then; if that fails, it is tried again at the
+        next time, and only the last save has to succeed.
+        """
         counters = self.counters
         with contextlib.ExitStack() as stack:
-            display = stack.enter_context(_Display(self, is_shown=is_shown))
+            display = stack.enter_context(Display(self, is_shown=is_shown))
             stack.enter_context(self._stops_on_signals(display))
             display.say("compiling, once for each version ...")
             self._warm_up()
-            metrics = runs.Metrics(run_dir, counters)
-            stack.callback(metrics.close)
-            self._save(run_dir, metrics)
+            with _saving(run_dir):
+                write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
+                metrics = runs.Metrics(run_dir, counters)
+                stack.callback(metrics.close)
+                self._save(run_dir, metrics)
             saved = start = time.monotonic()
             before = counters.seconds
             display.start()
-            while not self._is_stopped:
+            while not self._stopped():
                 counters.seconds = before + time.monotonic() - start
                 if self._is_evaluation_due():
                     self._evaluate(metrics, display)
-                    runs.draw_curve(run_dir / runs.CURVE_NAME, metrics.evaluations(), self.title)
+                    with _tolerated(display):
+                        self._keep(run_dir, metrics)
+                        self._draw(run_dir, metrics)
                     continue
                 if self.progress >= 1.0:
                     break
@@ -312,32 +388,36 @@ class Trainer:
                 metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
                 display.update(metrics)
                 if time.monotonic() - saved >= self.config.checkpoint.every_seconds:
-                    self._save(run_dir, metrics)
+                    with _tolerated(display):
+                        self._save(run_dir, metrics)
                     saved = time.monotonic()
-            self._save(run_dir, metrics)
-            runs.draw_curve(run_dir / runs.CURVE_NAME, metrics.evaluations(), self.title)
-            card = runs.write_card(run_dir)
+            with _saving(run_dir):
+                self._save(run_dir, metrics)
+                self._draw(run_dir, metrics)
             latest = list(latest_of(metrics.evaluations()).values())
+            signal_number = self._stopped()
         return RunResult(
             run_dir=run_dir,
             checkpoint=run_dir / runs.CHECKPOINT_NAME,
-            card=card,
+            card=run_dir / runs.CARD_NAME,
             curve=run_dir / runs.CURVE_NAME,
             decisions=counters.decisions,
             updates=counters.updates,
             seconds=counters.seconds,
             decisions_per_second=counters.decisions / max(counters.learning_seconds, 1e-9),
-            is_finished=self.progress >= 1.0,
+            is_finished=self.progress >= 1.0 and not self._is_evaluation_due(),
             evaluations=latest,
+            signal_number=signal_number,
         )
 
     def _warm_up(self) -> None:
         """Compile what a rollout needs, before the clock runs; leaves no trace in what follows."""
-        self.env.seed(0)
-        self.env.reset()
-        self.env.step(self.env.action_masks().argmax(axis=1))
-        # Fresh deals and draws of the opponents after each start.
-        self.env.seed(derived_seed(self.config.seed, 1000 + self.counters.starts) % 2**62)
+        before = self.env.state()
+        for _ in range(self.rules.hand_size + self.rules.pass_count + 2):  # to the end of a deal
+            _, _, done, _ = self.env.step(self.env.action_masks().argmax(axis=1))
+            if done.any():
+                break
+        self.env.restore(before)
 
     def _set_rates(self) -> None:
         """Rates and opponents as they are to be at this share of the budget."""
@@ -345,7 +425,7 @@ class Trainer:
         self._learning_rate = _between(ppo.learning_rate, ppo.learning_rate_end, share)
         self.model.ent_coef = _between(ppo.ent_coef, ppo.ent_coef_end, share)
         phase = self.config.phase_at(share)
-        for name, weight in _pool_weights(self.config, phase, self.snapshots).items():
+        for name, weight in pool_weights(self.config, phase, self.snapshots).items():
             if self.env.opponents.entries[self.env.opponents.place(name)].weight != weight:
                 self.env.opponents.set_weight(name, weight)
         self._phase = phase
@@ -357,6 +437,12 @@ class Trainer:
         begin = time.monotonic()
         size = self.config.env.num_envs * self.config.ppo.num_steps
         model.learn(size, reset_num_timesteps=False, log_interval=sys.maxsize)
+        if not all(bool(torch.isfinite(weights).all()) for weights in model.policy.parameters()):
+            raise DivergenceError(
+                f"update {counters.updates + 1}: training diverged, the weights are no longer "
+                "finite; what was saved before stands: resume with a smaller ppo.learning_rate "
+                f"(it was {self._learning_rate:g}) or ppo.max_grad_norm"
+            )
         counters.updates += 1
         counters.decisions = model.num_timesteps
         counters.gradient_epochs = model._n_updates
@@ -387,11 +473,13 @@ class Trainer:
         times, done = self.config.evaluation.times, self.counters.evaluations
         return times > 0 and done <= times and self.progress >= done / times
 
-    def _evaluate(self, metrics: runs.Metrics, display: _Display) -> None:
+    def _evaluate(self, metrics: runs.Metrics, display: Display) -> None:
         config, counters = self.config.evaluation, self.counters
         agent = self.agent()
         for name in config.opponents:
             result = evaluate(agent, name, self.rules, config.pairs, config.seed)
+            if result.interrupted:  # by a second signal
+                raise Interrupted(self._stopped() or signal.SIGINT)
             row = evaluation_row(result) | {
                 "opponent": name,
                 "seconds": counters.seconds,
@@ -406,11 +494,29 @@ class Trainer:
 
     # -- files -------------------------------------------------------------------------------------
     def _save(self, run_dir: Path, metrics: runs.Metrics) -> None:
+        metrics.flush()
         runs.save_state(run_dir / runs.STATE_NAME, self.state())
-        tensors = policy_tensors(self.model.policy)
         meta = self.checkpoint(run_dir, list(latest_of(metrics.evaluations()).values()))
-        save_checkpoint(run_dir / runs.CHECKPOINT_NAME, tensors, meta)
-        runs.write_card(run_dir)
+        save_checkpoint(run_dir / runs.CHECKPOINT_NAME, policy_tensors(self.model.policy), meta)
+        runs.write_card(run_dir, meta=meta)
+
+    def _keep(self, run_dir: Path, metrics: runs.Metrics) -> None:
+        """Put the player just evaluated among the checkpoints kept."""
+        rows = metrics.evaluations()
+        if not rows:  # nobody to be evaluated against
+            return
+        first = self.config.evaluation.opponents[0]
+        margins = [row["margin"] for row in rows if row["opponent"] == first]
+        meta = self.checkpoint(run_dir, list(latest_of(rows).values()))
+        runs.keep_checkpoint(
+            run_dir,
+            policy_tensors(self.model.policy),
+            meta,
+            is_best=margins[-1] == max(margins),
+        )
+
+    def _draw(self, run_dir: Path, metrics: runs.Metrics) -> None:
+        runs.draw_curve(run_dir / runs.CURVE_NAME, metrics.evaluations(), self.title)
 
     def checkpoint(self, run_dir: Path, evaluations: list[dict[str, Any]]) -> Checkpoint:
         """What the player is, as its file will say."""
@@ -442,112 +548,47 @@ class Trainer:
         )
 
     @contextlib.contextmanager
-    def _stops_on_signals(self, display: _Display) -> Iterator[None]:
-        """Ctrl-C and SIGTERM end the run after the update under way; a second Ctrl-C at once."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    def _stops_on_signals(self, display: Display) -> Iterator[None]:
+        """Ctrl-C, SIGTERM, SIGHUP end the run after the update under way; a second one at once."""
 
-        def stop(number: int, frame: Any) -> None:
-            self._is_stopped = True
-            signal.signal(signal.SIGINT, before[signal.SIGINT])
+        def noted() -> None:
+            if self._stopped() == getattr(signal, "SIGHUP", None):
+                display.silence()
             display.say("stopping after this update, then saving (Ctrl-C again: at once)")
 
-        for number in before:
-            signal.signal(number, stop)
-        try:
+        with noted_interrupt(noted, twice=True) as self._stopped:
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
-# ---- opponents -----------------------------------------------------------------------------------
+@contextlib.contextmanager
+def _saving(run_dir: Path) -> Iterator[None]:
+    """A file that cannot be written in this block ends the run with one line."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            f"run: {_file_fault(error)}; see to it, then go on with --resume {run_dir}"
+        ) from error
 
 
-class _Snapshots:
-    """The learner as it was: agent 0 the latest snapshot, the others earlier ones.
-
-    Agents stay the same objects; a snapshot changes the network that one plays. A deal under way
-    then ends against a newer opponent than it began with, which does no harm.
-    """
-
-    def __init__(self, config: TrainConfig, rules: Rules, encoder: Encoder) -> None:
-        """All blank, which is to play at random, until the first is taken."""
-        self.config = config
-        self.kept = 0
-        network = config.network
-        ends = math.prod(encoder.space(rules).shape), rules.num_actions
-        sizes = [ends[0], *network.trunk, *network.policy, ends[1]]
-        blank: dict[str, NDArray[Any]] = {}
-        for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
-            blank[f"policy.{i}.weight"] = np.zeros((outputs, inputs), np.float32)
-            blank[f"policy.{i}.bias"] = np.zeros(outputs, np.float32)
-        self.agents = [
-            NetworkAgent(
-                TorchNetwork(blank, network.activation),
-                rules,
-                encoder,
-                greedy=False,
-                seed=0,  # the environments seed their opponents themselves
-            )
-            for _ in range(1 + config.self_play.keep)
-        ]
-
-    def take(self, tensors: Mapping[str, NDArray[Any]], number: int) -> None:
-        """Take the `number`-th snapshot (from 1): the latest, and now and then one to keep."""
-        network = TorchNetwork(tensors, self.config.network.activation)
-        self.agents[0].network = network
-        settings = self.config.self_play
-        if number and number % settings.keep_every == 0:
-            nth = number // settings.keep_every
-            self.agents[1 + (nth - 1) % settings.keep].network = network
-            self.kept = min(settings.keep, nth)
-
-    def weights(self) -> list[float]:
-        """The share of each agent in the games against ``self``."""
-        latest = self.config.self_play.latest if self.kept else 1.0
-        past = (1.0 - latest) / self.kept if self.kept else 0.0
-        return [latest] + [past if n < self.kept else 0.0 for n in range(len(self.agents) - 1)]
-
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """The networks, under names for the state's file."""
-        return {
-            f"snapshot/{place}/{name}": array
-            for place, agent in enumerate(self.agents[: 1 + self.kept])
-            for name, array in agent.network.tensors().items()
-        }
-
-    def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what ``tensors`` gave."""
-        found: dict[int, dict[str, NDArray[Any]]] = {}
-        for name, array in tensors.items():
-            if name.startswith("snapshot/"):
-                _, place, rest = name.split("/", 2)
-                found.setdefault(int(place), {})[rest] = array
-        for number, layers in found.items():
-            if number < len(self.agents):
-                network = TorchNetwork(layers, self.config.network.activation)
-                self.agents[number].network = network
-        self.kept = min(self.config.self_play.keep, max(found, default=0))
+@contextlib.contextmanager
+def _tolerated(display: Display) -> Iterator[None]:
+    """A file that cannot be written in this block is told of, no more."""
+    try:
+        yield
+    except OSError as error:
+        display.warn(f"{_file_fault(error)}; training goes on, the next save tries again")
 
 
-def _pool_weights(config: TrainConfig, phase: int, snapshots: _Snapshots) -> dict[str, float]:
-    """The weight of each entry of the pool in a phase."""
-    chosen = config.schedule[phase].opponents
-    weights = {name: chosen.get(name, 0.0) for name in config.opponents if name != SELF}
-    if SELF in config.opponents:
-        for number, share in enumerate(snapshots.weights()):
-            weights[f"{SELF} {number}"] = chosen.get(SELF, 0.0) * share
-    return weights
+def _file_fault(error: OSError) -> str:
+    return f"{error.filename or 'a file'!s} cannot be written: {error.strerror or error}"
 
 
 def _between(start: float, end: float | None, share: float) -> float:
     return start if end is None else start + (end - start) * share
 
 
-# ---- figures and display -------------------------------------------------------------------------
+# ---- figures -------------------------------------------------------------------------------------
 
 
 def evaluation_row(result: Evaluation) -> dict[str, Any]:
@@ -565,73 +606,3 @@ def evaluation_row(result: Evaluation) -> dict[str, Any]:
 def latest_of(evaluations: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The last evaluation over each opponent."""
     return {row["opponent"]: row for row in evaluations}
-
-
-class _Display:
-    """How the run goes, on standard error: a bar with the time left, and a line an evaluation."""
-
-    def __init__(self, trainer: Trainer, *, is_shown: bool) -> None:
-        self.trainer = trainer
-        self.is_shown = is_shown
-        self.console = Console(stderr=True)
-        self.latest: dict[str, str] = {}
-        self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=16),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TextColumn("{task.fields[text]}"),
-            console=self.console,
-            disable=not is_shown,
-        )
-        self.task = self.bar.add_task(trainer.config.name, total=1.0, text="")
-        self._origin = (0.0, 0.0)
-
-    def __enter__(self) -> _Display:
-        self.bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.stop()
-
-    def say(self, text: str) -> None:
-        """Show a line in passing."""
-        self.bar.update(self.task, text=text)
-        if self.is_shown and not self.console.is_terminal:
-            print(text, file=sys.stderr)
-
-    def start(self) -> None:
-        """The clock runs from here."""
-        self._origin = (time.monotonic(), self.trainer.progress)
-        self.bar.reset(self.task, text="")
-        self.bar.update(self.task, completed=self.trainer.progress)
-
-    def update(self, metrics: runs.Metrics) -> None:
-        """Show how far it is."""
-        share = self.trainer.progress
-        begin, first = self._origin
-        elapsed = time.monotonic() - begin
-        left = elapsed * (1 - share) / (share - first) if share > first else None
-        rate = metrics.rows[-1].get("decisions_per_second", 0.0)
-        count = self.trainer.counters.decisions
-        parts = [f"{_clock(left)} left", f"{count / 1e6:.2f} M, {rate / 1e3:.0f} k/s"]
-        parts += [f"{margin} {name}" for name, margin in self.latest.items()]
-        self.bar.update(self.task, completed=share, text=" · ".join(parts))
-
-    def evaluated(self, opponent: str, result: Evaluation) -> None:
-        """Show an evaluation."""
-        self.latest[opponent] = f"{result.margin:+.1f}"
-        if self.is_shown:
-            low, high = result.ci95
-            count = self.trainer.counters.decisions
-            self.bar.console.print(
-                f"{self.trainer.counters.seconds / 60:5.2f} min, {count / 1e6:5.2f} M decisions: "
-                f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}",
-                highlight=False,
-            )
-
-
-def _clock(seconds: float | None) -> str:
-    if seconds is None:
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d}"

@@ -4,32 +4,38 @@
 |---|---|
 | `config.yaml` | the whole resolved recipe |
 | `checkpoint.safetensors` | the player, for ``make_agent`` and ``hearts evaluate`` |
-| `state.safetensors` | what training goes on from: weights, optimiser, snapshots, counters |
+| `checkpoints/` | the players of the last three evaluations, by decisions, and `best` |
+| `state.safetensors` | what training goes on from: weights, optimiser, games, random numbers, ... |
 | `model_card.md` | what the player is and was trained on, for people |
 | `metrics.jsonl` | a line for each update and each evaluation |
 | `curve.png` | margin over each opponent, against decisions and minutes |
 | `tensorboard/` | the metrics for TensorBoard |
+| `.lock` | held by the process that trains here |
 
-Every file is written whole or not at all, but for the logs, which grow line by line: lines behind
+Every file is written whole or not at all, but for the logs, which grow line by line: lines after
 the state that training goes on from are dropped when it does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from hearts_agents.network import CHECKPOINT_NAME, read_checkpoint
-from hearts_env._files import write_whole
+from hearts_agents._tensors import DIGEST, digest_of, read_tensors, write_tensors
+from hearts_agents.network import (
+    CHECKPOINT_NAME,
+    Checkpoint,
+    read_checkpoint,
+    save_checkpoint,
+)
+from hearts_env._files import held, remove_leftovers, write_whole
 from hearts_env.errors import CheckpointError
 from hearts_env.rules import Rules
 from hearts_train.config import ConfigError, TrainConfig
@@ -41,9 +47,15 @@ CARD_NAME = "model_card.md"
 METRICS_NAME = "metrics.jsonl"
 CURVE_NAME = "curve.png"
 TENSORBOARD_NAME = "tensorboard"
+CHECKPOINTS_NAME = "checkpoints"
+BEST_NAME = "best.safetensors"
+LOCK_NAME = ".lock"
+
+NUM_KEPT = 3
+"""Players of evaluations that stay in ``checkpoints/``, beside the best."""
 
 STATE_FORMAT = "hearts-env training state"
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -68,23 +80,25 @@ class Counters:
 
 @dataclass
 class State:
-    """What training goes on from."""
+    """What training goes on from, between two updates."""
 
     counters: Counters
     tensors: Tensors
-    """``policy/...``, ``optimizer/...``, ``snapshot/...``, ``rng/torch``."""
-    rng: dict[str, Any] = field(default_factory=dict)
-    """States of NumPy generators."""
+    """``policy/...``, ``optimizer/...``, ``snapshot/...``, ``games/...`` and ``rng/...``."""
+    games: str = ""
+    """The settings that ``games/...`` were played under; under others new games begin."""
 
 
 # ---- folders -------------------------------------------------------------------------------------
 
 
 def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
-    """The empty folder of a new run; None: ``runs/NAME-DATE-TIME``.
+    """The folder of a new run, made if need be; None: ``runs/NAME-DATE-TIME``.
+
+    What a start leaves that was killed before it had saved anything may lie there.
 
     Raises:
-        ConfigError: there is a run in it already, or it cannot be made.
+        ConfigError: if there is a run in it already, or it cannot be made.
     """
     if run_dir is None:
         base = Path("runs") / f"{config.name}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -92,11 +106,8 @@ def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
         while run_dir.exists():
             run_dir = base.with_name(f"{base.name}-{number}")
             number += 1
-    if (run_dir / STATE_NAME).exists() or (run_dir / CONFIG_NAME).exists():
-        raise ConfigError(
-            f"run: {str(run_dir)!r} has a run already; go on with --resume {run_dir}, or name "
-            "another folder"
-        )
+    run_dir = Path(run_dir)
+    check_is_free(run_dir)
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -104,109 +115,220 @@ def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
     return run_dir
 
 
+def check_is_free(run_dir: Path) -> None:
+    """Refuse the folder of a run that has saved something.
+
+    Raises:
+        ConfigError: if there is a state or a player in it.
+    """
+    if (run_dir / STATE_NAME).exists() or (run_dir / CHECKPOINT_NAME).exists():
+        raise ConfigError(
+            f"run: {str(run_dir)!r} has a run already; go on with --resume {run_dir}, or name "
+            "another folder"
+        )
+
+
 def check_run_folder(run_dir: Path) -> None:
     """Refuse what is not the folder of a run that can be resumed.
 
+    A run that was killed before it had saved a state can: from its recipe.
+
     Raises:
-        CheckpointError: it is none.
+        CheckpointError: if it is not a folder, or has no recipe.
     """
     if not run_dir.is_dir():
         raise CheckpointError(f"resume: {str(run_dir)!r} is no folder; give one of a run, in runs/")
-    for name in (CONFIG_NAME, STATE_NAME):
-        if not (run_dir / name).is_file():
+    if not (run_dir / CONFIG_NAME).is_file():
+        raise CheckpointError(
+            f"resume: the folder {str(run_dir)!r} has no {CONFIG_NAME}; give one that "
+            "`hearts train` has written"
+        )
+    if not (run_dir / STATE_NAME).is_file() and (
+        (run_dir / STATE_NAME).exists() or (run_dir / CHECKPOINT_NAME).exists()
+    ):
+        raise CheckpointError(
+            f"resume: the folder {str(run_dir)!r} has no {STATE_NAME}, and without it a run "
+            "cannot go on; start a new one in another folder"
+        )
+
+
+@contextlib.contextmanager
+def hold_run(run_dir: Path) -> Iterator[None]:
+    """Let no other process train in this folder during the block; unfinished files are removed.
+
+    Raises:
+        CheckpointError: if another process trains there, or nothing can be written there.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(held(run_dir / LOCK_NAME, f"run: {str(run_dir)!r}"))
+        except OSError as error:
             raise CheckpointError(
-                f"resume: the folder {str(run_dir)!r} has no {name}; give one that `hearts train` "
-                "has written"
-            )
+                f"run: {str(run_dir / LOCK_NAME)!r} cannot be written ({error.strerror}); "
+                "use a folder that can"
+            ) from None
+        remove_leftovers(run_dir)
+        remove_leftovers(run_dir / CHECKPOINTS_NAME)
+        yield
+
+
+def keep_checkpoint(
+    run_dir: Path, tensors: Mapping[str, NDArray[Any]], meta: Checkpoint, *, is_best: bool
+) -> None:
+    """Write the player to ``checkpoints/``, also as the best one; the last three stay there.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    folder = run_dir / CHECKPOINTS_NAME
+    folder.mkdir(exist_ok=True)
+    if is_best:
+        save_checkpoint(folder / BEST_NAME, tensors, meta)
+    save_checkpoint(folder / f"{meta.training['decisions']:012d}.safetensors", tensors, meta)
+    numbered = sorted(folder.glob("[0-9]" * 12 + ".safetensors"))
+    for path in numbered[:-NUM_KEPT]:
+        path.unlink(missing_ok=True)
 
 
 # ---- state ---------------------------------------------------------------------------------------
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write a training state, whole or not at all."""
+    """Write a training state, whole or not at all.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
     header = {
         "format": STATE_FORMAT,
         "version": str(STATE_VERSION),
         "counters": json.dumps(asdict(state.counters)),
-        "rng": json.dumps(state.rng),
+        "games": state.games,
     }
-    arrays = {name: np.asarray(a, order="C") for name, a in state.tensors.items()}
-    write_whole(path, save(arrays, header))
+    write_tensors(path, state.tensors, header)
 
 
 def load_state(path: Path) -> State:
     """Read a training state; never runs code from the file.
 
     Raises:
-        CheckpointError: it is cut short, or something else.
+        CheckpointError: if it is damaged, of another version, or something else.
     """
-    mend = "resume another run, or start anew"
+    fix = "resume another run, or start a new one"
     try:
-        with safe_open(str(path), framework="numpy") as opened:
-            header = dict(opened.metadata() or {})
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, TypeError, OverflowError) as error:
+        tensors, header = read_tensors(path)
+    except CheckpointError as error:
         raise CheckpointError(
-            f"resume: {str(path)!r} is not a whole training state ({error}); {mend}"
+            f"resume: {str(path)!r} is not a whole training state ({error}); {fix}"
         ) from None
     if header.get("format") != STATE_FORMAT or header.get("version") != str(STATE_VERSION):
         raise CheckpointError(
             f"resume: {str(path)!r} says format {header.get('format')!r}, version "
-            f"{header.get('version')!r}; needed are {STATE_FORMAT!r}, {STATE_VERSION}; {mend}"
+            f"{header.get('version')!r}; needed are {STATE_FORMAT!r}, {STATE_VERSION}; {fix}"
         )
-    try:
-        counters = Counters(**json.loads(header["counters"]))
-        rng = dict(json.loads(header["rng"]))
-    except (KeyError, ValueError, TypeError) as error:
+    if header.get(DIGEST) != digest_of(tensors, header):
         raise CheckpointError(
-            f"resume: the header of {str(path)!r} is damaged ({error}); {mend}"
-        ) from None
-    return State(counters, tensors, rng)
+            f"resume: the content of {str(path)!r} is not what was written, the file is damaged; "
+            f"{fix}"
+        )
+    counters = _parse_counters(header.get("counters", ""))
+    if counters is None:
+        raise CheckpointError(f"resume: the counters in {str(path)!r} are damaged; {fix}")
+    return State(counters, tensors, header.get("games", ""))
+
+
+def _parse_counters(text: str) -> Counters | None:
+    """The counters of a header; None: if it has anything but whole and finite numbers from 0."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    kinds = {name: type(value) for name, value in asdict(Counters()).items()}
+    if not isinstance(values, dict) or values.keys() != kinds.keys():
+        return None
+    for name, kind in kinds.items():
+        value = values[name]
+        is_number = type(value) is int or (kind is float and type(value) is float)
+        if not (is_number and 0 <= value < 2**53):
+            return None
+        values[name] = kind(value)
+    return Counters(**values)
 
 
 # ---- logs ----------------------------------------------------------------------------------------
 
 
 class Metrics:
-    """The log of a run, one JSON object a line; and for TensorBoard, where it is installed."""
+    """The log of a run, one JSON object a line; and for TensorBoard, where it is installed.
+
+    A line that cannot be written (a full disk) is kept and written before the next one.
+    """
 
     def __init__(self, run_dir: Path, counters: Counters) -> None:
-        """Open the log of a run that stands where `counters` say; later lines are dropped."""
+        """Open the log of a run that stands where `counters` say; later lines are dropped.
+
+        Raises:
+            CheckpointError: if the log is not an ordinary file.
+            OSError: if it cannot be written.
+        """
         self.path = run_dir / METRICS_NAME
         decisions = counters.decisions
         self.rows = [
             row
             for row in read_metrics(run_dir)
-            if row["decisions"] <= decisions and row.get("round", -1) < counters.evaluations
+            if row["decisions"] <= decisions
+            and row.get("updates", 0) <= counters.updates
+            and row.get("round", -1) < counters.evaluations
         ]
         if self.path.exists():
             text = "".join(json.dumps(row) + "\n" for row in self.rows)
             write_whole(self.path, text.encode())
-        self._file = self.path.open("a", encoding="utf-8")
+        self._unwritten = b""
+        self._file = self.path.open("ab", buffering=0)
         self._board = _tensorboard(run_dir / TENSORBOARD_NAME, decisions)
 
     def write(self, kind: str, decisions: int, values: Mapping[str, Any]) -> None:
         """Add a line; its numbers also to TensorBoard, under `kind`."""
         row = {"kind": kind, "decisions": decisions} | dict(values)
         self.rows.append(row)
-        self._file.write(json.dumps(row) + "\n")
-        self._file.flush()
+        self._unwritten += (json.dumps(row) + "\n").encode()
+        with contextlib.suppress(OSError):
+            self.flush()
         if self._board is not None:
             prefix = f"{kind}/{values['opponent']}" if "opponent" in values else kind
-            for name, value in values.items():
-                if isinstance(value, int | float) and not isinstance(value, bool):
-                    self._board.add_scalar(f"{prefix}/{name}", value, decisions)
+            try:
+                for name, value in values.items():
+                    if isinstance(value, int | float) and not isinstance(value, bool):
+                        self._board.add_scalar(f"{prefix}/{name}", value, decisions)
+            except OSError:  # its own thread fails for good: it cannot be tried again
+                self._board = None
+
+    def flush(self) -> None:
+        """Write the lines that are not in the file yet.
+
+        Raises:
+            OSError: if they cannot be written; they are kept.
+        """
+        try:
+            while self._unwritten:
+                self._unwritten = self._unwritten[self._file.write(self._unwritten) :]
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
 
     def evaluations(self) -> list[dict[str, Any]]:
         """The lines of all evaluations."""
         return [row for row in self.rows if row["kind"] == "evaluation"]
 
     def close(self) -> None:
-        """Finish the files."""
-        self._file.close()
+        """Finish the files, as far as they can be written."""
+        with contextlib.suppress(OSError):
+            self.flush()
+        with contextlib.suppress(OSError):
+            self._file.close()
         if self._board is not None:
-            self._board.close()
+            with contextlib.suppress(OSError):
+                self._board.close()
 
 
 def _tensorboard(folder: Path, decisions: int) -> Any:
@@ -215,30 +337,65 @@ def _tensorboard(folder: Path, decisions: int) -> Any:
     except ImportError:
         return None
     purge = decisions if folder.exists() else None
-    return SummaryWriter(str(folder), purge_step=purge)
+    try:
+        return SummaryWriter(str(folder), purge_step=purge)
+    except OSError:  # a second copy of the log, for convenience: no reason not to train
+        return None
 
 
 def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
-    """All whole lines of a run's log; one that a kill has cut short is left out."""
-    rows = []
-    try:
-        text = (run_dir / METRICS_NAME).read_bytes().decode(errors="replace")
-        lines = text.splitlines()
-    except FileNotFoundError:
+    """The lines of a run's log; those that are torn, damaged or lack a field are left out.
+
+    Raises:
+        CheckpointError: if the log is not a file that can be read.
+    """
+    path = run_dir / METRICS_NAME
+    if not path.exists():
         return []
+    try:
+        if not path.is_file():
+            raise IsADirectoryError(None, "it is not an ordinary file")
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise CheckpointError(
+            f"resume: {str(path)!r} cannot be read ({error.strerror}); move it away"
+        ) from None
+    rows = []
     for line in lines:
         try:
-            row = json.loads(line)
+            row = json.loads(line.decode())
         except (ValueError, RecursionError):
             continue
-        if (
-            isinstance(row, dict)
-            and type(row.get("decisions")) is int
-            and isinstance(row.get("kind"), str)
-            and type(row.get("round", 0)) is int
-        ):
+        if isinstance(row, dict) and _is_row(row):
             rows.append(row)
     return rows
+
+
+_NUMBERS = {
+    "update": ("decisions_per_second", "seconds"),
+    "evaluation": ("margin", "won", "seconds"),
+}
+_COUNTS = {
+    "update": ("decisions", "updates"),
+    "evaluation": ("decisions", "updates", "round", "pairs", "seed"),
+}
+
+
+def _is_row(row: Mapping[str, Any]) -> bool:
+    """Whether a line of a log has what is read from it later on."""
+    kind = row.get("kind")
+    if not isinstance(kind, str) or kind not in _COUNTS:
+        return False
+    counts = [row.get(name) for name in _COUNTS[kind]]
+    numbers = [row.get(name) for name in _NUMBERS[kind]]
+    if kind == "evaluation":
+        interval = row.get("ci95")
+        if not (isinstance(row.get("opponent"), str) and isinstance(interval, list)):
+            return False
+        numbers += interval if len(interval) == 2 else [None]
+    are_counts = all(type(count) is int and 0 <= count < 2**63 for count in counts)
+    are_numbers = all(isinstance(n, int | float) and -1e300 < n < 1e300 for n in numbers)
+    return are_counts and are_numbers
 
 
 # ---- for people ----------------------------------------------------------------------------------
@@ -278,15 +435,21 @@ def draw_curve(path: Path, evaluations: Sequence[Mapping[str, Any]], title: str)
     save_figure(figure, path, dpi=120)
 
 
-def write_card(run_dir: Path, evaluations: Sequence[Mapping[str, Any]] = ()) -> Path:
+def write_card(
+    run_dir: Path,
+    evaluations: Sequence[Mapping[str, Any]] = (),
+    meta: Checkpoint | None = None,
+) -> Path:
     """Write the model card of the player in a run folder, and return its path.
 
     Args:
         run_dir: the folder.
         evaluations: figures to show (as ``Evaluation.to_json`` gives them) instead of those from
             the training.
+        meta: what the player is; None: as its file says.
     """
-    _, meta = read_checkpoint(run_dir)
+    if meta is None:
+        _, meta = read_checkpoint(run_dir)
     text = format_card(
         meta.rules,
         meta.encoder,
@@ -354,19 +517,25 @@ def format_card(
 
 
 __all__ = [
+    "BEST_NAME",
     "CARD_NAME",
+    "CHECKPOINTS_NAME",
     "CHECKPOINT_NAME",
     "CONFIG_NAME",
     "CURVE_NAME",
+    "LOCK_NAME",
     "METRICS_NAME",
     "STATE_NAME",
     "TENSORBOARD_NAME",
     "Counters",
     "Metrics",
     "State",
+    "check_is_free",
     "check_run_folder",
     "draw_curve",
     "format_card",
+    "hold_run",
+    "keep_checkpoint",
     "load_state",
     "new_run_folder",
     "read_metrics",

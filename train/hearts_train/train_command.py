@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -42,11 +43,12 @@ def train_and_evaluate(
         config = load_config(config_name or resume / runs.CONFIG_NAME, settings)
     result = ppo.train(config, run_dir, resume, progress=True)
     if not result.is_finished:
-        console.note(
-            f"stopped after {result.decisions:,} decisions; go on with: "
-            f"hearts train --resume {result.run_dir}"
-        )
-        raise typer.Exit(console.INTERRUPTED)
+        with contextlib.suppress(OSError):  # after SIGHUP there is no terminal any more
+            console.note(
+                f"stopped after {result.decisions:,} decisions; go on with: "
+                f"hearts train --resume {result.run_dir}"
+            )
+        raise typer.Exit(128 + result.signal_number)
     config = load_config(result.run_dir / runs.CONFIG_NAME)
     evaluations = evaluate_run(result.run_dir, config)
     show_evaluations(evaluations, to_stderr=as_json)

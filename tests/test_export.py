@@ -1,0 +1,89 @@
+"""Policies of other scripts as players: exported as they play, or refused with a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sb3_contrib import MaskablePPO, RecurrentPPO
+from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.vec_env import VecNormalize
+from torch import nn
+
+from hearts_agents import make_agent
+from hearts_agents.network import read_checkpoint
+from hearts_agents.sb3 import HeartsSB3VecEnv
+from hearts_env import BatchGame, HeartsError
+from hearts_train.export import export_policy
+
+
+def envs(rules: str = "micro") -> HeartsSB3VecEnv:
+    return HeartsSB3VecEnv(4, rules, seed=1)
+
+
+def model_of(algorithm: Any, env: Any = None, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
+    if algorithm is not A2C:
+        kwargs["batch_size"] = 16
+    return algorithm(policy, env or envs(), n_steps=4, seed=0, device="cpu", **kwargs)
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C, MaskablePPO])
+@pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh])
+def test_an_exported_policy_plays_as_the_model_and_names_its_algorithm(
+    tmp_path, algorithm, activation
+):
+    kwargs = {"net_arch": [12, 9], "activation_fn": activation}
+    model = model_of(algorithm, policy_kwargs=kwargs)
+    model.learn(8)
+    path = tmp_path / "player.safetensors"
+    export_policy(model, path, "micro", training={"note": "a test"})
+    _, meta = read_checkpoint(path)
+    assert meta.training == {"algorithm": algorithm.__name__, "decisions": 16, "note": "a test"}
+    batch = BatchGame("micro", 50, seed=2)
+    with torch.no_grad():
+        logits = model.policy.get_distribution(
+            torch.as_tensor(batch.observe())
+        ).distribution.logits.numpy()
+    expected = np.where(batch.masks() == 1, logits, -np.inf).argmax(axis=1)
+    assert make_agent(path).act_batch(batch.views()).tolist() == expected.tolist()
+
+
+class Odd(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(x)
+
+
+def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path: Path) -> None:
+    env = HeartsSB3VecEnv(1, "micro", seed=1)
+    normalised = model_of(PPO, VecNormalize(envs()))
+    diverged = model_of(PPO)
+    with torch.no_grad():
+        diverged.policy.action_net.bias[0] = torch.nan
+    own_layer = {"net_arch": [8], "activation_fn": nn.PReLU}
+    for model, words in [
+        (None, "NoneType has no policy"),
+        ("model.zip", "str has no policy"),
+        (DQN("MlpPolicy", env, device="cpu", buffer_size=10), "DQN has no policy"),
+        (model_of(RecurrentPPO, policy="MlpLstmPolicy"), "not lstm_actor"),
+        (model_of(PPO, policy_kwargs=own_layer), "not PReLU"),
+        (model_of(PPO, policy_kwargs={"activation_fn": nn.ELU}), "ReLU or Tanh"),
+        (model_of(PPO, policy_kwargs={"activation_fn": Odd}), "ReLU or Tanh"),
+        (model_of(PPO, envs("mini")), "name the rules"),
+        (normalised, "VecNormalize"),
+        (diverged, "not finite"),
+    ]:
+        with pytest.raises(HeartsError, match=words):
+            export_policy(model, tmp_path / "player", "micro")
+    good = model_of(PPO)
+    for options, words in [
+        ({"training": {"x": float("nan")}}, "training"),
+        ({"training": {"x": object()}}, "training"),
+        ({"observation": 7}, "observation"),
+        ({"observation": "flatt"}, "flatt"),
+    ]:
+        with pytest.raises(HeartsError, match=words):
+            export_policy(good, tmp_path / "player", "micro", **options)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())

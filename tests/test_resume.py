@@ -1,0 +1,441 @@
+"""Training that is stopped, killed, doubled or diverges: nothing is lost, the end is the same."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from hearts_agents import make_agent
+from hearts_agents.network import read_checkpoint
+from hearts_agents.sb3 import HeartsSB3VecEnv
+from hearts_env import CheckpointError, HeartsError
+from hearts_env._files import held
+from hearts_env._interrupts import Interrupted
+from hearts_train import ppo, runs
+from hearts_train.cli import app
+from hearts_train.config import ConfigError
+from hearts_train.ppo import DivergenceError, Trainer, train
+from tests.faults import Died
+from tests.training_runs import assert_same_history, history, on_update, recipe
+
+ROOT = Path(__file__).resolve().parents[1]
+SIGNALS = [signal.SIGINT, signal.SIGTERM] + [signal.SIGHUP] * hasattr(signal, "SIGHUP")
+
+
+@pytest.fixture(autouse=True)
+def hears_signals() -> Iterator[None]:
+    """Also where the suite was started in the background, which ignores Ctrl-C."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in before.items():
+        if handler is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def quick(monkeypatch) -> None:
+    """Without pictures and TensorBoard, which take longer than all the rest."""
+    monkeypatch.setattr(runs, "draw_curve", lambda *_: None)
+    monkeypatch.setattr(runs, "_tensorboard", lambda *_: None)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """A run that nobody disturbed."""
+    folder: Path = tmp_path_factory.mktemp("runs") / "whole"
+    assert train(recipe(), folder, progress=False).updates == 10
+    return folder
+
+
+# ---- the same to the last bit --------------------------------------------------------------------
+@pytest.mark.parametrize("stops", [(1,), (2, 3, 7), (5, 9), tuple(range(1, 10))])
+def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
+    whole, tmp_path, monkeypatch, quick, stops
+):
+    def stop(trainer: Trainer) -> None:
+        if trainer.counters.updates in stops:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    on_update(monkeypatch, stop)
+    folder = tmp_path / "run"
+    result = train(recipe(), folder, progress=False)
+    for count in stops:
+        assert (result.updates, result.is_finished) == (count, False)
+        assert result.signal_number == signal.SIGINT
+        result = train(resume=folder, progress=False)
+    assert result.is_finished
+    assert_same_history(folder, whole)
+
+
+@pytest.mark.parametrize("saves", [0.0001, 1e9], ids=["saved each update", "saved at the start"])
+def test_a_run_killed_and_resumed_is_the_run_never_killed(
+    whole, tmp_path, monkeypatch, quick, saves
+):
+    kills = iter([3, 3, 6, 8])
+    next_kill = next(kills)
+
+    def kill(trainer: Trainer) -> None:
+        nonlocal next_kill
+        if trainer.counters.updates == next_kill:
+            next_kill = next(kills, 0)
+            raise Died
+
+    on_update(monkeypatch, kill)
+    folder = tmp_path / "run"
+    config = recipe(f"checkpoint.every_seconds={saves}")
+    with pytest.raises(Died):
+        train(config, folder, progress=False)
+    for _ in range(3):
+        with pytest.raises(Died):
+            train(resume=folder, progress=False)
+        log = (folder / runs.METRICS_NAME).read_bytes()
+        (folder / runs.METRICS_NAME).write_bytes(log + b'{"kind": "update", "deci')  # torn
+    assert train(resume=folder, progress=False).is_finished
+    assert_same_history(folder, whole)
+
+
+def test_a_process_killed_in_an_update_goes_on_where_it_last_saved(whole, tmp_path):
+    """The only test with a real SIGKILL; the lock of the dead is free, its unfinished file goes."""
+    folder = tmp_path / "run"
+    code = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from hearts_train.config import load_config; from hearts_train.ppo import Trainer, train\n"
+        "update = Trainer._update\n"
+        "def killed(self):\n"
+        "    if self.counters.updates == 4:\n"
+        "        Path(sys.argv[2], f'.x.{os.getpid()}-01234567.tmp').touch()\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return update(self)\n"
+        "Trainer._update = killed\n"
+        "train(load_config(sys.argv[1]), Path(sys.argv[2]), progress=False)\n"
+    )
+    config = tmp_path / "smoke.yaml"
+    config.write_text(recipe("checkpoint.every_seconds=0.0001").to_yaml())
+    roots = [str(ROOT), str(ROOT / "agents"), str(ROOT / "train")]
+    process = subprocess.run(
+        [sys.executable, "-c", code, str(config), str(folder)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(roots)},
+    )
+    assert process.returncode == -signal.SIGKILL
+    assert list(folder.glob(".*.tmp"))
+    assert runs.load_state(folder / runs.STATE_NAME).counters.updates == 4
+    assert train(resume=folder, progress=False).is_finished
+    assert not list(folder.glob(".*.tmp"))
+    assert_same_history(folder, whole)
+
+
+def test_games_with_an_exchange_go_on_in_the_middle_of_it(tmp_path, quick, monkeypatch):
+    settings = [
+        "env={rules: classic, num_envs: 12, reward: margin, skip_forced: false}",
+        "ppo={num_steps: 2, batch_size: 24, num_epochs: 1}",
+        "schedule=[{opponents: {standard: 1, self: 1}}]",
+        "budget.decisions=192",
+        "evaluation.times=1",
+    ]
+    train(recipe(*settings), tmp_path / "whole", progress=False)
+
+    def stop(trainer: Trainer) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    on_update(monkeypatch, stop)
+    train(recipe(*settings), tmp_path / "run", progress=False)
+    while not train(resume=tmp_path / "run", progress=False).is_finished:
+        pass
+    assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.starts >= 8
+    assert_same_history(tmp_path / "run", tmp_path / "whole")
+
+
+def test_warming_up_leaves_no_trace():
+    trainer = Trainer(recipe())
+    before = trainer.state()
+    trainer._warm_up()
+    after = trainer.state()
+    assert before.counters == after.counters
+    assert before.tensors.keys() == after.tensors.keys()
+    for name, array in before.tensors.items():
+        assert np.array_equal(array, after.tensors[name]), name
+
+
+def test_other_games_begin_with_other_deals_where_the_recipe_of_the_games_has_changed(
+    tmp_path, quick
+):
+    first = Trainer(recipe()).env.arena.deals.copy()
+    folder = tmp_path / "run"
+    train(recipe("budget.decisions=72"), folder, progress=False)
+    config = recipe("env.num_envs=36", "schedule=[{opponents: {standard: 1}}]")
+    trainer = Trainer(config, runs.load_state(folder / runs.STATE_NAME))
+    assert trainer.env.arena.num_envs == 36
+    assert not set(trainer.env.arena.deals.tolist()) & set(first.tolist())
+    assert train(config, resume=folder, progress=False).is_finished
+
+
+def test_a_larger_budget_goes_on_from_a_finished_run(whole, tmp_path, quick):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    before = history(folder)
+    assert train(resume=folder, progress=False).updates == 10
+    assert history(folder) == before
+    assert train(recipe("budget.decisions=1000"), resume=folder, progress=False).updates == 14
+    rows = [row["updates"] for row in runs.read_metrics(folder) if row["kind"] == "update"]
+    assert rows == list(range(1, 15))
+
+
+# ---- games as arrays -----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("rules", "players"),
+    [("two_player", 2), ("classic", 4), ("kitty", 5), ("micro moon=choose", 2)],
+)
+def test_environments_go_on_from_their_state(rules, players):
+    def make() -> HeartsSB3VecEnv:
+        opponents = [make_agent("easy", 1), make_agent("standard", 2)]
+        return HeartsSB3VecEnv(16, rules, players, reward="trick", opponent=opponents, seed=5)
+
+    def actions(env: HeartsSB3VecEnv, step: int) -> Any:
+        noise = np.random.default_rng(step).random((16, env.rules.num_actions))
+        return (env.action_masks() * (1 + noise)).argmax(axis=1)
+
+    one, two = make(), make()
+    one.reset()
+    two.reset()
+    for step in range(60):
+        if step % 7 == 0:  # also in an exchange, and between two deals
+            for _ in range(3):
+                two.step(actions(two, step))
+            two.restore(one.state())
+            assert np.array_equal(one.arena.states, two.arena.states)
+        a, b = one.step(actions(one, step)), two.step(actions(two, step))
+        assert all(np.array_equal(x, y) for x, y in zip(a[:3], b[:3], strict=True))
+        assert [i.get("seed") for i in a[3]] == [i.get("seed") for i in b[3]]
+
+
+def spoilt(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def spoil(state: dict[str, Any]) -> None:
+        state[name] = np.full_like(state[name], value) if np.isscalar(value) else value
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda state: state.pop("cast"), r"state\.cast.*no array"),
+        (spoilt("cast", 2), r"state\.cast.*\[0, 2\)"),
+        (spoilt("cast", -1), r"state\.cast"),
+        (spoilt("learner", 2), r"state\.learner"),
+        (spoilt("numbers", -(2**62)), r"state\.numbers"),
+        (spoilt("seeds", np.zeros(3, np.int64)), r"state\.seeds.*\(3,\)"),
+        (spoilt("returns", np.nan), r"state\.returns.*finite"),
+        (spoilt("carry", np.inf), r"state\.carry.*finite"),
+        (spoilt("games/actions", 0), r"actions.*game 0.*cannot be played"),
+        (spoilt("games/actions", 127), r"actions.*cannot be played"),
+        (spoilt("games/seeds", -1), "seeds"),
+        (spoilt("opponents/easy", np.zeros(2, np.uint64)), "'easy'.*2 random numbers"),
+        (lambda state: state.pop("opponents/easy"), "'easy'.*missing"),
+        (spoilt("seeding", np.zeros(6, np.uint64)), "PCG64"),
+    ],
+)
+def test_states_of_other_games_are_refused(spoil, words):
+    env = HeartsSB3VecEnv(8, "mini", opponent=["easy", "standard"], seed=1)
+    with pytest.raises(HeartsError, match="reset"):
+        env.state()
+    env.reset()
+    state = env.state()
+    spoil(state)
+    with pytest.raises(HeartsError, match=words):
+        env.restore(state)
+    env.reset()
+    with pytest.raises(HeartsError, match="match"):
+        HeartsSB3VecEnv(2, "mini", episode="match").arena.state()
+
+
+# ---- one trainer a folder ------------------------------------------------------------------------
+def test_a_second_trainer_in_the_folder_is_refused(whole, tmp_path):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    before = {path: path.read_bytes() for path in folder.glob("*.*") if path.is_file()}
+    with held(folder / runs.LOCK_NAME, "test"):
+        with pytest.raises(CheckpointError, match=f"in use by process {os.getpid()}; wait"):
+            train(recipe("budget.decisions=5000"), resume=folder, progress=False)
+        with pytest.raises(ConfigError, match="--resume"):
+            train(recipe(), folder, progress=False)
+        (tmp_path / "new").mkdir()
+        with held(tmp_path / "new" / runs.LOCK_NAME, "test"), pytest.raises(CheckpointError):
+            train(recipe(), tmp_path / "new", progress=False)
+        told = CliRunner().invoke(app, ["train", "--resume", str(folder)])
+        assert told.exit_code == 2
+        assert told.stderr.startswith("error: run:")
+        assert told.stderr.count("\n") == 1
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert train(resume=folder, progress=False).is_finished
+
+
+# ---- starts that were killed ---------------------------------------------------------------------
+@pytest.mark.parametrize("way", ["resume", "anew"])
+def test_a_start_killed_before_its_first_save_goes_on_either_way(
+    whole, tmp_path, monkeypatch, quick, way
+):
+    folder = tmp_path / "run"
+
+    def die(*_: Any) -> None:
+        raise Died
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "save_state", die)
+        with pytest.raises(Died):
+            train(recipe(), folder, progress=False)
+    assert not (folder / runs.STATE_NAME).exists()
+    if way == "resume":
+        result = train(resume=folder, progress=False)
+    else:
+        result = train(recipe(), folder, progress=False)
+    assert result.is_finished
+    assert_same_history(folder, whole)
+
+
+def test_a_start_killed_while_compiling_has_written_nothing_but_the_lock(tmp_path, monkeypatch):
+    def die(*_: Any) -> None:
+        raise Died
+
+    monkeypatch.setattr(Trainer, "_warm_up", die)
+    with pytest.raises(Died):
+        train(recipe(), tmp_path / "run", progress=False)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [runs.LOCK_NAME]
+    with pytest.raises(CheckpointError, match=runs.CONFIG_NAME):
+        train(resume=tmp_path / "run", progress=False)
+
+
+# ---- signals -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("number", SIGNALS)
+def test_every_signal_saves_and_stops_with_its_own_exit_status(
+    tmp_path, monkeypatch, quick, number
+):
+    on_update(
+        monkeypatch,
+        lambda trainer: os.kill(os.getpid(), number) if trainer.counters.updates == 3 else None,
+    )
+    handlers = [signal.getsignal(n) for n in SIGNALS]
+    config, folder = tmp_path / "kept.yaml", tmp_path / "run"
+    config.write_text(recipe("evaluation.times=0").to_yaml())
+    result = CliRunner().invoke(app, ["train", str(config), "--out", str(folder)])
+    assert [signal.getsignal(n) for n in SIGNALS] == handlers
+    assert result.exit_code == 128 + number, result.stderr
+    assert f"go on with: hearts train --resume {folder}" in result.stderr
+    assert runs.load_state(folder / runs.STATE_NAME).counters.updates == 3
+    make_agent(folder)
+
+
+def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
+    tmp_path, monkeypatch, quick
+):
+    class Gone(io.StringIO):
+        """A terminal after SIGHUP."""
+
+        def write(self, text: str) -> int:
+            if gone:
+                raise OSError(5, "Input/output error")
+            return len(text)
+
+    def hang_up(trainer: Trainer) -> None:
+        if trainer.counters.updates == 3:
+            gone.append(True)
+            os.kill(os.getpid(), signal.SIGHUP)
+
+    gone: list[bool] = []
+    monkeypatch.setattr(sys, "stderr", Gone())
+    on_update(monkeypatch, hang_up)
+    result = train(recipe(), tmp_path / "run", progress=True)
+    assert (result.updates, result.signal_number) == (3, signal.SIGHUP)
+    assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 3
+
+
+def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, monkeypatch, quick):
+    warm_up = Trainer._warm_up
+
+    def interrupted(self: Trainer) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        warm_up(self)
+
+    monkeypatch.setattr(Trainer, "_warm_up", interrupted)
+    result = train(recipe(), tmp_path / "run", progress=False)
+    assert (result.updates, result.signal_number) == (0, signal.SIGTERM)
+    assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 0
+
+
+def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
+    def stop(trainer: Trainer) -> None:
+        if trainer.counters.updates == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    on_update(monkeypatch, stop)
+    with pytest.raises(Interrupted) as caught:
+        train(recipe(), tmp_path / "run", progress=False)
+    assert caught.value.number == signal.SIGTERM
+    monkeypatch.undo()
+    assert train(resume=tmp_path / "run", progress=False).is_finished
+    assert_same_history(tmp_path / "run", whole)
+
+
+# ---- divergence ----------------------------------------------------------------------------------
+def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatch, quick):
+    def spoil(model: Any) -> None:
+        train_once(model)
+        if model.num_timesteps == 5 * 72:
+            with torch.no_grad():
+                model.policy.action_net.bias[2] = torch.nan
+
+    train_once = ppo.MaskablePPO.train
+    monkeypatch.setattr(ppo.MaskablePPO, "train", spoil)
+    folder = tmp_path / "run"
+    config = recipe("checkpoint.every_seconds=0.0001")
+    with pytest.raises(DivergenceError, match=r"update 5: .*diverged.*ppo\.learning_rate"):
+        train(config, folder, progress=False)
+    assert runs.load_state(folder / runs.STATE_NAME).counters.updates == 4
+    _, meta = read_checkpoint(folder)
+    assert meta.training["updates"] == 4
+    make_agent(folder)
+    monkeypatch.undo()
+    assert train(resume=folder, progress=False).is_finished
+
+
+def test_the_best_player_is_that_of_the_highest_margin_over_the_first_opponent(
+    tmp_path, monkeypatch, quick
+):
+    margins = {"standard": iter([0.0, 5.0, 1.0, 2.0, 5.0, 4.0]), "easy": iter(range(6))}
+    evaluate = ppo.evaluate
+
+    def scripted(agent: Any, opponent: str, *args: Any) -> Any:
+        return replace(evaluate(agent, opponent, *args), margin=float(next(margins[opponent])))
+
+    monkeypatch.setattr(ppo, "evaluate", scripted)
+    train(recipe(), tmp_path / "run", progress=False)
+    _, best = read_checkpoint(tmp_path / "run" / runs.CHECKPOINTS_NAME / runs.BEST_NAME)
+    assert best.training["decisions"] == 576  # the later of two that are as good
+
+
+def test_the_players_of_the_last_three_evaluations_and_the_best_are_kept(whole):
+    rows = [r for r in runs.read_metrics(whole) if r.get("opponent") == "standard"]
+    assert [row["decisions"] for row in rows] == [0, 144, 288, 432, 576, 720]
+    names = sorted(path.name for path in (whole / runs.CHECKPOINTS_NAME).iterdir())
+    assert names == [f"{d:012d}.safetensors" for d in (432, 576, 720)] + [runs.BEST_NAME]
+    _, best = read_checkpoint(whole / runs.CHECKPOINTS_NAME / runs.BEST_NAME)
+    most = max(row["margin"] for row in rows)
+    assert best.training["decisions"] in [r["decisions"] for r in rows if r["margin"] == most]
+    last, current = (
+        read_checkpoint(path)[0]
+        for path in (whole / runs.CHECKPOINTS_NAME / names[2], whole / runs.CHECKPOINT_NAME)
+    )
+    assert all(np.array_equal(last[name], current[name]) for name in current)

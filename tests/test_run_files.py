@@ -1,0 +1,378 @@
+"""The files of a training run: failing disks, failing calls, damaged and foreign content."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearts_agents._tensors import read_tensors, write_tensors
+from hearts_agents.network import read_checkpoint
+from hearts_env import CheckpointError, HeartsError
+from hearts_train import runs
+from hearts_train.config import ConfigError
+from hearts_train.ppo import Trainer, train
+from tests.faults import KINDS, Died, Faults
+from tests.training_runs import assert_same_history, recipe
+
+
+@pytest.fixture
+def quick(monkeypatch) -> None:
+    """Without pictures and TensorBoard, which take longer than all the rest."""
+    monkeypatch.setattr(runs, "draw_curve", lambda *_: None)
+    monkeypatch.setattr(runs, "_tensorboard", lambda *_: None)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """A run that nobody disturbed."""
+    folder: Path = tmp_path_factory.mktemp("runs") / "whole"
+    assert train(recipe(), folder, progress=False).updates == 10
+    return folder
+
+
+# ---- disks that fail -----------------------------------------------------------------------------
+def test_a_failed_save_is_told_and_tried_again(whole, tmp_path, monkeypatch, quick, capsys):
+    failures = []
+    save = runs.save_state
+
+    def full(path: Path, state: runs.State) -> None:
+        if 3 <= state.counters.updates <= 5:
+            failures.append(state.counters.updates)
+            raise OSError(28, "No space left on device", str(path))
+        save(path, state)
+
+    monkeypatch.setattr(runs, "save_state", full)
+    folder = tmp_path / "run"
+    result = train(recipe("checkpoint.every_seconds=0.0001"), folder, progress=True)
+    assert result.is_finished
+    assert failures == [3, 4, 5]
+    told = " ".join(capsys.readouterr().err.split())
+    assert told.count("No space left on device; training goes on") == 3
+    assert_same_history(folder, whole)
+
+
+def test_a_failed_last_save_is_one_line_and_the_run_can_be_resumed(
+    whole, tmp_path, monkeypatch, quick
+):
+    def full(path: Path, state: runs.State) -> None:
+        if state.counters.updates:
+            raise OSError(28, "No space left on device", str(path))
+        save(path, state)
+
+    save = runs.save_state
+    folder = tmp_path / "run"
+    monkeypatch.setattr(runs, "save_state", full)
+    with pytest.raises(CheckpointError, match=r"state.*No space left on device.*--resume"):
+        train(recipe(), folder, progress=False)
+    monkeypatch.setattr(runs, "save_state", save)
+    assert train(resume=folder, progress=False).is_finished
+    assert_same_history(folder, whole)
+
+
+def test_lines_that_did_not_fit_on_the_disk_come_later(tmp_path, monkeypatch):
+    class Full:
+        """A file on a disk that has room for `room` bytes."""
+
+        def __init__(self, file: Any) -> None:
+            self.file, self.room = file, 70
+
+        def write(self, data: bytes) -> int:
+            if not self.room:
+                raise OSError(28, "No space left on device")
+            written: int = self.file.write(data[: self.room])
+            self.room -= written
+            return written
+
+        def close(self) -> None:
+            self.file.close()
+
+    monkeypatch.setattr(runs, "_tensorboard", lambda *_: None)
+    metrics = runs.Metrics(tmp_path, runs.Counters())
+    full = metrics._file = Full(metrics._file)  # type: ignore[assignment]
+    row = {"updates": 1, "decisions_per_second": 1.0, "seconds": 1.0}
+    for update in (1, 2, 3):
+        metrics.write("update", update, row | {"updates": update})
+    with pytest.raises(OSError, match="No space") as caught:
+        metrics.flush()
+    assert caught.value.filename == str(metrics.path)
+    assert [r["updates"] for r in runs.read_metrics(tmp_path)] != [1, 2, 3]
+    full.room = 1000
+    metrics.close()
+    assert [r["updates"] for r in runs.read_metrics(tmp_path)] == [1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def two_saves(tmp_path_factory) -> tuple[Trainer, Path]:
+    """A trainer that stands after one update, and a folder with what it saved before it."""
+    folder = tmp_path_factory.mktemp("runs")
+    config = recipe("budget.decisions=144", "evaluation.times=0")
+    trainer = Trainer(config)
+    save_all(trainer, folder)
+    trainer._update()
+    return trainer, folder
+
+
+def save_all(trainer: Trainer, folder: Path) -> None:
+    """What a run writes when it starts or is resumed, and what it keeps of an evaluation."""
+    (folder / runs.CONFIG_NAME).write_text(trainer.config.to_yaml())
+    metrics = runs.Metrics(folder, trainer.counters)
+    try:
+        trainer._save(folder, metrics)
+        meta = trainer.checkpoint(folder, [])
+        tensors, _ = read_checkpoint(folder)
+        runs.keep_checkpoint(folder, tensors, meta, is_best=True)
+    finally:
+        metrics.close()
+
+
+def calls_of_a_save(two_saves: tuple[Trainer, Path], folder: Path) -> int:
+    trainer, old = two_saves
+    shutil.copytree(old, folder)
+    with Faults() as faults:
+        save_all(trainer, folder)
+    return faults.count
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whichever_call_of_a_save_fails_the_folder_has_the_old_run_or_the_new(
+    two_saves, tmp_path, quick, kind
+):
+    trainer, old = two_saves
+    total = calls_of_a_save(two_saves, tmp_path / "counted")
+    assert total > 30  # five files: open, write, fsync, replace, and open and fsync of the folder
+    seen = set()
+    for number in range(1, total + 1):
+        folder = shutil.copytree(old, tmp_path / f"{number}")
+        with Faults(number, kind), suppress(OSError, Died):
+            save_all(trainer, folder)
+        state = runs.load_state(folder / runs.STATE_NAME)
+        _, meta = read_checkpoint(folder)
+        assert state.counters.updates in (0, 1)
+        assert meta.training["updates"] in (0, state.counters.updates)
+        seen.add((state.counters.updates, meta.training["updates"]))
+        for path in (folder / runs.CHECKPOINTS_NAME).glob("*.safetensors"):
+            read_checkpoint(path)
+        if kind != "exit":
+            assert not list(folder.rglob(".*.tmp"))
+        if kind == "exit" and number % 4 == 0:
+            assert train(resume=folder, progress=False).updates == 2
+        shutil.rmtree(folder)
+    assert seen == {(0, 0), (1, 0), (1, 1)}
+
+
+# ---- damaged files -------------------------------------------------------------------------------
+def damages(content: bytes, rng: random.Random) -> dict[str, bytes]:
+    """Forty ways to damage a file."""
+    size = len(content)
+    ways = {f"cut at {share:.0%}": content[: int(size * share)] for share in (0, 0.01, 0.5, 0.99)}
+    ways["one byte short"] = content[:-1]
+    ways["two bytes more"] = content + b"\xff\xfe"
+    ways["twice"] = content + content
+    ways["a block of zeros"] = content[: size // 3] + bytes(size // 3) + content[2 * size // 3 :]
+    ways["zeros"] = bytes(size)
+    ways["noise"] = rng.randbytes(size)
+    ways["reversed"] = content[::-1]
+    for number in range(8):
+        place, flipped = rng.randrange(size), bytearray(content)
+        flipped[place] ^= 1 << rng.randrange(8)
+        ways[f"flip {number}"] = bytes(flipped)
+        swapped = bytearray(content)
+        swapped[place : place + 4] = rng.randbytes(4)
+        ways[f"bytes {number}"] = bytes(swapped)
+    foreign = [
+        b"{}", b"[]", b"null", b"7", b'"x"', b"a: [", b"\x00", b"\xff\xfe", b"a: b: c",
+        b"!!python/object/apply:os.system [echo]", b"9" * 4000, b"{a: 1}", b"- 1", b"%x",
+    ]  # fmt: skip
+    return ways | {f"foreign {text[:12]!r}": text for text in foreign}
+
+
+FILES = [
+    runs.CONFIG_NAME,
+    runs.STATE_NAME,
+    runs.CHECKPOINT_NAME,
+    runs.METRICS_NAME,
+    runs.CARD_NAME,
+    runs.CURVE_NAME,
+]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_is_no_matter_or_is_told_of_in_one_line(
+    whole, tmp_path, quick, monkeypatch, name
+):
+    # A damaged recipe may well be a recipe: of a larger budget, say.
+    monkeypatch.setattr(Trainer, "progress", 1.0)
+    monkeypatch.setattr(Trainer, "_is_evaluation_due", lambda _: False)
+    content = (whole / name).read_bytes()
+    resumed = 0
+    ways = damages(content, random.Random(name))
+    assert len(ways) >= 40
+    if name not in (runs.CONFIG_NAME, runs.STATE_NAME, runs.METRICS_NAME):  # written, never read
+        ways = {"cut": content[:9]}
+    for way, damaged in ways.items():
+        folder = shutil.copytree(whole, tmp_path / "run")
+        (folder / name).write_bytes(damaged)
+        resumed += resumes(folder, f"{name}: {way}")
+        shutil.rmtree(folder)
+    for way in ("missing", "a folder", "a dead link"):
+        folder = shutil.copytree(whole, tmp_path / "run")
+        (folder / name).unlink()
+        if way == "a folder":
+            (folder / name).mkdir()
+        elif way == "a dead link":
+            (folder / name).symlink_to(folder / "nowhere")
+        resumed += resumes(folder, f"{name}: {way}")
+        shutil.rmtree(folder)
+    if name not in (runs.CONFIG_NAME, runs.STATE_NAME):
+        assert resumed >= len(ways)  # training needs neither
+
+
+def resumes(folder: Path, what: str) -> bool:
+    """Whether a run resumes; that it does not may only be a HeartsError with one line."""
+    try:
+        return train(resume=folder, progress=False).is_finished
+    except HeartsError:
+        return False
+    except Exception as error:
+        raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+ODD_LINES = [
+    b"\xff\xfe", b"null", b"[]", b"7", b"{}", b'{"kind": "evaluation"}', b'{"kind": 7}',
+    b'{"kind": "evaluation", "decisions": 0}', b'{"kind": "update", "decisions": 1e400}',
+    b'{"kind": "update", "decisions": null}', b'{"kind": "update", "decisions": true}',
+    b'{"kind": ["update"], "decisions": 1}', b"[" * 100_000, b"9" * 5000,
+    b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "pairs": 2, "seed": 1, '
+    b'"opponent": "easy", "margin": NaN, "won": 0.5, "seconds": 1, "ci95": [0, 1]}',
+    b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "pairs": 2, "seed": 1, '
+    b'"opponent": ["easy"], "margin": 0, "won": 0.5, "seconds": 1, "ci95": [0, 1]}',
+    b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "pairs": 2, "seed": 1, '
+    b'"opponent": "easy", "margin": 0, "won": 0.5, "seconds": 1, "ci95": [0, null]}',
+]  # fmt: skip
+
+
+def test_odd_lines_in_a_log_are_left_out(whole, tmp_path, quick):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    log = (folder / runs.METRICS_NAME).read_bytes()
+    lines = log.splitlines(keepends=True)
+    mixed = b"".join(line + odd + b"\n" for line, odd in zip(lines, ODD_LINES * 2, strict=False))
+    (folder / runs.METRICS_NAME).write_bytes(mixed + b"\xff\xfe")
+    assert train(resume=folder, progress=False).is_finished
+    assert (folder / runs.METRICS_NAME).read_bytes() == log
+
+
+HEADERS: list[dict[str, Any]] = [
+    {"counters": value}
+    for value in ("", "{", "[]", "null", "[" * 3000, '{"decisions": 1}', '{"decisions": ["a"]}')
+]
+for field, value in [
+    ("decisions", float("nan")), ("decisions", "7"), ("decisions", [1]), ("decisions", 1e30),
+    ("decisions", 1.5), ("decisions", -1), ("decisions", True), ("decisions", 2**70),
+    ("seconds", float("inf")), ("seconds", float("nan")), ("seconds", "1"), ("seconds", None),
+    ("updates", None), ("starts", {}), ("evaluations", -3), ("unknown", 1),
+]:  # fmt: skip
+    HEADERS.append({"counters": json.dumps(vars(runs.Counters()) | {field: value})})
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_counters_that_are_no_counters_are_refused(tmp_path, header):
+    own = {"format": runs.STATE_FORMAT, "version": str(runs.STATE_VERSION), "games": ""}
+    write_tensors(tmp_path / "state", {"a": np.zeros(3)}, own | header)
+    with pytest.raises(CheckpointError, match="counters"):
+        runs.load_state(tmp_path / "state")
+
+
+def bad_tensors(tensors: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    weight = "policy/action_net.weight"
+    return {
+        "a weight is missing": {n: a for n, a in tensors.items() if n != weight},
+        "a weight is NaN": tensors | {weight: np.full_like(tensors[weight], np.nan)},
+        "a weight is double": tensors | {weight: tensors[weight].astype(np.float64)},
+        "a weight is transposed": tensors | {weight: np.ascontiguousarray(tensors[weight].T)},
+        "a moment is infinite": tensors
+        | {"optimizer/0/exp_avg": np.full_like(tensors["optimizer/0/exp_avg"], np.inf)},
+        "a moment is missing": {n: a for n, a in tensors.items() if n != "optimizer/1/step"},
+        "no snapshot": {n: a for n, a in tensors.items() if not n.startswith("snapshot/")},
+        "a snapshot of another size": tensors | {"snapshot/0/policy.0.bias": np.zeros(3, "f4")},
+        "a snapshot far away": tensors | {"snapshot/99/policy.0.bias": np.zeros(8, "f4")},
+        "a snapshot without number": tensors | {"snapshot/²/policy.0.bias": np.zeros(8, "f4")},
+        "no games": {n: a for n, a in tensors.items() if not n.startswith("games/")},
+        "games of another size": tensors | {"games/cast": np.zeros((3, 2), np.int64)},
+        "an opponent that is not there": tensors
+        | {"games/cast": np.full_like(tensors["games/cast"], 77)},
+        "no random numbers": {n: a for n, a in tensors.items() if not n.startswith("rng/")},
+        "other random numbers": tensors | {"rng/torch": np.zeros(5, np.uint8)},
+        "a generator that is none": tensors | {"rng/buffer": np.zeros(6, np.uint64)},
+    }
+
+
+def test_states_that_do_not_fit_are_refused_though_their_digest_is_right(whole, tmp_path):
+    tensors, header = read_tensors(whole / runs.STATE_NAME)
+    folder = shutil.copytree(whole, tmp_path / "run")
+    for what, spoilt in bad_tensors(tensors).items():
+        write_tensors(folder / runs.STATE_NAME, spoilt, header)
+        with pytest.raises(CheckpointError) as caught:
+            train(resume=folder, progress=False)
+        assert "does not fit" in str(caught.value), what
+
+
+def test_what_cannot_be_resumed(whole, tmp_path):
+    with pytest.raises(CheckpointError, match="no folder"):
+        train(resume=tmp_path / "missing", progress=False)
+    with pytest.raises(CheckpointError, match=runs.CONFIG_NAME):
+        train(resume=tmp_path, progress=False)
+    folder = shutil.copytree(whole, tmp_path / "run")
+    (folder / runs.STATE_NAME).unlink()
+    with pytest.raises(CheckpointError, match="without it a run cannot go on"):
+        train(resume=folder, progress=False)
+    shutil.copy(whole / runs.CHECKPOINT_NAME, folder / runs.STATE_NAME)
+    with pytest.raises(CheckpointError, match="format"):
+        train(resume=folder, progress=False)
+    shutil.copy(whole / runs.STATE_NAME, folder / runs.STATE_NAME)
+    for override in ("env.rules=micro", "network.policy=[16]", "env.observation=belief", "seed=9"):
+        with pytest.raises(ConfigError, match="resumed run"):
+            train(recipe(override), resume=folder, progress=False)
+    (folder / runs.CONFIG_NAME).write_text(recipe("network.policy=[31]").to_yaml())
+    with pytest.raises(CheckpointError, match="does not fit"):
+        train(resume=folder, progress=False)
+
+
+def content_of(path: Path) -> Any:
+    """All that a state or a checkpoint says."""
+    if path.name == runs.STATE_NAME:
+        state = runs.load_state(path)
+        tensors, words = state.tensors, (state.counters, state.games)
+    else:
+        tensors, words = read_checkpoint(path)  # type: ignore[assignment]
+    return words, {name: (a.dtype, a.shape, a.tobytes()) for name, a in tensors.items()}
+
+
+@pytest.mark.parametrize("name", [runs.STATE_NAME, runs.CHECKPOINT_NAME])
+def test_a_flipped_bit_is_noticed(whole, tmp_path, name):
+    """Two thousand of all bits: the file is refused, or says exactly what it said before."""
+    content = (whole / name).read_bytes()
+    path = tmp_path / name
+    before = content_of(whole / name)
+    rng = random.Random(7)
+    header = 8 + int.from_bytes(content[:8], "little")
+    places = [rng.randrange(8 * header) for _ in range(1000)]
+    places += [rng.randrange(8 * len(content)) for _ in range(1000)]
+    refused = 0
+    for place in places:
+        flipped = bytearray(content)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        try:
+            after = content_of(path)
+        except CheckpointError:
+            refused += 1
+        else:
+            assert after == before, place
+    assert refused > 1900

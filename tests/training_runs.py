@@ -1,0 +1,78 @@
+"""A small training run for tests, and all that it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.numpy import load_file
+
+from hearts_train import runs
+from hearts_train.config import TrainConfig, load_config
+from hearts_train.ppo import Trainer
+
+
+def recipe(*overrides: str) -> TrainConfig:
+    """A run of ten updates with every kind of opponent, most of them between two deals."""
+    return load_config(
+        "smoke",
+        [
+            "threads=1",
+            "env={rules: mini, num_envs: 24, reward: trick}",
+            "ppo={num_steps: 3, batch_size: 24, num_epochs: 2}",
+            "network={trunk: [8], policy: [8], value: [4]}",
+            "schedule="
+            "[{until: 0.6, opponents: {self: 1, easy: 1}}, {opponents: {self: 2, pro: 1}}]",
+            "self_play={keep: 2, keep_every: 2}",
+            "budget.decisions=720",
+            "evaluation={times: 5, pairs: 2, opponents: [standard, easy]}",
+            "checkpoint.every_seconds=1e9",
+            *overrides,
+        ],
+    )
+
+
+def on_update(monkeypatch: pytest.MonkeyPatch, action: Callable[[Trainer], None]) -> None:
+    """Do something after each update, before it is logged or saved."""
+    update = Trainer._update
+
+    def watched(self: Trainer) -> dict[str, Any]:
+        row = update(self)
+        action(self)
+        return row
+
+    monkeypatch.setattr(Trainer, "_update", watched)
+
+
+def history(folder: Path) -> dict[str, Any]:
+    """All that a run has come to, but for what its clock said."""
+    state = runs.load_state(folder / runs.STATE_NAME)
+    counters = vars(state.counters) | {"seconds": 0, "learning_seconds": 0, "starts": 0}
+    rows = [
+        {k: v for k, v in row.items() if k not in ("seconds", "decisions_per_second")}
+        for row in runs.read_metrics(folder)
+    ]
+    kept = sorted((folder / runs.CHECKPOINTS_NAME).iterdir())
+    files = {path.name: load_file(path) for path in [folder / runs.CHECKPOINT_NAME, *kept]}
+    tensors = {f"{file}/{n}": a for file, found in files.items() for n, a in found.items()}
+    tensors |= state.tensors
+    return {
+        "counters": counters,
+        "rows": rows,
+        "games": state.games,
+        "tensors": {n: (a.dtype, a.shape, a.tobytes()) for n, a in tensors.items()},
+    }
+
+
+def assert_same_history(one: Path, two: Path) -> None:
+    """Refuse two runs that differ in one bit of all that."""
+    a, b = history(one), history(two)
+    for name in a:
+        if name != "tensors":
+            assert a[name] == b[name], name
+    differing = [
+        n for n in a["tensors"] | b["tensors"] if a["tensors"].get(n) != b["tensors"].get(n)
+    ]
+    assert not differing

@@ -1,0 +1,99 @@
+"""How a training run goes, on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from hearts_train import runs
+from hearts_train.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from hearts_train.ppo import Trainer
+
+
+class Display:
+    """How the run goes, on standard error: a bar with the time left, and a line an evaluation."""
+
+    def __init__(self, trainer: Trainer, *, is_shown: bool) -> None:
+        self.trainer = trainer
+        self.is_shown = is_shown
+        self.console = Console(stderr=True)
+        self.latest: dict[str, str] = {}
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=16),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.fields[text]}"),
+            console=self.console,
+            disable=not is_shown,
+        )
+        self.task = self.bar.add_task(trainer.config.name, total=1.0, text="")
+        self._origin = (0.0, 0.0)
+
+    def __enter__(self) -> Display:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.stop()
+
+    def say(self, text: str) -> None:
+        """Show a line in passing."""
+        self.bar.update(self.task, text=text)
+        if self.is_shown and not self.console.is_terminal:
+            with contextlib.suppress(OSError):
+                print(text, file=sys.stderr)
+
+    def warn(self, text: str) -> None:
+        """Show a line that stays."""
+        if self.is_shown:
+            with contextlib.suppress(OSError):
+                self.bar.console.print(f"warning: {text}", highlight=False, markup=False)
+
+    def silence(self) -> None:
+        """Show nothing any more: the terminal has gone."""
+        self.is_shown = False
+        self.console.quiet = True
+
+    def start(self) -> None:
+        """The clock runs from here."""
+        self._origin = (time.monotonic(), self.trainer.progress)
+        self.bar.reset(self.task, text="")
+        self.bar.update(self.task, completed=self.trainer.progress)
+
+    def update(self, metrics: runs.Metrics) -> None:
+        """Show how far it is."""
+        share = self.trainer.progress
+        begin, first = self._origin
+        elapsed = time.monotonic() - begin
+        left = elapsed * (1 - share) / (share - first) if share > first else None
+        rate = metrics.rows[-1].get("decisions_per_second", 0.0)
+        count = self.trainer.counters.decisions
+        parts = [f"{_clock(left)} left", f"{count / 1e6:.2f} M, {rate / 1e3:.0f} k/s"]
+        parts += [f"{margin} {name}" for name, margin in self.latest.items()]
+        self.bar.update(self.task, completed=share, text=" · ".join(parts))
+
+    def evaluated(self, opponent: str, result: Evaluation) -> None:
+        """Show an evaluation."""
+        self.latest[opponent] = f"{result.margin:+.1f}"
+        if self.is_shown:
+            low, high = result.ci95
+            count = self.trainer.counters.decisions
+            self.bar.console.print(
+                f"{self.trainer.counters.seconds / 60:5.2f} min, {count / 1e6:5.2f} M decisions: "
+                f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}",
+                highlight=False,
+            )
+
+
+def _clock(seconds: float | None) -> str:
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
