@@ -253,8 +253,8 @@ def test_gymnasiums_episode_statistics_take_the_vector_environment() -> None:
         if "final_info" in infos:
             mine, theirs = infos["final_info"]["episode"], infos["episode"]
             assert mine["r"] == pytest.approx(theirs["r"])
-            if hasattr(envs, "_autoreset_mode"):  # older ones count a step less under SAME_STEP
-                assert mine["l"].tolist() == theirs["l"].tolist()
+            assert set(mine["l"].tolist()) <= {0, 13}  # a learner's cards in a deal
+            assert (mine["l"] - theirs["l"]).max() <= 1  # Gymnasium 1.1 counts one less
             ended += int(infos["_episode"].sum())
     assert ended == envs.episode_count >= 32
 
