@@ -182,6 +182,20 @@ def test_the_wrong_number_of_actions_is_charged_to_every_row():
     assert "shape (2,)" in faults[0].text
 
 
+def test_a_card_of_the_deck_that_is_not_legal_now_is_charged_in_its_row_alone():
+    class WrongInOne(Lowest):
+        def act_batch(self, views):
+            actions = np.array([view.legal_actions()[0] for view in views])
+            actions[1] = next(a for a in range(28) if a not in views[1].legal_actions())
+            return actions
+
+    views = BatchGame(RULES, 3, seed=1).views()
+    actions, faults = ask(WrongInOne(), views)
+    assert [(fault.row, fault.kind) for fault in faults] == [(1, "illegal")]
+    assert actions[1] == -1
+    assert [actions[row] in views[row].legal_actions() for row in (0, 2)] == [True, True]
+
+
 def test_what_an_agent_does_to_its_views_changes_no_game():
     class Vandal(Lowest):
         def act_batch(self, views):
