@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from hearts_agents.network import read_checkpoint
 from hearts_train import runs
 from tests.solve_kills import ROOT, SIGNALS, Count, hears_signals, kill_solve
+from tests.tournament_kills import kill_tournament
 from tests.training_runs import assert_same_history, recipe
 
 HITS = 10
@@ -42,7 +43,6 @@ from pathlib import Path
 from hearts_train.config import load_config
 from hearts_train.ppo import train
 from hearts_train import runs
-from tests.solve_kills import ROOT, SIGNALS, Count, hears_signals, kill_solve
 folder, config = map(Path, sys.argv[1:])
 print("ready", flush=True)
 begun = (folder / runs.CONFIG_NAME).exists()
@@ -129,7 +129,11 @@ def kill_train(kills: int, seed: int) -> Count:
     return count
 
 
-KILLS = {"`hearts train`": kill_train, "`hearts solve`": kill_solve}
+KILLS = {
+    "`hearts train`": kill_train,
+    "`hearts solve`": kill_solve,
+    "`hearts tournament`": kill_tournament,
+}
 
 
 def section(rows: dict[str, Count]) -> str:
@@ -140,8 +144,8 @@ def section(rows: dict[str, Count]) -> str:
         "`make kills`: processes hit at random moments and resumed, in the end by two at once, one "
         "of which must be refused. Every run ended as the one that nothing had hit, to the last "
         "bit: weights, optimiser, games, random numbers, log and evaluations of `hearts train`; "
-        "policies and value of `hearts solve`. Files are those that were read after a kill; none "
-        "was torn.",
+        "policies and value of `hearts solve`; all figures of `hearts tournament`. Files are those "
+        "that were read after a kill; none was torn.",
         "",
         "| command | kills | runs, all the same | files, none torn | second processes refused "
         "| seconds |",

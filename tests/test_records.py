@@ -15,18 +15,11 @@ from hearts_train.evaluation import Contest, evaluate
 from hearts_train.records import read_settings
 from hearts_train.tournament import tournament
 from tests.test_cli import command, refused, run
+from tests.tournament_kills import timeless
 
 PAIRS = 100  # blocks of 16, 32 and 52
 ARGUMENTS = ("standard", "easy", "two_player", PAIRS, 5)
 ENTERED = ["easy", "standard", "standard_trump"]
-
-
-def timeless(record):
-    """A result without what depends on the clock, and on how the command was called."""
-    if isinstance(record, dict):
-        left_out = ("ms_per_decision", "opponent_ms_per_decision", "command")
-        return {name: timeless(record[name]) for name in record if name not in left_out}
-    return [timeless(item) for item in record] if isinstance(record, list) else record
 
 
 @pytest.fixture
