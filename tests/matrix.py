@@ -196,7 +196,7 @@ def section(lines: dict[str, str]) -> str:
     ]
     missing = [f"3.{minor}" for minor in MINORS if not any(f"| 3.{minor}." in row for row in text)]
     if missing:
-        text += ["", f"Not tried: Python {', '.join(missing)}, which was not found."]
+        text += ["", f"Not tried: Python {', '.join(missing)}."]
     return "\n".join(text) + "\n"
 
 
