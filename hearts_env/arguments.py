@@ -145,14 +145,16 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
     return bool(value)
 
 
-def check_is(name: str, value: object, kind: type, mend: str) -> None:
+def check_is(
+    name: str, value: object, kind: type, mend: str, error: type[HeartsError] = HeartsError
+) -> None:
     """Refuse what is not of this kind.
 
     Raises:
         HeartsError: it is not; `mend` says what to give.
     """
     if not isinstance(value, kind):
-        raise HeartsError(f"{name}: {type(value).__name__} is no {kind.__name__}; {mend}")
+        raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {mend}")
 
 
 def check_choice(field: str, value: object, choices: Sequence[str]) -> str:

@@ -340,21 +340,24 @@ class BatchGame:
 
         Raises:
             HeartsError: if the arrays are missing, of other shapes, or hold impossible values; the
-                batch may then be in any state and must be reset.
+                batch is unchanged.
         """
+        check_is("state", state, Mapping, "give what BatchGame.state() has returned")
         own = self.state()
         given = {name: check_array(f"state.{name}", state.get(name), own[name]) for name in own}
         if (given["seeds"] < 0).any() or (given["deals"] < 0).any():
             raise HeartsError("state: seeds and deals must be integers from 0")
-        self.states[:] = _empty_state()
-        self.seeds[:] = given["seeds"]
-        everyone = np.arange(self.num_games)
-        _deal(self.rules.vector, self.states, everyone, self.seeds, self.legal)
-        bad = _replay_actions(self.rules.vector, self.states, given["actions"].copy(), self.legal)
+        states, legal = np.empty_like(self.states), np.empty_like(self.legal)
+        states[:] = _empty_state()
+        r, everyone = self.rules.vector, np.arange(self.num_games)
+        _deal(r, states, everyone, np.array(given["seeds"]), legal)
+        bad = _replay_actions(r, states, given["actions"].copy(), legal)
         if bad >= 0:
             raise HeartsError(
                 f"state.actions: those of game {bad} cannot be played in the deal of its seed"
             )
+        self.states[:], self.legal[:] = states, legal
+        self.seeds[:] = given["seeds"]
         self._deals[:] = given["deals"]
         self.done[:] = given["done"]
         self._scores[:] = given["scores"]

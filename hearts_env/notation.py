@@ -29,6 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hearts_env.arguments import check_is
 from hearts_env.cards import SUIT_NAMES, SUITS, parse_card
 from hearts_env.errors import HeartsError, NotationError, quoted
 from hearts_env.game import Game, action_name
@@ -80,8 +81,10 @@ def format_deal(game: Game, tags: Mapping[str, str] | None = None) -> str:
     """The header of a game: its rules, `tags` and the cards as dealt, without the play.
 
     Raises:
-        NotationError: a tag's name cannot be one.
+        NotationError: if `tags` is not a mapping, or a name in it cannot name a tag.
     """
+    if tags is not None:
+        check_is("tags", tags, Mapping, 'give {"Date": "2026-11-21"} or the like', NotationError)
     start = game.start()
     rules = game.rules.name.replace('"', "'")
     lines = [f'[Rules "{rules}"]', *_tag_lines(game, tags or {})]

@@ -119,6 +119,7 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
     first = new_game().legal_actions()[0]
     game_goods = {"play": {"action": first}, "action_of": {"action": "QC"}, "view": seat}
     game_goods |= {"rules_action_name": {"action": 2}} | seats | both
+    game_goods |= {"to_text": {"tags": {"Player 0": "You"}}}
     yield from methods(new_game, state_of, game_goods)
     yield plain("Game", Game, {"rules": "micro", "hands": hands, "kitty": ["QD", "AS"]} | DEALT)
     yield plain("Game.deal", Game.deal, {"rules": "micro", "seed": 3} | DEALT)
@@ -154,6 +155,8 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
         "game": {"index": 0},
         "play": {"actions": batch.masks().argmax(1)} | some,
         "reset": {"seeds": np.array([1, 2])} | some,
+        "restore": {"state": batch.state()},
+        "revoke": some,
     }
     yield from methods(new_batch, state_of_batch, batch_goods)
     more = {"observation": "flat", "autodeal": True, "num_threads": 1}
