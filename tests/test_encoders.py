@@ -229,7 +229,7 @@ def test_belief_of_four_is_the_share_of_worlds() -> None:
         pass_rotation=("left",),
         break_on="void",
     )
-    for view in positions(rules, 3, 6):
+    for view in positions(rules, 1, 6):
         worlds = list(view.worlds())
         _, chances = BeliefEncoder().decode(rules, encode(BeliefEncoder(), view))
         for p in range(1, 4):

@@ -10,7 +10,7 @@ from hearts_env import Game, Rules, kernel
 from hearts_env.cards import list_of, mask_of
 from tests.strategies import SEEDED, games, rule_sets
 
-EXAMPLES = settings(SEEDED, max_examples=200)
+EXAMPLES = settings(SEEDED, max_examples=100)
 
 
 @EXAMPLES

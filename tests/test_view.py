@@ -240,7 +240,7 @@ def naive_at(game: Game) -> NaiveGame:
 @pytest.mark.parametrize("name", HARD_RULES)
 def test_worlds_against_brute_force(name: str) -> None:
     seed = tried = 0
-    while tried < 15_000:
+    while tried < 6_000:
         for game in random_positions(HARD_RULES[name], seed):
             tried += assert_worlds_by_brute_force(game, naive_at(game))
         seed += 1
@@ -511,7 +511,7 @@ def test_sampled_worlds_are_uniform(name: str) -> None:
         for game in random_positions(rules, seed)[1::2]:
             view = game.view(seed % rules.players)
             cells = view.num_worlds
-            if not 3 <= cells <= 300:
+            if not 3 <= cells <= 120:
                 continue
             tested += 1
             draws = 60 * cells
@@ -523,9 +523,9 @@ def test_sampled_worlds_are_uniform(name: str) -> None:
             spread = 2 / (9 * degrees)
             z = ((statistic / degrees) ** (1 / 3) - (1 - spread)) / math.sqrt(spread)
             assert z < 4.5, (z, game.to_text())
-            if tested == 8:
+            if tested == 6:
                 return
-    assert tested == 8
+    assert tested == 6
 
 
 def test_sampled_worlds_follow_from_the_seed() -> None:
