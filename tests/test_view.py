@@ -484,6 +484,22 @@ def test_the_compiled_worlds_of_two_in_the_presets(name: str) -> None:
                 assert worlds_of_two(view, room=105) == hands
 
 
+@pytest.mark.parametrize("name", [name for name in HARD_RULES if HARD_RULES[name].players == 2])
+def test_the_compiled_worlds_of_two_under_hard_rules(name: str) -> None:
+    dodged = 0
+    for seed in range(40):
+        for game in random_positions(HARD_RULES[name], seed):
+            for player in range(2):
+                view = game.view(player)
+                if game.phase == "pass":
+                    continue
+                hands = [mask_of(view.rules.index[c] for c in w[1 - player]) for w in view.worlds()]
+                assert worlds_of_two(view) == hands, game.to_text()
+                dodged += view.vector[kernel.DODGED] >= 0
+    # Where the queen dodged, her player is known to have held the suit.
+    assert (dodged > 0) == (name == "mini, a dodging queen")
+
+
 def test_the_compiled_worlds_of_two_stop_where_the_room_ends() -> None:
     view = Game.deal("two_player", seed=5).view(0)
     out = np.zeros(4, np.int64)
