@@ -43,11 +43,23 @@ def _handled(handler: Callable[[int, Any], None], numbers: tuple[Any, ...]) -> I
             signal.signal(number, old if old is not None else signal.SIG_DFL)
 
 
+_last = int(signal.SIGINT)
+
+
+def exit_status() -> int:
+    """The exit status of a program that has ended its work on a signal: 130 after Ctrl-C."""
+    return 128 + _last
+
+
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """SIGTERM and SIGHUP raise ``Interrupted`` in this block, as Ctrl-C raises its base."""
+    global _last
+    _last = int(signal.SIGINT)
 
     def stop(number: int, frame: Any) -> None:
+        global _last
+        _last = number
         raise Interrupted(number)
 
     with _handled(stop, tuple(n for n in SIGNALS if n != signal.SIGINT)):

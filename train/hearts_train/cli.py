@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.console import INTERRUPTED, Commands, Mistake
+from hearts_train.console import Commands, Mistake
 
 if TYPE_CHECKING:
     from hearts_env import Rules
@@ -160,7 +160,7 @@ def evaluate(
         console.note(f"drawn: {plot}")
     if len(results) < len(opponents) or results[-1].interrupted:
         _say_how_to_go_on("evaluate", out or resume)
-        raise typer.Exit(INTERRUPTED)
+        raise console.stopped()
 
 
 @app.command(
@@ -209,7 +209,7 @@ def tournament(
         console.print_json(result.to_json())
     if result.interrupted:
         _say_how_to_go_on("tournament", out or resume)
-        raise typer.Exit(INTERRUPTED)
+        raise console.stopped()
 
 
 @app.command(rich_help_panel="Measure", epilog="Example: hearts bench --quick")

@@ -106,6 +106,13 @@ class Commands(typer.core.TyperGroup):
             raise _Stopped from error
 
 
+def stopped() -> typer.Exit:
+    """What ends a command that a signal has stopped and that has shown what it had."""
+    from hearts_env._interrupts import exit_status  # what --help can do without
+
+    return typer.Exit(exit_status())
+
+
 def _explain(error: Exception) -> str | None:
     """The message of a user's mistake; None: the error is none."""
     if isinstance(error, _UsageError):

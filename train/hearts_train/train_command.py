@@ -80,7 +80,7 @@ def train_and_evaluate(
             print(f"{name + ':':16}{path}")
         print(f"\nPlay against it: hearts play --against {result.run_dir}")
     if evaluations[-1].interrupted:
-        raise typer.Exit(console.INTERRUPTED)
+        raise console.stopped()
 
 
 def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
