@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 LIST = ROOT / "tests" / "data" / "mutants.toml"
 PACKAGES = ("hearts_env", "agents", "train")
-LONGEST = 600.0
+LONGEST = 180.0
 """Seconds after which a run of tests counts as caught by never ending."""
 
 
