@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -129,7 +130,10 @@ class Game(Position):
             raise DealError(
                 f"vector: {quoted(vector)} is not a state of {k.STATE_SIZE} whole numbers"
             )
-        game = cls._with_past(rules, state) if _is_readable(rules, state) else None
+        game = None
+        if _is_readable(rules, state):
+            with contextlib.suppress(IllegalActionError):  # nobody revokes in a finished game
+                game = cls._with_past(rules, state)
         if game is None or not np.array_equal(game.vector, state):
             raise DealError(f"vector: play under {rules.name!r} does not lead to this state")
         return game
@@ -439,6 +443,7 @@ def _is_readable(rules: Rules, state: k.Vector) -> bool:
         left == state[k.KITTY]
         and 0 <= number <= n * rules.hand_size
         and bool((cards < len(rules.deck)).all())
+        and all(-_MAX_TOTAL < total < _MAX_TOTAL for total in state[k.TOTALS : k.TOTALS + n])
         and 0 <= state[k.DEALER] < n
         and 0 <= state[k.DEAL_NUMBER] < 2**31
         and -1 <= state[k.MOON_CHOICE] <= 1
