@@ -24,7 +24,7 @@ from hearts_env.errors import DealError, IllegalActionError, NotationError, quot
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Position
 
-__all__ = ["Game", "action_name", "check_count", "check_seed", "derived_seed"]
+__all__ = ["Game", "action_name", "action_number", "check_count", "check_seed", "derived_seed"]
 
 _LEGAL = (1 << 54) - 1
 _MAX_TOTAL = 2**53
@@ -220,24 +220,7 @@ class Game(Position):
         Raises:
             IllegalActionError: it is neither.
         """
-        if isinstance(action, str):
-            try:
-                return self.rules.index[parse_card(action)]
-            except NotationError as error:
-                raise IllegalActionError(f"action: {error}") from None
-            except KeyError:
-                raise IllegalActionError(
-                    f"action: {quoted(action)} is not in the deck of these rules"
-                ) from None
-        if isinstance(action, np.ndarray) and action.size == 1:
-            action = action.reshape(()).item()
-        number = whole(action)
-        if number is None:
-            raise IllegalActionError(
-                f"action: {quoted(action)} ({type(action).__name__}) is neither a whole number "
-                "nor a card's name"
-            )
-        return number
+        return action_number(self.rules, action)
 
     def _why_illegal(self, action: int) -> str:
         if self.is_over:
@@ -418,6 +401,32 @@ class Game(Position):
     def __repr__(self) -> str:
         turn = "over" if self.is_over else f"{self.phase}, player {self.player} to act"
         return f"<Game {self.rules.name}: {turn}, {len(self._actions)} actions>"
+
+
+def action_number(rules: Rules, action: object) -> int:
+    """The number of an action given as a number or as a card's name, of whatever game.
+
+    Raises:
+        IllegalActionError: it is neither; whether the number is one of these rules is not asked.
+    """
+    if isinstance(action, str):
+        try:
+            return rules.index[parse_card(action)]
+        except NotationError as error:
+            raise IllegalActionError(f"action: {error}") from None
+        except KeyError:
+            raise IllegalActionError(
+                f"action: {quoted(action)} is not in the deck of these rules"
+            ) from None
+    if isinstance(action, np.ndarray) and action.size == 1:
+        action = action.reshape(()).item()
+    number = whole(action)
+    if number is None:
+        raise IllegalActionError(
+            f"action: {quoted(action)} ({type(action).__name__}) is neither a whole number "
+            "nor a card's name"
+        )
+    return number
 
 
 def action_name(rules: Rules, action: int) -> str:

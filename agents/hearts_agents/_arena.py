@@ -563,8 +563,8 @@ class Arena:
             for place in np.unique(entries).tolist():
                 games = waiting[entries == place]
                 entry = self.pool.entries[place]
-                actions = np.asarray(entry.agent.act_batch(self.batch.views(games)))
                 try:
+                    actions = np.asarray(entry.agent.act_batch(self.batch.views(games)))
                     self.batch.play(actions, games=games)
                 except HeartsError as error:
                     raise type(error)(f"opponent {entry.name!r}: {error}") from None

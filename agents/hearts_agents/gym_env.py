@@ -244,7 +244,10 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
                 action = legal.bit_length() - 1
             else:
                 entry = self._cast[player]
-                action = int(entry.agent.act(game.view(player)))
+                try:
+                    action = game.action_of(entry.agent.act(game.view(player)))
+                except HeartsError as error:
+                    raise type(error)(f"opponent {entry.name!r}: {error}") from None
                 if not (0 <= action < self.rules.num_actions and legal >> action & 1):
                     raise IllegalActionError(
                         f"opponent {entry.name!r}: {game._why_illegal(action)}"
