@@ -104,10 +104,13 @@ def test_unknown_options_are_refused_with_the_nearest():
         make_agent("mine", stepp=3)
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, "x"])
-def test_seeds_that_cannot_be(seed):
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
+@pytest.mark.parametrize("name", ["easy", "pimc", "equilibrium"])
+def test_seeds_that_cannot_be(name, seed):
     with pytest.raises(HeartsError, match="seed"):
-        make_agent("easy", seed=seed)
+        make_agent(name, seed=seed)
+    with pytest.raises(HeartsError, match="seed"):
+        make_agent(name).reseed(seed)
 
 
 @pytest.mark.parametrize("worlds", [0, -3, 2.5, "many", 10**9])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env.arguments import check_any_seed
 from hearts_env.game import action_number
 
 if TYPE_CHECKING:
@@ -168,6 +169,15 @@ def as_agent(player: Any, name: str = "") -> Agent:
         agent: Agent = player
         return agent
     return Adapted(player, name)
+
+
+def random_numbers(seed: int | None) -> np.random.Generator:
+    """A stream of random numbers; None: from the operating system.
+
+    Raises:
+        HeartsError: `seed` is neither None nor a whole number from 0.
+    """
+    return np.random.default_rng(None if seed is None else check_any_seed(seed))
 
 
 def check_rules(player: Any, rules: Rules) -> None:

@@ -14,6 +14,7 @@ from hearts_agents.base import (
     Chances,
     RandomState,
     generator_state,
+    random_numbers,
     restore_generator,
 )
 from hearts_env import HeartsError, PlayerView, Rules
@@ -30,7 +31,7 @@ class SolvedAgent(Agent):
         self.rules = solved.rules
         self.name = f"solved {solved.rules.name}"
         self.plays = solved.rules.name
-        self._rng = np.random.default_rng(seed)
+        self._rng = random_numbers(seed)
 
     def can_play(self, rules: Rules) -> bool:
         """Whether a deal of `rules` is one of those solved."""
@@ -76,7 +77,7 @@ class SolvedAgent(Agent):
 
     def reseed(self, seed: int) -> None:
         """Begin the draws anew."""
-        self._rng = np.random.default_rng(seed)
+        self._rng = random_numbers(seed)
 
     def random_state(self) -> RandomState:
         """Where the draws stand, ``(6,) uint64``."""
@@ -101,7 +102,7 @@ class EquilibriumAgent(Agent):
 
     def __init__(self, seed: int | None = None) -> None:
         """A player whose draws follow from `seed`; which policy it plays, the rules say."""
-        self._rng = np.random.default_rng(seed)
+        self._rng = random_numbers(seed)
         self._player: SolvedAgent | None = None
 
     def check_rules(self, rules: Rules) -> None:
@@ -122,7 +123,7 @@ class EquilibriumAgent(Agent):
 
     def reseed(self, seed: int) -> None:
         """Begin the draws anew."""
-        self._rng = np.random.default_rng(seed)
+        self._rng = random_numbers(seed)
         if self._player is not None:
             self._player._rng = self._rng
 
