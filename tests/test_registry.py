@@ -336,6 +336,17 @@ def test_players_of_one_s_own_are_asked_too():
     make_agent(First()).check_rules(Rules.make("classic"))  # who does not say plays everything
 
 
+@pytest.mark.parametrize("text", ["", "end_score=40", "tie=lowest_shared max_deals=3", "target=5"])
+def test_a_solved_policy_plays_matches_that_end_otherwise(text):
+    rules = Rules.make(f"micro {text}")
+    solved = SolvedAgent(load("micro"))
+    views = [BatchGame(r, 16, seed=2).views() for r in (rules, "micro")]
+    for agent in (solved, make_agent("equilibrium")):
+        agent.check_rules(rules)
+        ours, theirs = map(agent.policy_batch, views)
+        assert (ours == theirs).all()
+
+
 def test_a_solved_policy_refuses_another_deck():
     with pytest.raises(HeartsError, match="solved for 'micro' and cannot play 'mini'"):
         SolvedAgent(load("micro")).check_rules(Rules.make("mini"))
