@@ -376,6 +376,9 @@ def test_pools_refuse_what_cannot_be():
         OpponentPool("easy").remove("pro")
     with pytest.raises(HeartsError, match="opponent"):
         OpponentPool.of(3)
+    for seed in ("x", -1, 1.5):
+        with pytest.raises(HeartsError, match="seed"):
+            OpponentPool(["easy"], seed=seed)
 
 
 @pytest.mark.parametrize("end", ["", ".npz", ".safetensors"])
