@@ -188,6 +188,19 @@ def test_seeds_repeat_everything_and_later_episodes_follow_from_them():
     assert len(set(first[0])) == 4
 
 
+def test_a_refused_reset_leaves_out_no_episode():
+    seeds = []
+    for wrong in ({}, {"options": {"deal": "x"}}, {"options": {"dealer": 2}}, {"seed": -1}):
+        env = HeartsEnv()
+        env.reset(seed=5)
+        if wrong:
+            with pytest.raises(HeartsError):
+                env.reset(**wrong)
+        env.reset()
+        seeds.append(env.episode_seed)
+    assert len(set(seeds)) == 1
+
+
 def test_the_first_episode_is_the_deal_of_the_seed():
     env = HeartsEnv(seat=0)
     env.reset(seed=7)
