@@ -391,7 +391,9 @@ class Arena:
             if terminate:
                 illegal = bad[finished.games]
                 finished.facts["offender"][illegal] = finished.facts["seat"][illegal]
+            cut = self.truncated.copy()
             self.begin(finished.games)
+            self.truncated[:] = cut  # and not of a match that was passed over
         return rewards, done, finished
 
     # -- reading -------------------------------------------------------------------------------
