@@ -22,31 +22,45 @@ _LEFTOVER = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
 def write_whole(path: Path, data: bytes) -> None:
     """Make `data` the content of a file: after a crash there is the old content or the new one.
 
+    A link goes on leading to where it led. A device or a pipe is written to, and stays one.
+
     Raises:
         OSError: the file cannot be written (its ``filename`` is `path`); the old content stands.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    given = path
     try:
-        try:
-            with temporary.open("wb") as file:
+        if path.is_symlink():
+            path = Path(os.path.realpath(path))
+        if kind_of(path) == "other":
+            with path.open("wb") as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
-        if os.name == "posix":  # the new name, too, outlives a loss of power
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            return
+        _replace(path, data)
     except OSError as error:  # a full disk does not say by itself which file it was
         if error.errno is not None:
-            error.filename, error.filename2 = str(path), None
+            error.filename, error.filename2 = str(given), None
         raise
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file beside an ordinary one, or beside nothing, and put it in its place."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    if os.name == "posix":  # the new name, too, outlives a loss of power
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -129,9 +143,11 @@ def held(path: Path, what: str) -> Iterator[None]:
 
 
 def _is_alive(process: int) -> bool:
+    if sys.platform == "win32":  # there a signal 0 is Ctrl-C
+        return True
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # gone, or no number of a process
         return False
     except OSError:  # somebody else's, or a system that does not tell
         return True

@@ -94,11 +94,18 @@ def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
     There is no pool: one that the deal leaves (``sweepstakes``) is won by nobody.
 
     Raises:
-        HeartsError: the rules settle in points, or the points cannot be settled.
+        HeartsError: the rules settle in points, or the points cannot be settled or are not one
+            for each player.
     """
     rules = Rules.make(rules)
     check_in_chips(rules)
-    return settle(rules.settlement, points)[0]
+    net = settle(rules.settlement, points)[0]
+    if len(net) != rules.players:
+        raise HeartsError(
+            f"points: {quoted(points)} are those of {len(net)} players; give one number for each "
+            f"of {rules.players}"
+        )
+    return net
 
 
 def check_in_chips(rules: Rules, field: str = "chips") -> None:

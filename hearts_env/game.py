@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -23,7 +24,7 @@ from hearts_env.errors import DealError, IllegalActionError, NotationError, quot
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Position
 
-__all__ = ["Game", "action_name", "check_count", "check_seed", "derived_seed"]
+__all__ = ["Game", "action_name", "action_number", "check_count", "check_seed", "derived_seed"]
 
 _LEGAL = (1 << 54) - 1
 _MAX_TOTAL = 2**53
@@ -129,7 +130,10 @@ class Game(Position):
             raise DealError(
                 f"vector: {quoted(vector)} is not a state of {k.STATE_SIZE} whole numbers"
             )
-        game = cls._with_past(rules, state) if _is_readable(rules, state) else None
+        game = None
+        if _is_readable(rules, state):
+            with contextlib.suppress(IllegalActionError):  # nobody revokes in a finished game
+                game = cls._with_past(rules, state)
         if game is None or not np.array_equal(game.vector, state):
             raise DealError(f"vector: play under {rules.name!r} does not lead to this state")
         return game
@@ -216,24 +220,7 @@ class Game(Position):
         Raises:
             IllegalActionError: it is neither.
         """
-        if isinstance(action, str):
-            try:
-                return self.rules.index[parse_card(action)]
-            except NotationError as error:
-                raise IllegalActionError(f"action: {error}") from None
-            except KeyError:
-                raise IllegalActionError(
-                    f"action: {quoted(action)} is not in the deck of these rules"
-                ) from None
-        if isinstance(action, np.ndarray) and action.size == 1:
-            action = action.reshape(()).item()
-        number = whole(action)
-        if number is None:
-            raise IllegalActionError(
-                f"action: {quoted(action)} ({type(action).__name__}) is neither a whole number "
-                "nor a card's name"
-            )
-        return number
+        return action_number(self.rules, action)
 
     def _why_illegal(self, action: int) -> str:
         if self.is_over:
@@ -416,6 +403,32 @@ class Game(Position):
         return f"<Game {self.rules.name}: {turn}, {len(self._actions)} actions>"
 
 
+def action_number(rules: Rules, action: object) -> int:
+    """The number of an action given as a number or as a card's name, of whatever game.
+
+    Raises:
+        IllegalActionError: it is neither; whether the number is one of these rules is not asked.
+    """
+    if isinstance(action, str):
+        try:
+            return rules.index[parse_card(action)]
+        except NotationError as error:
+            raise IllegalActionError(f"action: {error}") from None
+        except KeyError:
+            raise IllegalActionError(
+                f"action: {quoted(action)} is not in the deck of these rules"
+            ) from None
+    if isinstance(action, np.ndarray) and action.size == 1:
+        action = action.reshape(()).item()
+    number = whole(action)
+    if number is None:
+        raise IllegalActionError(
+            f"action: {quoted(action)} ({type(action).__name__}) is neither a whole number "
+            "nor a card's name"
+        )
+    return number
+
+
 def action_name(rules: Rules, action: int) -> str:
     """The name of an action: a card, or a choice after a moon."""
     if action < len(rules.deck):
@@ -439,6 +452,7 @@ def _is_readable(rules: Rules, state: k.Vector) -> bool:
         left == state[k.KITTY]
         and 0 <= number <= n * rules.hand_size
         and bool((cards < len(rules.deck)).all())
+        and all(-_MAX_TOTAL < total < _MAX_TOTAL for total in state[k.TOTALS : k.TOTALS + n])
         and 0 <= state[k.DEALER] < n
         and 0 <= state[k.DEAL_NUMBER] < 2**31
         and -1 <= state[k.MOON_CHOICE] <= 1

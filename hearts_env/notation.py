@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hearts_env.view import PlayerView
 
 _FIELD = re.compile(r'\[\s*([^\W\d]\w{0,39})(?:\s+(\d{1,9}))?\s+"(.*?)"\s*\]\s*(?:#.*)?$')
+_BEGINS = re.compile(r"\[\s*Rules\b")
 _TAG = re.compile(r"[^\W\d]\w{0,39}(?: (?:0|[1-9][0-9]{0,8}))?")
 _TRICK = re.compile(r"(\d{1,9})\.\s*(\d{1,9})\s*:\s*(.+)$")
 _PASS = re.compile(r"pass\s+(\d{1,9})\s*:\s*(.*)$")
@@ -101,8 +102,8 @@ def _tag_lines(game: Game, tags: Mapping[str, str]) -> Iterator[str]:
     for name, value in tags.items():
         if not _TAG.fullmatch(str(name)) or not _is_tag(name):
             raise NotationError(
-                f"tags: {name!r} cannot name a tag; give a word that is no field, perhaps with a "
-                "seat, like 'Date' or 'Player 0'"
+                f"tags: {quoted(name)} cannot name a tag; give a word that is no field, perhaps "
+                "with a seat, like 'Date' or 'Player 0'"
             )
         _check_name(name)
         _check_seat(name, game.rules.players)
@@ -265,7 +266,7 @@ def parse_records(text: str) -> list[Record]:
         if not line:
             continue
         if line.startswith("["):
-            begins = line.startswith("[Rules") and not all(map(_is_tag, header))
+            begins = bool(_BEGINS.match(line)) and not all(map(_is_tag, header))
             if game is not None or begins:
                 finish(number)
             _read_field(line, number, header)

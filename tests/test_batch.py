@@ -334,6 +334,14 @@ def test_what_is_not_a_state_has_no_past() -> None:
             Game.from_state("classic", wrong)  # type: ignore[arg-type]
     with pytest.raises(DealError, match=r"^vector: "):
         Game.from_state("two_player", game.vector)
+    over = game.clone()
+    while not over.is_over:
+        over.play(choose_in_deck_order(over, rng))
+    for state, name, value in ((over, k.REVOKER, 0), (game, k.TOTALS, 2**53)):
+        changed = state.vector.copy()  # a revoke after the end; totals that no deal can have
+        changed[name] = value
+        with pytest.raises(DealError, match=r"^vector: "):
+            Game.from_state("classic", changed)
     for field in range(k.STATE_SIZE):  # any one number changed to any other
         for value in (-1, 0, 1, 5, -(2**63), 2**63 - 1):
             changed = game.vector.copy()

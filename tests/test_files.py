@@ -35,13 +35,33 @@ def test_a_write_that_fails_leaves_the_old_content_and_names_the_file(
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
+@posix
+def test_a_pipe_stays_a_pipe_and_a_link_leads_to_what_is_written(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(pipe, b"new")
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+    assert kind_of(pipe) == "other"  # as root it would have been /dev/null
+    (tmp_path / "there").mkdir()
+    path, link = tmp_path / "there" / "file", tmp_path / "link"
+    link.symlink_to(path)
+    for content in (b"first", b"second"):
+        write_whole(link, content)
+        assert link.is_symlink()
+        assert path.read_bytes() == content
+    assert [p.name for p in path.parent.iterdir()] == ["file"]
+
+
 def test_leftovers_of_dead_processes_go_and_others_stay(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     dead = tmp_path / f".a.npz.{process.pid}-0123abcd.tmp"
     alive = tmp_path / f".a.npz.{os.getpid()}-0123abcd.tmp"
     own = tmp_path / ".mine.tmp"
-    for path in (dead, alive, own):
+    absurd = tmp_path / f".a.npz.{10**30}-0123abcd.tmp"  # no process has such a number
+    for path in (dead, alive, own, absurd):
         path.touch()
     remove_leftovers(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted([alive, own])

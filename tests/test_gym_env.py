@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 import warnings
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from hearts_agents import HeartsEnv
+from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.rules import PRESETS
@@ -187,6 +188,19 @@ def test_seeds_repeat_everything_and_later_episodes_follow_from_them():
     assert len(set(first[0])) == 4
 
 
+def test_a_refused_reset_leaves_out_no_episode():
+    seeds = []
+    for wrong in ({}, {"options": {"deal": "x"}}, {"options": {"dealer": 2}}, {"seed": -1}):
+        env = HeartsEnv()
+        env.reset(seed=5)
+        if wrong:
+            with pytest.raises(HeartsError):
+                env.reset(**wrong)
+        env.reset()
+        seeds.append(env.episode_seed)
+    assert len(set(seeds)) == 1
+
+
 def test_the_first_episode_is_the_deal_of_the_seed():
     env = HeartsEnv(seat=0)
     env.reset(seed=7)
@@ -281,6 +295,35 @@ def test_an_opponent_that_breaks_the_rules_is_named():
     env.reset(seed=1)
     with pytest.raises(IllegalActionError, match="rogue"):
         play_out(env, chooser(1))
+
+
+class Answers(Agent):
+    """Answers with the lowest legal action, in some form."""
+
+    name = "answers"
+
+    def __init__(self, form):
+        self.form = form
+
+    def act(self, view):
+        return self.form(view, view.legal_actions()[0])
+
+
+@pytest.mark.parametrize("make", [HeartsEnv, functools.partial(HeartsVectorEnv, 1)])
+def test_an_opponent_may_name_a_card_and_anything_else_is_refused(make):
+    def play(form):
+        env = make(opponent=Answers(form), seat=0)
+        told = [env.reset(seed=[1] if make is not HeartsEnv else 1)[0].tolist()]
+        for _ in range(6):
+            mask = env.action_masks()
+            step = int(mask.argmax()) if mask.ndim == 1 else mask.argmax(1)
+            told.append(env.step(step)[0].tolist())
+        return told
+
+    assert play(lambda view, action: view.rules.deck[action]) == play(lambda _, action: action)
+    for form in (lambda _, a: a + 0.7, lambda *_: None, lambda *_: True, lambda *_: "the queen"):
+        with pytest.raises(IllegalActionError, match="opponent 'answers': action: "):
+            play(form)
 
 
 @pytest.mark.parametrize(

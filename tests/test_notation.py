@@ -353,6 +353,15 @@ def test_any_tag_can_be_kept(tags: dict[str, str]) -> None:
     assert parse_records(text + text) == [record, record]
 
 
+def test_a_tag_may_begin_like_a_field_and_does_not_begin_a_game() -> None:
+    tags = {"RulesVersion": "3", "Rulesbook 1": "x", "Handicap": "0"}
+    text = parse_game(MICRO).to_text(tags)
+    assert [record.tags for record in parse_records(text + text)] == [tags, tags]
+    spaced = MICRO.replace("[Rules", "[ Rules")  # a second game, as the first may be written
+    header = spaced.partition("\n\n")[0].replace('[Scores "1 14"]', "")
+    assert len(parse_games(f"{header}\n{spaced}")) == 2
+
+
 def test_tags_may_stand_anywhere_in_a_header() -> None:
     for before, after in (("", '[Site "here"] # a comment'), ('[Site "here"]', "")):
         text = f"{before}\n{MICRO.replace('[Kitty', f'{after}{chr(10)}[Kitty')}"

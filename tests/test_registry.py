@@ -104,10 +104,13 @@ def test_unknown_options_are_refused_with_the_nearest():
         make_agent("mine", stepp=3)
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, "x"])
-def test_seeds_that_cannot_be(seed):
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
+@pytest.mark.parametrize("name", ["easy", "pimc", "equilibrium"])
+def test_seeds_that_cannot_be(name, seed):
     with pytest.raises(HeartsError, match="seed"):
-        make_agent("easy", seed=seed)
+        make_agent(name, seed=seed)
+    with pytest.raises(HeartsError, match="seed"):
+        make_agent(name).reseed(seed)
 
 
 @pytest.mark.parametrize("worlds", [0, -3, 2.5, "many", 10**9])
@@ -333,6 +336,17 @@ def test_players_of_one_s_own_are_asked_too():
     make_agent(First()).check_rules(Rules.make("classic"))  # who does not say plays everything
 
 
+@pytest.mark.parametrize("text", ["", "end_score=40", "tie=lowest_shared max_deals=3", "target=5"])
+def test_a_solved_policy_plays_matches_that_end_otherwise(text):
+    rules = Rules.make(f"micro {text}")
+    solved = SolvedAgent(load("micro"))
+    views = [BatchGame(r, 16, seed=2).views() for r in (rules, "micro")]
+    for agent in (solved, make_agent("equilibrium")):
+        agent.check_rules(rules)
+        ours, theirs = map(agent.policy_batch, views)
+        assert (ours == theirs).all()
+
+
 def test_a_solved_policy_refuses_another_deck():
     with pytest.raises(HeartsError, match="solved for 'micro' and cannot play 'mini'"):
         SolvedAgent(load("micro")).check_rules(Rules.make("mini"))
@@ -362,6 +376,9 @@ def test_pools_refuse_what_cannot_be():
         OpponentPool("easy").remove("pro")
     with pytest.raises(HeartsError, match="opponent"):
         OpponentPool.of(3)
+    for seed in ("x", -1, 1.5):
+        with pytest.raises(HeartsError, match="seed"):
+            OpponentPool(["easy"], seed=seed)
 
 
 @pytest.mark.parametrize("end", ["", ".npz", ".safetensors"])

@@ -181,6 +181,9 @@ def test_chips_are_refused_where_rules_settle_in_points(make: Any) -> None:
         Game.deal("classic", 1).chips()
     with pytest.raises(HeartsError, match=r"^chips: "):
         chips_of(Rules.preset("classic"), [1, 2, 3, 4])
+    for points in ([1, 2, 3], [1, 2, 3, 4, 5]):
+        with pytest.raises(HeartsError, match="one number for each of 4"):
+            chips_of(Rules.preset("hoyle"), points)
 
 
 @settings(SEEDED, max_examples=60)

@@ -51,6 +51,13 @@ CASES = [
     {"episode": "match", "reward": "margin", "max_deals": 2},
     {"rules": "micro", "skip_forced": True, "reward": "win"},
     {"rules": "micro", "skip_forced": True, "episode": "match", "opponent": "easy"},
+    {  # matches are passed over that have nothing to decide, some of them cut off, some not
+        "rules": "micro end_score=15",
+        "skip_forced": True,
+        "episode": "match",
+        "max_deals": 1,
+        "opponent": "easy",
+    },
     {"illegal_action": "revoke", "reward": "trick"},
     {"illegal_action": "revoke", "episode": "match", "max_deals": 3},
     {"rules": "kitty", "players": 3, "opponent": "standard_trump", "num_threads": 2},

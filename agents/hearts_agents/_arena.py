@@ -391,7 +391,9 @@ class Arena:
             if terminate:
                 illegal = bad[finished.games]
                 finished.facts["offender"][illegal] = finished.facts["seat"][illegal]
+            cut = self.truncated.copy()
             self.begin(finished.games)
+            self.truncated[:] = cut  # and not of a match that was passed over
         return rewards, done, finished
 
     # -- reading -------------------------------------------------------------------------------
@@ -563,8 +565,8 @@ class Arena:
             for place in np.unique(entries).tolist():
                 games = waiting[entries == place]
                 entry = self.pool.entries[place]
-                actions = np.asarray(entry.agent.act_batch(self.batch.views(games)))
                 try:
+                    actions = np.asarray(entry.agent.act_batch(self.batch.views(games)))
                     self.batch.play(actions, games=games)
                 except HeartsError as error:
                     raise type(error)(f"opponent {entry.name!r}: {error}") from None

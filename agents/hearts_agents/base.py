@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env import HeartsError, IllegalActionError, PlayerView, Rules
-from hearts_env.cards import parse_card
-from hearts_env.errors import NotationError
+from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env.arguments import check_any_seed
+from hearts_env.game import action_number
 
 if TYPE_CHECKING:
     from hearts_env.batch import BatchView
@@ -54,7 +53,9 @@ class Agent:
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; here one after another."""
-        return np.fromiter((self.act(views[i]) for i in range(len(views))), np.int64, len(views))
+        rules, rows = views.rules, range(len(views))
+        given = (action_number(rules, self.act(views[row])) for row in rows)
+        return np.fromiter(given, np.int64, len(views))
 
     def policy_batch(self, views: BatchView) -> Chances:
         """The chance of each action in many games, ``(len(views), num_actions) float64``.
@@ -170,6 +171,15 @@ def as_agent(player: Any, name: str = "") -> Agent:
     return Adapted(player, name)
 
 
+def random_numbers(seed: int | None) -> np.random.Generator:
+    """A stream of random numbers; None: from the operating system.
+
+    Raises:
+        HeartsError: `seed` is neither None nor a whole number from 0.
+    """
+    return np.random.default_rng(None if seed is None else check_any_seed(seed))
+
+
 def check_rules(player: Any, rules: Rules) -> None:
     """Ask a player whether it can play these rules; one without ``check_rules`` plays all.
 
@@ -179,29 +189,3 @@ def check_rules(player: Any, rules: Rules) -> None:
     check = getattr(player, "check_rules", None)
     if callable(check):
         check(rules)
-
-
-def action_number(rules: Rules, action: object) -> int:
-    """The number of an action that a player gives as a number or as a card's name.
-
-    Raises:
-        IllegalActionError: it is neither.
-    """
-    if isinstance(action, str):
-        try:
-            return rules.index[parse_card(action)]
-        except (NotationError, KeyError):
-            raise IllegalActionError(
-                f"action: {action!r} is not a card of the deck of {rules.name!r}"
-            ) from None
-    if isinstance(action, np.ndarray) and action.size == 1:
-        action = action.reshape(()).item()
-    try:
-        if isinstance(action, bool | np.bool_):
-            raise TypeError
-        return operator.index(action)  # type: ignore[arg-type]
-    except TypeError:
-        raise IllegalActionError(
-            f"action: {action!r} ({type(action).__name__}) is neither a whole number nor a "
-            "card's name"
-        ) from None

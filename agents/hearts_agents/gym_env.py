@@ -134,22 +134,23 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
             options: those of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``.
 
         Raises:
-            HeartsError: a seed, an option or a deal that cannot be.
+            HeartsError: a seed, an option or a deal that cannot be; what comes next is as before.
         """
         if seed is not None:
             seed = check_env_seed(seed)
         super().reset(seed=seed)
         if seed is not None:
-            self._first, self._number = seed, 0
+            first, number = seed, 0
         elif self._first is None:
-            self._first, self._number = int(self.np_random.integers(2**63 - 1)), 0
+            first, number = int(self.np_random.integers(2**63 - 1)), 0
         else:
-            self._number += 1
+            first, number = self._first, self._number + 1
         for _ in range(MAX_FORCED_DEALS):
-            self._begin(int(episode_seed(self._first, self._number)), options)
+            self._begin(int(episode_seed(first, number)), options)
+            self._first, self._number = first, number
             if not self._is_over:
                 return self._observe(), self._info()
-            self._number += 1  # only with skip_forced
+            number += 1  # only with skip_forced
         raise HeartsError("skip_forced: this leaves nothing to decide; leave it off")
 
     def _begin(self, seed: int, options: dict[str, Any] | None) -> None:
@@ -244,7 +245,10 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
                 action = legal.bit_length() - 1
             else:
                 entry = self._cast[player]
-                action = int(entry.agent.act(game.view(player)))
+                try:
+                    action = game.action_of(entry.agent.act(game.view(player)))
+                except HeartsError as error:
+                    raise type(error)(f"opponent {entry.name!r}: {error}") from None
                 if not (0 <= action < self.rules.num_actions and legal >> action & 1):
                     raise IllegalActionError(
                         f"opponent {entry.name!r}: {game._why_illegal(action)}"

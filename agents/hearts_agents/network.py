@@ -30,7 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents._tensors import DIGEST, digest_of, read_tensors, write_tensors
-from hearts_agents.base import Agent, RandomState, generator_state, restore_generator
+from hearts_agents.base import (
+    Agent,
+    RandomState,
+    generator_state,
+    random_numbers,
+    restore_generator,
+)
 from hearts_env._files import kind_of
 from hearts_env.batch import BatchView
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder, write_many
@@ -344,7 +350,7 @@ class NetworkAgent(Agent):
         self.greedy = bool(greedy)
         self.checkpoint = checkpoint
         self.name = str(checkpoint.training.get("name", "network")) if checkpoint else "network"
-        self._rng = np.random.default_rng(seed)
+        self._rng = random_numbers(seed)
         self._known: Rules = self.rules
         self._space = self.encoder.space(self.rules)
         need = (math.prod(self._space.shape), self.rules.num_actions)
@@ -389,7 +395,7 @@ class NetworkAgent(Agent):
 
     def reseed(self, seed: int) -> None:
         """Begin the draws anew."""
-        self._rng = np.random.default_rng(seed)
+        self._rng = random_numbers(seed)
 
     def random_state(self) -> RandomState:
         """Where the draws stand, ``(6,) uint64``."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hearts_agents.base import Agent, RandomState, check_rules
 from hearts_agents.registry import make_agent
 from hearts_env import HeartsError, Rules
+from hearts_env.arguments import check_any_seed
 from hearts_env.errors import quoted
 
 
@@ -48,7 +49,7 @@ class OpponentPool:
         """
         self.entries: list[Entry] = []
         self.version = 0
-        self._seed = seed
+        self._seed = None if seed is None else check_any_seed(seed)
         if isinstance(opponents, Mapping):
             for name, weight in opponents.items():
                 self.add(name, weight=weight)

@@ -14,6 +14,7 @@ from hearts_agents.base import (
     Chances,
     RandomState,
     generator_state,
+    random_numbers,
     restore_generator,
 )
 from hearts_env import HeartsError, PlayerView, Rules
@@ -30,11 +31,11 @@ class SolvedAgent(Agent):
         self.rules = solved.rules
         self.name = f"solved {solved.rules.name}"
         self.plays = solved.rules.name
-        self._rng = np.random.default_rng(seed)
+        self._rng = random_numbers(seed)
 
     def can_play(self, rules: Rules) -> bool:
         """Whether a deal of `rules` is one of those solved."""
-        return rules is self.rules or rules == self.rules or is_same_deal(rules, self.rules)
+        return is_solved_by(self.rules, rules)
 
     def check_rules(self, rules: Rules) -> None:
         """Refuse rules other than those solved.
@@ -76,7 +77,7 @@ class SolvedAgent(Agent):
 
     def reseed(self, seed: int) -> None:
         """Begin the draws anew."""
-        self._rng = np.random.default_rng(seed)
+        self._rng = random_numbers(seed)
 
     def random_state(self) -> RandomState:
         """Where the draws stand, ``(6,) uint64``."""
@@ -101,7 +102,7 @@ class EquilibriumAgent(Agent):
 
     def __init__(self, seed: int | None = None) -> None:
         """A player whose draws follow from `seed`; which policy it plays, the rules say."""
-        self._rng = np.random.default_rng(seed)
+        self._rng = random_numbers(seed)
         self._player: SolvedAgent | None = None
 
     def check_rules(self, rules: Rules) -> None:
@@ -122,7 +123,7 @@ class EquilibriumAgent(Agent):
 
     def reseed(self, seed: int) -> None:
         """Begin the draws anew."""
-        self._rng = np.random.default_rng(seed)
+        self._rng = random_numbers(seed)
         if self._player is not None:
             self._player._rng = self._rng
 
@@ -136,7 +137,7 @@ class EquilibriumAgent(Agent):
 
     def _solved(self, rules: Rules) -> SolvedAgent:
         if self._player is None or not self._player.can_play(rules):
-            names = [name for name in SHIPPED if is_same_deal(rules, Rules.preset(name))]
+            names = [name for name in SHIPPED if is_solved_by(Rules.preset(name), rules)]
             if not names:
                 raise HeartsError(
                     f"rules: equilibrium plays {self.plays} only; {rules.name!r} is another game: "
@@ -147,11 +148,11 @@ class EquilibriumAgent(Agent):
         return self._player
 
 
-def is_same_deal(rules: Rules, others: Rules) -> bool:
-    """Whether one deal is played and counted alike; how matches end may differ."""
-    match = ("end_score", "end_when", "tie", "max_deals")
-    mine, theirs = rules.to_dict(), others.to_dict()
-    return all(mine[name] == theirs[name] for name in mine if name not in match)
+def is_solved_by(solved: Rules, rules: Rules) -> bool:
+    """Whether a policy of `solved` plays deals of `rules`: it heeds no totals, unlike a network."""
+    return solved.is_same_deal(rules) or solved.is_same_deal(
+        rules.replace(end_score=solved.end_score)
+    )
 
 
 def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:

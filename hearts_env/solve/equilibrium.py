@@ -359,7 +359,7 @@ class Solver:
                 del self.curve[1:-1:2]
         return found
 
-    def result(self, *, interrupted: bool = False) -> Equilibrium:
+    def result(self) -> Equilibrium:
         """What has been found so far."""
         if not self.curve or self.curve[-1].iteration < self.iteration:
             self.look()
@@ -373,7 +373,6 @@ class Solver:
             self.iteration,
             self.seconds,
             tuple(self.curve),
-            interrupted,
         )
 
     # -- files ------------------------------------------------------------------------------------

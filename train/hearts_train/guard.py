@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import Agent
-from hearts_agents.base import Adapted, action_number
+from hearts_agents.base import Adapted
 from hearts_agents.network import NetworkAgent
 from hearts_agents.search import SEARCHERS
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
 from hearts_agents.table import AGENTS
 from hearts_env import IllegalActionError
 from hearts_env.batch import BatchView
+from hearts_env.game import action_number
 
 RAISED, ILLEGAL, TAMPERED, CRASHED, LATE = "raised", "illegal", "tampered", "crashed", "late"
 KINDS = (RAISED, ILLEGAL, TAMPERED, CRASHED, LATE)
