@@ -10,6 +10,12 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
+import numpy as np
+
+from hearts_env._jit import inlined, jit
+
+_U = np.uint64
+
 
 def secret_seed(seed: int, *purpose: int | str) -> int:
     """The number from 0 to 2**63 - 1 that belongs to a seed and a purpose.
@@ -25,3 +31,55 @@ def secret_seed(seed: int, *purpose: int | str) -> int:
     key = blake2b(str(int(seed)).encode(), digest_size=32).digest()
     digest = blake2b("\0".join(words).encode(), digest_size=8, key=key).digest()
     return int.from_bytes(digest, "little") >> 1
+
+
+@inlined
+def _turn(x: np.uint64, by: int) -> np.uint64:
+    """The 64 bits of `x` turned round to the left."""
+    return x << _U(by) | x >> _U(64 - by)
+
+
+@inlined
+def _round(
+    a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """One round of SipHash."""
+    a += b
+    b = _turn(b, 13) ^ a
+    a = _turn(a, 32)
+    c += d
+    d = _turn(d, 16) ^ c
+    a += d
+    d = _turn(d, 21) ^ a
+    c += b
+    b = _turn(b, 17) ^ c
+    c = _turn(c, 32)
+    return a, b, c, d
+
+
+@jit
+def siphash(key0: np.uint64, key1: np.uint64, message: np.uint64) -> np.uint64:
+    """SipHash-2-4 of eight bytes (Aumasson and Bernstein 2012, section 2).
+
+    From any number of results neither the key nor another result can be computed.
+    """
+    a, b = key0 ^ _U(0x736F6D6570736575), key1 ^ _U(0x646F72616E646F6D)
+    c, d = key0 ^ _U(0x6C7967656E657261), key1 ^ _U(0x7465646279746573)
+    for word in (message, _U(8) << _U(56)):
+        d ^= word
+        for _ in range(2):
+            a, b, c, d = _round(a, b, c, d)
+        a ^= word
+    c ^= _U(0xFF)
+    for _ in range(4):
+        a, b, c, d = _round(a, b, c, d)
+    return a ^ b ^ c ^ d
+
+
+@jit
+def episode_seed(first: int, number: int) -> np.int64:
+    """The seed of episode `number`, from 0, after a reset with seed `first`, which is the secret.
+
+    An episode's seed is told at its end: it must not lead to those of the next ones.
+    """
+    return np.int64(siphash(_U(first), _U(0), _U(number)) >> _U(1))

@@ -16,6 +16,7 @@ from gymnasium.utils.env_checker import check_env
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
+from hearts_env._seeds import episode_seed
 from hearts_env.rules import PRESETS
 
 ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
@@ -78,7 +79,7 @@ def test_every_reward_adds_up_to_what_the_scores_say(rules, players, reward, epi
             assert info["scores"].tolist() == games[0].scores()
             totals = info["scores"].tolist()
         else:
-            games = replay(env.rules, info["seed"], env)
+            games = replay(env.rules, seed, env)
             totals = info["totals"].tolist()
         margins = [game.margins()[seat] / env.rules.max_margin for game in games]
         points = [-game.scores()[seat] for game in games]
@@ -184,7 +185,7 @@ def test_seeds_repeat_everything_and_later_episodes_follow_from_them():
     assert record(env, 5) == first
     assert record(env, 5) == first
     assert record(env, 6) != first
-    assert first[0][0] == 5  # Game.deal(rules, 5)
+    assert first[0] == [episode_seed(5, number) for number in range(4)]
     assert len(set(first[0])) == 4
 
 
@@ -201,12 +202,12 @@ def test_a_refused_reset_leaves_out_no_episode():
     assert len(set(seeds)) == 1
 
 
-def test_the_first_episode_is_the_deal_of_the_seed():
+def test_an_episode_is_the_deal_of_the_seed_told_at_its_end():
     env = HeartsEnv(seat=0)
-    env.reset(seed=7)
-    assert env.game.start() == Game.deal("two_player", 7)
-    assert env.episode_seed == 7
-    assert play_out(env, chooser(1))[1]["seed"] == 7
+    for number in range(3):
+        env.reset(seed=7 if number == 0 else None)
+        assert env.game.start() == Game.deal("two_player", env.episode_seed)
+        assert play_out(env, chooser(1))[1]["seed"] == env.episode_seed != 7
 
 
 def test_known_deals_and_other_options_of_the_table():
@@ -234,7 +235,7 @@ def test_skipping_forced_decisions_leaves_only_real_ones():
     compared = 0
     for seed in range(200):
         _, info = env.reset(seed=seed)
-        if env.episode_seed != seed:  # a deal without any decision was passed over
+        if env.episode_seed != episode_seed(seed, 0):  # a deal without any decision was passed over
             continue
         plain.reset(seed=seed)
         total: Any = 0.0
@@ -244,7 +245,7 @@ def test_skipping_forced_decisions_leaves_only_real_ones():
             _, reward, done, _, info = env.step(int(np.flatnonzero(info["action_mask"])[-1]))
             total += reward
         rewards, end = play_out(plain, lambda mask: int(np.flatnonzero(mask)[-1]))
-        assert plain.episode_seed == seed
+        assert plain.episode_seed == env.episode_seed
         assert end["deal"] == info["deal"]
         assert sum(rewards) == pytest.approx(total)
         compared += 1
@@ -292,7 +293,8 @@ def test_an_opponent_that_breaks_the_rules_is_named():
             return 27 if 27 not in view.legal_actions() else 0
 
     env = HeartsEnv(opponent=Rogue(), seat=0)
-    env.reset(seed=1)
+    deals = ((seed, Game.deal("two_player", episode_seed(seed, 0))) for seed in range(9))
+    env.reset(seed=next(seed for seed, deal in deals if deal.player == 0))
     with pytest.raises(IllegalActionError, match="rogue"):
         play_out(env, chooser(1))
 

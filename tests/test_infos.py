@@ -17,7 +17,7 @@ from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, Match, Rules, hearts_v0
 from hearts_env import kernel as k
-from hearts_env._seeds import secret_seed
+from hearts_env._seeds import episode_seed, secret_seed, siphash
 from hearts_env.encoders import ENCODERS
 from hearts_env.game import derived_seed
 from hearts_env.rules import PRESETS
@@ -323,6 +323,8 @@ def test_no_number_in_an_info_leads_to_the_deal_before_its_end(rules: str, episo
     for seed in (5, 10**15 + 1):
         numbers: set[int] = set()
         _, info = env.reset(seed=seed)
+        secret = env.episode_seed
+        assert secret is not None
         truth = env.game.start()
         while env.game.start() == truth and not env._is_over:
             numbers |= numbers_in(info)
@@ -335,7 +337,7 @@ def test_no_number_in_an_info_leads_to_the_deal_before_its_end(rules: str, episo
         hands = [truth.hand(player) for player in range(truth.rules.players)]
         assert any(
             [deal.hand(p) for p in range(truth.rules.players)] == hands
-            for deal in deals_of(truth.rules, seed)
+            for deal in deals_of(truth.rules, secret)
         )
         for number in numbers:
             for deal in deals_of(truth.rules, number):
@@ -371,6 +373,30 @@ def test_mixing_is_undone_by_the_test_itself() -> None:
     for number in (0, 1, 2**63, 2**64 - 1, 123456789):
         assert unmixed(int(k.mix(np.uint64(number)))) == number
         assert number >> 1 in seeds_behind(derived_seed(number >> 1, 3))
+
+
+def test_the_seeds_told_do_not_lead_to_the_next_episodes() -> None:
+    env, seed = HeartsEnv(), 2**61 + 987654321
+    _, info = env.reset(seed=seed)
+    for number in range(1, 4):
+        over = False
+        while not over:
+            _, _, over, _, info = env.step(int(info["action_mask"].argmax()))
+        behind = {n % 2**63 for n in seeds_behind(int(info["seed"]))}
+        _, info = env.reset()
+        assert env.episode_seed == episode_seed(seed, number)
+        assert seed not in behind
+        for root in behind:
+            for later in range(1, 5):
+                assert derived_seed(root, later) != env.episode_seed
+                assert episode_seed(root, later) != env.episode_seed
+
+
+def test_siphash_is_that_of_its_authors() -> None:
+    """Appendix A of the paper has 15 bytes; of eight, 0 to 7, the reference code's vectors tell."""
+    key0, key1 = (np.uint64(n) for n in (0x0706050403020100, 0x0F0E0D0C0B0A0908))
+    found = int(siphash(key0, key1, key0))
+    assert found.to_bytes(8, "little") == bytes.fromhex("6224939a79f5f593")
 
 
 def test_opponents_cannot_find_the_deal_from_what_they_are_seeded_with() -> None:

@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_agent
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
+from hearts_env._seeds import episode_seed
 
 
 def choose(rng, masks):
@@ -191,7 +192,7 @@ def test_seeds_repeat_and_without_one_the_stream_goes_on():
     first = record(envs, 5)
     assert record(envs, 5) == first == record(HeartsVectorEnv(3, opponent="easy"), [5, 6, 7])
     assert record(envs, 6) != first
-    assert first[0][0] == [5, 6, 7]
+    assert first[0][0] == [episode_seed(seed, 0) for seed in (5, 6, 7)]
     assert len({*first[0][0], *first[1]}) == 6
 
 

@@ -26,7 +26,7 @@ from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._infos import NOBODY, no_result, seat_number
 from hearts_env._jit import jit
-from hearts_env._seeds import secret_seed
+from hearts_env._seeds import episode_seed, secret_seed
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
     check_any_seed,
@@ -72,17 +72,6 @@ def draw(
 ) -> np.uint64:
     """The random 64 bits for one purpose, from a seed."""
     return k.mix(k.mix(np.uint64(seed)) + k.mix(np.uint64(what)))
-
-
-@jit
-def episode_seed(
-    first: int,
-    number: int,
-) -> np.int64:
-    """The seed of episode `number`, from 0, after a reset with seed `first` (as ``hearts_v0``)."""
-    if number == 0:
-        return np.int64(first)
-    return np.int64(k.mix(np.uint64(first) + k.mix(np.uint64(number))) >> np.uint64(1))
 
 
 @jit

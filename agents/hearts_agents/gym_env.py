@@ -19,13 +19,12 @@ from hearts_agents._arena import (
     compiled_kind,
     draw,
     draw_place,
-    episode_seed,
 )
 from hearts_agents.pool import Entry, OpponentPool
 from hearts_env import HeartsError, IllegalActionError, Rules
 from hearts_env._infos import NOBODY, no_result, result_of
 from hearts_env._registration import register_envs
-from hearts_env._seeds import secret_seed
+from hearts_env._seeds import episode_seed, secret_seed
 from hearts_env.arguments import check_choice, check_flag
 from hearts_env.encoders import Encoder
 from hearts_env.game import Game
@@ -129,8 +128,8 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         """Begin an episode.
 
         Args:
-            seed: cards, seat, opponents and their random numbers follow from it; None: the next
-                episode of what the last seed leads to.
+            seed: cards, seat, opponents and their random numbers follow from it (the deal is that
+                of ``episode_seed``); None: the next episode of what the last seed leads to.
             options: those of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``.
 
         Raises:
