@@ -592,3 +592,20 @@ def test_finished_games_are_not_asked_of_agents() -> None:
     for name in ("easy", "standard", "pro", "pimc"):
         with pytest.raises(HeartsError, match="view"):
             make_agent(name, seed=0).act_batch(batch.views())
+
+
+def next_seeds(num_games: int) -> list[list[int]]:
+    """The seeds of the first four deals of each game of a batch."""
+    batch = BatchGame("micro", num_games, seed=1)
+    seeds = [[int(seed)] for seed in batch.seeds]
+    while min(map(len, seeds)) < 4:
+        batch.play(batch.masks().argmax(1))
+        for game in np.flatnonzero(batch.done):
+            seeds[game].append(int(batch.seeds[game]))
+    return [own[:4] for own in seeds]
+
+
+def test_every_game_deals_its_own_deals_whatever_the_number_of_games() -> None:
+    seeds = next_seeds(6)
+    assert len({seed for own in seeds for seed in own}) == 24
+    assert next_seeds(2) == seeds[:2]
