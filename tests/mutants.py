@@ -9,6 +9,7 @@ docs/verification.md.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import queue
 import shutil
@@ -165,9 +166,26 @@ def check_unchanged(folder: Path, mutants: Sequence[Mutant]) -> None:
             sys.exit(f"the tests fail without any fault:\n{told}")
 
 
-def run(mutants: Sequence[Mutant], workers: int, *, checked: bool) -> list[Result]:
-    """Try all faults in scratch copies, several side by side."""
-    results: list[Result] = []
+def kept_results(path: Path, mutants: Sequence[Mutant]) -> list[Result]:
+    """The faults of these that a run which was stopped has seen caught."""
+    if not path.exists():
+        return []
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    caught = {(row["file"], row["fault"]): row for row in rows if row["status"] == 1}
+    return [
+        Result(mutant, 1, caught[key]["seconds"], "")
+        for mutant in mutants
+        if (key := (mutant.file, mutant.fault)) in caught
+    ]
+
+
+def run(
+    mutants: Sequence[Mutant], workers: int, *, checked: bool, keep: Path | None = None
+) -> list[Result]:
+    """Try all faults in scratch copies, several side by side; add each result to a file."""
+    results = [] if keep is None else kept_results(keep, mutants)
+    done = {id(result.mutant) for result in results}
+    total, mutants = len(mutants), [m for m in mutants if id(m) not in done]
     work: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
     for mutant in mutants:
         work.put(mutant)
@@ -186,9 +204,18 @@ def run(mutants: Sequence[Mutant], workers: int, *, checked: bool) -> list[Resul
                     return
                 result = try_mutant(folder, mutant)
                 results.append(result)
+                if keep is not None:
+                    row = {
+                        "file": mutant.file,
+                        "fault": mutant.fault,
+                        "status": result.status,
+                        "seconds": round(result.seconds, 1),
+                    }
+                    with keep.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(row) + "\n")
                 word = "caught" if result.is_caught else "SURVIVED"
                 print(
-                    f"{len(results)}/{len(mutants)} {word} {result.seconds:4.0f} s "
+                    f"{len(results)}/{total} {word} {result.seconds:4.0f} s "
                     f"{mutant.file}: {mutant.fault}",
                     flush=True,
                 )
@@ -233,10 +260,14 @@ def main() -> None:
     parser.add_argument(
         "--unchecked", action="store_true", help="do not run the tests without a fault first"
     )
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE", help="go on with the results of a run stopped here"
+    )
     arguments = parser.parse_args()
     mutants = [m for m in load() if not arguments.only or arguments.only in f"{m.file} {m.fault}"]
     try:
-        results = run(mutants, arguments.workers, checked=not arguments.unchecked)
+        checked = not arguments.unchecked
+        results = run(mutants, arguments.workers, checked=checked, keep=arguments.keep)
     except KeyboardInterrupt:
         print("stopped; nothing was written")
         raise SystemExit(130) from None

@@ -90,8 +90,8 @@ class Pimc(Agent):
         check_view(view)
         if len(legal) == 1:
             return legal[0]
-        if view.phase == "moon":
-            return self._after_moon(view, legal)
+        if view.phase == "moon":  # of two players the shooter is as far ahead either way
+            return legal[-1]  # the others pay
         means = self._means(view)
         # Of cards that are worth the same the lowest.
         return legal[int((means >= means.max() - _TIE).argmax())]
@@ -191,16 +191,6 @@ class Pimc(Agent):
         if self._table is None or self._table.rules != rules:
             self._table = Table(rules)
         return self._table.vector
-
-    @staticmethod
-    def _after_moon(view: PlayerView, legal: list[int]) -> int:
-        """Whichever choice leaves the shooter further ahead; if both do, the others pay."""
-        margins = []
-        for action in legal:
-            state = view.vector.copy()
-            k.play(view.rules.vector, state, action)
-            margins.append(k.margin_sum(view.rules.vector, state, view.player))
-        return legal[0] if margins[0] > margins[-1] else legal[-1]
 
 
 class PimcBelief(Pimc):
