@@ -201,9 +201,8 @@ def agrees(r: k.Vector, root: k.Vector, hand0: int, hand1: int, s: k.Vector) -> 
         return False
     if s[k.BROKEN] != root[k.BROKEN] or s[k.DODGED] != root[k.DODGED]:
         return False
-    if s[k.KITTY_TAKER] >= 0 and s[k.KITTY] != root[k.KITTY]:
-        return False
-    return s[k.VOIDS] == root[k.VOIDS] and s[k.VOIDS + 1] == root[k.VOIDS + 1]
+    # Voids follow from the cards played and from these two.
+    return s[k.KITTY_TAKER] < 0 or s[k.KITTY] == root[k.KITTY]
 
 
 def _range(root: k.Vector, p: int, walk: Walk, policy: Policy | None, noise: float) -> Floats:
