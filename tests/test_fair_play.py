@@ -6,11 +6,13 @@ does, so that knowing anything would change its margin.
 
 from __future__ import annotations
 
+import itertools
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from hearts_agents import Agent, register_agent
 from hearts_agents.table import Pro
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
@@ -298,3 +300,49 @@ def test_a_time_limit_needs_isolation():
         evaluate("easy", "easy", pairs=4, time_limit=1.0)
     with pytest.raises(HeartsError, match="time_limit must be"):
         evaluate("easy", "easy", pairs=4, isolate=True, time_limit=0.0)
+
+
+def test_an_agent_is_not_made_with_the_seed_of_the_evaluation():
+    made = []
+
+    class Keeps:
+        def __init__(self, seed=None):
+            made.append(seed)
+
+        def act(self, view):
+            return view.legal_actions()[0]
+
+    register_agent("keeps its seed", Keeps)
+    seed = 2**55 + 987654321
+    evaluate("keeps its seed", "easy", "micro", pairs=4, seed=seed)
+    deals = {derived_seed(seed, number) for number in range(4)}
+    assert made
+    for told in made:
+        assert told != seed
+        assert told not in deals
+        assert not deals & {derived_seed(told, number) for number in range(4)}
+
+
+def test_an_answer_that_never_ends_is_a_fault():
+    class Endless(Agent):
+        name = "endless"
+
+        def act_batch(self, views):
+            return itertools.count()
+
+    result = evaluate(Endless(), "easy", "micro", pairs=2, seed=1)
+    assert result.faults > 0
+
+
+def test_an_agent_that_cannot_be_reseeded_is_named():
+    class Stubborn(Agent):
+        name = "stubborn"
+
+        def act(self, view):
+            return view.legal_actions()[0]
+
+        def reseed(self, seed):
+            raise RuntimeError("no")
+
+    with pytest.raises(HeartsError, match=r"'stubborn' cannot be reseeded .*no"):
+        evaluate(Stubborn(), "easy", "micro", pairs=2, seed=1)

@@ -212,8 +212,9 @@ def print_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """A line for the person at the terminal, on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """A line for the person at the terminal, on standard error; none is left, if it has gone."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def print_table(

@@ -79,7 +79,13 @@ class Contender:
             player = make_agent(self.spec, seed=seed)
         reseed = getattr(player, "reseed", None)
         if callable(reseed):
-            reseed(seed)
+            try:
+                reseed(seed)
+            except Exception as error:
+                raise HeartsError(
+                    f"agent: {self.name!r} cannot be reseeded ({describe(error)}); its method is "
+                    "called as reseed(seed), with a whole number"
+                ) from None
         return player
 
     def seat(

@@ -242,11 +242,19 @@ class Duel:
         batch.revoke(games=games[[fault.row for fault in faults]])
 
 
+_DEALT_AT_ONCE = 2048
+"""Deals of which the cards are in memory together."""
+
+
 def deals_digest(rules: Rules, seed: int, pairs: int) -> str:
     """A digest of the cards of the first `pairs` deals of an evaluation, whoever plays them."""
-    batch = BatchGame(rules, num_games=pairs, autodeal=False)
-    seeds = np.array([derived_seed(seed, number) for number in range(pairs)], np.int64)
-    batch.reset(seeds=seeds)
     fields = [k.DEAL_NUMBER, k.DEALER, k.KITTY, *range(k.HANDS, k.HANDS + rules.players)]
-    told = np.column_stack([seeds, batch.states[:, fields]])
-    return hashlib.sha256(np.ascontiguousarray(told, "<i8").tobytes()).hexdigest()
+    digest = hashlib.sha256()
+    for first in range(0, pairs, _DEALT_AT_ONCE):
+        numbers = range(first, min(first + _DEALT_AT_ONCE, pairs))
+        seeds = np.array([derived_seed(seed, number) for number in numbers], np.int64)
+        batch = BatchGame(rules, num_games=len(seeds), autodeal=False)
+        batch.reset(seeds=seeds)
+        told = np.column_stack([seeds, batch.states[:, fields]])
+        digest.update(np.ascontiguousarray(told, "<i8").tobytes())
+    return digest.hexdigest()

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 
 from hearts_agents.base import check_rules
 from hearts_env import HeartsError, Rules, __version__
+from hearts_env._seeds import secret_seed
 from hearts_env.errors import install
 from hearts_env.game import check_seed
 from hearts_train.contenders import Contender, Entrant, named, rules_for
@@ -237,7 +238,11 @@ class Contest:
         self.isolate = bool(isolate)
         self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
         self.command = command
-        self.contenders = [Contender(entrant, self.seed) for entrant in entrants]
+        # Not the evaluation's own seed, from which every deal could be computed.
+        self.contenders = [
+            Contender(entrant, secret_seed(self.seed, "entered", place))
+            for place, entrant in enumerate(entrants)
+        ]
         agents = [contender.agent for contender in self.contenders]
         self.rules = rules_for(agents, rules)
         for agent in agents:

@@ -7,6 +7,7 @@ good an answer as the action's number.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +64,9 @@ def ask(agent: Agent, views: BatchView) -> Answer:
         return _ask_each(agent.act, views)
     before = views.vectors.copy(), views.players.copy()
     try:
-        given = agent.act_batch(views)
+        given: Any = agent.act_batch(views)
+        if not isinstance(given, np.ndarray | str):  # an iterator may do more, and for ever
+            given = list(itertools.islice(given, len(views) + 1))
     except (Exception, SystemExit):
         # One view may have been too much for it: which, is seen when they are asked one by one.
         untouched = BatchView(views.rules, *before)

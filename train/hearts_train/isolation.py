@@ -148,7 +148,11 @@ class Isolated:
         process, self._process = self._process, None
         if process is None:
             return
-        process.kill()
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
@@ -164,6 +168,7 @@ class Isolated:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
+            start_new_session=True,  # signals to us are not for it, and it ends with all it started
         )
         self._awaited = self._send([*self._hello, b"N" + self._seed], _MOST_WORDS)
 

@@ -79,20 +79,25 @@ def train_and_evaluate(
         for name, path in paths.items():
             print(f"{name + ':':16}{path}")
         print(f"\nPlay against it: hearts play --against {result.run_dir}")
-    if evaluations[-1].interrupted:
+    if len(evaluations) < len(opponents_of(config)) or evaluations[-1].interrupted:
         raise console.stopped()
+
+
+def opponents_of(config: TrainConfig) -> list[str]:
+    """Whom a finished player is evaluated against: the table's players, and the recipe's."""
+    rules = Rules.make(config.env.rules, config.env.players)
+    names = _TABLE if rules.players == 2 else _LARGE_TABLE
+    return list(dict.fromkeys([*names, *config.evaluation.opponents]))
 
 
 def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
     """Evaluate a run's player against the table's, and write figures, picture and model card."""
     rules = Rules.make(config.env.rules, config.env.players)
-    names = _TABLE if rules.players == 2 else _LARGE_TABLE
-    opponents = list(dict.fromkeys([*names, *config.evaluation.opponents]))
     settings = config.evaluation
     # Other deals than those of the learning curve.
     evaluations = evaluate_against(
         str(run_dir),
-        opponents,
+        opponents_of(config),
         rules,
         settings.final_pairs,
         settings.seed + 1,
