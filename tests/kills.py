@@ -7,7 +7,6 @@ and a second process at the same work must be refused. Results go to docs/verifi
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import shutil
 import signal
@@ -21,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hearts_agents.network import read_checkpoint
 from hearts_train import runs
-from tests.solve_kills import ROOT, SIGNALS, Count, hears_signals, kill_solve
+from tests.solve_kills import SIGNALS, Count, begin, kill_solve, ready
 from tests.tournament_kills import kill_tournament
 from tests.training_runs import assert_same_history, recipe
 
@@ -56,18 +55,7 @@ sys.exit(0 if result.is_finished else 128 + result.signal_number)
 
 def start(folder: Path, config: Path) -> subprocess.Popen[str]:
     """A trainer that has loaded everything and is about to look at its folder."""
-    paths = os.pathsep.join(str(ROOT / part) for part in ("", "agents", "train"))
-    process = subprocess.Popen(
-        [sys.executable, "-c", TRAIN, str(folder), str(config)],
-        env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=hears_signals,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
+    return ready(begin(TRAIN, str(folder), str(config)))
 
 
 def check_files(folder: Path) -> int:
@@ -85,7 +73,7 @@ def check_files(folder: Path) -> int:
 
 def kill_train(kills: int, seed: int) -> Count:
     """Kill training runs until `kills` signals have hit one at work, and resume each to its end."""
-    rng, count, begin = random.Random(seed), Count(), time.monotonic()
+    rng, count, started = random.Random(seed), Count(), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         config = Path(scratch) / "kills.yaml"
         config.write_text(RECIPE.to_yaml())
@@ -125,7 +113,7 @@ def kill_train(kills: int, seed: int) -> Count:
             count.runs += 1
             print(f"train: {count}", flush=True)
             shutil.rmtree(folder)
-    count.seconds = time.monotonic() - begin
+    count.seconds = time.monotonic() - started
     return count
 
 

@@ -70,9 +70,14 @@ def start(state: Path) -> subprocess.Popen[str]:
 def launch(state: Path) -> subprocess.Popen[str]:
     """A solver that begins to load."""
     begun = ("--resume", str(state)) if state.exists() else (DECK, "--out", str(state))
+    return begin(SOLVE, "solve", *begun, "--iterations", str(ITERATIONS))
+
+
+def begin(code: str, *words: str) -> subprocess.Popen[str]:
+    """A process of this checkout that hears every signal; `code` prints "ready" once it is."""
     paths = os.pathsep.join(str(ROOT / part) for part in ("", "agents", "train"))
     return subprocess.Popen(
-        [sys.executable, "-c", SOLVE, "solve", *begun, "--iterations", str(ITERATIONS)],
+        [sys.executable, "-c", code, *words],
         env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -105,7 +110,7 @@ def is_same(one: Solver, two: Solver) -> bool:
 
 def kill_solve(kills: int, seed: int) -> Count:
     """Kill solvers until `kills` signals have hit one at work."""
-    rng, count, begin = random.Random(seed), Count(), time.monotonic()
+    rng, count, started = random.Random(seed), Count(), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         finish(start(Path(scratch) / "compiled.npz"))
         whole = Path(scratch) / "whole.npz"
@@ -146,7 +151,7 @@ def kill_solve(kills: int, seed: int) -> Count:
             assert not left, left
             count.runs += 1
             print(f"solve: {count}", flush=True)
-    count.seconds = time.monotonic() - begin
+    count.seconds = time.monotonic() - started
     return count
 
 

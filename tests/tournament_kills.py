@@ -8,18 +8,16 @@ the same file must be refused.
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from hearts_train.records import read_settings
-from tests.solve_kills import HITS, ROOT, SIGNALS, Count, hears_signals
+from tests.solve_kills import HITS, SIGNALS, Count, begin, ready
 
 ENTERED = ("easy", "standard", "pro")
 PAIRS = 5_000
@@ -45,22 +43,7 @@ def launch(file: Path) -> subprocess.Popen[str]:
     """A tournament that begins to load."""
     new = (*ENTERED, "--rules", "mini", "--pairs", str(PAIRS), "--seed", "5", "--out", str(file))
     words = ("--resume", str(file)) if file.exists() and file.stat().st_size else new
-    paths = os.pathsep.join(str(ROOT / part) for part in ("", "agents", "train"))
-    return subprocess.Popen(
-        [sys.executable, "-c", PLAY, "tournament", *words, "--json"],
-        env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=hears_signals,
-    )
-
-
-def ready(process: subprocess.Popen[str]) -> subprocess.Popen[str]:
-    """Wait until it has loaded everything."""
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
+    return begin(PLAY, "tournament", *words, "--json")
 
 
 def result_of(process: subprocess.Popen[str]) -> Any:
@@ -72,7 +55,7 @@ def result_of(process: subprocess.Popen[str]) -> Any:
 
 def kill_tournament(kills: int, seed: int) -> Count:
     """Kill tournaments until `kills` signals have hit one at work, and resume each to its end."""
-    rng, count, begin = random.Random(seed), Count(), time.monotonic()
+    rng, count, started = random.Random(seed), Count(), time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         process, began = ready(launch(Path(scratch) / "whole.jsonl")), time.monotonic()
         expected = result_of(process)
@@ -107,5 +90,5 @@ def kill_tournament(kills: int, seed: int) -> Count:
             assert timeless(json.loads(out)) == expected
             count.runs += 1
             print(f"tournament: {count}", flush=True)
-    count.seconds = time.monotonic() - begin
+    count.seconds = time.monotonic() - started
     return count
