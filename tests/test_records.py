@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import signal
 
+import numpy as np
 import pytest
 
 from hearts_env import CheckpointError, HeartsError
 from hearts_env._files import held
 from hearts_env._interrupts import Interrupted, interruptible
 from hearts_train import evaluation
+from hearts_train.duel import Block
 from hearts_train.evaluation import Contest, evaluate
 from hearts_train.records import read_settings
 from hearts_train.tournament import tournament
@@ -71,6 +73,14 @@ def test_a_damaged_line_is_played_again(tmp_path, count_blocks):
     resumed = evaluate(*ARGUMENTS, resume=file)
     assert count_blocks == [32]
     assert timeless(resumed.to_json()) == timeless(whole.to_json())
+
+
+@pytest.mark.parametrize("deals", [-1, 0])
+def test_a_block_of_no_deals_is_refused(deals):
+    record = Block(0, 1, *(np.zeros((2, 2), np.int64),) * 2, np.zeros(2, np.int64)).to_json()
+    assert Block.of(record, 2).deals == 1
+    with pytest.raises(ValueError, match="deals"):
+        Block.of(record | {"deals": deals}, 2)
 
 
 @pytest.mark.parametrize(

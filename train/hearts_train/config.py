@@ -243,7 +243,10 @@ class _Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
         try:
-            return super().construct_object(node, deep)
+            value = super().construct_object(node, deep)
+            if isinstance(value, int) and abs(value) >= 2**64:  # nor could it be written again
+                raise OverflowError
+            return value
         except yaml.YAMLError:
             raise
         except Exception:  # PyYAML lets its converters' own errors through, of many kinds

@@ -95,6 +95,8 @@ class Block:
             ValueError, TypeError, KeyError: it wrote something else.
         """
         deals = int(record["deals"])
+        if deals < 1:  # reshape would take -1 for whatever fits
+            raise ValueError("deals")
         shape = (deals * players, players)
         return cls(
             first=int(record["first"]),
