@@ -10,6 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from hearts_env.errors import CheckpointError, HeartsError
 
@@ -27,27 +28,40 @@ def write_whole(path: Path, data: bytes) -> None:
     Raises:
         OSError: the file cannot be written (its ``filename`` is `path`); the old content stands.
     """
+    with writing_whole(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def writing_whole(path: Path) -> Iterator[IO[bytes]]:
+    """As ``write_whole``, what is written in this block; it need not be in memory at once.
+
+    Raises:
+        OSError: as there, also for those of the block.
+    """
     given = path
     try:
         if path.is_symlink():
             path = Path(os.path.realpath(path))
         if kind_of(path) == "other":
             with path.open("wb") as file:
-                file.write(data)
+                yield file
             return
-        _replace(path, data)
+        with _replacing(path) as file:
+            yield file
     except OSError as error:  # a full disk does not say by itself which file it was
         if error.errno is not None:
             error.filename, error.filename2 = str(given), None
         raise
 
 
-def _replace(path: Path, data: bytes) -> None:
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """Write a file beside an ordinary one, or beside nothing, and put it in its place."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -64,7 +78,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files of ``write_whole`` whose process is gone."""
+    """Remove the unfinished files of ``writing_whole`` whose process is gone."""
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             if (found := _LEFTOVER.fullmatch(path.name)) and not _is_alive(int(found[1])):

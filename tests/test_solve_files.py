@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -84,6 +85,19 @@ def same_state(one, two):
         for name in ("_chances", "_regrets", "_averages", "_plans")
         for p in range(2)
     )
+
+
+def test_a_file_is_written_without_a_second_copy_in_memory(tmp_path):
+    array = np.zeros(6 * 2**20)  # NumPy writes pieces of 2**24 bytes
+    tracemalloc.start()
+    try:
+        archive.write_archive(tmp_path / "a.npz", {}, {"a": array}, compress=False)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < array.nbytes
+    with np.load(tmp_path / "a.npz") as found:
+        assert np.array_equal(found["a"], array)
 
 
 # ---- what may be in a file -----------------------------------------------------------------------
