@@ -196,7 +196,7 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
     """
     shipped = str(path) if str(path) in SHIPPED else None
     if shipped is not None:
-        path = _DATA / f"{shipped}.npz"
+        path = shipped_file(shipped)
     with opened(path, check_memory(max_memory) * 1e9) as file:
         if _kind(file) == "state":
             solver = Solver._restored(file, max_memory)
@@ -229,6 +229,11 @@ def load(path: str | Path, max_memory: float = DEFAULT_MEMORY) -> Equilibrium:
         iterations,
         seconds,
     )
+
+
+def shipped_file(name: str) -> Path:
+    """The file of a policy that comes with the package, by its name in ``SHIPPED``."""
+    return _DATA / f"{name}.npz"
 
 
 # ---- the solver ----------------------------------------------------------------------------------

@@ -10,19 +10,20 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
-
-import numpy as np
 
 from hearts_agents import Agent, Player, as_agent, make_agent
 from hearts_agents.network import NetworkAgent
 from hearts_agents.outside import code_file, is_code, parse_options, split_spec
 from hearts_agents.registry import is_registered_here, resolve
-from hearts_agents.solved import SolvedAgent
+from hearts_agents.search import PimcBelief
+from hearts_agents.solved import EquilibriumAgent, SolvedAgent
 from hearts_env import HeartsError, Rules
+from hearts_env._files import kind_of
 from hearts_env.batch import BatchView
+from hearts_env.solve.equilibrium import SHIPPED, shipped_file
 from hearts_train.guard import Answer, ask, describe
 from hearts_train.isolation import Isolated
 
@@ -153,20 +154,33 @@ def _options(spec: str | None) -> dict[str, Any]:
 
 
 def _digest(agent: Agent, spec: str | None) -> str | None:
-    """A digest of what makes a player of its kind this one: weights, chances, or source code."""
-    arrays: list[Any] = []
-    if isinstance(agent, NetworkAgent):
-        arrays = [array for _, array in sorted(agent.network.tensors().items())]
-    elif isinstance(agent, SolvedAgent):
-        arrays = list(agent.solved.chances)
+    """A SHA-256 of what makes a player of its kind this one; None where there is nothing such."""
     digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    if arrays:
-        return digest.hexdigest()
-    base = split_spec(spec)[0] if spec is not None else ""
-    if is_code(base):
-        file = code_file(base)
-        if file is not None and Path(file).is_file():
-            return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-    return None
+    is_any = False
+    for part in _parts(agent, spec):
+        digest.update(part)
+        is_any = True
+    return digest.hexdigest() if is_any else None
+
+
+def _parts(agent: Agent, spec: str | None) -> Iterator[bytes]:
+    """Weights, chances or source code, those of its model, and the files that its options name."""
+    options = _options(spec)
+    if isinstance(agent, NetworkAgent):
+        for _, array in sorted(agent.network.tensors().items()):
+            yield array.tobytes()
+    elif isinstance(agent, SolvedAgent):
+        for chances in agent.solved.chances:
+            yield chances.tobytes()
+    elif isinstance(agent, EquilibriumAgent):  # which of them it plays, the rules say later
+        for name in SHIPPED:
+            yield shipped_file(name).read_bytes()
+    elif isinstance(agent, PimcBelief):
+        model = options.get("model")
+        yield from _parts(agent.model, model if isinstance(model, str) else None)
+    else:
+        base = split_spec(spec)[0] if spec is not None else ""
+        file = code_file(base) if is_code(base) else None
+        for path in [file, *options.values()]:
+            if isinstance(path, str | os.PathLike) and kind_of(path) == "file":
+                yield Path(path).read_bytes()
