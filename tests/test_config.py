@@ -88,6 +88,7 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("schedule.0.unti=1", ["schedule.0.unti", "did you mean 'until'"]),
         ("ppo.learning_rate=-1", ["ppo.learning_rate", "-1", "greater than 0"]),
         ("ppo.num_epochs=2.5", ["ppo.num_epochs", "2.5"]),
+        ("evaluation.final_pairs=1000000000000", ["evaluation.final_pairs", "10000000"]),
         ("ppo.gamma=.nan", ["ppo.gamma", "nan"]),
         ("env.reward=margins", ["env.reward", "'margins'", "'margin'"]),
         ("env.seat=left", ["env.seat", "'left'", "random"]),

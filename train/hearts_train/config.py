@@ -28,6 +28,7 @@ from pydantic import (
 
 from hearts_env._files import read_limited
 from hearts_env.errors import HeartsError, did_you_mean, quoted
+from hearts_train.evaluation import MAX_PAIRS, MIN_PAIRS
 
 SELF = "self"
 """The opponent that stands for the learner's own snapshots."""
@@ -48,6 +49,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Pairs = Annotated[int, Field(ge=MIN_PAIRS, le=MAX_PAIRS)]
 Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8)]
 
 
@@ -150,9 +152,9 @@ class EvaluationConfig(_Section):
     """Duplicate pairs played greedily, for the learning curve and at the end."""
 
     times: Annotated[int, Field(ge=0)] = Field(default=10, description="evenly over the budget")
-    pairs: Annotated[int, Field(ge=2)] = 500
+    pairs: Pairs = 500
     opponents: list[str] = ["standard_trump", "pro"]
-    final_pairs: Annotated[int, Field(ge=2)] = Field(5000, description="after the training")
+    final_pairs: Pairs = Field(default=5000, description="after the training")
     seed: Annotated[int, Field(ge=0)] = 20_000
 
 
@@ -176,7 +178,7 @@ class TrainConfig(_Section):
     schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
     self_play: SelfPlayConfig = SelfPlayConfig()
     budget: BudgetConfig = BudgetConfig(minutes=3.0)
-    evaluation: EvaluationConfig = EvaluationConfig()  # type: ignore[call-arg]
+    evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
 
     @field_validator("schedule")

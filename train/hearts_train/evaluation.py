@@ -51,6 +51,7 @@ from hearts_train.pictures import save_figure, short_names, styles, wrapped
 from hearts_train.records import Results, results_file
 
 __all__ = [
+    "MAX_PAIRS",
     "MIN_PAIRS",
     "Contest",
     "Entrant",
@@ -69,6 +70,8 @@ Progress = Callable[[float, int], None]
 """Called with the duplicate deals done, part of the present ones counted in, and all of them."""
 
 MIN_PAIRS = 2
+MAX_PAIRS = 10_000_000
+"""Duplicate deals; the scores of all of them are kept, 80 bytes a deal with two players."""
 _FIRST_BLOCK, _LARGEST_BLOCK = 16, 2048
 _Z95 = 1.96
 _MOST_EXAMPLES = 3
@@ -185,7 +188,7 @@ def evaluate(
         opponent: the same for all other seats.
         rules: the rules, or a preset's name; None: those that a checkpoint was trained for, else
             ``two_player``.
-        pairs: duplicate deals, each played with the agent in every seat; at least 2.
+        pairs: duplicate deals, each played with the agent in every seat; 2 to 10,000,000.
         seed: the same seed gives the same deals to whoever plays, and to agents that have
             ``reseed(seed)`` the same random numbers.
         progress: called after every round of play with the duplicate deals done and all of them.
@@ -196,7 +199,7 @@ def evaluate(
 
     Raises:
         HeartsError: an unknown agent or rule set, an agent that cannot play the rules or cannot be
-            copied, or too few deals.
+            copied, or too few or too many deals.
     """
     pairs = check_pairs(pairs)
     contest = Contest(
@@ -339,15 +342,15 @@ class Contest:
 
 
 def check_pairs(pairs: object) -> int:
-    """The number of duplicate deals; refused where it gives no interval."""
+    """The number of duplicate deals; refused where it gives no interval, or fills the memory."""
     try:
         number = operator.index(pairs)  # type: ignore[arg-type]
     except TypeError:
         number = 0
-    if number < MIN_PAIRS:
+    if not MIN_PAIRS <= number <= MAX_PAIRS:
         raise HeartsError(
             f"pairs: {pairs!r} duplicate deals cannot be evaluated; "
-            f"give {MIN_PAIRS} or more, best 1000 or more"
+            f"give {MIN_PAIRS} to {MAX_PAIRS:,}, best 1000 or more"
         )
     return number
 
