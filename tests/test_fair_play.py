@@ -18,9 +18,11 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env._seeds import secret_seed
 from hearts_env.game import derived_seed
+from hearts_train.calibration import calibrate
 from hearts_train.contenders import Contender
 from hearts_train.evaluation import evaluate
 from hearts_train.guard import NO_ACTION
+from hearts_train.terminal import open_table
 from hearts_train.tournament import tournament
 
 MASK = 2**64 - 1
@@ -302,25 +304,55 @@ def test_a_time_limit_needs_isolation():
         evaluate("easy", "easy", pairs=4, isolate=True, time_limit=0.0)
 
 
-def test_an_agent_is_not_made_with_the_seed_of_the_evaluation():
-    made = []
+def at_the_table(agent, seed):
+    table = open_table(Rules.preset("micro"), [agent], seed, 0, is_match=False)
+    while not table.game.is_over:
+        if table.play.player == 0:
+            table._do(table.game.legal_actions()[0])
+        else:
+            table._let_act()
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        lambda agent, seed: evaluate(agent, "easy", "micro", pairs=4, seed=seed),
+        lambda agent, seed: calibrate(agent, [agent], "micro", deals=2, seed=seed),
+        at_the_table,
+    ],
+    ids=["evaluation", "calibration", "table"],
+)
+def test_an_agent_gets_no_number_that_leads_to_the_deals(play):
+    assert_no_number_leads_to_the_deals(play)
+
+
+def assert_no_number_leads_to_the_deals(play):
+    """Refuse ``play(agent, seed)`` if the agent gets a number from which deals can be computed."""
+    got = []
 
     class Keeps:
         def __init__(self, seed=None):
-            made.append(seed)
+            got.append(seed)
 
         def act(self, view):
             return view.legal_actions()[0]
 
+        def policy_batch(self, views):
+            return views.legal_table / views.legal_table.sum(axis=1, keepdims=True)
+
+        def reseed(self, seed):
+            got.append(seed)
+
     register_agent("keeps its seed", Keeps)
-    seed = 2**55 + 987654321
-    evaluate("keeps its seed", "easy", "micro", pairs=4, seed=seed)
-    deals = {derived_seed(seed, number) for number in range(4)}
-    assert made
-    for told in made:
-        assert told != seed
-        assert told not in deals
-        assert not deals & {derived_seed(told, number) for number in range(4)}
+    seed = 1_987_654_321
+    play("keeps its seed", seed)
+    deals = {seed, *(derived_seed(seed, number) for number in range(4))}
+    assert [number for number in got if number]
+    for number in filter(None, got):
+        assert not deals & {number, *(derived_seed(number, later) for later in range(4))}
+        for which in (*range(4), *range(2**63, 2**63 + 4)):
+            # Training took the lowest 62 bits of one.
+            assert all(seed not in seed_behind(number + (high << 62), which) for high in range(2))
 
 
 def test_an_answer_that_never_ends_is_a_fault():

@@ -18,6 +18,7 @@ from hearts_agents.base import check_rules
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env._files import write_whole
 from hearts_env._interrupts import held_interrupt
+from hearts_env._seeds import secret_seed
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.game import action_name, check_seed, derived_seed
 from hearts_env.notation import Record, parse_games, parse_records
@@ -45,7 +46,6 @@ _COMMANDS = ("hint", "undo", "history", "rules", "save", "save!", "quit", "help"
 _WITH_ARGUMENT = ("hint", "save", "save!")
 _MENU = ("analyse", "replay", "save", "save!", "undo", "next", "quit", "help")
 _PLAYS = 2**62  # seeds of the deals and matches that follow the first one count from here
-_AGENTS = 2**63  # those of the agents
 
 Ask = Callable[[str], "str | None"]
 """Asks for a line after a prompt; None: there are no more."""
@@ -150,7 +150,7 @@ class Table:
         reseed = getattr(agent, "reseed", None)
         if callable(reseed):
             place = 1000 * len(self._deals) + len(game.actions)
-            reseed(derived_seed(derived_seed(self.seed, _AGENTS + self.number), place))
+            reseed(secret_seed(self.seed, "act", self.number, place))
         self._do(agent.act(game.view(seat)))
 
     def _do(self, action: int) -> None:
@@ -525,9 +525,7 @@ def open_table(
             one agent for each.
     """
     seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
-    made = [
-        make_agent(name, seed=derived_seed(seed, _AGENTS + i)) for i, name in enumerate(against)
-    ]
+    made = [make_agent(name, seed=secret_seed(seed, "table", i)) for i, name in enumerate(against)]
     rules = rules_for(made, rules)
     for name, agent in zip(against, made, strict=True):
         try:
