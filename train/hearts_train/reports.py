@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env._interrupts import held_interrupt
@@ -66,8 +66,19 @@ def evaluate_against(
     return results
 
 
-def resumed(path: Path, *, is_tournament: bool) -> dict[str, Any]:
-    """What a file of results was begun with: agents, rules, pairs, seed, isolate, time_limit.
+class Settings(NamedTuple):
+    """What an evaluation or a tournament was begun with."""
+
+    agents: list[str]
+    rules: Rules
+    pairs: int
+    seed: int
+    isolate: bool
+    time_limit: float | None
+
+
+def read_begun(path: Path, *, is_tournament: bool) -> Settings:
+    """What a file of results was begun with.
 
     Raises:
         HeartsError: it is no such file, or of the other command.
@@ -83,11 +94,8 @@ def resumed(path: Path, *, is_tournament: bool) -> dict[str, Any]:
         raise HeartsError(
             f"resume: {str(path)!r} is of agents that a program made; go on with it in that program"
         )
-    return {
-        "agents": names,
-        "rules": Rules.from_dict(settings["rules_in_full"]),
-        **{name: settings[name] for name in ("pairs", "seed", "isolate", "time_limit")},
-    }
+    rest = (settings[name] for name in ("pairs", "seed", "isolate", "time_limit"))
+    return Settings(names, Rules.from_dict(settings["rules_in_full"]), *rest)
 
 
 def command_line() -> str:
