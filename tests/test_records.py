@@ -79,12 +79,12 @@ def test_a_damaged_line_is_played_again(tmp_path, count_blocks):
     assert timeless(resumed.to_json()) == timeless(whole.to_json())
 
 
-@pytest.mark.parametrize("deals", [-1, 0])
-def test_a_block_of_no_deals_is_refused(deals):
+@pytest.mark.parametrize("wrong", [{"deals": -1}, {"deals": 0}, {"seconds": ["9" * 400, 0]}])
+def test_a_block_that_nobody_played_is_refused(wrong):
     record = Block(0, 1, *(np.zeros((2, 2), np.int64),) * 2, np.zeros(2, np.int64)).to_json()
     assert Block.of(record, 2).deals == 1
-    with pytest.raises(ValueError, match="deals"):
-        Block.of(record | {"deals": deals}, 2)
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Block.of(record | wrong, 2)
 
 
 @pytest.mark.parametrize(

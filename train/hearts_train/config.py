@@ -396,8 +396,8 @@ def _override(tree: dict[str, Any], override: str) -> None:
     key = key.strip()
     if not equals or not key:
         raise ConfigError(f"--set: {quoted(override)} is not of the form key.sub=value")
-    if len(key) > _MAX_KEY:
-        raise ConfigError(f"--set: {quoted(key)} is no setting's name; see docs/training.md")
+    if len(key) > _MAX_KEY or not key.isprintable():  # half a surrogate could not be written
+        raise ConfigError(f"--set: {quoted(key)} is not a setting's name; see docs/training.md")
     value = parse_yaml(text, f"--set {_shortened(key)}")
     *parents, last = key.split(".")
     place: Any = tree

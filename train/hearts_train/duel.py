@@ -9,6 +9,7 @@ players get are hashes of the evaluation's seed, from which it cannot be found.
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -97,6 +98,9 @@ class Block:
         deals = int(record["deals"])
         if deals < 1:  # reshape would take -1 for whatever fits
             raise ValueError("deals")
+        seconds = [float(s) for s in record["seconds"]]
+        if not all(map(math.isfinite, seconds)):
+            raise ValueError("seconds")
         shape = (deals * players, players)
         return cls(
             first=int(record["first"]),
@@ -104,7 +108,7 @@ class Block:
             scores=np.array(record["scores"], np.int64).reshape(shape),
             points=np.array(record["points"], np.int64).reshape(shape),
             shooters=np.array(record["shooters"], np.int64).reshape(shape[0]),
-            seconds=[float(s) for s in record["seconds"]],
+            seconds=seconds,
             decisions=[int(n) for n in record["decisions"]],
             faults=[int(n) for n in record["faults"]],
             examples=[Example(**example) for example in record["examples"]],
