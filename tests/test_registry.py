@@ -77,7 +77,9 @@ def test_an_agent_is_returned_as_it_is():
         make_agent(First)  # the class, not an agent
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "x.safetensors", "pro", "a?b", "a:b", "a,b"])
+@pytest.mark.parametrize(
+    "name", ["", " ", None, 3, "a/b", "x.safetensors", "pro", "a?b", "a:b", "a,b"]
+)
 def test_names_that_cannot_be_registered(name):
     with pytest.raises(HeartsError, match="agent"):
         register_agent(name, First)
@@ -87,6 +89,21 @@ def test_a_factory_must_be_callable():
     factory: Any = First()
     with pytest.raises(HeartsError, match="factory"):
         register_agent("mine", factory)
+
+
+@pytest.mark.parametrize("error", [KeyError("no plan"), SystemExit("no plan")])
+def test_a_factory_that_raises_is_named(error, monkeypatch):
+    def fails(seed=None):
+        raise error
+
+    register_agent("mine", fails)
+    with pytest.raises(HeartsError, match=r"'mine' could not be made .*no plan.*factory\(seed"):
+        make_agent("mine")
+    point = importlib.metadata.EntryPoint("theirs", "no_such_module:Agent", "hearts_agents")
+    monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
+    with pytest.raises(HeartsError, match=r"'theirs' .* cannot be loaded .ModuleNotFoundError"):
+        make_agent("theirs")
+    assert "cannot be loaded" in registry.describe_agent("theirs")["about"]
 
 
 def test_unknown_names_are_refused_with_the_nearest():
@@ -155,6 +172,29 @@ def test_players_need_neither_torch_nor_stable_baselines3():
 
 
 # ---- specs: options, code ------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("spec", "outside"),
+    [
+        ("a.py:B", True),
+        ("a.b:B?c=1", True),
+        ("pimc_belief?model=a.py:B&noise=0.2", True),
+        ("pimc_belief?model=pimc_belief?model=a.py:B", True),
+        ("theirs?worlds=3", True),
+        ("pimc_belief?model=theirs", True),
+        ("pro?worlds=3", False),
+        ("pimc_belief?model=pro", False),
+        ("mine?word=what?", False),
+        ("runs/demo", False),
+        ("a?b", False),
+    ],
+)
+def test_specs_that_import_code_from_outside_are_known(spec, outside, monkeypatch):
+    point = importlib.metadata.EntryPoint("theirs", "no_such_module:Agent", "hearts_agents")
+    monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
+    register_agent("mine", First)
+    assert registry.is_outside(spec) == outside
+
+
 def test_options_follow_a_question_mark():
     pro: Any = make_agent("pro?worlds=7")
     assert pro.worlds == 7
