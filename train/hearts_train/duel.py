@@ -124,15 +124,12 @@ class Duel:
         opponent: Contender,
         rules: Rules,
         seed: int,
-        *,
-        isolate: bool = False,
         time_limit: float | None = None,
     ) -> None:
         """Nothing is played yet; the agents can play these rules."""
         self.contenders = agent, opponent
         self.rules = rules
         self.seed = seed
-        self.isolate = isolate
         self.time_limit = time_limit
         self.pairs = 0
         self.blocks: list[Block] = []
@@ -221,7 +218,7 @@ class Duel:
             self._seats[seating, seat].renew(seed)
         else:
             self._seats[seating, seat] = self.contenders[role].seat(
-                self.rules, seed, isolate=self.isolate, time_limit=self.time_limit
+                self.rules, seed, self.time_limit
             )
         return self._seats[seating, seat]
 

@@ -39,7 +39,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import check_rules
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env._seeds import secret_seed
 from hearts_env.errors import install
@@ -241,15 +240,18 @@ class Contest:
         self.isolate = bool(isolate)
         self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
         self.command = command
-        # Not the evaluation's own seed, from which every deal could be computed.
-        self.contenders = [
-            Contender(entrant, secret_seed(self.seed, "entered", place))
-            for place, entrant in enumerate(entrants)
-        ]
-        agents = [contender.agent for contender in self.contenders]
-        self.rules = rules_for(agents, rules)
-        for agent in agents:
-            check_rules(agent, self.rules)
+        self.contenders: list[Contender] = []
+        try:
+            for place, entrant in enumerate(entrants):
+                # Not the evaluation's own seed, from which every deal could be computed.
+                seed = secret_seed(self.seed, "entered", place)
+                self.contenders.append(Contender(entrant, seed, isolate=self.isolate))
+            self.rules = rules_for(self.contenders, rules)
+            for contender in self.contenders:
+                contender.check_rules(self.rules)
+        finally:
+            for contender in self.contenders:
+                contender.close()
         self.pairings = pairings or [(0, j) for j in range(1, len(entrants))]
         self._results: Results | None = None
 
@@ -260,7 +262,6 @@ class Contest:
             self.contenders[j],
             self.rules,
             self.seed,
-            isolate=self.isolate,
             time_limit=self.time_limit,
         )
 
@@ -445,7 +446,7 @@ def summarize(duel: Duel, pairs: int | None = None, *, interrupted: bool = False
         rules_in_full=rules.to_dict(),
         agents=tuple(contender.to_json() for contender in duel.contenders),
         deals_digest=deals_digest(rules, duel.seed, pairs),
-        isolated=duel.isolate,
+        isolated=duel.contenders[0].isolate,
         platform=platform_versions(),
         margins=margins,
     )

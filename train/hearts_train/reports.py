@@ -13,7 +13,6 @@ from hearts_env._interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.duel import Example
 from hearts_train.evaluation import Contest, Evaluation, check_pairs
-from hearts_train.guard import is_ours
 from hearts_train.pictures import short_names
 from hearts_train.records import read_settings
 from hearts_train.tournament import Tournament
@@ -27,7 +26,7 @@ def prepare(contest: Contest) -> None:
         batch = BatchGame(contest.rules, 1)
         views = batch.views()
         for contender in contest.contenders:
-            if is_ours(contender.agent):
+            if contender.is_ours:
                 contender.fresh(0).act_batch(views)
         batch.play(batch.random_actions())
 
