@@ -375,6 +375,30 @@ def test_every_signal_keeps_the_state_and_tells_its_number(number, tmp_path, mon
 
 
 @posix
+def test_a_second_ctrl_c_ends_it_at_once_and_leaves_the_state_whole(tmp_path, monkeypatch):
+    state = tmp_path / "state.npz"
+    step = Solver.step
+
+    def press(self):
+        step(self)
+        if self.iteration > 5:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("the iteration goes on")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Solver, "step", press)
+        shown = run("solve", "micro", "--target", "1e-9", "--out", state)
+    assert shown.exit_code == 130
+    assert shown.stderr.splitlines()[-2:] == [
+        "stopping after this iteration (Ctrl-C again: at once)",
+        "stopped",
+    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".state.npz.lock", "state.npz"]
+    assert Solver.load(state).iteration == 0
+
+
+@posix
 def test_a_file_that_another_process_is_at_work_on_is_refused(tmp_path):
     state = tmp_path / "state.npz"
     assert run("solve", "micro", "--iterations", 3, "--out", state).exit_code == 0

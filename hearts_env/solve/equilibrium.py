@@ -463,11 +463,13 @@ def solve(
     save_to: str | Path | None = None,
     progress: Callable[[Checkpoint], None] | None = None,
     warn: Callable[[str], None] | None = None,
+    stopping: Callable[[], None] | None = None,
 ) -> Equilibrium:
     """Find an equilibrium: until the target is met, or iterations or seconds are used up.
 
     A signal (Ctrl-C, SIGTERM, SIGHUP) ends it after the present iteration with what has been found,
-    marked as interrupted.
+    marked as interrupted. A second one raises KeyboardInterrupt at once; what `save_to` has is then
+    the last state that was written whole.
 
     Args:
         game: the rules, their tree, or a solver that goes on.
@@ -482,6 +484,7 @@ def solve(
         progress: called at each look at the exploitability.
         warn: told where the state could not be written, which is then tried again; None: a warning
             of Python's.
+        stopping: called when the first signal comes.
 
     Raises:
         HeartsError: the tree would be too large, or an argument cannot be.
@@ -509,7 +512,7 @@ def solve(
         )
 
     keeper = None if save_to is None else _Keeper(solver, Path(save_to), warn)
-    with noted_interrupt() as interrupted:
+    with noted_interrupt(stopping, twice=True) as interrupted:
         if keeper is not None:
             keeper.save()
         found = solver.look()

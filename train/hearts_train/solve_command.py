@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,7 @@ def solve_deck(
                     save_to=kept,
                     progress=tell,
                     warn=console.note,
+                    stopping=_say_stopping,
                 )
             results.append(found)
             if found.interrupted:
@@ -110,6 +111,12 @@ def solve_deck(
                 )
                 break
     return results
+
+
+def _say_stopping() -> None:
+    line = "\n" if sys.stderr.isatty() else ""  # below that of the progress
+    with suppress(RuntimeError):  # the signal came while something was printed
+        console.note(f"{line}stopping after this iteration (Ctrl-C again: at once)")
 
 
 def _check_algorithms(algorithms: Sequence[str] | None, *, has_file: bool) -> None:
