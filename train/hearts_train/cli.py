@@ -267,6 +267,8 @@ def play(
     ] = False,
 ) -> None:
     """Sit down and play, in the terminal. Every deal is kept; --resume goes on where you left."""
+    import contextlib
+
     from hearts_train.kept import Keeper, latest_table
     from hearts_train.terminal import Quit, open_table, reopen_table
 
@@ -282,19 +284,21 @@ def play(
         }
         if extra := [option for option, is_given in given.items() if is_given]:
             raise Mistake(f"--resume: the table goes on as it was; leave {', '.join(extra)} out")
-        keeper, state = latest_table()
-        table = reopen_table(keeper, state)
-    else:
-        keeper = Keeper.begin(record)
-        table = open_table(
-            _rules(rules, players),
-            _names(against, "--against"),
-            seed,
-            seat,
-            is_match=match,
-            keeper=keeper,
-        )
-    with keeper.holding():
+    with contextlib.ExitStack() as stack:
+        if resume:
+            keeper, state = stack.enter_context(latest_table())
+            table = reopen_table(keeper, state)
+        else:
+            keeper = Keeper.begin(record)
+            table = open_table(
+                _rules(rules, players),
+                _names(against, "--against"),
+                seed,
+                seat,
+                is_match=match,
+                keeper=keeper,
+            )
+            stack.enter_context(keeper.holding())
         try:
             table.teller.say(table.greeting() + "\n")
             table.run()
