@@ -6,6 +6,8 @@ text. Nothing in them leads to a hidden card before the deal is over.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -61,6 +63,69 @@ def result_of(
     return result
 
 
+class DeferredDeal(dict[str, Any]):
+    """An info whose ``deal`` is written when it is first read; otherwise an ordinary dictionary.
+
+    To write a deal as text takes about a hundred times as long as to play it in the compiled
+    loop, and most programs that learn never read it.
+    """
+
+    def __init__(self, values: Iterable[tuple[str, Any]], write: Callable[[], Any]) -> None:
+        """An info with `values`, in which ``deal`` stands for what `write` will return."""
+        super().__init__(values)
+        self._write: Callable[[], Any] | None = write
+
+    def _complete(self) -> None:
+        if self._write is not None:
+            write, self._write = self._write, None
+            super().__setitem__("deal", write())
+
+    def __getitem__(self, key: str) -> Any:
+        if key == "deal":
+            self._complete()
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of `key`, or `default`."""
+        if key == "deal":
+            self._complete()
+        return super().get(key, default)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key == "deal":
+            self._write = None
+        super().__setitem__(key, value)
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys; as this is not the method of ``dict``, ``dict(info)`` asks for each value."""
+        return super().__iter__()
+
+    def copy(self) -> dict[str, Any]:
+        """A shallow copy; its deal, too, is written when it is read."""
+        return dict(self) if self._write is None else DeferredDeal(super().items(), self._write)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def _completing(name: str) -> Any:
+    """The method of ``dict``, called when the deal has been written."""
+    method = getattr(dict, name)
+
+    @functools.wraps(method)
+    def complete(self: DeferredDeal, *args: Any, **named: Any) -> Any:
+        self._complete()
+        return method(self, *args, **named)
+
+    return complete
+
+
+for _name in ("items", "values", "pop", "popitem", "setdefault", "update", "clear"):
+    setattr(DeferredDeal, _name, _completing(_name))
+for _name in ("delitem", "eq", "ne", "or", "ror", "ior", "repr"):
+    setattr(DeferredDeal, f"__{_name}__", _completing(f"__{_name}__"))
+
+
 def seat_number(seat: int | None) -> np.int64:
     """A seat as infos have it: -1 for nobody."""
     return NOBODY if seat is None else np.int64(seat)
@@ -68,6 +133,10 @@ def seat_number(seat: int | None) -> np.int64:
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A copy of `array` that can be handed out again and again: nobody can write to it."""
+    if array.dtype == object:  # has no bytes of its own
+        frozen = array.copy()
+        frozen.flags.writeable = False
+        return frozen
     return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
 
 

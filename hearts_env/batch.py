@@ -323,17 +323,8 @@ class BatchGame:
         A game is kept as its seed and ``actions``, ``(num_games, most of a deal) int8``, -1 where
         none has been done yet: a state that is restored can only be one that play leads to.
         """
-        actions = np.full((self.num_games, _most_actions(self.rules)), -1, np.int8)
-        start, past = np.empty(k.STATE_SIZE, np.int64), np.empty(k.MAX_PAST, np.int64)
-        _read_actions(self.rules.vector, self.states, start, past, actions)
-        return {
-            "seeds": self.seeds.copy(),
-            "actions": actions,
-            "deals": self._deals.copy(),
-            "done": self.done.copy(),
-            "scores": self._scores.copy(),
-            "random": self._random.copy(),
-        }
+        own = {name: array.copy() for name, array in self._arrays().items()}
+        return own | {"actions": self._past(self._all)}
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from what ``state`` gave, in a batch of the same rules, size and seed.
@@ -343,8 +334,12 @@ class BatchGame:
                 batch is unchanged.
         """
         check_is("state", state, Mapping, "give what BatchGame.state() has returned")
-        own = self.state()
-        given = {name: check_array(f"state.{name}", state.get(name), own[name]) for name in own}
+        own = self._arrays()
+        actions = np.broadcast_to(np.int8(-1), (self.num_games, _most_actions(self.rules)))
+        given = {
+            name: check_array(f"state.{name}", state.get(name), like)
+            for name, like in {**own, "actions": actions}.items()
+        }
         if (given["seeds"] < 0).any() or (given["deals"] < 0).any():
             raise HeartsError("state: seeds and deals must be integers from 0")
         states, legal = np.empty_like(self.states), np.empty_like(self.legal)
@@ -357,11 +352,25 @@ class BatchGame:
                 f"state.actions: those of game {bad} cannot be played in the deal of its seed"
             )
         self.states[:], self.legal[:] = states, legal
-        self.seeds[:] = given["seeds"]
-        self._deals[:] = given["deals"]
-        self.done[:] = given["done"]
-        self._scores[:] = given["scores"]
-        self._random[:] = given["random"]
+        for name, array in own.items():
+            array[:] = given[name]
+
+    def _arrays(self) -> dict[str, Array]:
+        """The arrays that ``state`` copies and ``restore`` writes to, beside ``actions``."""
+        return {
+            "seeds": self.seeds,
+            "deals": self._deals,
+            "done": self.done,
+            "scores": self._scores,
+            "random": self._random,
+        }
+
+    def _past(self, rows: k.Vector) -> NDArray[np.int8]:
+        """The actions so far in each of `rows`, ``(len(rows), most of a deal)``; then -1."""
+        actions = np.full((len(rows), _most_actions(self.rules)), -1, np.int8)
+        start, past = np.empty(k.STATE_SIZE, np.int64), np.empty(k.MAX_PAST, np.int64)
+        _read_actions(self.rules.vector, self.states, rows, start, past, actions)
+        return actions
 
     # -- helpers ----------------------------------------------------------------------------------
     def _rows(self, games: Array | None, *, once: bool = False) -> k.Vector:
@@ -423,6 +432,17 @@ def _empty_state() -> k.Vector:
     return state
 
 
+def played(rules: Rules, seed: int, actions: Array) -> Game:
+    """The game of a seed after `actions`, a row of what ``BatchGame.state`` has of them."""
+    game = Game.deal(rules, seed)
+    for action in actions[actions >= 0].tolist():
+        if action == _REVOKE:
+            game.revoke()
+        else:
+            game.play(action)
+    return game
+
+
 def _most_actions(rules: Rules) -> int:
     """The most actions that a deal has: exchange, cards, the choice after a moon or a revoke."""
     return rules.players * (rules.hand_size + rules.pass_count) + 1
@@ -435,12 +455,17 @@ _REVOKE = 63
 
 @jit
 def _read_actions(
-    r: k.Vector, states: k.Vector, start: k.Vector, past: k.Vector, out: NDArray[np.int8]
+    r: k.Vector,
+    states: k.Vector,
+    rows: k.Vector,
+    start: k.Vector,
+    past: k.Vector,
+    out: NDArray[np.int8],
 ) -> None:
-    """Write the actions of each game so far; of one player's exchanged cards the lowest first."""
-    for g in range(len(states)):
-        for n in range(k.read_past(r, states[g], start, past)):
-            out[g, n] = past[n] if past[n] >= 0 else _REVOKE
+    """Write the actions so far of each of `rows`; of one player's exchanged cards lowest first."""
+    for i in range(len(rows)):
+        for n in range(k.read_past(r, states[rows[i]], start, past)):
+            out[i, n] = past[n] if past[n] >= 0 else _REVOKE
 
 
 @jit
