@@ -202,6 +202,6 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):  # gone, or no number of a process
         return False
-    except OSError:  # somebody else's, or a system that does not tell
+    except OSError:  # somebody else's, or a system that does not say
         return True
     return True

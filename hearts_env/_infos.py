@@ -1,4 +1,4 @@
-"""What the environments' infos tell of a deal: always the same keys, with the same types.
+"""What the environments' infos say of a deal: always the same keys, with the same types.
 
 While a deal is played they hold the values of ``no_result``: zeros, -1 for nobody and "" for no
 text. Nothing in them leads to a hidden card before the deal is over.
@@ -18,11 +18,11 @@ from hearts_env.match import Match
 from hearts_env.rules import Rules
 
 NOBODY = np.int64(-1)
-"""No seat; also no seed: before the end of an episode its seed stays untold."""
+"""No seat; also no seed: before the end of an episode its seed stays secret."""
 
 
 def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
-    """What infos tell before a deal is over; arrays are new ones."""
+    """What infos hold before a deal is over, in new arrays."""
     result: dict[str, Any] = {
         "scores": np.zeros(rules.players, np.int64),
         "points": np.zeros(rules.players, np.int64),
@@ -40,7 +40,7 @@ def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
 def result_of(
     game: Game, match: Match | None = None, *, offender: int | None = None
 ) -> dict[str, Any]:
-    """What infos tell of a deal that has ended; arrays are new ones.
+    """What infos hold after a deal has ended, in new arrays.
 
     Args:
         game: the deal.

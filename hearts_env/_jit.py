@@ -6,7 +6,7 @@ of this package and of the package of the function that compile anything: edited
 stale, other edits throw nothing away, and nothing of a user's own numba cache is touched. A
 constant that compiled code reads must therefore be assigned in a file that compiles; a test holds
 to it. Where no folder can be written (a read-only
-install without a home), functions are compiled anew at each start.
+install without a home), functions are compiled again at each start.
 """
 
 from __future__ import annotations

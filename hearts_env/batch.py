@@ -49,7 +49,7 @@ class BatchView:
         """The views of a list, all of the same rules.
 
         Raises:
-            HeartsError: there are none, or of different rules.
+            HeartsError: if the list is empty, or its views are of different rules.
         """
         try:
             views = list(views)
@@ -102,7 +102,7 @@ class BatchGame:
 
     Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` whatever the number of games or
     threads. With `autodeal` a finished game is followed by a new deal at once: ``done`` and
-    ``scores()`` then tell of the finished one, ``player`` and observations of the new.
+    ``scores()`` then describe the finished one, ``player`` and observations the new one.
 
     ``legal``, ``(num_games,) int64``, has the legal actions of each game's player to act as a bit
     mask over actions, 0 where a game is over; like ``states`` it is for reading alone.
@@ -125,11 +125,11 @@ class BatchGame:
             num_games: 1 to ten million.
             seed: from which all seeds of deals follow.
             observation: an encoder or its name.
-            autodeal: whether a finished game is dealt anew at once.
+            autodeal: whether the next deal of a finished game begins at once.
             num_threads: threads that share the work.
 
         Raises:
-            HeartsError: an argument that cannot be; it is named.
+            HeartsError: if an argument is invalid; the message names it.
         """
         self.rules = Rules.make(rules)
         self.num_games = check_number("num_games", num_games, 1, _MAX_GAMES)
@@ -174,7 +174,7 @@ class BatchGame:
             players: whose views, instead of the player's to act.
 
         Raises:
-            HeartsError: `out` has another shape or dtype, or is not contiguous.
+            HeartsError: if `out` has another shape or dtype, or is not contiguous.
         """
         rows = self._rows(games)
         dtypes = (self.space.dtype, np.dtype(np.float32), np.dtype(np.float16))
@@ -232,7 +232,7 @@ class BatchGame:
         """An independent ``Game`` in the state of game `index`, with its past: ``Game.from_state``.
 
         Raises:
-            HeartsError: there is no such game.
+            HeartsError: if `index` is not a game of this batch.
         """
         index = check_number("index", index, 0, self.num_games - 1)
         return Game._with_past(self.rules, self.states[index])
@@ -242,14 +242,15 @@ class BatchGame:
         """Do one action in each game, or in some games only; all or, on an error, none.
 
         Raises:
-            IllegalActionError: which games' actions are illegal.
-            HeartsError: `actions` is not one whole number a game.
+            IllegalActionError: if actions are illegal; the message names their games.
+            HeartsError: if `actions` is not one whole number for each game.
         """
         rows = self._rows(games, once=True)
         acts = whole_numbers(actions)
         if acts is None or acts.shape != rows.shape:
             raise HeartsError(
-                f"actions: {_told(actions)}; give one whole number for each of {len(rows)} games"
+                f"actions: {_described(actions)}; give one whole number for each of "
+                f"{len(rows)} games"
             )
         r = self.rules.vector
         bad = np.zeros(len(rows), np.bool_)
@@ -287,10 +288,10 @@ class BatchGame:
         )
 
     def reset(self, seeds: Array | None = None, *, games: Array | None = None) -> None:
-        """Deal anew: the next deals of each game, or those of given `seeds`; of some games only.
+        """Begin new deals: the next of each game, or those of given `seeds`; of some games only.
 
         Raises:
-            DealError: not one seed from 0 to 2**63 - 1 for each game.
+            DealError: if `seeds` is not one integer in [0, 2**63) for each game.
         """
         rows = self._rows(games, once=True)
         if seeds is None:
@@ -419,8 +420,8 @@ class BatchGame:
         return f"<BatchGame {self.rules.name}: {self.num_games} games>"
 
 
-def _told(array: object) -> str:
-    """What a message says of an array that does not do."""
+def _described(array: object) -> str:
+    """What a message says of an unsuitable array."""
     if isinstance(array, np.ndarray):
         return f"shape {array.shape} and dtype {array.dtype}"
     return quoted(array)

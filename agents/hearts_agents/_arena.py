@@ -351,7 +351,7 @@ class Arena:
         if outside.any():
             g = int(np.flatnonzero(outside)[0])
             raise IllegalActionError(
-                f"actions: {acts[g]} in environment {g} is no action of these rules; "
+                f"actions: {acts[g]} in environment {g} is not an action of these rules; "
                 f"give 0 to {self.rules.num_actions - 1}; nothing was played"
             )
         bad = np.zeros(n, np.bool_)
