@@ -7,7 +7,7 @@ text. Nothing in them leads to a hidden card before the deal is over.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -70,15 +70,17 @@ class DeferredDeal(dict[str, Any]):
     loop, and most programs that learn never read it.
     """
 
-    def __init__(self, values: Iterable[tuple[str, Any]], write: Callable[[], Any]) -> None:
-        """An info with `values`, in which ``deal`` stands for what `write` will return."""
-        super().__init__(values)
-        self._write: Callable[[], Any] | None = write
+    # Made once for every episode that ends: a slot is filled without a call or further objects.
+    __slots__ = ("subject", "write")
+
+    write: Callable[[Any], Any] | None
+    """Returns the value of ``deal``, given `subject`; None: it is there. Set by who makes it."""
+    subject: Any
 
     def _complete(self) -> None:
-        if self._write is not None:
-            write, self._write = self._write, None
-            super().__setitem__("deal", write())
+        if self.write is not None:
+            write, self.write = self.write, None
+            super().__setitem__("deal", write(self.subject))
 
     def __getitem__(self, key: str) -> Any:
         if key == "deal":
@@ -93,7 +95,7 @@ class DeferredDeal(dict[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         if key == "deal":
-            self._write = None
+            self.write = None
         super().__setitem__(key, value)
 
     def __iter__(self) -> Iterator[str]:
@@ -102,7 +104,9 @@ class DeferredDeal(dict[str, Any]):
 
     def copy(self) -> dict[str, Any]:
         """A shallow copy; its deal, too, is written when it is read."""
-        return dict(self) if self._write is None else DeferredDeal(super().items(), self._write)
+        copied = DeferredDeal(super().items())
+        copied.write, copied.subject = self.write, self.subject
+        return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)

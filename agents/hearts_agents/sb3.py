@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -192,9 +191,10 @@ class HeartsSB3VecEnv(VecEnv):
                 "episode": {"r": total, "l": length, "t": now},
                 "TimeLimit.truncated": bool(self.arena.truncated[game]),
                 "deal": "",
-                **dict(zip(names, facts, strict=True)),
             }
-            infos[game] = DeferredDeal(values.items(), partial(finished.text, place))
+            values.update(zip(names, facts, strict=True))
+            infos[game] = info = DeferredDeal(values)
+            info.write, info.subject = finished.text, place
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -199,7 +199,8 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
             facts[name] = self._no_infos[name].copy()
             facts[name][games] = values
         facts["deal"] = self._no_infos["deal"]
-        final = DeferredDeal(_with_masks(facts, done).items(), partial(_texts, n, finished))
+        final = DeferredDeal(_with_masks(facts, done))
+        final.write, final.subject = partial(_texts, n), finished
         final["episode"] = _with_masks(
             {"r": _spread(n, games, finished.returns), "l": _spread(n, games, finished.lengths)},
             done,
