@@ -96,7 +96,7 @@ def _sync_folder(folder: Path) -> None:
     """
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # a folder that may be written to, but not read
+    except PermissionError:  # a folder that may be written to, but not read
         return
     try:
         os.fsync(handle)
