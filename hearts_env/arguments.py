@@ -52,7 +52,7 @@ def check_number(
         other: ends the message: what else could be given.
 
     Raises:
-        HeartsError: it is not a whole number, or out of range.
+        HeartsError: if it is not a whole number, or out of range.
     """
     number = whole(value)
     if number is not None and low <= number and (high is None or number <= high):
@@ -89,7 +89,7 @@ def check_any_seed(seed: object) -> int:
     """`seed` as a whole number from 0, of any size.
 
     Raises:
-        HeartsError: it is negative or not a whole number.
+        HeartsError: if it is negative or not a whole number.
     """
     number = whole(seed)
     if number is None or number < 0:
@@ -110,7 +110,7 @@ def check_max_deals(max_deals: int | None, episode: str) -> int | None:
     """The number of deals after which a match is cut off, or None.
 
     Raises:
-        HeartsError: it is not a number of deals, or the episode is not a match.
+        HeartsError: if it is not a number of deals, or the episode is not a match.
     """
     if max_deals is None:
         return None
@@ -126,11 +126,11 @@ def check_chance(name: str, value: object) -> float:
     """`value` as a probability.
 
     Raises:
-        HeartsError: it is not.
+        HeartsError: if it is not a number in [0, 1].
     """
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not (is_number and 0.0 <= float(value) <= 1.0):  # type: ignore[arg-type]
-        raise HeartsError(f"{name}: {quoted(value)} is no probability; give 0 to 1")
+        raise HeartsError(f"{name}: must be in [0, 1], got {quoted(value)}")
     return float(value)  # type: ignore[arg-type]
 
 
@@ -138,7 +138,7 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
     """`value`, True or False.
 
     Raises:
-        HeartsError: it is something else.
+        HeartsError: if it is anything else.
     """
     if not isinstance(value, bool | np.bool_):
         raise error(f"{name}: {quoted(value)} is not True or False")
@@ -146,15 +146,15 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
 
 
 def check_is(
-    name: str, value: object, kind: type, mend: str, error: type[HeartsError] = HeartsError
+    name: str, value: object, kind: type, fix: str, error: type[HeartsError] = HeartsError
 ) -> None:
     """Refuse what is not of this kind.
 
     Raises:
-        HeartsError: it is not; `mend` says what to give.
+        HeartsError: if `value` is of another kind; `fix` says what to give.
     """
     if not isinstance(value, kind):
-        raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {mend}")
+        raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {fix}")
 
 
 def check_choice(field: str, value: object, choices: Sequence[str]) -> str:

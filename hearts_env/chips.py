@@ -46,7 +46,7 @@ def settle(
         (net of each player, new pool); sum(net) + new pool == pool.
 
     Raises:
-        HeartsError: an unknown method, or negative or inexact points or pool.
+        HeartsError: if the method is unknown, or there are negative or inexact points or pool.
     """
     check_choice("settlement", method, SETTLEMENTS[1:])
     try:
@@ -91,10 +91,10 @@ def _exact(number: object) -> Fraction:
 def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
     """What each player wins in chips by a deal on its own, where each took these points.
 
-    There is no pool: one that the deal leaves (``sweepstakes``) is won by nobody.
+    No pool is carried over: what the deal leaves in one (``sweepstakes``) is won by nobody.
 
     Raises:
-        HeartsError: the rules settle in points, or the points cannot be settled or are not one
+        HeartsError: if the rules settle in points, or the points cannot be settled or are not one
             for each player.
     """
     rules = Rules.make(rules)

@@ -24,7 +24,7 @@ from hearts_env.errors import DealError, IllegalActionError, NotationError, quot
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Position
 
-__all__ = ["Game", "action_name", "action_number", "check_count", "check_seed", "derived_seed"]
+__all__ = ["Game", "action_name", "action_number", "derived_seed"]
 
 _LEGAL = (1 << 54) - 1
 _MAX_TOTAL = 2**53

@@ -13,7 +13,7 @@ from hearts_env.errors import HeartsError, IllegalActionError
 from hearts_env.game import Game, derived_seed
 from hearts_env.rules import Rules
 
-__all__ = ["Match", "settle"]
+__all__ = ["Match"]
 
 
 class Match:

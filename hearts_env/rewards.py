@@ -102,7 +102,7 @@ class Rewarder:
     In a match add ``deal_end(match.last_net)`` after each deal and, at its end,
     ``episode_end(match.totals)``. Copies and pickles with what has been paid.
 
-    ``waits_for_match`` tells whether ``step`` leaves all to those two: ``win`` and ``chips`` in an
+    ``waits_for_match`` says whether ``step`` leaves all to those two: ``win`` and ``chips`` in an
     episode of a whole match.
     """
 
@@ -110,7 +110,7 @@ class Rewarder:
         """Rewards of a kind; in an episode of a whole ``match``, ``win`` waits for its end.
 
         Raises:
-            HeartsError: an unknown kind, or ``chips`` where the rules settle in points.
+            HeartsError: if the kind is unknown, or ``chips`` where the rules settle in points.
         """
         check_choice("reward", kind, REWARDS)
         if kind == "chips":

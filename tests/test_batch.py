@@ -177,6 +177,15 @@ def test_a_batch_goes_on_from_its_state(name: str, players: int, autodeal: bool)
         assert (one.states[:, k.MOON_CHOICE] >= 0).any()
 
 
+def test_restoring_reads_no_game_that_it_overwrites(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = BatchGame("two_player", 3, seed=1), BatchGame("two_player", 3, seed=1)
+    one.play(one.random_actions())
+    state = one.state()
+    monkeypatch.setattr("hearts_env.batch._read_actions", None)
+    two.restore(state)
+    assert np.array_equal(one.states, two.states)
+
+
 def test_a_revoke_is_part_of_a_batchs_state() -> None:
     one, two = (BatchGame("mini", 3, seed=3, autodeal=False) for _ in range(2))
     one.play(one.random_actions())

@@ -660,7 +660,7 @@ def test_options_give_a_deal() -> None:
     [
         ({"dael": PLAIN}, HeartsError, "options: 'dael' is unknown; did you mean 'deal'"),
         ([1], HeartsError, "options: .* is not a dict"),
-        ({"deal": 3}, DealError, "deal: 3 is no deal"),
+        ({"deal": 3}, DealError, "deal: 3 is not a deal"),
         ({"deal": {"kitty": []}}, DealError, "'hands' is missing"),
         ({"deal": {"hands": [], "kity": []}}, DealError, "did you mean 'kitty'"),
         ({"deal": {"hands": [["QC"], ["AC"]]}}, DealError, "rules deal 3"),
@@ -709,7 +709,7 @@ def test_a_match_begins_with_deal_0() -> None:
         ({"episode": "mach"}, HeartsError, "episode: 'mach' is unknown; did you mean 'match'"),
         ({"reward": "margn"}, HeartsError, "reward: 'margn' is unknown; did you mean 'margin'"),
         ({"observation": "flatt"}, HeartsError, "observation: no encoder 'flatt'; did you mean"),
-        ({"observation": FlatEncoder}, HeartsError, "observation: .* is no encoder"),
+        ({"observation": FlatEncoder}, HeartsError, "observation: .* is not an encoder"),
         ({"illegal_action": "ignore"}, HeartsError, "illegal_action: 'ignore' is unknown; known"),
         ({"render_mode": "rgb"}, HeartsError, "render_mode: 'rgb' is unknown"),
         ({"render_for": "player_2"}, HeartsError, "render_for: 'player_2' is unknown"),

@@ -174,6 +174,9 @@ def test_files_that_cannot_be_used_are_refused(tmp_path):
         evaluate(*ARGUMENTS, resume=tmp_path / "nothing")
     with held(tmp_path / ".new.lock", "test"), pytest.raises(CheckpointError, match="in use"):
         evaluate(*ARGUMENTS, out=tmp_path / "new")
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    with held(tmp_path / ".new.lock", "test"), pytest.raises(CheckpointError, match="in use"):
+        evaluate(*ARGUMENTS, out=tmp_path / "link")
 
 
 def test_each_agent_is_made_once(monkeypatch):

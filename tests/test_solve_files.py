@@ -404,11 +404,15 @@ def test_a_file_that_another_process_is_at_work_on_is_refused(tmp_path):
     assert run("solve", "micro", "--iterations", 3, "--out", state).exit_code == 0
     before = state.read_bytes()
     new = tmp_path / "new.npz"
+    link = tmp_path / "link.npz"
+    link.symlink_to(state)
     for name, args in ((state, ("--resume", state)), (new, ("micro", "--out", new))):
         with held(tmp_path / f".{name.name}.lock", "the test"):
             shown = run("solve", *args, "--iterations", 9)
         assert shown.exit_code == 2
         assert f"error: solve: '{name}' is in use by process {os.getpid()}" in shown.stderr
+    with held(tmp_path / f".{state.name}.lock", "the test"):
+        assert run("solve", "--resume", link, "--iterations", 9).exit_code == 2
     assert state.read_bytes() == before
     assert not new.exists()
     assert run("solve", "--resume", state, "--iterations", 9).exit_code == 0

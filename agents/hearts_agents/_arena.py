@@ -12,7 +12,7 @@ outside the compiled loop are seeded with ``secret_seed``, from which it cannot 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,7 @@ from hearts_env.arguments import (
     whole,
     whole_numbers,
 )
-from hearts_env.batch import find_illegal
+from hearts_env.batch import find_illegal, played
 from hearts_env.encoders import Encoder
 from hearts_env.errors import quoted
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
@@ -236,6 +236,8 @@ class Finished:
     returns: Floats
     lengths: Ints
     facts: dict[str, NDArray[Any]]
+    text: Callable[[int], str]
+    """The text of the deal of the episode in place i of ``games``: ``deal`` of its final info."""
 
 
 class Arena:
@@ -349,7 +351,7 @@ class Arena:
         if outside.any():
             g = int(np.flatnonzero(outside)[0])
             raise IllegalActionError(
-                f"actions: {acts[g]} in environment {g} is no action of these rules; "
+                f"actions: {acts[g]} in environment {g} is not an action of these rules; "
                 f"give 0 to {self.rules.num_actions - 1}; nothing was played"
             )
         bad = np.zeros(n, np.bool_)
@@ -414,7 +416,6 @@ class Arena:
         What comes with the end, the seed too, is there with the values of ``no_result``.
         """
         told = no_result(self.rules, is_match=self.episode == "match")
-        del told["deal"]  # to write it takes longer than to play the deal
         told = {"seat": NOBODY, "seed": NOBODY, "opponent": "", **told}
         return {key: np.array([value] * number, _dtype(value)) for key, value in told.items()}
 
@@ -428,29 +429,22 @@ class Arena:
         Raises:
             HeartsError: if the episodes are matches.
         """
-        if self.episode == "match":
-            raise HeartsError('episode: the state of matches cannot be saved; use episode="deal"')
+        self._check_saved()
         state = {f"games/{name}": array for name, array in self.batch.state().items()}
-        state |= {name: getattr(self, name).copy() for name in _STATE}
-        state |= {
-            "rngs": self._rngs.copy(),
-            "paid": self._paid.copy(),
-            "carry": self._carry.copy(),
-        }
+        state |= {name: array.copy() for name, array in self._arrays().items()}
         return state | {f"opponents/{name}": a for name, a in self.pool.state().items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what ``state`` gave, in an arena with the same arguments.
 
         Raises:
-            HeartsError: if arrays are missing, of other shapes, or hold impossible values; the
-                arena must then be reset.
+            HeartsError: if the episodes are matches, or arrays are missing, of other shapes, or
+                hold impossible values; the arena must then be reset.
         """
-        own = self.state()
+        self._check_saved()
+        own = self._arrays()
         given = {
-            name: check_array(f"state.{name}", state.get(name), like)
-            for name, like in own.items()
-            if not name.startswith(("games/", "opponents/"))
+            name: check_array(f"state.{name}", state.get(name), like) for name, like in own.items()
         }
         for name, bound in (
             ("learner", self.rules.players),
@@ -464,12 +458,18 @@ class Arena:
                 raise HeartsError(f"state.{name}: must be in [0, {bound})")
         self.batch.restore(_part(state, "games/"))
         self.pool.restore(_part(state, "opponents/"))
-        for name in _STATE:
-            getattr(self, name)[:] = given[name]
-        self._rngs[:] = given["rngs"]
-        self._paid[:] = given["paid"]
-        self._carry[:] = given["carry"]
+        for name, array in own.items():
+            array[:] = given[name]
         self._read_pool()
+
+    def _check_saved(self) -> None:
+        if self.episode == "match":
+            raise HeartsError('episode: the state of matches cannot be saved; use episode="deal"')
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of ``state`` but those of games and opponents; ``restore`` writes to them."""
+        own = {name: getattr(self, name) for name in _STATE}
+        return own | {"rngs": self._rngs, "paid": self._paid, "carry": self._carry}
 
     # -- helpers -------------------------------------------------------------------------------
     def _read_pool(self) -> None:
@@ -606,12 +606,21 @@ class Arena:
             for i in over.tolist() if "chips" in facts else []:  # a pool was settled too
                 facts["chips"][i] = [float(chips) for chips in matches[i].last_net]
         return Finished(
+            text=self._texts(games),
             games=games,
             observations=self.batch.observe(games=games, players=seats),
             returns=self.returns[games],
             lengths=self.lengths[games],
             facts=facts,
         )
+
+    def _texts(self, games: Ints) -> Callable[[int], str]:
+        """The deals of episodes that have ended as text; read before the next ones are dealt."""
+        if self.episode == "match":
+            matches = [self.batch.game(g) for g in games.tolist()]
+            return lambda i: matches[i].to_text()
+        rules, seeds, actions = self.rules, self.deals[games], self.batch._past(games)
+        return lambda i: played(rules, int(seeds[i]), actions[i]).to_text()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

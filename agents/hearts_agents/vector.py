@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from hearts_agents._arena import Arena, Finished, env_seeds
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env._infos import read_only
+from hearts_env._infos import DeferredDeal, read_only
 from hearts_env.arguments import check_choice, whole
 from hearts_env.encoders import Encoder
 from hearts_env.errors import quoted
@@ -34,9 +35,10 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
     own (and ``pro`` where it samples) draw others, being asked for many games at once.
 
     ``infos`` has ``action_mask`` (num_envs, n) int8, and otherwise the keys of a ``HeartsEnv``'s
-    info but ``deal``, an array each; ``infos["final_info"]`` has them too, with ``episode`` (``r``
-    and ``l``, the return and the length). The seeds of the episodes under way, which tell every
-    card, are ``envs.unwrapped.episode_seeds``.
+    info, an array each; ``infos["final_info"]`` has them too, with ``episode`` (``r`` and ``l``,
+    the return and the length). Its ``deal`` is written when it is read, and costs nothing until
+    then; cards passed in an exchange are in deck order there. The seeds of the current episodes,
+    which reveal every card, are ``envs.unwrapped.episode_seeds``.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
@@ -120,10 +122,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         n = self.num_envs
         facts = {"action_mask": np.zeros(0), **self.arena.no_facts(n)}
         infos = _with_masks(facts, np.ones(n, np.bool_))
-        self._no_infos = {
-            name: values if values.dtype == object else read_only(values)
-            for name, values in infos.items()
-        }
+        self._no_infos = {name: read_only(values) for name, values in infos.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -199,7 +198,9 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         for name, values in finished.facts.items():
             facts[name] = self._no_infos[name].copy()
             facts[name][games] = values
-        final = _with_masks(facts, done)
+        facts["deal"] = self._no_infos["deal"]
+        final = DeferredDeal(_with_masks(facts, done))
+        final.write, final.subject = partial(_texts, n), finished
         final["episode"] = _with_masks(
             {"r": _spread(n, games, finished.returns), "l": _spread(n, games, finished.lengths)},
             done,
@@ -218,6 +219,14 @@ def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, 
         infos[name] = values
         infos[f"_{name}"] = there.copy()
     return infos
+
+
+def _texts(n: int, finished: Finished) -> Array:
+    """The deals that have ended as text, an array of `n` objects; "" for all others."""
+    texts = np.full(n, "", dtype=object)
+    for i, g in enumerate(finished.games.tolist()):
+        texts[g] = finished.text(i)
+    return texts
 
 
 def _spread(n: int, games: Array, values: Array) -> Array:

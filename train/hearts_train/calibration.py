@@ -17,7 +17,7 @@ from hearts_env import kernel as k
 from hearts_env._seeds import secret_seed
 from hearts_env.game import derived_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
-from hearts_train.pictures import save_figure, short_names, styles, wrapped
+from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -212,7 +212,7 @@ def figure_of(results: Sequence[Calibration]) -> Figure:
             markersize=5,
             capsize=2,
             elinewidth=0.8,
-            label=name,
+            label=literal(name),
         )
     axes.set_xlabel("trick")
     axes.set_ylabel("log-loss in bits, 95 % interval over deals")

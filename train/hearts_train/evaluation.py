@@ -41,12 +41,12 @@ from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env._seeds import secret_seed
+from hearts_env.arguments import check_seed
 from hearts_env.errors import install
-from hearts_env.game import check_seed
 from hearts_train.contenders import Contender, Entrant, named, rules_for
 from hearts_train.duel import Duel, Example, deals_digest
 from hearts_train.matches import chips_won, string_matches
-from hearts_train.pictures import save_figure, short_names, styles, wrapped
+from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
 from hearts_train.records import Results, results_file
 
 __all__ = [
@@ -500,7 +500,7 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
             f"{e.margin:+.2f}", (end, place), (6, 0), textcoords="offset points", va="center"
         )
     axes.axvline(0, color="#222222", linewidth=0.8)
-    axes.set_yticks(places, labels)
+    axes.set_yticks(places, [literal(label) for label in labels])
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.spines[["top", "right", "left"]].set_visible(False)

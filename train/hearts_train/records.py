@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from hearts_env import HeartsError, __version__
-from hearts_env._files import held, read_limited, write_whole
+from hearts_env._files import held, lock_beside, read_limited, write_whole
 from hearts_env.errors import quoted
 from hearts_train.duel import Block
 
@@ -81,7 +81,7 @@ def results_file(
         yield None
         return
     path = Path(out if resume is None else resume)  # type: ignore[arg-type]
-    with held(path.with_name(f".{path.name}.lock"), f"results: {str(path)!r}"):
+    with held(lock_beside(path), f"results: {str(path)!r}"):
         blocks: dict[tuple[int, int, int], Any] = {}
         if resume is None:
             if path.exists():

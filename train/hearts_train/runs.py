@@ -39,7 +39,7 @@ from hearts_env._files import held, remove_leftovers, write_whole
 from hearts_env.errors import CheckpointError
 from hearts_env.rules import Rules
 from hearts_train.config import ConfigError, TrainConfig
-from hearts_train.pictures import save_figure, short_names, styles, wrapped
+from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
@@ -471,7 +471,7 @@ def draw_curve(path: Path, evaluations: Sequence[Mapping[str, Any]], title: str)
             color, marker = style[short[opponent]]
             margins = [row["margin"] for row in rows]
             (line,) = axes.plot(x, margins, color=color, marker=marker, markersize=4)
-            line.set_label(f"over {short[opponent]}")
+            line.set_label(literal(f"over {short[opponent]}"))
             low, high = zip(*(row["ci95"] for row in rows), strict=True)
             axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
         axes.set_xlabel(label)

@@ -22,8 +22,9 @@ from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env._files import write_whole
 from hearts_env._interrupts import Interrupted, held_interrupt
 from hearts_env._seeds import secret_seed
+from hearts_env.arguments import check_seed
 from hearts_env.cards import SUITS, parse_card
-from hearts_env.game import action_name, check_seed, derived_seed
+from hearts_env.game import action_name, derived_seed
 from hearts_env.notation import Record, parse_games, parse_records
 from hearts_train import replay
 from hearts_train.cardtext import CardText
