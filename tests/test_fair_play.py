@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import Agent, register_agent
-from hearts_agents.table import Pro
+from hearts_agents.baselines import Pro
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env._interrupts import SIGNALS

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from hearts_agents import Agent, agent_names, make_agent, register_agent, registry
+from hearts_agents.baselines import Easy, Pro, Standard
 from hearts_agents.gym_env import HeartsEnv
 from hearts_agents.pool import OpponentPool
 from hearts_agents.solved import SolvedAgent
-from hearts_agents.table import Easy, Pro, Standard
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.solve.equilibrium import load
@@ -152,8 +152,10 @@ def test_options_of_checkpoints_are_checked(tmp_path):
 
 
 def test_installed_packages_add_players(monkeypatch):
-    point = importlib.metadata.EntryPoint("theirs", "hearts_agents.table:Pro", "hearts_agents")
-    broken = importlib.metadata.EntryPoint("broken", "hearts_agents.table:NAMES", "hearts_agents")
+    point = importlib.metadata.EntryPoint("theirs", "hearts_agents.baselines:Pro", "hearts_agents")
+    broken = importlib.metadata.EntryPoint(
+        "broken", "hearts_agents.baselines:NAMES", "hearts_agents"
+    )
     monkeypatch.setattr(registry, "entry_points", lambda group: (point, broken))
     assert agent_names() == [*registry.OWN, "broken", "theirs"]
     assert set(TABLE) < set(registry.OWN)
@@ -242,7 +244,7 @@ def test_options_are_read_by_the_types_of_the_factory():
 
 
 CODE = """
-from hearts_agents.table import Standard
+from hearts_agents.baselines import Standard
 import beside
 
 class Mine:

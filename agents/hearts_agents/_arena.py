@@ -1,7 +1,7 @@
 """Many episodes at once, one learner in each, everybody else played by opponents inside.
 
-The core of the vector environments. Players of the table are moved by one compiled loop over all
-games; other agents by ``act_batch``, called once for all the games that wait for them. All that
+The core of the vector environments. Baselines are moved by one compiled loop over all games;
+other agents by ``act_batch``, called once for all the games that wait for them. All that
 is drawn for an episode (cards, the learner's seat, the opponents, their random numbers) follows
 from the episode's seed, and that from the environment's seed and the number of the episode, so
 that game i of many is the game of a single environment with the same seed.
@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hearts_agents.baseline_kernel import PRO, Memory, act_row, make_memory
+from hearts_agents.baselines import NAMES, Baseline
 from hearts_agents.pool import OpponentPool
-from hearts_agents.table import NAMES, PRO, Scratch, TableAgent, act_row
 from hearts_env import BatchGame, HeartsError, IllegalActionError, Match, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
@@ -50,7 +51,7 @@ WAITS, TO_MOVE, ENDED = range(3)
 SEAT, OPPONENT, NUMBERS = 0, 1, 16
 """What is drawn from an episode's seed (``draw``): OPPONENT + seat of the opponent.
 
-NUMBERS, the random numbers of the table's players, stay inside compiled code: the seed of the
+NUMBERS, the random numbers of the baselines, stay inside compiled code: the seed of the
 episode can be computed from them.
 """
 
@@ -63,6 +64,21 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.uint64]
 Bools = NDArray[np.bool_]
+
+
+class Cast(NamedTuple):
+    """Who plays in each game, for the compiled loop."""
+
+    learner: Ints
+    """``(games,)``: the learner's seat."""
+    places: Ints
+    """``(games, players)``: the place in the pool of the opponent in each seat."""
+    kinds: Ints
+    """``(pool,)``: the number of the baseline at each place of the pool; -1: another agent."""
+    limits: Ints
+    """``(pool,)``: worlds that it looks at, at most."""
+    rngs: Numbers
+    """``(games,)``: the baselines' random numbers; change as they draw."""
 
 
 @jit
@@ -118,21 +134,16 @@ def advance(
     r: k.Vector,
     states: Ints,
     rows: Ints,
-    learner: Ints,
-    cast: Ints,
-    kinds: Ints,
-    limits: Ints,
-    rngs: Numbers,
+    cast: Cast,
     skip: int,
-    worlds: Ints,
-    numbers: Ints,
-    base: Ints,
-    s: Ints,
-    sums: Ints,
+    memory: Memory,
     stand: Ints,
     legal: Ints,
 ) -> None:
-    """Move the opponents in each of `rows` until the learner is to move, the deal ends, or ..."""
+    """Move the baselines in each of `rows` until somebody else is to move or the deal ends.
+
+    `stand` says which of these it is, per game; `legal` gets the legal actions there.
+    """
     for g in rows:
         st = states[g]
         stand[g] = WAITS
@@ -141,19 +152,19 @@ def advance(
                 stand[g] = ENDED
                 break
             p = st[k.PLAYER]
-            kind = kinds[cast[g, p]]
-            if p == learner[g] or kind < 0:
+            place = cast.places[g, p]
+            kind = cast.kinds[place]
+            if p == cast.learner[g] or kind < 0:
                 mask = k.legal_mask(r, st)
-                if mask & (mask - 1) == 0 and (skip or p != learner[g]):
+                if mask & (mask - 1) == 0 and (skip or p != cast.learner[g]):
                     k.play(r, st, lowest(mask))
                     continue
-                if p == learner[g]:
+                if p == cast.learner[g]:
                     stand[g] = TO_MOVE
                 break
-            rng = rngs[g : g + 1]
-            limit = limits[cast[g, p]]
-            action = act_row(r, st, p, kind, limit, rng, worlds, numbers, base, s, sums)
-            if action < 0:  # ... somebody outside is to move
+            rng = cast.rngs[g : g + 1]
+            action = act_row(r, st, p, kind, cast.limits[place], rng, memory)
+            if action < 0:  # too many worlds: not for compiled code
                 break
             k.play(r, st, action)
         legal[g] = k.legal_mask(r, st)
@@ -488,7 +499,7 @@ class Arena:
         self._kinds = np.array(kinds, np.int64)
         self._limits = np.array(limits, np.int64)
         self._cumulative = self.pool.cumulative
-        self._scratch = [Scratch(most) for _ in range(self.batch.num_threads)]
+        self._memories = [make_memory(most) for _ in range(self.batch.num_threads)]
 
     def _run(self, rows: Ints, rewards: Floats) -> Ints:
         """Play on to the learners' next decisions, add their rewards; returns episodes ended."""
@@ -562,18 +573,15 @@ class Arena:
             rows = waiting
 
     def _advance(self, rows: Ints) -> None:
+        cast = Cast(self.learner, self.cast, self._kinds, self._limits, self._rngs)
         self._workers.share(
             lambda part, thread: advance(
                 self.rules.vector,
                 self.states,
                 rows[part],
-                self.learner,
-                self.cast,
-                self._kinds,
-                self._limits,
-                self._rngs,
+                cast,
                 self.skip_forced,
-                *self._scratch[thread].arrays,
+                self._memories[thread],
                 self._stand,
                 self.batch.legal,
             ),
@@ -638,8 +646,8 @@ def _dtype(value: Any) -> Any:
 
 
 def compiled_kind(agent: Any, rules: Rules) -> int:
-    """The number of a player of the table that the compiled loop can move; -1: of anybody else."""
-    if not isinstance(agent, TableAgent) or type(agent).__module__ != TableAgent.__module__:
+    """The number of a baseline that the compiled loop can move; -1: of any other agent."""
+    if not isinstance(agent, Baseline) or type(agent).__module__ != Baseline.__module__:
         return -1
     if agent.policy >= PRO and rules.players != 2:
         return -1

@@ -9,9 +9,9 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from hearts_agents.base import Agent, as_agent
+from hearts_agents.baselines import AGENTS
 from hearts_agents.outside import blamed, find_code, is_code, parse_options, split_spec
 from hearts_agents.search import SEARCHERS
-from hearts_agents.table import AGENTS
 from hearts_env import HeartsError
 from hearts_env._files import kind_of
 from hearts_env.errors import did_you_mean, quoted

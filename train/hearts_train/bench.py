@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_agents.table import AGENTS
+from hearts_agents.baselines import AGENTS
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env import kernel as k

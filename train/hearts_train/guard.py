@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from hearts_agents import Agent
 from hearts_agents.base import Adapted
+from hearts_agents.baselines import AGENTS
 from hearts_agents.network import NetworkAgent
 from hearts_agents.outside import describe
 from hearts_agents.search import SEARCHERS
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
-from hearts_agents.table import AGENTS
 from hearts_env import IllegalActionError, PlayerView
 from hearts_env._interrupts import signals_apart
 from hearts_env.batch import BatchView
