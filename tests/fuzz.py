@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_agents.network import Checkpoint, read_checkpoint, save_checkpoint
+from hearts_agents.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.cards import ALL_CARDS, parse_card
 from hearts_env.errors import MOST_TOLD

@@ -19,7 +19,7 @@ import torch
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent
-from hearts_agents.network import read_checkpoint
+from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.sb3 import HeartsSB3VecEnv
 from hearts_env import CheckpointError, HeartsError
 from hearts_env._files import held

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hearts_agents._tensors import read_tensors, write_tensors
-from hearts_agents.network import read_checkpoint
+from hearts_agents.checkpoint import read_checkpoint
 from hearts_env import CheckpointError, HeartsError
 from hearts_train import runs
 from hearts_train.config import ConfigError

@@ -11,7 +11,8 @@ import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
-from hearts_agents.network import Network, read_checkpoint
+from hearts_agents.checkpoint import read_checkpoint
+from hearts_agents.network import Network
 from hearts_env import HeartsError
 from hearts_train import runs
 from hearts_train.config import ConfigError, NetworkConfig, load_config

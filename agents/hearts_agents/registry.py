@@ -9,9 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from hearts_agents.base import Agent, as_agent
-from hearts_agents.baselines import AGENTS
 from hearts_agents.outside import blamed, find_code, is_code, parse_options, split_spec
-from hearts_agents.search import SEARCHERS
 from hearts_env import HeartsError
 from hearts_env._files import kind_of
 from hearts_env.errors import did_you_mean, quoted
@@ -27,22 +25,21 @@ SOLVED_SUFFIX = ".npz"
 """Files of ``hearts solve``, which are players too."""
 
 
-def equilibrium(seed: int | None = None) -> Agent:
-    """Plays the exact equilibrium that comes with the package, of micro or of mini."""
-    from hearts_agents.solved import EquilibriumAgent
-
-    return EquilibriumAgent(seed)
-
-
-equilibrium.plays = "micro and mini"  # type: ignore[attr-defined]
-
-OWN: dict[str, Factory] = {
-    **AGENTS,
-    **SEARCHERS,
-    "random": AGENTS["easy"],
-    "equilibrium": equilibrium,
+OWN = {
+    "easy": "hearts_agents.baselines:Easy",
+    "standard": "hearts_agents.baselines:Standard",
+    "standard_trump": "hearts_agents.baselines:StandardTrump",
+    "pro": "hearts_agents.baselines:Pro",
+    "pro_trump": "hearts_agents.baselines:ProTrump",
+    "pimc": "hearts_agents.search:Pimc",
+    "pimc_belief": "hearts_agents.search:PimcBelief",
+    "random": "hearts_agents.baselines:Easy",
+    "equilibrium": "hearts_agents.solved:EquilibriumAgent",
 }
-"""The players of this package; ``random`` is another name of ``easy``."""
+"""The players of this package, imported when they are asked for, as those of entry points are.
+
+``random`` is another name of ``easy``.
+"""
 
 _registered: dict[str, Factory] = {}
 
@@ -187,7 +184,8 @@ def is_registered_here(spec: str) -> bool:
 def find_factory(name: str) -> Factory | None:
     """The factory registered under `name` by us, by the user or by a package; None: by nobody."""
     if name in OWN:
-        return OWN[name]
+        factory: Factory = EntryPoint(name, OWN[name], GROUP).load()
+        return factory
     if name in _registered:
         return _registered[name]
     for point in _entry_points():

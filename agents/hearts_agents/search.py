@@ -24,6 +24,7 @@ from hearts_agents.base import (
 )
 from hearts_agents.baseline_kernel import SCRATCH_SIZE, best_of
 from hearts_agents.baselines import seed_number
+from hearts_agents.registry import make_agent
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
@@ -224,8 +225,6 @@ class PimcBelief(Pimc):
             HeartsError: an option that cannot be; it is named.
         """
         super().__init__(seed, worlds)
-        from hearts_agents.registry import make_agent
-
         if isinstance(model, str) and model in (self.name, ""):
             raise HeartsError(f"model: {model!r} would think about itself without end; take pimc")
         self.model = make_agent(model, seed=0) if isinstance(model, str) else make_agent(model)

@@ -28,12 +28,8 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import Logger
 
 from hearts_agents.base import generator_state, restore_generator
-from hearts_agents.network import (
-    Checkpoint,
-    Network,
-    NetworkAgent,
-    save_checkpoint,
-)
+from hearts_agents.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.network import Network, NetworkAgent
 from hearts_agents.pool import OpponentPool
 from hearts_agents.registry import make_agent
 from hearts_agents.sb3 import HeartsSB3VecEnv

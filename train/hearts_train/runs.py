@@ -29,12 +29,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hearts_agents._tensors import DIGEST, digest_of, read_tensors, write_tensors
-from hearts_agents.network import (
-    CHECKPOINT_NAME,
-    Checkpoint,
-    read_checkpoint,
-    save_checkpoint,
-)
+from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env._files import held, remove_leftovers, write_whole
 from hearts_env.errors import CheckpointError
 from hearts_env.rules import Rules
