@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hearts_agents._options import EpisodeOptions
 from hearts_agents.baseline_kernel import PRO, Memory, act_row, make_memory
 from hearts_agents.baselines import NAMES, Baseline
-from hearts_agents.pool import OpponentPool
 from hearts_env import BatchGame, HeartsError, IllegalActionError, Match, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
@@ -32,17 +32,13 @@ from hearts_env._workers import Workers
 from hearts_env.arguments import (
     check_any_seed,
     check_array,
-    check_choice,
-    check_flag,
-    check_max_deals,
     check_number,
     whole,
     whole_numbers,
 )
 from hearts_env.batch import find_illegal, played
-from hearts_env.encoders import Encoder
 from hearts_env.errors import quoted
-from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
+from hearts_env.hearts_v0 import ILLEGAL_REWARD
 from hearts_env.rewards import SHARES, TRICK, Rewarder, earned, net_chips
 
 WAITS, TO_MOVE, ENDED = range(3)
@@ -254,35 +250,20 @@ class Finished:
 class Arena:
     """`num_envs` episodes side by side; a finished one is followed by the next at once."""
 
-    def __init__(
-        self,
-        num_envs: int,
-        rules: Rules | str = "two_player",
-        players: int | None = None,
-        *,
-        episode: str = "deal",
-        reward: str = "margin",
-        observation: str | Encoder = "flat",
-        illegal_action: str = "terminate",
-        opponent: Any = "standard",
-        seat: int | str = "random",
-        skip_forced: bool = False,
-        max_deals: int | None = None,
-        num_threads: int = 1,
-    ) -> None:
-        """Episodes that begin with ``reset``; the arguments are those of the environments."""
-        self.rules = Rules.make(rules, players)
-        self.episode = check_choice("episode", episode, EPISODES)
-        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
-        self.rewarder = Rewarder(self.rules, reward, episode=self.episode)
-        self.seat = check_seat(self.rules, seat)
-        self.pool = OpponentPool.of(opponent, self.rules)
-        self.skip_forced = check_flag("skip_forced", skip_forced)
-        self.max_deals = check_max_deals(max_deals, self.episode)
+    def __init__(self, num_envs: int, options: EpisodeOptions, num_threads: int = 1) -> None:
+        """Episodes that begin with ``reset``."""
+        self.rules = options.rules
+        self.episode = options.episode
+        self.illegal_action = options.illegal_action
+        self.rewarder = Rewarder(self.rules, options.reward, episode=self.episode)
+        self.seat = options.seat
+        self.pool = options.pool
+        self.skip_forced = options.skip_forced
+        self.max_deals = options.max_deals
         self.batch = BatchGame(
             self.rules,
             check_number("num_envs", num_envs, 1, 10_000_000),
-            observation=observation,
+            observation=options.encoder,
             autodeal=False,
             num_threads=num_threads,
         )
@@ -659,17 +640,6 @@ def finish_deal(match: Match, batch: BatchGame, game: int) -> None:
     """Settle the match's deal, which was played in game `game` of the batch."""
     match.game = batch.game(game)
     match.finish_deal()
-
-
-def check_seat(rules: Rules, seat: int | str) -> int:
-    """The seat as a number, -1 for ``random``.
-
-    Raises:
-        HeartsError: it is none.
-    """
-    if isinstance(seat, str) and seat == "random":
-        return -1
-    return check_number("seat", seat, 0, rules.players - 1, other=", or 'random'")
 
 
 def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from hearts_agents._arena import Arena, Finished, check_env_seed, env_seeds
+from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env._infos import DeferredDeal, read_only_values
 from hearts_env.arguments import check_any_seed
-from hearts_env.encoders import Encoder
 
 Array = NDArray[Any]
 
@@ -42,58 +42,26 @@ class HeartsSB3VecEnv(VecEnv):
     writing to it.
     """
 
-    def __init__(
+    @documented
+    def __init__(  # noqa: D417  # `documented` describes the others
         self,
         num_envs: int = 1,
         rules: Rules | str = "two_player",
         players: int | None = None,
         *,
-        episode: str = "deal",
-        reward: str = "margin",
-        observation: str | Encoder = "flat",
-        illegal_action: str = "terminate",
-        opponent: Any = "standard",
-        seat: int | str = "random",
-        skip_forced: bool = False,
-        max_deals: int | None = None,
         num_threads: int = 1,
         seed: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        """Environments that wait for ``reset``; the arguments are ``HeartsVectorEnv``'s.
+        """Environments that wait for ``reset``.
 
         Args:
             num_envs: how many.
-            rules: the rules, or a preset's name.
-            players: number of players, for presets that several numbers play.
-            episode: ``deal`` or ``match``.
-            reward: ``margin``, ``points``, ``trick``, ``win`` or ``chips``.
-            observation: an encoder or its name.
-            illegal_action: ``terminate``, ``raise`` or ``revoke``.
-            opponent: a name, a path, an agent, a list or an ``OpponentPool`` to draw from.
-            seat: the learner's, or ``random``.
-            skip_forced: play decisions with a single legal action by itself.
-            max_deals: a match is cut off (truncated) after so many deals.
             num_threads: threads that share the opponents' work.
             seed: of the first environment, the next counting up; None: random. A later
                 ``seed(n)``, as models call it, counts from the next reset.
-
-        Raises:
-            HeartsError: an argument that cannot be; it is named.
         """
-        self.arena = Arena(
-            num_envs,
-            rules,
-            players,
-            episode=episode,
-            reward=reward,
-            observation=observation,
-            illegal_action=illegal_action,
-            opponent=opponent,
-            seat=seat,
-            skip_forced=skip_forced,
-            max_deals=max_deals,
-            num_threads=num_threads,
-        )
+        self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
         self.rules = self.arena.rules
         self.render_mode: str | None = None
         self._actions: Array | None = None
