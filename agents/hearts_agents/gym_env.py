@@ -9,16 +9,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from hearts_agents._arena import (
-    MAX_FORCED_DEALS,
-    NUMBERS,
-    OPPONENT,
-    SEAT,
-    check_env_seed,
-    compiled_kind,
-    draw,
-    draw_place,
-)
+from hearts_agents._arena import MAX_FORCED_DEALS, check_env_seed, compiled_kind
+from hearts_agents._arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
 from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.pool import Entry
 from hearts_env import HeartsError, IllegalActionError, Rules
