@@ -285,12 +285,6 @@ class ProTrump(Pro):
     policy = PRO_TRUMP
 
 
-AGENTS: dict[str, type[Baseline]] = {
-    NAMES[agent.policy]: agent for agent in (Easy, Standard, StandardTrump, Pro, ProTrump)
-}
-"""The baselines by name."""
-
-
 def check_worlds(worlds: int | None) -> int | None:
     """`worlds`, checked.
 

@@ -274,7 +274,3 @@ def pimc_rows(
                 sums[lowest(cards)] += values[lowest(cards)]
                 cards &= cards - 1
         actions[i] = best_of(legal, sums)
-
-
-SEARCHERS: dict[str, type[Pimc]] = {"pimc": Pimc, "pimc_belief": PimcBelief}
-"""Every player of this module by its name."""

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from hearts_agents import Agent
 from hearts_agents.base import Adapted
-from hearts_agents.baselines import AGENTS
 from hearts_agents.network import NetworkAgent
 from hearts_agents.outside import describe
-from hearts_agents.search import SEARCHERS
-from hearts_agents.solved import EquilibriumAgent, SolvedAgent
+from hearts_agents.registry import OWN, find_factory
+from hearts_agents.solved import SolvedAgent
 from hearts_env import IllegalActionError, PlayerView
 from hearts_env._interrupts import signals_apart
 from hearts_env.batch import BatchView
@@ -33,9 +32,7 @@ KINDS = (RAISED, ILLEGAL, TAMPERED, CRASHED, LATE)
 
 NO_ACTION = -1
 _MOST_TEXT = 500
-_OURS = frozenset(
-    [*AGENTS.values(), *SEARCHERS.values(), NetworkAgent, SolvedAgent, EquilibriumAgent]
-)
+_OURS = frozenset([*map(find_factory, OWN), NetworkAgent, SolvedAgent])
 
 
 @dataclass(frozen=True)
