@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import itertools
 import json
 import signal
@@ -50,6 +51,12 @@ DECKS = [
     "micro kitty_to=first_penalty",
     "micro trump=null break_on=heart points_on_first_trick=false no_trick_points=-5",
 ]
+
+
+def test_the_example_of_a_tree_is_right():
+    results = doctest.testmod(tree)
+    assert results.attempted
+    assert not results.failed
 
 
 @pytest.mark.parametrize("text", DECKS)

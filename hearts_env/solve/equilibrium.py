@@ -42,14 +42,14 @@ from numpy.typing import NDArray
 from hearts_env._interrupts import held_interrupt, noted_interrupt
 from hearts_env._jit import jit
 from hearts_env._workers import Workers
+from hearts_env.arrays import Floats
 from hearts_env.errors import CheckpointError, HeartsError, did_you_mean, quoted
 from hearts_env.rules import Rules
 from hearts_env.solve.archive import FORMAT, VERSION, Archive, check_folder, opened, write_archive
-from hearts_env.solve.best_response import Chances, exploitability
+from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.tree import (
     DEFAULT_MEMORY,
     GROUPS,
-    Floats,
     Side,
     Tree,
     backward_mean,
@@ -130,7 +130,7 @@ class Equilibrium:
 
     tree: Tree
     algorithm: str
-    chances: Chances
+    chances: Profile
     value: float
     exploitability: float
     iterations: int = 0
@@ -342,7 +342,7 @@ class Solver:
             self._averages[p],
         )
 
-    def chances(self) -> Chances:
+    def chances(self) -> Profile:
         """The policies of the average plans; uniform where they never get to."""
         if self.iteration == 0:
             uniform = [side.uniform() for side in self.tree.sides]
@@ -710,7 +710,7 @@ def _curve(file: Archive, iteration: int) -> list[Checkpoint]:
 
 
 def _checked(file: Archive, side: Side, chances: Floats, name: str) -> Floats:
-    """Chances that make a policy."""
+    """Profile that make a policy."""
     try:
         return side.check(chances, name)
     except HeartsError as error:
