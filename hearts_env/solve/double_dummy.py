@@ -206,38 +206,11 @@ def solve_batch(
         HeartsError: more players than two, an exchange under way, games of different rules, an
             array of another shape or dtype, a state that cannot be, or `max_nodes` was not enough.
     """
-    if isinstance(states, BatchGame):
-        rules, vectors = states.rules, states.states
-    elif isinstance(states, np.ndarray):
-        if rules is None:
-            raise HeartsError("rules: state vectors do not tell their rules; give them")
-        vectors = states
-    else:
-        if not isinstance(states, Sequence):
-            raise HeartsError(
-                f"states: {type(states).__name__} is none of a BatchGame, a list of games, an array"
-            )
-        games = list(states)
-        for game in games:
-            check_is("states", game, Game, "give games, all of the same rules")
-        if not games:
-            return np.empty(0, np.int64)
-        if any(game.rules != games[0].rules for game in games):
-            raise HeartsError("states: the games have different rules; give one batch for each")
-        rules, vectors = games[0].rules, np.stack([game.vector for game in games])
-    rules = _check_rules(Rules.make(rules))
-    if vectors.ndim != 2 or vectors.shape[1] != k.STATE_SIZE or vectors.dtype != np.int64:
-        raise HeartsError(
-            f"states: shape {vectors.shape} and dtype {vectors.dtype}; needed are "
-            f"(num, {k.STATE_SIZE}) and int64"
-        )
+    if isinstance(states, Sequence) and not states:
+        return np.empty(0, np.int64)
+    rules, vectors = _rows_of(states, rules)
     num_threads = check_number("num_threads", num_threads, 1, 1024)
     _check_states(rules, vectors)
-    if (vectors[:, k.PHASE] == k.PASS).any():
-        row = int(np.flatnonzero(vectors[:, k.PHASE] == k.PASS)[0])
-        raise HeartsError(
-            f"phase: the exchange of game {row} is not over; the solver begins with the first lead"
-        )
     out = np.empty(len(vectors), np.int64)
 
     def work(part: slice, _: int) -> None:
@@ -286,15 +259,55 @@ def _borrowed(rules: Rules, table: Table | None = None) -> Iterator[k.Vector]:
                 _free[rules].append(mine)
 
 
-def _check_states(rules: Rules, vectors: k.Vector) -> None:
-    """Refuse states that cannot be, as far as their cards tell.
+def _rows_of(
+    states: BatchGame | Sequence[Game] | k.Vector, rules: Rules | str | None
+) -> tuple[Rules, k.Vector]:
+    """The rules of many positions, and their state vectors, a row each.
 
     Raises:
-        HeartsError: cards are nowhere, or the history has another length; the first row is named.
+        HeartsError: see ``solve_batch``.
+    """
+    if isinstance(states, BatchGame):
+        rules, vectors = states.rules, states.states
+    elif isinstance(states, np.ndarray):
+        if rules is None:
+            raise HeartsError("rules: state vectors do not tell their rules; give them")
+        vectors = states
+    else:
+        if not isinstance(states, Sequence):
+            raise HeartsError(
+                f"states: {type(states).__name__} is none of a BatchGame, a list of games, an array"
+            )
+        games = list(states)
+        for game in games:
+            check_is("states", game, Game, "give games, all of the same rules")
+        if any(game.rules != games[0].rules for game in games):
+            raise HeartsError("states: the games have different rules; give one batch for each")
+        rules, vectors = games[0].rules, np.stack([game.vector for game in games])
+    rules = _check_rules(Rules.make(rules))
+    if vectors.ndim != 2 or vectors.shape[1] != k.STATE_SIZE or vectors.dtype != np.int64:
+        raise HeartsError(
+            f"states: shape {vectors.shape} and dtype {vectors.dtype}; needed are "
+            f"(num, {k.STATE_SIZE}) and int64"
+        )
+    return rules, vectors
+
+
+def _check_states(rules: Rules, vectors: k.Vector) -> None:
+    """Refuse states that cannot be, as far as their cards tell, or with an exchange under way.
+
+    Raises:
+        HeartsError: cards are nowhere, the history has another length, or the exchange is not
+            over; the first row is named.
     """
     row = int(first_wrong(rules.vector, vectors))
     if row >= 0:
         raise HeartsError(f"states: row {row} is no state of a game under these rules")
+    if (vectors[:, k.PHASE] == k.PASS).any():
+        row = int(np.flatnonzero(vectors[:, k.PHASE] == k.PASS)[0])
+        raise HeartsError(
+            f"phase: the exchange of game {row} is not over; the solver begins with the first lead"
+        )
 
 
 def _check_rules(rules: Rules) -> Rules:

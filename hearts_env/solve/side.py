@@ -57,6 +57,11 @@ class Side:
         return self.start, self.column, self.payoff
 
     @property
+    def arrays(self) -> tuple[Ints32, Ints32, Ints, Ints32, Ints32]:
+        """`parent`, `first`, `start`, `column` and `payoff`, for compiled functions."""
+        return self.parent, self.first, *self.lines
+
+    @property
     def num_infosets(self) -> int:
         """How many information sets there are."""
         return len(self.parent)
