@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from hearts_env import CheckpointError
 from hearts_env._files import held
 from hearts_env._interrupts import SIGNALS
-from hearts_env.solve import archive, equilibrium
+from hearts_env.solve import archive, equilibrium, solved_files
 from hearts_env.solve.equilibrium import Solver, _next_look, load, solve
 from hearts_env.solve.tree import Tree
 from hearts_train.cli import app
@@ -241,7 +241,7 @@ def test_a_file_without_a_digest_as_before_is_read(solver, file):
 
 
 def test_each_flipped_bit_is_noticed_or_changes_nothing(tree, solver, file, monkeypatch):
-    monkeypatch.setattr(equilibrium, "Tree", lambda rules, max_memory: tree)  # built but once
+    monkeypatch.setattr(solved_files, "Tree", lambda rules, max_memory: tree)  # built but once
     whole, rng = file.read_bytes(), random.Random(7)
     refused = 0
     for _ in range(400):

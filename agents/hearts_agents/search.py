@@ -32,7 +32,7 @@ from hearts_env._jit import jit
 from hearts_env.arguments import check_chance, check_number
 from hearts_env.solve import Table
 from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
-from hearts_env.solve.double_dummy import card_values, world_values
+from hearts_env.solve.dd.states import card_values, world_values
 
 if TYPE_CHECKING:
     from hearts_env.batch import BatchView

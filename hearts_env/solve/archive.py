@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_env._files import kind_of, writing_whole
+from hearts_env.arrays import Array
 from hearts_env.errors import CheckpointError, HeartsError, quoted
-
-Array = NDArray[Any]
 
 FORMAT, VERSION = "hearts-env equilibrium", 1
 
