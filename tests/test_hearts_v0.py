@@ -529,7 +529,7 @@ def test_numbers_outside_the_space_and_none_are_refused(illegal_action: str) -> 
     env.reset(seed=1)
     twin = copy.deepcopy(env)
     for action in (-1, 28, 10**30, np.int64(28)):
-        with pytest.raises(IllegalActionError, match="no action of these rules"):
+        with pytest.raises(IllegalActionError, match="not an action of these rules"):
             env.step(action)
     with pytest.raises(IllegalActionError, match="None, but the episode goes on for player_"):
         env.step(None)
