@@ -280,14 +280,11 @@ def refusal(do: Callable[[], object]) -> str:
 
 
 def state() -> str:
-    """The layout of a state, from the table in the kernel's docstring."""
-    assert kernel.__doc__ is not None
-    lines = [line for line in kernel.__doc__.splitlines() if line.startswith("| ")][1:]
-    rows = []
-    for line in lines:
-        names, shape, meaning, empty, known = (c.strip() for c in line[1:-1].split("|"))
-        starts = [str(getattr(kernel, name)) for name in names.split(", ")]
-        rows.append([names, ", ".join(starts), shape, meaning, empty, known])
+    """The layout of a state."""
+    rows = [
+        [f.name, f.start, f.size, f.meaning, "" if f.empty is None else f.empty, f.who]
+        for f in kernel.STATE
+    ]
     head = ["field", "place", "size", "meaning", "empty", "who may know"]
     return f"`STATE_SIZE` is {kernel.STATE_SIZE}.\n\n" + table(head, rows)
 

@@ -30,10 +30,10 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 from hearts_env import kernel as k
 from hearts_env._infos import no_result, read_only_values, result_of
 from hearts_env._jit import jit
-from hearts_env.arguments import check_choice, check_max_deals
+from hearts_env.arguments import check_choice, check_max_deals, check_seed
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.errors import DealError, HeartsError, IllegalActionError, did_you_mean
-from hearts_env.game import Game, check_seed, derived_seed
+from hearts_env.game import Game, derived_seed
 from hearts_env.match import Match
 from hearts_env.rewards import Rewarder
 from hearts_env.rules import Rules

@@ -202,6 +202,17 @@ class Rules:
         """Size of the action space: the deck, and two choices under ``moon = "choose"``."""
         return len(self.deck) + 2 * (self.moon == "choose")
 
+    def action_name(self, action: int) -> str:
+        """The name of an action: the card's, or ``moon:off`` and ``moon:others`` after a moon.
+
+        Raises:
+            HeartsError: if the rules have no such action.
+        """
+        number = check_number("action", action, 0, self.num_actions - 1)
+        if number < len(self.deck):
+            return self.deck[number]
+        return ("moon:off", "moon:others")[number - len(self.deck)]
+
     @property
     def kitty_size(self) -> int:
         """How many cards are not dealt."""

@@ -26,6 +26,46 @@ FORBIDDEN = {
 ALONE = {"sb3.py": "stable_baselines3"}
 
 
+def graph(folder: Path) -> dict[str, set[str]]:
+    """The modules of a package and what each imports of it, anywhere in its text.
+
+    Imports inside functions and for type checkers count too.
+    """
+    paths = {
+        ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): path
+        for path in folder.rglob("*.py")
+    }
+    edges: dict[str, set[str]] = {name: set() for name in paths}
+    for name, path in paths.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                edges[name] |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                edges[name] |= inner & paths.keys() or {node.module}
+        edges[name] &= paths.keys()
+    return edges
+
+
+def circle_in(edges: dict[str, set[str]]) -> list[str]:
+    """Modules that import one another in a ring; empty when there is none."""
+    done: set[str] = set()
+
+    def walk(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name not in done:
+            for target in sorted(edges[name]):
+                if ring := walk(target, [*path, name]):
+                    return ring
+            done.add(name)
+        return []
+
+    return next(filter(None, (walk(name, []) for name in sorted(edges))), [])
+
+
 def imported(path: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -52,3 +92,12 @@ def test_the_core_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert shown.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("folder", ["hearts_env"])
+def test_no_modules_import_one_another_in_a_ring(folder: str) -> None:
+    modules = graph(ROOT / folder)
+    assert {"hearts_env.grammar", "hearts_env.errors"} <= modules["hearts_env.game"]
+    assert circle_in(modules) == []
+    modules["hearts_env.grammar"].add("hearts_env.game")  # the check sees a ring where there is one
+    assert circle_in(modules)

@@ -28,6 +28,7 @@ from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
 from hearts_env.arguments import check_chance, check_number
+from hearts_env.hidden import worlds_of_two
 from hearts_env.solve import Table
 from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
 from hearts_env.solve.double_dummy import card_values, world_values
@@ -260,7 +261,7 @@ def pimc_rows(
         if legal & (legal - 1) == 0:
             actions[i] = lowest(legal)
             continue
-        n = k.worlds_of_two(r, v, players[i], hands, scratch)
+        n = worlds_of_two(r, v, players[i], hands, scratch)
         if n > len(hands):
             continue
         sums[:] = 0

@@ -26,7 +26,8 @@ from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
 from hearts_env._jit import jit
 from hearts_env.arguments import check_any_seed
-from hearts_env.view import Worlds
+from hearts_env.hidden import unseen_mask, worlds_of_two
+from hearts_env.worlds import Worlds
 
 if TYPE_CHECKING:
     from hearts_env.batch import BatchView
@@ -229,14 +230,14 @@ def enumerate_worlds(
 
     -1: more than `limit`, or more than MAX_COMBINATIONS to look through.
     """
-    unseen = k.unseen_mask(r, v, player)
+    unseen = unseen_mask(r, v, player)
     other = 1 - player
     dead = r[k.R_KITTY_SIZE] if v[k.KITTY_TAKER] < 0 else 0
     size = min(dead, k.cards_left(r, v, other))
     if combinations(popcount(unseen), size) > MAX_COMBINATIONS:
         return -1
     hands = scratch[3 * (k.MAX_PLAYERS + 1) + 2 * 64 :]
-    n = k.worlds_of_two(r, v, player, hands[:limit], scratch)
+    n = worlds_of_two(r, v, player, hands[:limit], scratch)
     if n > limit:
         return -1
     for w in range(n):

@@ -19,6 +19,7 @@ from hearts_env._jit import jit
 from hearts_env.arguments import check_chance, check_is
 from hearts_env.batch import BatchView
 from hearts_env.errors import HeartsError
+from hearts_env.hidden import worlds_of_two
 from hearts_env.rules import Rules
 from hearts_env.view import MAX_WORLDS, PlayerView
 
@@ -59,7 +60,7 @@ def hidden_hands(view: PlayerView) -> NDArray[np.int64]:
     scratch = np.empty(3 * (k.MAX_PLAYERS + 1) + 2 * 64, np.int64)
     hands = np.empty(1024, np.int64)
     while True:
-        n = k.worlds_of_two(view.rules.vector, view.vector, view.player, hands, scratch)
+        n = worlds_of_two(view.rules.vector, view.vector, view.player, hands, scratch)
         if n <= len(hands):
             return hands[:n].copy()
         if len(hands) >= MAX_WORLDS:

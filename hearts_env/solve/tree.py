@@ -40,7 +40,8 @@ from hearts_env.batch import BatchView
 from hearts_env.errors import HeartsError
 from hearts_env.game import Game
 from hearts_env.rules import Rules
-from hearts_env.view import PlayerView, Worlds
+from hearts_env.view import PlayerView
+from hearts_env.worlds import Worlds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
