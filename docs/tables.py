@@ -31,9 +31,11 @@ from typing import Any
 
 from hearts_env import HeartsError, Rules, kernel
 from hearts_env import rules as rules_module
+from hearts_env.cards import CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
 from hearts_env.encoders.base import BlockEncoder
-from hearts_env.rules import FIELDS, PRESETS
+from hearts_env.presets import PRESETS
+from hearts_env.rules import FIELDS
 
 DOCS = Path(__file__).resolve().parent
 
@@ -86,7 +88,7 @@ def show(value: object) -> str:
         return f"`{value}`"
     if isinstance(value, tuple):
         return " ".join(map(str, value)) or "none"
-    if isinstance(value, rules_module.CardPoints):
+    if isinstance(value, CardPoints):
         return show_points(dict(value))
     return str(value)
 

@@ -315,7 +315,7 @@ class Game(Position):
         Raises:
             HeartsError: the rules settle in points.
         """
-        return chips_of(self.rules, points_settled(self))
+        return chips_of(self.rules, points_settled(self.rules, self.vector))
 
     def margins(self) -> list[float]:
         """The margin of each seat: the others' mean score less its own."""

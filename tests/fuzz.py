@@ -45,7 +45,8 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env.cards import ALL_CARDS, parse_card
 from hearts_env.errors import MOST_TOLD
 from hearts_env.notation import parse_records
-from hearts_env.rules import FIELDS, PRESETS
+from hearts_env.presets import PRESETS
+from hearts_env.rules import FIELDS
 from hearts_env.solve import equilibrium
 from hearts_env.solve.tree import Tree
 from hearts_train import records, runs

@@ -17,7 +17,7 @@ from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env._seeds import episode_seed
-from hearts_env.rules import PRESETS
+from hearts_env.presets import PRESETS
 
 ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
 REWARDS = ("margin", "points", "trick", "win")

@@ -34,8 +34,8 @@ from hearts_env import (
 )
 from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import ENCODERS, FlatEncoder
+from hearts_env.presets import PRESETS
 from hearts_env.rewards import REWARDS as ALL_REWARDS
-from hearts_env.rules import PRESETS
 from hearts_env.state import decode_state, encode_state, state_blocks
 from tests.reshuffle import reshuffled
 

@@ -20,7 +20,7 @@ from hearts_env import kernel as k
 from hearts_env._seeds import episode_seed, secret_seed, siphash
 from hearts_env.encoders import ENCODERS
 from hearts_env.game import derived_seed
-from hearts_env.rules import PRESETS
+from hearts_env.presets import PRESETS
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
