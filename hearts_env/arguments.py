@@ -19,7 +19,7 @@ MAX_SEED = 2**63 - 1
 
 
 def whole(value: object) -> int | None:
-    """`value` as an int, of any size; None: it is not a whole number."""
+    """`value` as an int, of any size; None if it is not a whole number."""
     if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype == "?"):
         return None
     try:
@@ -52,7 +52,7 @@ def check_number(
         other: ends the message: what else could be given.
 
     Raises:
-        HeartsError: it is not a whole number, or out of range.
+        HeartsError: if `value` is not a whole number or is out of range.
     """
     number = whole(value)
     if number is not None and low <= number and (high is None or number <= high):
@@ -66,7 +66,7 @@ def check_count(name: str, value: object, bound: int) -> int:
     """`value` as a whole number from 0 to `bound` - 1.
 
     Raises:
-        DealError: it is not.
+        DealError: if `value` is something else.
     """
     return check_number(name, value, 0, bound - 1, DealError)
 
@@ -75,7 +75,7 @@ def check_seed(seed: object) -> int:
     """`seed` as a whole number from 0 to 2**63 - 1.
 
     Raises:
-        DealError: it is not.
+        DealError: if `seed` is something else.
     """
     number = whole(seed)
     if number is None:
@@ -89,7 +89,7 @@ def check_any_seed(seed: object) -> int:
     """`seed` as a whole number from 0, of any size.
 
     Raises:
-        HeartsError: it is negative or not a whole number.
+        HeartsError: if `seed` is negative or not a whole number.
     """
     number = whole(seed)
     if number is None or number < 0:
@@ -101,7 +101,7 @@ def check_player(player: object, players: int) -> int:
     """`player` as one of the seats.
 
     Raises:
-        HeartsError: it is not.
+        HeartsError: if `player` is not a seat, a whole number from 0 to `players` - 1.
     """
     return check_number("player", player, 0, players - 1)
 
@@ -110,7 +110,7 @@ def check_max_deals(max_deals: int | None, episode: str) -> int | None:
     """The number of deals after which a match is cut off, or None.
 
     Raises:
-        HeartsError: it is not a number of deals, or the episode is not a match.
+        HeartsError: if `max_deals` is not a number of deals, or the episode is not a match.
     """
     if max_deals is None:
         return None
@@ -126,11 +126,11 @@ def check_chance(name: str, value: object) -> float:
     """`value` as a probability.
 
     Raises:
-        HeartsError: it is not.
+        HeartsError: if `value` is not a number in [0, 1].
     """
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not (is_number and 0.0 <= float(value) <= 1.0):  # type: ignore[arg-type]
-        raise HeartsError(f"{name}: {quoted(value)} is no probability; give 0 to 1")
+        raise HeartsError(f"{name}: {quoted(value)} is not a probability; give 0 to 1")
     return float(value)  # type: ignore[arg-type]
 
 
@@ -138,7 +138,7 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
     """`value`, True or False.
 
     Raises:
-        HeartsError: it is something else.
+        HeartsError: if `value` is something else.
     """
     if not isinstance(value, bool | np.bool_):
         raise error(f"{name}: {quoted(value)} is not True or False")
@@ -146,22 +146,22 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
 
 
 def check_is(
-    name: str, value: object, kind: type, mend: str, error: type[HeartsError] = HeartsError
+    name: str, value: object, kind: type, fix: str, error: type[HeartsError] = HeartsError
 ) -> None:
-    """Refuse what is not of this kind.
+    """Refuse a value of another type.
 
     Raises:
-        HeartsError: it is not; `mend` says what to give.
+        HeartsError: if it is not; `fix` says what to give.
     """
     if not isinstance(value, kind):
-        raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {mend}")
+        raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {fix}")
 
 
 def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
     """`value`, one of `choices`.
 
     Raises:
-        HeartsError: it is not.
+        HeartsError: if `value` is not one of them.
     """
     if not isinstance(value, str) or value not in choices:
         near = did_you_mean(quoted(value).strip("\"'"), choices)
@@ -173,7 +173,7 @@ def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
     """`value`, an array of the shape and dtype of `like`, with finite numbers only.
 
     Raises:
-        HeartsError: it is not.
+        HeartsError: if `value` is something else.
     """
     if not isinstance(value, np.ndarray) or (value.shape, value.dtype) != (like.shape, like.dtype):
         found = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else "no array"

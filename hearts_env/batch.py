@@ -23,6 +23,7 @@ from hearts_env.encoders import Encoder, make_encoder, write_many
 from hearts_env.errors import DealError, HeartsError, IllegalActionError, quoted
 from hearts_env.game import Game
 from hearts_env.rules import Rules
+from hearts_env.seeds import stream_seed
 from hearts_env.view import PlayerView
 
 Array = NDArray[Any]
@@ -102,7 +103,7 @@ class BatchGame:
 
     Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` whatever the number of games or
     threads. With `autodeal` a finished game is followed by a new deal at once: ``done`` and
-    ``scores()`` then tell of the finished one, ``player`` and observations of the new.
+    ``scores()`` then belong to the finished one, ``player`` and observations to the new.
 
     ``legal``, ``(num_games,) int64``, has the legal actions of each game's player to act as a bit
     mask over actions, 0 where a game is over; like ``states`` it is for reading alone.
@@ -125,11 +126,11 @@ class BatchGame:
             num_games: 1 to ten million.
             seed: from which all seeds of deals follow.
             observation: an encoder or its name.
-            autodeal: whether a finished game is dealt anew at once.
+            autodeal: whether a finished game is followed by a new deal at once.
             num_threads: threads that share the work.
 
         Raises:
-            HeartsError: an argument that cannot be; it is named.
+            HeartsError: if an argument is refused; the message names it.
         """
         self.rules = Rules.make(rules)
         self.num_games = check_number("num_games", num_games, 1, _MAX_GAMES)
@@ -232,7 +233,7 @@ class BatchGame:
         """An independent ``Game`` in the state of game `index`, with its past: ``Game.from_state``.
 
         Raises:
-            HeartsError: there is no such game.
+            HeartsError: if there is no such game.
         """
         index = check_number("index", index, 0, self.num_games - 1)
         return Game._with_past(self.rules, self.states[index])
@@ -287,7 +288,7 @@ class BatchGame:
         )
 
     def reset(self, seeds: Array | None = None, *, games: Array | None = None) -> None:
-        """Deal anew: the next deals of each game, or those of given `seeds`; of some games only.
+        """Deal again: the next deal of each game, or those of given `seeds`; of some games only.
 
         Raises:
             DealError: not one seed from 0 to 2**63 - 1 for each game.
@@ -515,9 +516,8 @@ def find_illegal(legal: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArra
 @jit
 def _next_seed(g: int, deals: k.Vector, seed: int) -> np.int64:
     """The seed of the next deal of game `g`, which does not depend on the number of games."""
-    stream = k.mix(np.uint64(seed) + k.mix(np.uint64(g)))
     deals[g] += 1
-    return np.int64(k.mix(stream + np.uint64(deals[g])) >> np.uint64(1))
+    return stream_seed(seed, g, deals[g])
 
 
 @jit

@@ -37,7 +37,7 @@ def settle(
         (net of each player, new pool); sum(net) + new pool == pool.
 
     Raises:
-        HeartsError: an unknown method, or negative or inexact points or pool.
+        HeartsError: if the method is unknown, or points or pool are negative or inexact.
     """
     check_choice("settlement", method, SETTLEMENTS[1:])
     try:
@@ -82,11 +82,11 @@ def _exact(number: object) -> Fraction:
 def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
     """What each player wins in chips by a deal on its own, where each took these points.
 
-    There is no pool: one that the deal leaves (``sweepstakes``) is won by nobody.
+    There is no pool: chips that nobody wins (``sweepstakes``) are lost.
 
     Raises:
-        HeartsError: the rules settle in points, or the points cannot be settled or are not one
-            for each player.
+        HeartsError: if the rules settle in points, or the points cannot be settled or are not
+            one for each player.
     """
     rules = Rules.make(rules)
     check_in_chips(rules)
@@ -103,7 +103,7 @@ def check_in_chips(rules: Rules, field: str = "chips") -> None:
     """Refuse rules that settle in points.
 
     Raises:
-        HeartsError: they do; `field` begins the message.
+        HeartsError: if they do; `field` begins the message.
     """
     if rules.settlement == "points":
         raise HeartsError(

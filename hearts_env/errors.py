@@ -1,4 +1,4 @@
-"""The errors of the package: one family, each message names the field, the value and the mend."""
+"""The errors of the package: one family, each message names the field, the value and the fix."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def quoted(value: object) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The mend for an unknown word: the nearest known one, and all of them."""
+    """The fix for an unknown word: the nearest known one, and all of them."""
     names = [str(name) for name in known]
     near = difflib.get_close_matches(str(word)[:MOST_QUOTED], names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""

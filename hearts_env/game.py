@@ -34,11 +34,6 @@ _LEGAL = (1 << 54) - 1
 _MAX_TOTAL = 2**53
 
 
-def derived_seed(seed: int, number: int) -> int:
-    """The `number`-th seed that follows from `seed`, 0 .. 2**63 - 1, well mixed."""
-    return int(k.mix(np.uint64((seed + int(k.mix(np.uint64(number)))) % 2**64))) >> 1
-
-
 class Game(Position):
     """The play of one deal, everything known; knows nothing of reinforcement learning.
 
@@ -70,7 +65,8 @@ class Game(Position):
             totals: scores before this deal in a match, one a seat.
 
         Raises:
-            DealError: a missing, doubled or foreign card, or a wrong number of them.
+            DealError: if a card is missing, dealt twice or not in the deck, or another argument is
+                out of range.
         """
         rules = Rules.make(rules)
         masks = _deal_masks(rules, hands, kitty)
@@ -116,17 +112,17 @@ class Game(Position):
 
     @classmethod
     def from_state(cls, rules: Rules | str, vector: k.Vector) -> Game:
-        """The game that is in this state of the compiled core, with the past that led there.
+        """The game in this state of the compiled core, with the past that led to it.
 
-        Of the past one thing is not in a state: in what order a player chose the cards to pass.
-        They count as chosen in deck order.
+        A state does not hold in which order a player chose the cards to pass: they count as chosen
+        in deck order.
 
         Args:
             rules: the rules, or a preset's name.
             vector: a whole state, as ``game.vector`` or a row of ``batch.states``; copied.
 
         Raises:
-            DealError: play under these rules does not lead to such a state; a view, for example.
+            DealError: if play under these rules cannot lead to `vector`, for example to a view.
         """
         rules = Rules.make(rules)
         state = whole_numbers(vector)
@@ -205,7 +201,7 @@ class Game(Position):
         """Do an action: a number, or a card's name.
 
         Raises:
-            IllegalActionError: the rules do not allow it; the game is unchanged.
+            IllegalActionError: if the rules do not allow it; the game is unchanged.
         """
         if action.__class__ is not int:
             action = self.action_of(action)
@@ -222,7 +218,7 @@ class Game(Position):
         """The number of an action given as a number or as a card's name.
 
         Raises:
-            IllegalActionError: it is neither.
+            IllegalActionError: if `action` is neither.
         """
         return action_number(self.rules, action)
 
@@ -246,7 +242,7 @@ class Game(Position):
         """End the deal as after an illegal action at a card table: the player to act pays for all.
 
         Raises:
-            IllegalActionError: the game is over.
+            IllegalActionError: if the game is over.
         """
         if self.is_over:
             raise IllegalActionError("action: the game is over; nobody can revoke")
@@ -255,10 +251,10 @@ class Game(Position):
         self._actions.append(-1)
 
     def undo(self) -> None:
-        """Take the last action back.
+        """Take back the last action.
 
         Raises:
-            IllegalActionError: there is none.
+            IllegalActionError: if nothing has been played.
         """
         if not self._actions:
             raise IllegalActionError("undo: nothing has been played")
@@ -276,7 +272,7 @@ class Game(Position):
         """The same deal before anything was played."""
         return Game._restore(self.rules, self._start.copy(), [])
 
-    # -- what only the whole game tells ------------------------------------------------------------
+    # -- what only the whole game shows ------------------------------------------------------------
     def hand(self, player: int) -> tuple[str, ...]:
         """The cards that a seat holds now."""
         return self._cards(self.vector[k.HANDS + self._check(player)])
@@ -310,10 +306,10 @@ class Game(Position):
         """What each seat wins in chips by this deal on its own, as the rules settle it; exact.
 
         Before the end as if the deal stopped now. Where a match carries a pool from deal to deal,
-        ``match.last_net`` tells what a deal paid there.
+        ``match.last_net`` is what a deal paid there.
 
         Raises:
-            HeartsError: the rules settle in points.
+            HeartsError: if the rules settle in points.
         """
         return chips_of(self.rules, points_settled(self.rules, self.vector))
 
@@ -365,7 +361,7 @@ class Game(Position):
         """All that `player` may know now, and nothing else; later play does not change it.
 
         Raises:
-            HeartsError: there is no such seat.
+            HeartsError: if `player` is not a seat.
         """
         rules = self.rules
         if player.__class__ is not int or not 0 <= player < rules.players:
@@ -434,10 +430,10 @@ class Game(Position):
 
 
 def action_number(rules: Rules, action: object) -> int:
-    """The number of an action given as a number or as a card's name, of whatever game.
+    """The number of an action given as a number or as a card's name.
 
     Raises:
-        IllegalActionError: it is neither; whether the number is one of these rules is not asked.
+        IllegalActionError: if `action` is neither; a number may be out of range for these rules.
     """
     if isinstance(action, str):
         try:
@@ -521,7 +517,7 @@ def _check_turn(game: Game, entry: Entry) -> None:
 
 
 def _is_readable(rules: Rules, state: k.Vector) -> bool:
-    """Whether the past of a state can be looked for: the deal and the history are within bounds."""
+    """Whether the past of a state can be read: its deal and its history are within bounds."""
     n, number = rules.players, int(state[k.NUM_PLAYED])
     left = (1 << len(rules.deck)) - 1
     for p in range(n):
@@ -553,7 +549,7 @@ def _deal_masks(
         given = []
     if len(given) != rules.players:
         raise DealError(
-            f"hands: {rules.players} hands are needed, one list of cards a seat; got "
+            f"hands: give {rules.players} hands, one list of cards for each seat; got "
             f"{quoted(hands)}"
         )
     owner: dict[str, str] = {}

@@ -3,10 +3,10 @@
 ``env`` makes the environment that users want; ``raw_env`` is the same without the wrapper that
 enforces the order of calls. What PettingZoo's other usual wrappers do (refusing actions outside
 the space, ending the episode at an illegal action) ``raw_env`` does itself, many times quicker.
-The page docs/environment.md tells spaces, rewards, infos and options.
+The page docs/environment.md documents spaces, rewards, infos and options.
 
-There is no ``parallel_env``. PettingZoo converts environments that move once a cycle, all agents
-in a fixed order; in Hearts the taker of a trick leads the next, so that the conversion's own check
+There is no ``parallel_env``. PettingZoo converts environments in which all agents move once a cycle
+in a fixed order; in Hearts the taker of a trick leads the next, so the conversion's own check
 refuses it.
 """
 
@@ -28,15 +28,16 @@ from pettingzoo.utils.env_logger import EnvLogger
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from hearts_env import kernel as k
-from hearts_env._infos import no_result, read_only_values, result_of
 from hearts_env._jit import jit
 from hearts_env.arguments import check_choice, check_max_deals, check_seed
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.errors import DealError, HeartsError, IllegalActionError, did_you_mean
-from hearts_env.game import Game, derived_seed
+from hearts_env.game import Game
+from hearts_env.infos import no_result, read_only_values, result_of
 from hearts_env.match import Match
 from hearts_env.rewards import Rewarder
 from hearts_env.rules import Rules
+from hearts_env.seeds import derived_seed
 from hearts_env.state import FloatArray, encode_state, state_space
 from hearts_env.view import PlayerView
 
@@ -93,12 +94,12 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             observation: an encoder or its name.
             illegal_action: ``terminate`` (-1 and the end), ``raise`` (nothing happens) or
                 ``revoke`` (the deal ends at the offender's expense).
-            max_deals: a match is cut off (truncated) after so many deals.
+            max_deals: a match is truncated after this many deals.
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
             render_for: whose cards are shown: an agent's name, ``mover`` or ``all``.
 
         Raises:
-            HeartsError: an argument that cannot be; it is named, with the mend.
+            HeartsError: if an argument is refused; the message names it, with the fix.
         """
         self.rules = Rules.make(rules, players)
         self.possible_agents = [f"player_{seat}" for seat in range(self.rules.players)]
@@ -160,7 +161,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def _agent_of(self, agent: object) -> str:
         if not isinstance(agent, str) or agent not in self._seats:
             raise HeartsError(
-                f"agent: there is no {agent!r} here; {did_you_mean(str(agent), self._seats)}"
+                f"agent: unknown agent {agent!r}; {did_you_mean(str(agent), self._seats)}"
             )
         return agent
 
@@ -173,7 +174,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return self._game
 
     def observe(self, agent: str) -> Observation:
-        """What `agent` sees now, whosever turn it is; also after the end."""
+        """What `agent` sees now, whoever's turn it is; also after the end."""
         game = self.game
         try:
             seat = self._seats[agent]
@@ -193,7 +194,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """Observation, reward since the last turn, termination, truncation and info.
 
         Raises:
-            HeartsError: nobody is left in the episode, or it has not begun.
+            HeartsError: if nobody is left in the episode, or it has not begun.
         """
         if self._game is None or not self.agents:
             raise HeartsError("last: nobody is to act; call reset() to begin an episode")
@@ -223,7 +224,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 ``deal_number`` and ``dealer``.
 
         Raises:
-            HeartsError: a seed, an option or a deal that cannot be; nothing has changed.
+            HeartsError: if the seed, an option or a deal is refused; nothing has changed.
         """
         if seed is not None:
             first, drawn = check_seed(seed), 0
@@ -281,8 +282,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """Do the action of the agent whose turn it is; None for one whose episode is over.
 
         Raises:
-            IllegalActionError: no action at all, or, under ``illegal_action="raise"``, one that
-                the rules do not allow; nothing has changed.
+            IllegalActionError: if `action` is not an action at all or, under
+                ``illegal_action="raise"``, if the rules do not allow it; nothing has changed.
         """
         agent = self.agent_selection
         if not agent:
@@ -293,7 +294,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         number: int = action if action.__class__ is int else _number_of(action, agent)
         if not -1 < number < self._num_actions:
             raise IllegalActionError(
-                f"action: {number} is no action of these rules; "
+                f"action: {number} is not an action of these rules; "
                 f"give one of the mask of {agent}, 0 to {self._num_actions - 1} at most"
             )
         game = self.game
@@ -341,7 +342,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             self._give_turn(game)
 
     def _give_turn(self, game: Game) -> None:
-        """Select the player to act and give it its mask; what it was told last stays."""
+        """Select the player to act and give it its mask; the rest of its info stays."""
         seat = game.player
         assert seat is not None
         mask: Mask = np.empty(self._num_actions, np.int8)
@@ -373,7 +374,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 self._pay(rewards)
             self._stop(game, self.terminations if match.is_over else self.truncations)
         else:
-            self._tell_result(game)
+            self._give_result(game)
             self._game = match.game
             self._totals = list(match.totals)
             self._give_turn(match.game)
@@ -383,11 +384,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._is_stopped = True
         for agent in self.agents:
             ends[agent] = True
-        self._tell_result(game)
+        self._give_result(game)
         self._deads_step_first()
 
-    def _tell_result(self, game: Game) -> None:
-        """Take everybody's mask, and tell everybody how the deal has gone."""
+    def _give_result(self, game: Game) -> None:
+        """Take everybody's mask, and give everybody the result of the deal."""
         offender = None if self._offender is None else self._seats[self._offender]
         result = read_only_values(result_of(game, self.match, offender=offender))
         for seat, agent in enumerate(self.possible_agents):
@@ -587,7 +588,7 @@ def _read_deal(known: object) -> Game | Mapping[str, Any]:
         return known
     if not isinstance(known, Mapping):
         raise DealError(
-            f"deal: {known!r} is no deal; give {{'hands': [[...], ...], 'kitty': [...]}}, "
+            f"deal: {known!r} is not a deal; give {{'hands': [[...], ...], 'kitty': [...]}}, "
             "a hand history or a Game"
         )
     for name in known:
@@ -601,27 +602,28 @@ def _read_deal(known: object) -> Game | Mapping[str, Any]:
 def _known_deal(
     drawn: Game, known: Game | Mapping[str, Any], number: int | None, dealer: int | None
 ) -> Game:
-    """The cards of `known`, as they were dealt; what it does not tell is as in `drawn`."""
+    """The cards of `known`, as they were dealt; what it leaves open is as in `drawn`."""
     rules = drawn.rules
     if isinstance(known, Game):
         if known.rules != rules:
             raise DealError(
-                f"deal: it is one of {known.rules.name!r}, but {rules.name!r} is played here; "
+                f"deal: its rules are {known.rules.name!r}, those of this environment "
+                f"{rules.name!r}; "
                 "give a deal of the same rules"
             )
         start = known.start()
         hands: Any = [start.hand(seat) for seat in range(rules.players)]
         kitty: Any = start.kitty
-        told = start
+        source = start
     else:
-        hands, kitty, told = known["hands"], known.get("kitty"), drawn
+        hands, kitty, source = known["hands"], known.get("kitty"), drawn
     return Game(
         rules,
         hands,
         kitty,
-        deal_number=told.deal_number if number is None else number,
-        dealer=told.dealer if dealer is None else dealer,
-        totals=told.totals if number is None else drawn.totals,
+        deal_number=source.deal_number if number is None else number,
+        dealer=source.dealer if dealer is None else dealer,
+        totals=source.totals if number is None else drawn.totals,
     )
 
 

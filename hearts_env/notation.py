@@ -1,4 +1,4 @@
-"""Hand histories of games, with what is said beside the play; the text itself is ``grammar``'s.
+"""Hand histories of games, with their tags; the text itself is the business of ``grammar``.
 
 ``Game.to_text`` and ``Game.from_text`` write and read one game. Here are texts of several games,
 and the tags of their headers.

@@ -60,8 +60,9 @@ _MAX_TEXT = 10_000  # characters; all fields written out take some 500
 class Rules:
     """Every rule of a game, as the rule book (docs/rules.md) names them.
 
-    Checked when made: what cannot be played raises ``RulesError`` naming the field, the value
-    and the mend. Equal rules are equal and hash alike, whatever preset they came from.
+    Checked when made: rules that cannot be played raise ``RulesError``, which names the field, the
+    value and the fix. Rules with equal fields are equal and hash alike, whatever preset they came
+    from.
     """
 
     players: int = 4
@@ -105,8 +106,9 @@ class Rules:
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if not isinstance(value, str | None) or value not in choices:
-                mend = _one_of(value, choices)
-                raise RulesError(f"{name}: {quoted(value)} is no choice; {mend}")
+                raise RulesError(
+                    f"{name}: unknown value {quoted(value)}; {_one_of(value, choices)}"
+                )
         for name in ("points_on_first_trick", "queen_any_time", "queen_breaks_hearts"):
             put(name, check_flag(name, getattr(self, name), RulesError))
         put("removed", _cards("removed", self.removed))
@@ -289,7 +291,7 @@ class Rules:
         """A game of the rule book; `players` where it is played by several numbers.
 
         Raises:
-            RulesError: no such preset, or not for so many players.
+            RulesError: if the preset is unknown, or not for this number of players.
         """
         if not (is_word(name) and name in PRESETS):
             near = did_you_mean(quoted(name).strip("'"), PRESETS)
@@ -321,7 +323,7 @@ class Rules:
         return rules
 
     def replace(self, **changes: Any) -> Rules:
-        """The same rules with some fields changed, checked anew."""
+        """The same rules with some fields changed, checked again."""
         _refuse_unknown(changes)
         return dataclasses.replace(self, **changes)
 
@@ -330,7 +332,7 @@ class Rules:
         """Rules from named fields (lists for tuples, as JSON and YAML give them).
 
         Raises:
-            RulesError: they are not named fields, or cannot be played.
+            RulesError: if `fields` is not a mapping of fields, or the rules cannot be played.
         """
         if not isinstance(fields, Mapping):
             raise RulesError(f"rules: {quoted(fields)} are not named fields; give a mapping")
@@ -369,13 +371,13 @@ class Rules:
 
     @classmethod
     def from_text(cls, text: str, players: int | None = None) -> Rules:
-        """Rules from a preset's name, with ``field=value`` words behind it.
+        """Rules from a preset's name, followed by ``field=value`` words.
 
         Values are as in JSON, or None, True and False as in Python; strings need no quotes.
 
         Raises:
-            RulesError: an unknown preset or field, a value that is refused, a field given twice,
-                or another number of players than `players`.
+            RulesError: if the preset or a field is unknown, a value is refused, a field is given
+                twice, or the number of players is not `players`.
         """
         if not isinstance(text, str):
             raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name")
@@ -533,10 +535,10 @@ def _points(points: object) -> CardPoints:
 
 def _rotation(rotation: object) -> tuple[str, ...]:
     words = (rotation,) if isinstance(rotation, str) else rotation
-    mend = f"give 1 to {kernel.MAX_ROTATION} of {', '.join(DIRECTIONS)}"
+    fix = f"give 1 to {kernel.MAX_ROTATION} of {', '.join(DIRECTIONS)}"
     if not isinstance(words, list | tuple) or not 1 <= len(words) <= kernel.MAX_ROTATION:
-        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {mend}")
+        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {fix}")
     for word in words:
         if not (is_word(word) and word in DIRECTIONS):
-            raise RulesError(f"pass_rotation: {quoted(word)} is no direction; {mend}")
+            raise RulesError(f"pass_rotation: {quoted(word)} is not a direction; {fix}")
     return tuple(words)

@@ -1,7 +1,7 @@
 """The perfect-information array of a game, for centralised critics: all, from no seat's side.
 
-Nothing else in the package gives hidden cards to a learner. Seats are absolute here. What order
-the earlier tricks were played in is not told: it changes nothing of what can still happen.
+Nothing else in the package gives hidden cards to a learner. Seats are absolute here. The order of
+play in earlier tricks is left out: it has no effect on what can still happen.
 """
 
 from __future__ import annotations
@@ -80,7 +80,13 @@ def state_blocks(rules: Rules) -> tuple[StateBlock, ...]:
     ]
     if rules.pass_count:
         blocks.append(
-            StateBlock("exchange", CHOICE, k.EXCHANGE, n, "cards pass so many seats on; 0: none")
+            StateBlock(
+                "exchange",
+                CHOICE,
+                k.EXCHANGE,
+                n,
+                "cards go this many seats to the left",
+            )
         )
     if rules.kitty_to != "nobody":
         blocks.append(seat("kitty_taker", k.KITTY_TAKER, "who was awarded the kitty"))

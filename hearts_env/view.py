@@ -272,19 +272,19 @@ class PlayerView(Position):
         return Worlds(self).count
 
     def worlds(self) -> Iterator[World]:
-        """Everything still possible, in a fixed order: the present hands and, last, the dead cards.
+        """All worlds still possible, in a fixed order: the present hands and, last, the dead cards.
 
         Uses all that play has shown: voids, the first lead, a heart led before hearts were broken,
         a penalty card on a first trick that forbids it, cards passed.
 
         Raises:
-            HeartsError: there are more than a million.
+            HeartsError: if there are more than a million.
         """
         worlds = Worlds(self)
         if worlds.count > MAX_WORLDS:
             raise HeartsError(
                 f"worlds: {worlds.count:,} are possible, more than {MAX_WORLDS:,}; "
-                "take sample_worlds(n, seed)"
+                "use sample_worlds(n, seed)"
             )
         return (tuple(self._cards(mask) for mask in world) for world in worlds)
 
@@ -296,7 +296,7 @@ class PlayerView(Position):
             seed: a whole number from 0; the same worlds for the same seed.
 
         Raises:
-            HeartsError: `n` or `seed` is something else.
+            HeartsError: if `n` or `seed` is something else.
         """
         n = check_number("n", n, 0, MAX_WORLDS)
         seed = check_seed(seed)

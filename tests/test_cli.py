@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from hearts_agents.network import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_env import Rules
-from hearts_env._interrupts import held_interrupt
 from hearts_env.encoders import make_encoder
+from hearts_env.interrupts import held_interrupt
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
 from hearts_train.cli import app

@@ -16,8 +16,7 @@ from hearts_agents import Agent, register_agent
 from hearts_agents.table import Pro
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env._seeds import secret_seed
-from hearts_env.game import derived_seed
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.contenders import Contender
 from hearts_train.evaluation import evaluate
 from hearts_train.guard import NO_ACTION

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,15 +38,12 @@ def graph(folder: Path) -> dict[str, set[str]]:
         ): path
         for path in folder.rglob("*.py")
     }
-    edges: dict[str, set[str]] = {name: set() for name in paths}
+    edges: dict[str, set[str]] = {}
     for name, path in paths.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                edges[name] |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                inner = {f"{node.module}.{alias.name}" for alias in node.names}
-                edges[name] |= inner & paths.keys() or {node.module}
-        edges[name] &= paths.keys()
+        edges[name] = set()
+        for module, names in imports(path):
+            inner = {f"{module}.{what}" for what in names} & paths.keys()
+            edges[name] |= inner or {module} & paths.keys()
     return edges
 
 
@@ -66,14 +64,17 @@ def circle_in(edges: dict[str, set[str]]) -> list[str]:
     return next(filter(None, (walk(name, []) for name in sorted(edges))), [])
 
 
-def imported(path: Path) -> set[str]:
-    names: set[str] = set()
+def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Every import of a file, anywhere in its text: the module and the names taken from it."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
+            yield from ((alias.name, []) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.partition(".")[0])
-    return names
+            yield node.module, [alias.name for alias in node.names]
+
+
+def imported(path: Path) -> set[str]:
+    return {module.partition(".")[0] for module, _ in imports(path)}
 
 
 @pytest.mark.parametrize("folder", FORBIDDEN)
@@ -101,3 +102,15 @@ def test_no_modules_import_one_another_in_a_ring(folder: str) -> None:
     assert circle_in(modules) == []
     modules["hearts_env.grammar"].add("hearts_env.game")  # the check sees a ring where there is one
     assert circle_in(modules)
+
+
+def test_other_packages_import_nothing_private_but_what_compiles() -> None:
+    """Modules that begin with an underscore are hearts_env's own; compiled code shares three."""
+    shared = {"_bits", "_jit", "_workers"}
+    for folder in ("agents/hearts_agents", "train/hearts_train"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for module, names in imports(path):
+                for name in [module, *(f"{module}.{what}" for what in names)]:
+                    _, _, inner = name.partition("hearts_env.")
+                    private = inner.startswith("_") and inner.partition(".")[0] not in shared
+                    assert not private, f"{path.name}: {name}"

@@ -8,8 +8,8 @@ import signal
 import pytest
 
 from hearts_env import CheckpointError, HeartsError
-from hearts_env._files import held
-from hearts_env._interrupts import Interrupted, interruptible
+from hearts_env.files import held
+from hearts_env.interrupts import Interrupted, interruptible
 from hearts_train import evaluation
 from hearts_train.evaluation import Contest, evaluate
 from hearts_train.records import read_settings

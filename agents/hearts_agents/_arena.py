@@ -24,9 +24,7 @@ from hearts_agents.table import NAMES, PRO, Scratch, TableAgent, act_row
 from hearts_env import BatchGame, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
-from hearts_env._infos import NOBODY, no_result, seat_number
 from hearts_env._jit import jit
-from hearts_env._seeds import episode_seed, secret_seed
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
     check_any_seed,
@@ -43,9 +41,11 @@ from hearts_env.chips import SHARES, net_chips, points_settled
 from hearts_env.encoders import Encoder
 from hearts_env.errors import quoted
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
+from hearts_env.infos import NOBODY, no_result, seat_number
 from hearts_env.match import next_deal
 from hearts_env.rewards import Rewarder, pay_rows
 from hearts_env.scoreboard import Scoreboard
+from hearts_env.seeds import episode_seed, secret_seed
 
 WAITS, TO_MOVE, ENDED = range(3)
 """Where a game stands: for an agent outside the compiled loop, for the learner, at its end."""
@@ -334,7 +334,7 @@ class Arena:
         if outside.any():
             g = int(np.flatnonzero(outside)[0])
             raise IllegalActionError(
-                f"actions: {acts[g]} in environment {g} is no action of these rules; "
+                f"actions: {acts[g]} in environment {g} is not an action of these rules; "
                 f"give 0 to {self.rules.num_actions - 1}; nothing was played"
             )
         bad = np.zeros(n, np.bool_)

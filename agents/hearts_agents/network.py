@@ -37,10 +37,10 @@ from hearts_agents.base import (
     random_numbers,
     restore_generator,
 )
-from hearts_env._files import kind_of
 from hearts_env.batch import BatchView
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder, write_many
 from hearts_env.errors import CheckpointError, HeartsError, did_you_mean, quoted
+from hearts_env.files import kind_of
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 

@@ -13,8 +13,8 @@ from hearts_agents.outside import find_code, is_code, parse_options, split_spec
 from hearts_agents.search import SEARCHERS
 from hearts_agents.table import AGENTS
 from hearts_env import HeartsError
-from hearts_env._files import kind_of
 from hearts_env.errors import did_you_mean, quoted
+from hearts_env.files import kind_of
 
 Factory = Callable[..., Any]
 """``factory(seed=None, **options)`` -> an object with ``act(view)``."""

@@ -18,9 +18,9 @@ from hearts_agents._arena import Arena, Finished, check_env_seed, env_seeds
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env._infos import read_only_values
 from hearts_env.arguments import check_any_seed
 from hearts_env.encoders import Encoder
+from hearts_env.infos import read_only_values
 
 Array = NDArray[Any]
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from hearts_agents._arena import Arena, Finished, env_seeds
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env._infos import read_only
 from hearts_env.arguments import check_choice, whole
 from hearts_env.encoders import Encoder
 from hearts_env.errors import quoted
+from hearts_env.infos import read_only
 
 Array = NDArray[Any]
 

@@ -33,7 +33,7 @@ def register_encoder(name: str, encoder: Encoder) -> None:
     """Make `encoder` known under `name`, wherever an ``observation`` is asked for; the last counts.
 
     Raises:
-        HeartsError: the name is one of the package's own, or `encoder` is none.
+        HeartsError: if the name is one of the package's own, or `encoder` is not an encoder.
     """
     _check(encoder)
     if name in _OWN:
@@ -45,7 +45,7 @@ def make_encoder(observation: str | Encoder) -> Encoder:
     """The encoder of this name, or `observation` itself if it is one.
 
     Raises:
-        HeartsError: an unknown name, or no encoder.
+        HeartsError: if the name is unknown, or `encoder` is not an encoder.
     """
     if isinstance(observation, str):
         if observation not in ENCODERS:
@@ -60,7 +60,7 @@ def make_encoder(observation: str | Encoder) -> Encoder:
 def _check(encoder: Encoder) -> Encoder:
     if isinstance(encoder, type) or not isinstance(encoder, Encoder):
         raise HeartsError(
-            f"observation: {quoted(encoder)} is no encoder; it needs space(rules) and "
+            f"observation: {quoted(encoder)} is not an encoder; it needs space(rules) and "
             "write(view, out)"
         )
     return encoder

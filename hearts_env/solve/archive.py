@@ -22,8 +22,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env._files import kind_of, write_whole
 from hearts_env.errors import CheckpointError, HeartsError, quoted
+from hearts_env.files import kind_of, write_whole
 
 Array = NDArray[Any]
 

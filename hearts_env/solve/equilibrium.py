@@ -39,10 +39,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env._interrupts import held_interrupt, noted_interrupt
 from hearts_env._jit import jit
 from hearts_env._workers import Workers
 from hearts_env.errors import CheckpointError, HeartsError, did_you_mean, quoted
+from hearts_env.interrupts import held_interrupt, noted_interrupt
 from hearts_env.rules import Rules
 from hearts_env.solve.archive import FORMAT, VERSION, Archive, check_folder, opened, write_archive
 from hearts_env.solve.best_response import Chances, exploitability

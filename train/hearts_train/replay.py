@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from hearts_env import Game, NotationError
-from hearts_env._files import read_limited, write_whole
+from hearts_env.files import read_limited, write_whole
 from hearts_env.notation import Record, parse_records
 from hearts_train.cardtext import CardText
 

@@ -35,8 +35,8 @@ from hearts_agents.network import (
     read_checkpoint,
     save_checkpoint,
 )
-from hearts_env._files import held, remove_leftovers, write_whole
 from hearts_env.errors import CheckpointError
+from hearts_env.files import held, remove_leftovers, write_whole
 from hearts_env.rules import Rules
 from hearts_train.config import ConfigError, TrainConfig
 from hearts_train.pictures import save_figure, short_names, styles, wrapped

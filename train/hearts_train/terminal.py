@@ -16,12 +16,12 @@ from pathlib import Path
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
-from hearts_env._files import write_whole
-from hearts_env._interrupts import held_interrupt
 from hearts_env.arguments import check_seed
 from hearts_env.cards import SUITS, parse_card
-from hearts_env.game import derived_seed
+from hearts_env.files import write_whole
+from hearts_env.interrupts import held_interrupt
 from hearts_env.notation import Record, parse_games, parse_records
+from hearts_env.seeds import derived_seed
 from hearts_train import replay
 from hearts_train.cardtext import CardText
 from hearts_train.evaluation import rules_for

@@ -1,9 +1,10 @@
-"""Seeds that may be handed out: what they were made from cannot be computed from them.
+"""Seeds from seeds: of deals, of episodes, and of what may be handed out.
 
-The seeds of deals follow from one another by a mixing function that runs backwards as well as
-forwards (``derived_seed``), so that whoever is given one of them can find the others, and with
-them the cards. What a player is given while cards are hidden comes from here instead. Small seeds
-(0, 1, 2, ...) can still be found by trying them all: where that matters, draw a large one.
+``derived_seed`` and ``stream_seed`` mix well but can be computed backwards: whoever knows one of
+their results can find the others, and with them the cards. What a player is given while cards are
+hidden comes from ``secret_seed`` and ``episode_seed`` instead, from whose results nothing else
+follows. Small seeds (0, 1, 2, ...) can still be found by trying them all: where that matters, draw
+a large one.
 """
 
 from __future__ import annotations
@@ -12,9 +13,22 @@ from hashlib import blake2b
 
 import numpy as np
 
+from hearts_env import kernel as k
 from hearts_env._jit import inlined, jit
 
 _U = np.uint64
+
+
+def derived_seed(seed: int, number: int) -> int:
+    """The `number`-th seed that follows from `seed`, in [0, 2**63), well mixed."""
+    return int(k.mix(_U((seed + int(k.mix(_U(number)))) % 2**64))) >> 1
+
+
+@jit
+def stream_seed(seed: int, stream: int, number: int) -> np.int64:
+    """The `number`-th seed of one of many streams, which all follow from `seed`, in [0, 2**63)."""
+    start = k.mix(_U(seed) + k.mix(_U(stream)))
+    return np.int64(k.mix(start + _U(number)) >> _U(1))
 
 
 def secret_seed(seed: int, *purpose: int | str) -> int:
@@ -80,6 +94,6 @@ def siphash(key0: np.uint64, key1: np.uint64, message: np.uint64) -> np.uint64:
 def episode_seed(first: int, number: int) -> np.int64:
     """The seed of episode `number`, from 0, after a reset with seed `first`, which is the secret.
 
-    An episode's seed is told at its end: it must not lead to those of the next ones.
+    An episode's seed is made known at its end: those of the next ones must not follow from it.
     """
     return np.int64(siphash(_U(first), _U(0), _U(number)) >> _U(1))

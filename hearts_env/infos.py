@@ -1,4 +1,4 @@
-"""What the environments' infos tell of a deal: always the same keys, with the same types.
+"""What the environments' infos say about a deal: always the same keys, with the same types.
 
 While a deal is played they hold the values of ``no_result``: zeros, -1 for nobody and "" for no
 text. Nothing in them leads to a hidden card before the deal is over.
@@ -20,7 +20,7 @@ NOBODY = np.int64(-1)
 
 
 def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
-    """What infos tell before a deal is over; arrays are new ones."""
+    """What infos hold before a deal is over; the arrays are new."""
     result: dict[str, Any] = {
         "scores": np.zeros(rules.players, np.int64),
         "points": np.zeros(rules.players, np.int64),
@@ -38,7 +38,7 @@ def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
 def result_of(
     game: Game, match: Match | None = None, *, offender: int | None = None
 ) -> dict[str, Any]:
-    """What infos tell of a deal that has ended; arrays are new ones.
+    """What infos hold about a deal that has ended; the arrays are new.
 
     Args:
         game: the deal.
