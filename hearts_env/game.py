@@ -400,13 +400,12 @@ class Game(Position):
         rules, history = self.rules, self.history
         n, count = rules.players, rules.pass_count
         if self.direction != "hold":
-            passed = [rules.deck[a] for a in self._actions[: n * count] if a != -1]
-            for seat in range(n):
-                if cards := passed[seat * count : (seat + 1) * count]:
-                    yield Entry("pass", seat, tuple(cards))
-        for start in range(0, len(history), n):
-            trick = history[start : start + n]
-            yield Entry("trick", trick[0][0], tuple([card for _, card in trick]), start // n + 1)
+            passed = tuple([rules.deck[a] for a in self._actions[: n * count] if a != -1])
+            for seat in range(-(-len(passed) // count)):
+                yield Entry("pass", seat, passed[seat * count : (seat + 1) * count])
+        cards = tuple([card for _, card in history])
+        for start in range(0, len(cards), n):
+            yield Entry("trick", history[start][0], cards[start : start + n], start // n + 1)
         if self.moon_choice is not None:
             yield Entry("moon", int(self.vector[k.SHOOTER]), (self.moon_choice,))
         if self.revoker is not None:
@@ -504,7 +503,7 @@ def _play_entry(game: Game, entry: Entry) -> None:
             _check_turn(game, entry)
         elif game.phase != "play":
             raise NotationError(f"{text}: {card} cannot be played, the phase is {game.phase}")
-        game.play(card)
+        game.play(game.rules.index.get(card, card))
 
 
 def _check_turn(game: Game, entry: Entry) -> None:

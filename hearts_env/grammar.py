@@ -69,7 +69,7 @@ class Entry(NamedTuple):
     text: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Transcript:
     """A deal and its play as a text states them, not yet checked against the rules.
 
@@ -160,12 +160,10 @@ def _check_seat(name: str, players: int) -> None:
 
 
 def _entry_line(entry: Entry) -> str:
-    kind, seat = entry.kind, entry.seat
+    kind, seat, cards, trick, _, _ = entry
     if kind == "trick":
-        return f"{entry.trick}. {seat}: {' '.join(entry.cards)}"
-    if kind == "revoke":
-        return f"revoke {seat}"
-    return f"{kind} {seat}: {' '.join(entry.cards)}"
+        return f"{trick}. {seat}: {' '.join(cards)}"
+    return f"revoke {seat}" if kind == "revoke" else f"{kind} {seat}: {' '.join(cards)}"
 
 
 # ---- reading ------------------------------------------------------------------------------------

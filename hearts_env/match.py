@@ -16,6 +16,8 @@ from hearts_env.seeds import derived_seed
 
 __all__ = ["Match", "next_deal", "settle"]
 
+_OVER = "action: the match is over; start another Match"
+
 
 def next_deal(board: Scoreboard, seed: int, first_dealer: int | None) -> Game:
     """The deal that follows in the match of `seed` with this score.
@@ -133,7 +135,8 @@ class Match:
         Raises:
             IllegalActionError: if the rules do not allow it; the match is unchanged.
         """
-        self._check_going()
+        if self.board.is_over:
+            raise IllegalActionError(_OVER)
         self.game.play(action)
         if self.game.is_over:
             self._finish_deal()
@@ -144,13 +147,10 @@ class Match:
         Raises:
             IllegalActionError: if the match is over.
         """
-        self._check_going()
+        if self.board.is_over:
+            raise IllegalActionError(_OVER)
         self.game.revoke()
         self._finish_deal()
-
-    def _check_going(self) -> None:
-        if self.is_over:
-            raise IllegalActionError("action: the match is over; start another Match")
 
     def _finish_deal(self) -> None:
         """Enter the deal, which is over, and start the next one unless the match has ended."""

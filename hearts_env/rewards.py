@@ -136,6 +136,7 @@ class Rewarder:
         waits = kind in ("win", "chips") and episode == "match"
         self.number = LATER if waits else REWARDS.index(kind)
         self.episode = episode
+        self._due = _is_due(self.number, is_over=False), _is_due(self.number, is_over=True)
         self._paid = [0] * rules.players
 
     @property
@@ -157,7 +158,7 @@ class Rewarder:
         that the action belonged to. After the end of a deal the next may follow at once.
         """
         over = game.is_over
-        if not _is_due(self.number, over):
+        if not self._due[over]:
             return None
         if not over and game.vector[k.TRICK_LEN]:  # nothing is earned within a trick
             return None
