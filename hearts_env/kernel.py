@@ -386,7 +386,8 @@ def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None
 def start(r: Vector, s: Vector) -> None:
     """Make the state that follows dealing from HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
     for i in range(STATE_SIZE):
-        s[i] = s[i] if _DEALT[i] else _EMPTY[i]
+        if not _DEALT[i]:
+            s[i] = _EMPTY[i]
     s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE  # of the exchange too, where nothing need break them
     if r[R_PASS_COUNT] > 0:
         s[EXCHANGE] = r[R_ROTATION + s[DEAL_NUMBER] % r[R_ROTATION_LEN]]

@@ -59,6 +59,7 @@ class Match:
         if dealer is not None:
             dealer = check_count("dealer", dealer, self.rules.players)
         self.board = Scoreboard(self.rules)
+        self.is_over = False  # as the board has it; a plain field, since every action asks for it
         self.last_game: Game | None = None
         self.game = next_deal(self.board, self.seed, dealer)
         self.first_dealer = self.game.dealer
@@ -110,11 +111,6 @@ class Match:
         return self.board.in_chips
 
     @property
-    def is_over(self) -> bool:
-        """Whether the match is decided, or has had ``rules.max_deals`` deals."""
-        return self.board.is_over
-
-    @property
     def winner(self) -> int | None:
         """Who has won: the lowest total, or most chips; None before the end, or if it is shared."""
         return self.board.winner
@@ -135,7 +131,7 @@ class Match:
         Raises:
             IllegalActionError: if the rules do not allow it; the match is unchanged.
         """
-        if self.board.is_over:
+        if self.is_over:
             raise IllegalActionError(_OVER)
         self.game.play(action)
         if self.game.is_over:
@@ -147,7 +143,7 @@ class Match:
         Raises:
             IllegalActionError: if the match is over.
         """
-        if self.board.is_over:
+        if self.is_over:
             raise IllegalActionError(_OVER)
         self.game.revoke()
         self._finish_deal()
@@ -156,7 +152,8 @@ class Match:
         """Enter the deal, which is over, and start the next one unless the match has ended."""
         game = self.last_game = self.game
         self.board.add(game.scores(), points_settled(game.rules, game.vector))
-        if not self.board.is_over:
+        self.is_over = self.board.is_over
+        if not self.is_over:
             self.game = next_deal(self.board, self.seed, self.first_dealer)
 
     # -- copies -----------------------------------------------------------------------------------
