@@ -6,11 +6,12 @@ of this package and of the package of the function that compile anything: edited
 stale, other edits throw nothing away, and nothing of a user's own numba cache is touched. A
 constant that compiled code reads must therefore be assigned in a file that compiles; a test holds
 to it. Where no folder can be written (a read-only
-install without a home), functions are compiled anew at each start.
+install without a home), functions are compiled again at each start.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -86,19 +87,20 @@ class _Announcer(event.Listener):
         if package in _packages and not _packages[package]:
             _packages[package] = True
             if sys.stderr is not None and sys.stderr.isatty():
-                print(
-                    f"{package}: compiling, once for this installation "
-                    "(`hearts warmup` does all of it) ...",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                with contextlib.suppress(OSError):  # a terminal that has just been closed
+                    print(
+                        f"{package}: compiling, once for this installation "
+                        "(`hearts warmup` does all of it) ...",
+                        file=sys.stderr,
+                        flush=True,
+                    )
 
     def on_end(self, event: event.Event) -> None:
-        """Nothing to say."""
+        """Required of a listener; only the start is announced."""
 
 
 _packages: dict[str, bool] = {}
-"""Whose functions are compiled here, and whether that has been told."""
+"""Whose functions are compiled here, and whether that has been announced."""
 
 event.register("numba:compile", _Announcer())
 

@@ -52,7 +52,7 @@ def check_number(
         other: ends the message: what else could be given.
 
     Raises:
-        HeartsError: if `value` is not a whole number or is out of range.
+        HeartsError: if it is not a whole number, or out of range.
     """
     number = whole(value)
     if number is not None and low <= number and (high is None or number <= high):
@@ -89,7 +89,7 @@ def check_any_seed(seed: object) -> int:
     """`seed` as a whole number from 0, of any size.
 
     Raises:
-        HeartsError: if `seed` is negative or not a whole number.
+        HeartsError: if it is negative or not a whole number.
     """
     number = whole(seed)
     if number is None or number < 0:
@@ -110,7 +110,7 @@ def check_max_deals(max_deals: int | None, episode: str) -> int | None:
     """The number of deals after which a match is cut off, or None.
 
     Raises:
-        HeartsError: if `max_deals` is not a number of deals, or the episode is not a match.
+        HeartsError: if it is not a number of deals, or the episode is not a match.
     """
     if max_deals is None:
         return None
@@ -126,11 +126,11 @@ def check_chance(name: str, value: object) -> float:
     """`value` as a probability.
 
     Raises:
-        HeartsError: if `value` is not a number in [0, 1].
+        HeartsError: if it is not a number in [0, 1].
     """
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not (is_number and 0.0 <= float(value) <= 1.0):  # type: ignore[arg-type]
-        raise HeartsError(f"{name}: {quoted(value)} is not a probability; give 0 to 1")
+        raise HeartsError(f"{name}: must be in [0, 1], got {quoted(value)}")
     return float(value)  # type: ignore[arg-type]
 
 
@@ -138,7 +138,7 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
     """`value`, True or False.
 
     Raises:
-        HeartsError: if `value` is something else.
+        HeartsError: if it is anything else.
     """
     if not isinstance(value, bool | np.bool_):
         raise error(f"{name}: {quoted(value)} is not True or False")
@@ -151,7 +151,7 @@ def check_is(
     """Refuse a value of another type.
 
     Raises:
-        HeartsError: if it is not; `fix` says what to give.
+        HeartsError: if `value` is of another kind; `fix` says what to give.
     """
     if not isinstance(value, kind):
         raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {fix}")

@@ -50,7 +50,7 @@ class BatchView:
         """The views of a list, all of the same rules.
 
         Raises:
-            HeartsError: there are none, or of different rules.
+            HeartsError: if the list is empty, or its views are of different rules.
         """
         try:
             views = list(views)
@@ -103,7 +103,7 @@ class BatchGame:
 
     Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` whatever the number of games or
     threads. With `autodeal` a finished game is followed by a new deal at once: ``done`` and
-    ``scores()`` then belong to the finished one, ``player`` and observations to the new.
+    ``scores()`` then describe the finished one, ``player`` and observations the new one.
 
     ``legal``, ``(num_games,) int64``, has the legal actions of each game's player to act as a bit
     mask over actions, 0 where a game is over; like ``states`` it is for reading alone.
@@ -126,11 +126,11 @@ class BatchGame:
             num_games: 1 to ten million.
             seed: from which all seeds of deals follow.
             observation: an encoder or its name.
-            autodeal: whether a finished game is followed by a new deal at once.
+            autodeal: whether the next deal of a finished game begins at once.
             num_threads: threads that share the work.
 
         Raises:
-            HeartsError: if an argument is refused; the message names it.
+            HeartsError: if an argument is invalid; the message names it.
         """
         self.rules = Rules.make(rules)
         self.num_games = check_number("num_games", num_games, 1, _MAX_GAMES)
@@ -175,7 +175,7 @@ class BatchGame:
             players: whose views, instead of the player's to act.
 
         Raises:
-            HeartsError: `out` has another shape or dtype, or is not contiguous.
+            HeartsError: if `out` has another shape or dtype, or is not contiguous.
         """
         rows = self._rows(games)
         dtypes = (self.space.dtype, np.dtype(np.float32), np.dtype(np.float16))
@@ -233,7 +233,7 @@ class BatchGame:
         """An independent ``Game`` in the state of game `index`, with its past: ``Game.from_state``.
 
         Raises:
-            HeartsError: if there is no such game.
+            HeartsError: if `index` is not a game of this batch.
         """
         index = check_number("index", index, 0, self.num_games - 1)
         return Game._with_past(self.rules, self.states[index])
@@ -243,14 +243,15 @@ class BatchGame:
         """Do one action in each game, or in some games only; all or, on an error, none.
 
         Raises:
-            IllegalActionError: which games' actions are illegal.
-            HeartsError: `actions` is not one whole number a game.
+            IllegalActionError: if actions are illegal; the message names their games.
+            HeartsError: if `actions` is not one whole number for each game.
         """
         rows = self._rows(games, once=True)
         acts = whole_numbers(actions)
         if acts is None or acts.shape != rows.shape:
             raise HeartsError(
-                f"actions: {_told(actions)}; give one whole number for each of {len(rows)} games"
+                f"actions: {_described(actions)}; give one whole number for each of "
+                f"{len(rows)} games"
             )
         r = self.rules.vector
         bad = np.zeros(len(rows), np.bool_)
@@ -288,10 +289,10 @@ class BatchGame:
         )
 
     def reset(self, seeds: Array | None = None, *, games: Array | None = None) -> None:
-        """Deal again: the next deal of each game, or those of given `seeds`; of some games only.
+        """Begin new deals: the next of each game, or those of given `seeds`; of some games only.
 
         Raises:
-            DealError: not one seed from 0 to 2**63 - 1 for each game.
+            DealError: if `seeds` is not one integer in [0, 2**63) for each game.
         """
         rows = self._rows(games, once=True)
         if seeds is None:
@@ -324,17 +325,8 @@ class BatchGame:
         A game is kept as its seed and ``actions``, ``(num_games, most of a deal) int8``, -1 where
         none has been done yet: a state that is restored can only be one that play leads to.
         """
-        actions = np.full((self.num_games, _most_actions(self.rules)), -1, np.int8)
-        start, past = np.empty(k.STATE_SIZE, np.int64), np.empty(k.MAX_PAST, np.int64)
-        _read_actions(self.rules.vector, self.states, start, past, actions)
-        return {
-            "seeds": self.seeds.copy(),
-            "actions": actions,
-            "deals": self._deals.copy(),
-            "done": self.done.copy(),
-            "scores": self._scores.copy(),
-            "random": self._random.copy(),
-        }
+        own = {name: array.copy() for name, array in self._arrays().items()}
+        return own | {"actions": self._past(self._all)}
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from what ``state`` gave, in a batch of the same rules, size and seed.
@@ -344,8 +336,12 @@ class BatchGame:
                 batch is unchanged.
         """
         check_is("state", state, Mapping, "give what BatchGame.state() has returned")
-        own = self.state()
-        given = {name: check_array(f"state.{name}", state.get(name), own[name]) for name in own}
+        own = self._arrays()
+        actions = np.broadcast_to(np.int8(-1), (self.num_games, _most_actions(self.rules)))
+        given = {
+            name: check_array(f"state.{name}", state.get(name), like)
+            for name, like in {**own, "actions": actions}.items()
+        }
         if (given["seeds"] < 0).any() or (given["deals"] < 0).any():
             raise HeartsError("state: seeds and deals must be integers from 0")
         states, legal = np.empty_like(self.states), np.empty_like(self.legal)
@@ -358,11 +354,25 @@ class BatchGame:
                 f"state.actions: those of game {bad} cannot be played in the deal of its seed"
             )
         self.states[:], self.legal[:] = states, legal
-        self.seeds[:] = given["seeds"]
-        self._deals[:] = given["deals"]
-        self.done[:] = given["done"]
-        self._scores[:] = given["scores"]
-        self._random[:] = given["random"]
+        for name, array in own.items():
+            array[:] = given[name]
+
+    def _arrays(self) -> dict[str, Array]:
+        """The arrays that ``state`` copies and ``restore`` writes to, beside ``actions``."""
+        return {
+            "seeds": self.seeds,
+            "deals": self._deals,
+            "done": self.done,
+            "scores": self._scores,
+            "random": self._random,
+        }
+
+    def _past(self, rows: k.Vector) -> NDArray[np.int8]:
+        """The actions so far in each of `rows`, ``(len(rows), most of a deal)``; then -1."""
+        actions = np.full((len(rows), _most_actions(self.rules)), -1, np.int8)
+        start, past = np.empty(k.STATE_SIZE, np.int64), np.empty(k.MAX_PAST, np.int64)
+        _read_actions(self.rules.vector, self.states, rows, start, past, actions)
+        return actions
 
     # -- helpers ----------------------------------------------------------------------------------
     def _rows(self, games: Array | None, *, once: bool = False) -> k.Vector:
@@ -411,8 +421,8 @@ class BatchGame:
         return f"<BatchGame {self.rules.name}: {self.num_games} games>"
 
 
-def _told(array: object) -> str:
-    """What a message says of an array that does not do."""
+def _described(array: object) -> str:
+    """What a message says of an unsuitable array."""
     if isinstance(array, np.ndarray):
         return f"shape {array.shape} and dtype {array.dtype}"
     return quoted(array)
@@ -422,6 +432,17 @@ def _empty_state() -> k.Vector:
     state = np.empty(k.STATE_SIZE, np.int64)
     k.clear(state)
     return state
+
+
+def played(rules: Rules, seed: int, actions: Array) -> Game:
+    """The game of a seed after `actions`, a row of what ``BatchGame.state`` has of them."""
+    game = Game.deal(rules, seed)
+    for action in actions[actions >= 0].tolist():
+        if action == _REVOKE:
+            game.revoke()
+        else:
+            game.play(action)
+    return game
 
 
 def _most_actions(rules: Rules) -> int:
@@ -436,12 +457,17 @@ _REVOKE = 63
 
 @jit
 def _read_actions(
-    r: k.Vector, states: k.Vector, start: k.Vector, past: k.Vector, out: NDArray[np.int8]
+    r: k.Vector,
+    states: k.Vector,
+    rows: k.Vector,
+    start: k.Vector,
+    past: k.Vector,
+    out: NDArray[np.int8],
 ) -> None:
-    """Write the actions of each game so far; of one player's exchanged cards the lowest first."""
-    for g in range(len(states)):
-        for n in range(k.read_past(r, states[g], start, past)):
-            out[g, n] = past[n] if past[n] >= 0 else _REVOKE
+    """Write the actions so far of each of `rows`; of one player's exchanged cards lowest first."""
+    for i in range(len(rows)):
+        for n in range(k.read_past(r, states[rows[i]], start, past)):
+            out[i, n] = past[n] if past[n] >= 0 else _REVOKE
 
 
 @jit

@@ -36,7 +36,7 @@ def parse_card(text: object) -> str:
     """The card's name in its one spelling; also from lower case, ``10h`` and ``Q♠``.
 
     Raises:
-        NotationError: `text` is not a card.
+        NotationError: if `text` is not a card.
     """
     name = text.strip().upper().replace("10", "T") if isinstance(text, str) else ""
     for symbol, letter in zip("♣♦♠♥", SUITS, strict=True):

@@ -37,7 +37,7 @@ def settle(
         (net of each player, new pool); sum(net) + new pool == pool.
 
     Raises:
-        HeartsError: if the method is unknown, or points or pool are negative or inexact.
+        HeartsError: if the method is unknown, or there are negative or inexact points or pool.
     """
     check_choice("settlement", method, SETTLEMENTS[1:])
     try:
@@ -82,11 +82,11 @@ def _exact(number: object) -> Fraction:
 def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
     """What each player wins in chips by a deal on its own, where each took these points.
 
-    There is no pool: chips that nobody wins (``sweepstakes``) are lost.
+    No pool is carried over: what the deal leaves in one (``sweepstakes``) is won by nobody.
 
     Raises:
-        HeartsError: if the rules settle in points, or the points cannot be settled or are not
-            one for each player.
+        HeartsError: if the rules settle in points, or the points cannot be settled or are not one
+            for each player.
     """
     rules = Rules.make(rules)
     check_in_chips(rules)

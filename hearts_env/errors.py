@@ -19,10 +19,10 @@ class HeartsError(ValueError):
     """
 
     def __init__(self, *args: object) -> None:
-        told = [
+        messages = [
             a[:MOST_TOLD] + "..." if isinstance(a, str) and len(a) > MOST_TOLD else a for a in args
         ]
-        super().__init__(*told)
+        super().__init__(*messages)
 
 
 class RulesError(HeartsError):

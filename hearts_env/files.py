@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -10,11 +11,24 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from hearts_env.errors import CheckpointError, HeartsError
 
 if sys.platform != "win32":
     import fcntl
+
+_NOT_SUPPORTED = (
+    errno.EINVAL,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+    errno.EBADF,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+)
+"""What fsync answers for a folder on file systems that cannot do it."""
 
 _LEFTOVER = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
 
@@ -26,6 +40,19 @@ def write_whole(path: Path, data: bytes) -> None:
 
     Raises:
         OSError: the file cannot be written (its ``filename`` is `path`); the old content stands.
+            Only if the disk fails after the new content is in place (EIO from the fsync of the
+            folder) may the file hold the new content.
+    """
+    with writing_whole(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def writing_whole(path: Path) -> Iterator[IO[bytes]]:
+    """As ``write_whole``, what is written in this block; it need not be in memory at once.
+
+    Raises:
+        OSError: as there, also for those of the block.
     """
     given = path
     try:
@@ -33,21 +60,23 @@ def write_whole(path: Path, data: bytes) -> None:
             path = Path(os.path.realpath(path))
         if kind_of(path) == "other":
             with path.open("wb") as file:
-                file.write(data)
+                yield file
             return
-        _replace(path, data)
+        with _replacing(path) as file:
+            yield file
     except OSError as error:  # a full disk does not say by itself which file it was
         if error.errno is not None:
             error.filename, error.filename2 = str(given), None
         raise
 
 
-def _replace(path: Path, data: bytes) -> None:
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """Write a file beside an ordinary one, or beside nothing, and put it in its place."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -56,15 +85,30 @@ def _replace(path: Path, data: bytes) -> None:
             temporary.unlink()
         raise
     if os.name == "posix":  # the new name, too, outlives a loss of power
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring a folder's names to the disk, where the file system and the permissions allow it.
+
+    The file is whole and in place by now, so the lack of a guarantee is not a failure. A disk that
+    cannot write (EIO, ENOSPC) is one: what seems to be there may be gone after a loss of power.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written to, but not read
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NOT_SUPPORTED:
+            raise
+    finally:
+        os.close(handle)
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files of ``write_whole`` whose process is gone."""
+    """Remove the unfinished files of ``writing_whole`` whose process is gone."""
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             if (found := _LEFTOVER.fullmatch(path.name)) and not _is_alive(int(found[1])):
@@ -107,6 +151,15 @@ def read_limited(path: Path, limit: int, what: str) -> bytes:
     return data
 
 
+def lock_beside(path: Path) -> Path:
+    """The lock file of a file: beside it, or, for a link, beside what the link leads to.
+
+    So those who name the file and those who name a link to it hold the same lock.
+    """
+    path = Path(os.path.realpath(path))
+    return path.with_name(f".{path.name}.lock")
+
+
 @contextlib.contextmanager
 def held(path: Path, what: str) -> Iterator[None]:
     """Hold the lock file `path` in this block, so that only one process works on something.
@@ -114,7 +167,7 @@ def held(path: Path, what: str) -> Iterator[None]:
     The lock belongs to the process, not to the file: after a kill it is free again.
 
     Args:
-        path: the lock file; made, and left there.
+        path: the lock file, as from ``lock_beside``; made, and left there.
         what: what is held, to name in the message: "run: 'runs/demo'".
 
     Raises:
@@ -149,6 +202,6 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):  # gone, or no number of a process
         return False
-    except OSError:  # somebody else's, or a system that does not tell
+    except OSError:  # somebody else's, or a system that does not say
         return True
     return True

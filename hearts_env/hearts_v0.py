@@ -94,12 +94,12 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             observation: an encoder or its name.
             illegal_action: ``terminate`` (-1 and the end), ``raise`` (nothing happens) or
                 ``revoke`` (the deal ends at the offender's expense).
-            max_deals: a match is truncated after this many deals.
+            max_deals: a match is cut off (truncated) after this many deals.
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
             render_for: whose cards are shown: an agent's name, ``mover`` or ``all``.
 
         Raises:
-            HeartsError: if an argument is refused; the message names it, with the fix.
+            HeartsError: if an argument is invalid; the message names it and the fix.
         """
         self.rules = Rules.make(rules, players)
         self.possible_agents = [f"player_{seat}" for seat in range(self.rules.players)]
@@ -224,7 +224,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 ``deal_number`` and ``dealer``.
 
         Raises:
-            HeartsError: if the seed, an option or a deal is refused; nothing has changed.
+            HeartsError: if the seed, an option or the deal is invalid; nothing has changed then.
         """
         if seed is not None:
             first, drawn = check_seed(seed), 0
@@ -282,8 +282,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """Do the action of the agent whose turn it is; None for one whose episode is over.
 
         Raises:
-            IllegalActionError: if `action` is not an action at all or, under
-                ``illegal_action="raise"``, if the rules do not allow it; nothing has changed.
+            IllegalActionError: if it is not an action at all, or, under
+                ``illegal_action="raise"``, one that the rules do not allow; nothing has changed.
         """
         agent = self.agent_selection
         if not agent:
@@ -342,7 +342,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             self._give_turn(game)
 
     def _give_turn(self, game: Game) -> None:
-        """Select the player to act and give it its mask; the rest of its info stays."""
+        """Select the player to act and give it its mask; what its info said last stays."""
         seat = game.player
         assert seat is not None
         mask: Mask = np.empty(self._num_actions, np.int8)
@@ -387,8 +387,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._give_result(game)
         self._deads_step_first()
 
-    def _give_result(self, game: Game) -> None:
-        """Take everybody's mask, and give everybody the result of the deal."""
+    def _tell_result(self, game: Game) -> None:
+        """Clear everybody's mask, and write the deal's result to everybody's info."""
         offender = None if self._offender is None else self._seats[self._offender]
         result = read_only_values(result_of(game, self.match, offender=offender))
         for seat, agent in enumerate(self.possible_agents):

@@ -1,4 +1,4 @@
-"""What the environments' infos say about a deal: always the same keys, with the same types.
+"""What the environments' infos say of a deal: always the same keys, with the same types.
 
 While a deal is played they hold the values of ``no_result``: zeros, -1 for nobody and "" for no
 text. Nothing in them leads to a hidden card before the deal is over.
@@ -6,6 +6,8 @@ text. Nothing in them leads to a hidden card before the deal is over.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,11 @@ from hearts_env.match import Match
 from hearts_env.rules import Rules
 
 NOBODY = np.int64(-1)
-"""No seat; also no seed: before the end of an episode its seed stays untold."""
+"""No seat; also no seed: before the end of an episode its seed stays secret."""
 
 
 def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
-    """What infos hold before a deal is over; the arrays are new."""
+    """What infos hold before a deal is over, in new arrays."""
     result: dict[str, Any] = {
         "scores": np.zeros(rules.players, np.int64),
         "points": np.zeros(rules.players, np.int64),
@@ -38,7 +40,7 @@ def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
 def result_of(
     game: Game, match: Match | None = None, *, offender: int | None = None
 ) -> dict[str, Any]:
-    """What infos hold about a deal that has ended; the arrays are new.
+    """What infos hold after a deal has ended, in new arrays.
 
     Args:
         game: the deal.
@@ -61,6 +63,73 @@ def result_of(
     return result
 
 
+class DeferredDeal(dict[str, Any]):
+    """An info whose ``deal`` is written when it is first read; otherwise an ordinary dictionary.
+
+    To write a deal as text takes about a hundred times as long as to play it in the compiled
+    loop, and most programs that learn never read it.
+    """
+
+    # Made once for every episode that ends: a slot is filled without a call or further objects.
+    __slots__ = ("subject", "write")
+
+    write: Callable[[Any], Any] | None
+    """Returns the value of ``deal``, given `subject`; None: it is there. Set by who makes it."""
+    subject: Any
+
+    def _complete(self) -> None:
+        if self.write is not None:
+            write, self.write = self.write, None
+            super().__setitem__("deal", write(self.subject))
+
+    def __getitem__(self, key: str) -> Any:
+        if key == "deal":
+            self._complete()
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of `key`, or `default`."""
+        if key == "deal":
+            self._complete()
+        return super().get(key, default)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key == "deal":
+            self.write = None
+        super().__setitem__(key, value)
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys; as this is not the method of ``dict``, ``dict(info)`` asks for each value."""
+        return super().__iter__()
+
+    def copy(self) -> dict[str, Any]:
+        """A shallow copy; its deal, too, is written when it is read."""
+        copied = DeferredDeal(super().items())
+        copied.write, copied.subject = self.write, self.subject
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def _completing(name: str) -> Any:
+    """The method of ``dict``, called when the deal has been written."""
+    method = getattr(dict, name)
+
+    @functools.wraps(method)
+    def complete(self: DeferredDeal, *args: Any, **named: Any) -> Any:
+        self._complete()
+        return method(self, *args, **named)
+
+    return complete
+
+
+for _name in ("items", "values", "pop", "popitem", "setdefault", "update", "clear"):
+    setattr(DeferredDeal, _name, _completing(_name))
+for _name in ("delitem", "eq", "ne", "or", "ror", "ior", "repr"):
+    setattr(DeferredDeal, f"__{_name}__", _completing(f"__{_name}__"))
+
+
 def seat_number(seat: int | None) -> np.int64:
     """A seat as infos have it: -1 for nobody."""
     return NOBODY if seat is None else np.int64(seat)
@@ -68,6 +137,10 @@ def seat_number(seat: int | None) -> np.int64:
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A copy of `array` that can be handed out again and again: nobody can write to it."""
+    if array.dtype == object:  # has no bytes of its own
+        frozen = array.copy()
+        frozen.flags.writeable = False
+        return frozen
     return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
 
 

@@ -2,7 +2,8 @@
 
 ``interruptible`` makes the other two raise like Ctrl-C, so that work which keeps its results on
 KeyboardInterrupt keeps them on every signal. ``noted_interrupt`` holds a signal back from a block
-that must not be broken off, and lets it ask whether to stop.
+that must not be broken off, and lets it ask whether to stop. ``signals_apart`` tells what a signal
+raised from what somebody's code raised by itself.
 """
 
 from __future__ import annotations
@@ -97,3 +98,42 @@ def held_interrupt() -> Iterator[None]:
         yield
     if pressed():
         raise Interrupted(pressed())
+
+
+_RAISING = (*SIGNALS, *(getattr(signal, name) for name in ("SIGALRM",) if hasattr(signal, name)))
+
+
+@contextlib.contextmanager
+def signals_apart() -> Iterator[Callable[[], None]]:
+    """Run code that may raise anything; gives a function that raises what a signal has raised.
+
+    A handler that raises, as that of Ctrl-C does, raises inside whatever code runs. Call the
+    function wherever that code's exceptions are caught, and at the end of the block: the code may
+    have caught the signal's exception itself.
+    """
+    raised: list[BaseException] = []
+
+    def check() -> None:
+        if raised:
+            raise raised[0]
+
+    if threading.current_thread() is not threading.main_thread():  # signals do not get here
+        yield check
+        return
+    found: dict[int, Any] = {number: signal.getsignal(number) for number in _RAISING}
+    before = {number: handler for number, handler in found.items() if callable(handler)}
+
+    def handle(number: int, frame: Any) -> None:
+        try:
+            before[number](number, frame)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    try:
+        for number in before:
+            signal.signal(number, handle)
+        yield check
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

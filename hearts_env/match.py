@@ -7,14 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 from hearts_env.arguments import MAX_SEED, check_count, check_is, check_number, check_seed
-from hearts_env.chips import Number, points_settled, settle
+from hearts_env.chips import Number, points_settled
 from hearts_env.errors import HeartsError, IllegalActionError
 from hearts_env.game import Game
 from hearts_env.rules import Rules
 from hearts_env.scoreboard import Scoreboard
 from hearts_env.seeds import derived_seed
 
-__all__ = ["Match", "next_deal", "settle"]
+__all__ = ["Match", "next_deal"]
 
 _OVER = "action: the match is over; start another Match"
 

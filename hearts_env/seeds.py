@@ -94,6 +94,6 @@ def siphash(key0: np.uint64, key1: np.uint64, message: np.uint64) -> np.uint64:
 def episode_seed(first: int, number: int) -> np.int64:
     """The seed of episode `number`, from 0, after a reset with seed `first`, which is the secret.
 
-    An episode's seed is made known at its end: those of the next ones must not follow from it.
+    An episode's seed is revealed at its end: it must not lead to those of the next ones.
     """
     return np.int64(siphash(_U(first), _U(0), _U(number)) >> _U(1))

@@ -1,7 +1,7 @@
 """The perfect-information array of a game, for centralised critics: all, from no seat's side.
 
-Nothing else in the package gives hidden cards to a learner. Seats are absolute here. The order of
-play in earlier tricks is left out: it has no effect on what can still happen.
+Nothing else in the package gives hidden cards to a learner. Seats are absolute here. What order
+the earlier tricks were played in is left out: it changes nothing of what can still happen.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def state_blocks(rules: Rules) -> tuple[StateBlock, ...]:
                 CHOICE,
                 k.EXCHANGE,
                 n,
-                "cards go this many seats to the left",
+                "cards are passed this many seats to the left; 0: none",
             )
         )
     if rules.kitty_to != "nobody":

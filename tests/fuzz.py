@@ -40,14 +40,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_agents.network import Checkpoint, read_checkpoint, save_checkpoint
+from hearts_agents.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.cards import ALL_CARDS, parse_card
 from hearts_env.errors import MOST_TOLD
 from hearts_env.notation import parse_records
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
-from hearts_env.solve import equilibrium
+from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
 from hearts_train import records, runs
 from hearts_train.config import TrainConfig, load_config, shipped_configs
@@ -616,8 +616,8 @@ def solved_samples() -> list[Data]:
 
 def read_solved(data: Data, folder: Path) -> None:
     path = write(data, folder / "solved.npz")
-    kept = equilibrium.Tree
-    equilibrium.Tree = lambda rules, max_memory: small_tree(rules)  # type: ignore[assignment,misc,return-value]
+    kept = solved_files.Tree
+    solved_files.Tree = lambda rules, max_memory: small_tree(rules)  # type: ignore[assignment,misc,return-value]
     try:
         found = equilibrium.load(path, 0.01)
         assert -100 < found.value < 100
@@ -627,7 +627,7 @@ def read_solved(data: Data, folder: Path) -> None:
         except HeartsError:
             return
     finally:
-        equilibrium.Tree = kept  # type: ignore[misc]
+        solved_files.Tree = kept  # type: ignore[misc]
     solver.step()
 
 

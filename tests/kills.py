@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from hearts_agents.network import read_checkpoint
+from hearts_agents.checkpoint import read_checkpoint
 from hearts_train import runs
 from tests.solve_kills import SIGNALS, Count, begin, kill_solve, ready
 from tests.tournament_kills import kill_tournament

@@ -12,6 +12,7 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_agents._arena import Arena
+from hearts_agents._options import EpisodeOptions
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import (
     BatchGame,
@@ -176,6 +177,15 @@ def test_a_batch_goes_on_from_its_state(name: str, players: int, autodeal: bool)
         assert np.array_equal(one.states, two.states)
     if name == "micro moon=choose" and not autodeal:
         assert (one.states[:, k.MOON_CHOICE] >= 0).any()
+
+
+def test_restoring_reads_no_game_that_it_overwrites(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = BatchGame("two_player", 3, seed=1), BatchGame("two_player", 3, seed=1)
+    one.play(one.random_actions())
+    state = one.state()
+    monkeypatch.setattr("hearts_env.batch._read_actions", None)
+    two.restore(state)
+    assert np.array_equal(one.states, two.states)
 
 
 def test_a_revoke_is_part_of_a_batchs_state() -> None:
@@ -359,7 +369,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
 
 
 def test_finished_deals_of_an_arena_can_be_told() -> None:
-    arena = Arena(3, "classic", episode="match", opponent="easy", max_deals=3)
+    arena = Arena(3, EpisodeOptions.of("classic", episode="match", opponent="easy", max_deals=3))
     arena.reset(np.array([4, 5, 6]))
     told = 0
     for _ in range(45):

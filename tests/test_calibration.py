@@ -54,6 +54,7 @@ def test_the_command(tmp_path: Path) -> None:
         assert words in result.stderr
 
 
-def test_too_few_deals_are_refused() -> None:
+@pytest.mark.parametrize("deals", [1, 10**12])
+def test_numbers_of_deals_out_of_range_are_refused(deals: int) -> None:
     with pytest.raises(HeartsError, match=r"^deals: "):
-        calibrate("easy", [], "micro", deals=1)
+        calibrate("easy", [], "micro", deals=deals)

@@ -17,16 +17,8 @@ from safetensors.numpy import load_file, save_file
 
 from hearts_agents import make_agent
 from hearts_agents._tensors import DIGEST, read_tensors, write_tensors
-from hearts_agents.network import (
-    CHECKPOINT_NAME,
-    Checkpoint,
-    Network,
-    NetworkAgent,
-    load_agent,
-    read_checkpoint,
-    save_checkpoint,
-    snapshot,
-)
+from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
+from hearts_agents.network import Network, NetworkAgent, load_agent, snapshot
 from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import make_encoder
 from hearts_env.view import PlayerView

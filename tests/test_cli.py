@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_agents.network import CHECKPOINT_NAME, Checkpoint, save_checkpoint
+from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_env import Rules
 from hearts_env.encoders import make_encoder
 from hearts_env.interrupts import held_interrupt

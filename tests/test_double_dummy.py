@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hearts_env import BatchGame, Game, HeartsError, Rules, kernel
-from hearts_env.solve import Table, double_dummy, solve, solve_batch, solve_worlds
+from hearts_env.solve import Table, solve, solve_batch, solve_worlds
+from hearts_env.solve.dd import layout
+from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.deals import make_game, play
 from tests.naive import NaiveGame
-
-
-def load_bench() -> ModuleType:
-    """``bench/double_dummy.py``, which is no part of a package: brute force and random rules."""
-    path = Path(__file__).resolve().parents[1] / "bench" / "double_dummy.py"
-    spec = importlib.util.spec_from_file_location("bench_double_dummy", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-bench = load_bench()
 
 
 def naive_value(game: NaiveGame, player: int) -> int:
@@ -71,21 +54,18 @@ def naive_of(game: Game) -> NaiveGame:
 
 # ---- against brute force ------------------------------------------------------------------------
 def test_equal_to_brute_force():
-    # bench/double_dummy.py --verify 10000 is the same at full count
+    # tests/verify.py --only "double dummy" is the same at full count
     shooting = wide = 0
-    for game, table in bench.positions(seed=1, count=500):
-        assert solve(game, table=table).values == bench.brute_values(game), game.to_text()
-        taken = [
-            game.vector[kernel.TAKEN + p] & game.rules.vector[kernel.R_PENALTY] for p in (0, 1)
-        ]
-        shooting += (taken[0] == 0) != (taken[1] == 0)
-        wide += int(table.vector[double_dummy.H_WIDE])
+    for game, table in positions(seed=1, count=500):
+        assert solve(game, table=table).values == brute_values(game), game.to_text()
+        shooting += one_may_shoot(game)
+        wide += int(table.vector[layout.H_WIDE])
     assert shooting > 50
     assert wide > 50
 
 
 def test_equal_to_the_second_rule_book():
-    for game, table in bench.positions(seed=2, count=150, most=3):
+    for game, table in positions(seed=2, count=150, most=3):
         found = solve(game, table=table)
         for action, value in found.values.items():
             after = naive_of(game)
@@ -97,17 +77,17 @@ def test_equal_to_the_second_rule_book():
 def test_whole_deals_equal_to_brute_force(preset):
     for seed in range(15):
         game = Game.deal(preset, seed)
-        assert solve(game).values == bench.brute_values(game)
+        assert solve(game).values == brute_values(game)
 
 
 def test_full_deals_agree_with_a_search_without_its_means():
     rules = Rules.preset("two_player")
     plain = Table(rules, endgames=0)
-    plain.vector[double_dummy.H_OPTIONS] = (
-        double_dummy.NO_RUNS | double_dummy.NO_BOUNDS | double_dummy.NO_SURE | double_dummy.NO_ORDER
+    plain.vector[layout.H_OPTIONS] = (
+        layout.NO_RUNS | layout.NO_BOUNDS | layout.NO_SURE | layout.NO_ORDER
     )
     bare = Table(rules, endgames=0)
-    bare.vector[double_dummy.H_OPTIONS] = double_dummy.NO_TABLE
+    bare.vector[layout.H_OPTIONS] = layout.NO_TABLE
     for seed in range(60):
         game = Game.deal(rules, seed)
         value = solve(game).value
@@ -132,6 +112,22 @@ def test_what_a_table_has_learnt_changes_no_value():
     for seed in range(40):
         game = Game.deal(rules, seed)
         assert solve(game, table=small).values == solve(game, table=Table(rules)).values
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_table_cleared_until_its_generations_begin_anew_changes_no_value(wide):
+    rules = Rules.preset("two_player")
+    if wide:
+        rules = rules.replace(card_points={"QS": 13, "JD": -10, "AH": 3, "KH": 2})
+    table = Table(rules)
+    assert table.vector[layout.H_WIDE] == wide
+    games = [Game.deal(rules, seed) for seed in range(10)]
+    expected = [solve(game, table=table).values for game in games]
+    table.vector[layout.H_GENERATION] = 127 if wide else (1 << 19) - 1
+    for game, values in zip(games, expected, strict=True):
+        table.clear()
+        assert solve(game, table=table).values == values
+    assert table.vector[layout.H_GENERATION] == len(games)
 
 
 # ---- by hand ------------------------------------------------------------------------------------

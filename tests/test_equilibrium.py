@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import itertools
 import json
 import signal
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.batch import BatchView
-from hearts_env.solve import equilibrium, tree
+from hearts_env.solve import equilibrium, regret, solved_files, tree
 from hearts_env.solve.best_response import exploit, exploitability
 from hearts_env.solve.equilibrium import ALGORITHMS, Solver, load, solve
 from hearts_env.solve.linear import solve_linear
@@ -50,6 +51,12 @@ DECKS = [
     "micro kitty_to=first_penalty",
     "micro trump=null break_on=heart points_on_first_trick=false no_trick_points=-5",
 ]
+
+
+def test_the_example_of_a_tree_is_right():
+    results = doctest.testmod(tree)
+    assert results.attempted
+    assert not results.failed
 
 
 @pytest.mark.parametrize("text", DECKS)
@@ -204,11 +211,7 @@ def test_discounts_counted_by_hand(micro, monkeypatch):
     for name, solver in made.items():
         told[name] = []
         monkeypatch.setattr(
-            solver,
-            "_update",
-            lambda p, begin, end, kind, keep, ahead, weight, rows=told[name]: rows.append(
-                (keep, ahead, weight)
-            ),
+            equilibrium, "take_turn", lambda *memory, rows=told[name]: rows.append(memory[-1][1:])
         )
         for _ in range(9):
             solver.step()
@@ -229,16 +232,18 @@ def test_negative_regrets_are_halved_by_dcfr_and_positive_ones_discounted():
     def turn(kind, keep, ahead):
         regrets, chances = np.array([0.0, 9.0, -8.0]), np.array([1, 0.25, 0.75])
         plan, average = np.ones(3), np.zeros(3)
-        equilibrium._turn(
-            *(0, 1, np.array([0], np.int32), np.array([1, 3], np.int32)),
+        side = (
+            *(np.array([0], np.int32), np.array([1, 3], np.int32)),
             *(np.array([0, 0, 1, 2]), np.zeros(2, np.int32), np.array([6, 2], np.int32)),
-            *(1.0, np.ones(1), np.zeros(3), chances, regrets, kind, keep, ahead, 2.0),
-            *(plan, average),
+        )
+        memory = np.zeros(3), chances, regrets, plan, average
+        regret.take_turn(
+            0, 1, side, np.ones(1), 1.0, memory, (kind, float(keep), float(ahead), 2.0)
         )
         return list(regrets[1:]), list(chances[1:]), list(average[1:])
 
     # The mean is 3: regrets of 3 and -1. Kept are 2/3 of what is positive.
-    kinds = equilibrium._KINDS
+    kinds = regret.KINDS
     assert turn(kinds["dcfr"], 2 / 3, 1) == ([6 + 3, -4 - 1], [1, 0], [2, 0])
     assert turn(kinds["cfr+"], 1, 1) == ([12, 0], [1, 0], [2, 0])
     # The same regret once more foretells the next: 12 + 3, and max(0 - 1, 0).
@@ -434,7 +439,7 @@ def test_damaged_files_are_refused(micro, tmp_path, monkeypatch):
     solver.save(file)
     with pytest.raises(CheckpointError, match="regrets0"):
         Solver.load(file)
-    monkeypatch.setattr(equilibrium, "_digest", lambda made: 1)
+    monkeypatch.setattr(solved_files, "_digest", lambda made: 1)
     with pytest.raises(CheckpointError, match="numbered otherwise"):
         load(file)
 

@@ -353,8 +353,8 @@ def test_registered_agents_have_names():
     assert evaluate("highest of the test", "easy", pairs=4).agent == "highest of the test"
 
 
-@pytest.mark.parametrize("pairs", [1, 0, -3, 2.5, "many", None])
-def test_too_few_pairs_are_refused(pairs):
+@pytest.mark.parametrize("pairs", [1, 0, -3, 2.5, "many", None, 10_000_001, 10**12])
+def test_numbers_of_pairs_out_of_range_are_refused(pairs):
     with pytest.raises(HeartsError, match="pairs"):
         evaluate("easy", "standard", pairs=pairs)
 

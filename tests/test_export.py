@@ -14,7 +14,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from torch import nn
 
 from hearts_agents import make_agent
-from hearts_agents.network import read_checkpoint
+from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.sb3 import HeartsSB3VecEnv
 from hearts_env import BatchGame, HeartsError
 from hearts_train.export import export_policy

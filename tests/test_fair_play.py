@@ -6,20 +6,26 @@ does, so that knowing anything would change its margin.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import os
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from hearts_agents import Agent, register_agent
-from hearts_agents.table import Pro
+from hearts_agents.baselines import Pro
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
+from hearts_env.interrupts import SIGNALS
 from hearts_env.seeds import derived_seed, secret_seed
+from hearts_train.calibration import calibrate
 from hearts_train.contenders import Contender
-from hearts_train.evaluation import evaluate
+from hearts_train.evaluation import Contest, evaluate
 from hearts_train.guard import NO_ACTION
+from hearts_train.reports import prepare
+from hearts_train.terminal import open_table
 from hearts_train.tournament import tournament
 
 MASK = 2**64 - 1
@@ -211,6 +217,75 @@ def test_isolated_players_have_no_memory_in_common(tmp_path):
     assert isolated.isolated
 
 
+WHERE_IT_RUNS = """
+import os, sys
+from pathlib import Path
+
+def note(what):
+    with (Path(__file__).parent / "ran").open("a") as file:
+        file.write(f"{what} {os.getpid()}\\n")
+
+note("imported")
+
+class Notes:
+    def __init__(self, seed=None, last: bool = False):
+        self.last = last
+        note("made")
+
+    def check_rules(self, rules):
+        note("asked")
+        if rules.players != 2:
+            raise SystemExit(f"{rules.players} players")
+
+    def reseed(self, seed):
+        note("reseeded")
+
+    def act(self, view):
+        return view.legal_actions()[-1 if self.last else 0]
+"""
+
+
+def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monkeypatch):
+    file = tmp_path / "notes_where_it_runs.py"
+    file.write_text(WHERE_IT_RUNS)
+    folder = tmp_path / "noted-1.dist-info"  # what an installed package leaves
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: noted\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text(
+        "[hearts_agents]\nnoted by a package = notes_where_it_runs:Notes\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    specs = [f"{file}:Notes?last=true", "noted by a package", "notes_where_it_runs:Notes"]
+    contest = Contest(specs, None, SEED, isolate=True)
+    prepare(contest)
+    agents = contest.evaluate(0, 1, 2).agents
+    ran = [line.split() for line in (tmp_path / "ran").read_text().splitlines()]
+    assert {what for what, _ in ran} == {"imported", "made", "asked", "reseeded"}
+    assert str(os.getpid()) not in {process for _, process in ran}
+    assert [(agent["kind"], agent["options"]) for agent in agents] == [
+        ("Notes", {"last": True}),
+        ("Notes", {}),
+    ]
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert [one.to_json()["digest"] for one in contest.contenders] == [digest, None, digest]
+    with pytest.raises(HeartsError, match=r"whether it plays classic .*SystemExit: 4 players"):
+        Contest(specs[:1], "classic", SEED, isolate=True)
+    with pytest.raises(HeartsError, match="has no 'Note'; did you mean 'Notes'"):
+        Contest(["notes_where_it_runs:Note"], None, SEED, isolate=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
+    rules = Rules.make("micro")
+    seat = Contender("standard", 0, isolate=True).seat(rules, 0)
+    seat.ready()
+    for number in SIGNALS:
+        os.killpg(seat._process._process.pid, number)
+    actions, faults = seat.ask(BatchGame(rules, 2).views())
+    seat.close()
+    assert (len(actions), faults) == (2, [])
+
+
 # ---- the same, isolated --------------------------------------------------------------------------
 def test_isolated_players_play_as_they_do_here():
     here, there = (evaluate("easy", "standard", pairs=8, isolate=isolate) for isolate in (0, 1))
@@ -221,11 +296,10 @@ def test_isolated_players_play_as_they_do_here():
 @pytest.mark.parametrize("agent", ["pimc_belief?model=easy", Pro(seed=1, worlds=3)])
 def test_specs_and_objects_are_sent(agent):
     rules = Rules.make("two_player")
-    contender = Contender(agent, 0)
     batch = BatchGame(rules, 20, seed=1, autodeal=False)
     for _ in range(17):
         batch.play(batch.random_actions())
-    here, there = (contender.seat(rules, 5, isolate=isolate) for isolate in (False, True))
+    here, there = (Contender(agent, 0, isolate=i).seat(rules, 5) for i in (False, True))
     there.ready()
     for seed in (6, 7):
         for seat in (here, there):
@@ -284,8 +358,9 @@ def test_a_process_that_hangs_is_ended_and_named(tmp_path):
     file = tmp_path / "bad.py"
     file.write_text(BAD_PROCESSES)
     rules = Rules.make("two_player")
-    contender = Contender(f"{file}:Hangs", 0)
-    player = contender.seat(rules, 0, isolate=True, time_limit=0.2)
+    contender = Contender(f"{file}:Hangs", 0, isolate=True)
+    contender.close()
+    player = contender.seat(rules, 0, time_limit=0.2)
     player.ready()
     actions, faults = player.ask(BatchGame(rules, 3).views())
     player.close()
@@ -301,25 +376,55 @@ def test_a_time_limit_needs_isolation():
         evaluate("easy", "easy", pairs=4, isolate=True, time_limit=0.0)
 
 
-def test_an_agent_is_not_made_with_the_seed_of_the_evaluation():
-    made = []
+def at_the_table(agent, seed):
+    table = open_table(Rules.preset("micro"), [agent], seed, 0, is_match=False)
+    while not table.game.is_over:
+        if table.play.player == 0:
+            table._do(table.game.legal_actions()[0])
+        else:
+            table._let_act()
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        lambda agent, seed: evaluate(agent, "easy", "micro", pairs=4, seed=seed),
+        lambda agent, seed: calibrate(agent, [agent], "micro", deals=2, seed=seed),
+        at_the_table,
+    ],
+    ids=["evaluation", "calibration", "table"],
+)
+def test_an_agent_gets_no_number_that_leads_to_the_deals(play):
+    assert_no_number_leads_to_the_deals(play)
+
+
+def assert_no_number_leads_to_the_deals(play):
+    """Refuse ``play(agent, seed)`` if the agent gets a number from which deals can be computed."""
+    got = []
 
     class Keeps:
         def __init__(self, seed=None):
-            made.append(seed)
+            got.append(seed)
 
         def act(self, view):
             return view.legal_actions()[0]
 
+        def policy_batch(self, views):
+            return views.legal_table / views.legal_table.sum(axis=1, keepdims=True)
+
+        def reseed(self, seed):
+            got.append(seed)
+
     register_agent("keeps its seed", Keeps)
-    seed = 2**55 + 987654321
-    evaluate("keeps its seed", "easy", "micro", pairs=4, seed=seed)
-    deals = {derived_seed(seed, number) for number in range(4)}
-    assert made
-    for told in made:
-        assert told != seed
-        assert told not in deals
-        assert not deals & {derived_seed(told, number) for number in range(4)}
+    seed = 1_987_654_321
+    play("keeps its seed", seed)
+    deals = {seed, *(derived_seed(seed, number) for number in range(4))}
+    assert [number for number in got if number]
+    for number in filter(None, got):
+        assert not deals & {number, *(derived_seed(number, later) for later in range(4))}
+        for which in (*range(4), *range(2**63, 2**63 + 4)):
+            # Training took the lowest 62 bits of one.
+            assert all(seed not in seed_behind(number + (high << 62), which) for high in range(2))
 
 
 def test_an_answer_that_never_ends_is_a_fault():
@@ -341,7 +446,9 @@ def test_an_agent_that_cannot_be_reseeded_is_named():
             return view.legal_actions()[0]
 
         def reseed(self, seed):
-            raise RuntimeError("no")
+            raise Stubborn.error("no")
 
-    with pytest.raises(HeartsError, match=r"'stubborn' cannot be reseeded .*no"):
-        evaluate(Stubborn(), "easy", "micro", pairs=2, seed=1)
+    for error in (RuntimeError, SystemExit):
+        Stubborn.error = error
+        with pytest.raises(HeartsError, match=r"'stubborn' cannot be reseeded .*no"):
+            evaluate(Stubborn(), "easy", "micro", pairs=2, seed=1)

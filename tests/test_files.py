@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,14 @@ import pytest
 
 from hearts_env import HeartsError
 from hearts_env.errors import CheckpointError
-from hearts_env.files import held, kind_of, read_limited, remove_leftovers, write_whole
+from hearts_env.files import (
+    held,
+    kind_of,
+    lock_beside,
+    read_limited,
+    remove_leftovers,
+    write_whole,
+)
 from hearts_env.interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
@@ -33,6 +42,36 @@ def test_a_write_that_fails_leaves_the_old_content_and_names_the_file(
     assert caught.value.filename == str(path)
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@posix
+def test_a_folder_that_cannot_be_synced_is_no_failure_but_a_broken_disk_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, sync = tmp_path / "file", os.fsync
+    number = errno.EINVAL
+
+    def refuse_folders(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(number, os.strerror(number))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", refuse_folders)
+    for number in (errno.EINVAL, errno.ENOTSUP):
+        write_whole(path, b"%d" % number)
+        assert path.read_bytes() == b"%d" % number
+    number = errno.EIO
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)) as caught:
+        write_whole(path, b"new")
+    assert caught.value.filename == str(path)
+
+
+@posix
+def test_a_link_and_what_it_leads_to_have_one_lock(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    path, link = tmp_path / "there" / "file", tmp_path / "link"
+    link.symlink_to(path)
+    assert lock_beside(link) == lock_beside(path) == path.with_name(".file.lock")
 
 
 @posix

@@ -95,10 +95,10 @@ def test_the_core_loads_nothing_heavy() -> None:
     assert shown.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("folder", ["hearts_env"])
+@pytest.mark.parametrize("folder", ["hearts_env", "agents/hearts_agents"])
 def test_no_modules_import_one_another_in_a_ring(folder: str) -> None:
     modules = graph(ROOT / folder)
-    assert {"hearts_env.grammar", "hearts_env.errors"} <= modules["hearts_env.game"]
     assert circle_in(modules) == []
-    modules["hearts_env.grammar"].add("hearts_env.game")  # the check sees a ring where there is one
+    importer, imported_ones = next((m, ones) for m, ones in modules.items() if ones)
+    modules[min(imported_ones)].add(importer)  # the check sees a ring where there is one
     assert circle_in(modules)

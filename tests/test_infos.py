@@ -180,6 +180,50 @@ def test_infos_of_stable_baselines3s_environment_have_the_same_keys_and_types() 
     assert ends > 3
 
 
+def test_the_deal_of_a_final_info_is_written_when_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However it is read; and nothing is written for those who do not."""
+    written: list[int] = []
+    text = Game.to_text
+    monkeypatch.setattr(Game, "to_text", lambda game: written.append(1) or text(game))
+    envs = HeartsVectorEnv(2, "micro", opponent="easy")
+
+    def final() -> dict[str, Any]:
+        written.clear()
+        *_, last = vector_steps(envs, 1, 3)
+        return last["final_info"]
+
+    info = final()
+    copied = info.copy()
+    assert info.get("seed").all()
+    assert [*info] == [*info.keys()] == [*copied]
+    assert "deal" in info
+    assert not written
+    deals = info["deal"].tolist()
+    assert all(Game.from_text(deal).is_over for deal in deals)
+    for read in (
+        dict,
+        copy.copy,
+        copy.deepcopy,
+        lambda info: info.copy(),
+        lambda info: {**info},
+        lambda info: {} | info,
+        lambda info: info | {},
+        lambda info: dict(info.items()),
+        lambda info: dict(zip(info, info.values(), strict=True)),
+        lambda info: {"deal": info.pop("deal")},
+        lambda info: {"deal": info.get("deal")},
+        lambda info: {"deal": info.setdefault("deal", None)},
+        lambda info: pickle.loads(pickle.dumps(info)),
+    ):
+        assert read(final())["deal"].tolist() == deals
+        assert len(written) == 2
+    info = final()
+    info["deal"] = "mine"
+    assert (info["deal"], written) == ("mine", [])
+
+
 def test_infos_hold_no_none_and_no_nan() -> None:
     def check(info: dict[str, Any]) -> None:
         for leaf in leaves(info):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import numpy as np
 import pytest
 
-from hearts_agents import Agent
+from hearts_agents import Agent, as_agent
 from hearts_env import BatchGame, Game, IllegalActionError, Rules
+from hearts_env.interrupts import noted_interrupt
 from hearts_env.seeds import derived_seed
 from hearts_train.evaluation import evaluate
 from hearts_train.guard import ask
@@ -43,6 +45,35 @@ class Leaves(Lowest):
         if self.goes_wrong(view):
             raise SystemExit(3)
         return super().act(view)
+
+
+class Own(BaseException):
+    """What no handler of exceptions expects."""
+
+
+class RaisesItsOwn(Lowest):
+    def act(self, view):
+        if self.goes_wrong(view):
+            raise Own("mine")
+        return super().act(view)
+
+
+class Interrupts(Lowest):
+    def act(self, view):
+        if self.goes_wrong(view):
+            raise KeyboardInterrupt
+        return super().act(view)
+
+
+class Closes(Lowest):
+    def act_batch(self, views):
+        return (Lowest.act(self, view) for view in self.until_wrong(views))
+
+    def until_wrong(self, views):
+        for view in views:
+            if self.goes_wrong(view):
+                raise GeneratorExit
+            yield view
 
 
 class Illegal(Lowest):
@@ -90,6 +121,26 @@ class ListWithNothing(Batch):
         return [Nothing().act(view) for view in views]
 
 
+class RaisesItsOwnInBatch(Batch):
+    one = RaisesItsOwn
+
+
+class ReplacesInBatch(Lowest):
+    def act_batch(self, views):
+        actions = np.array([Lowest.act(self, view) for view in views])
+        if any(self.goes_wrong(view) for view in views):
+            views.vectors = None
+        return actions
+
+
+class Replaces(Lowest):
+    def act(self, view):
+        action = super().act(view)
+        if self.goes_wrong(view):
+            view.vector = "nothing"
+        return action
+
+
 class TampersInBatch(Lowest):
     def act_batch(self, views):
         actions = np.array([Lowest.act(self, view) for view in views])
@@ -102,6 +153,11 @@ class TampersInBatch(Lowest):
 KINDS = [
     (Raises, "raised", "KeyError: 'no such plan'"),
     (Leaves, "raised", "SystemExit: 3"),
+    (RaisesItsOwn, "raised", "Own: mine"),
+    (Interrupts, "raised", "KeyboardInterrupt"),
+    (Closes, "raised", "GeneratorExit"),
+    (RaisesItsOwnInBatch, "raised", "Own: mine"),
+    (Replaces, "tampered", "changed the view"),
     (Illegal, "illegal", "action 99 is not legal; legal were"),
     (Words, "illegal", "'ace of hearts' is not a card"),
     (Nothing, "illegal", "None (NoneType) is neither a whole number nor a card's name"),
@@ -209,6 +265,40 @@ def test_what_an_agent_does_to_its_views_changes_no_game():
     assert {fault.kind for fault in faults} == {"tampered"}
     assert actions.tolist() == [-1] * 4
     assert (batch.states == before).all()
+
+
+def test_views_without_their_arrays_are_changed_views():
+    batch = BatchGame(RULES, 4, seed=1)
+    for _ in range(10):
+        batch.play(batch.random_actions())
+    agent = ReplacesInBatch()
+    agent.goes_wrong = lambda view: True
+    _, faults = ask(agent, batch.views())
+    assert [fault.kind for fault in faults] == ["tampered"] * 4
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("swallows", [False, True])
+def test_a_signal_is_not_the_agents_whatever_it_does_with_it(batched, swallows):
+    class Pressed(Lowest):
+        def act(self, view):
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                if not swallows:
+                    raise ValueError("interrupted") from None
+            return super().act(view)
+
+    if batched:
+        Pressed.act_batch = lambda self, views: [self.act(view) for view in views]
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        ask(as_agent(Pressed()), BatchGame(RULES, 2).views())
+    assert signal.getsignal(signal.SIGINT) is before
+    # A handler that only notes the signal has nothing to raise.
+    with noted_interrupt() as pressed:
+        actions, faults = ask(as_agent(Pressed()), BatchGame(RULES, 2).views())
+    assert (pressed(), faults, len(actions)) == (signal.SIGINT, [], 2)
 
 
 def test_card_names_are_as_good_as_numbers():

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import signal
 
+import numpy as np
 import pytest
 
-from hearts_env import CheckpointError, HeartsError
+from hearts_agents.network import snapshot
+from hearts_agents.search import PimcBelief
+from hearts_env import CheckpointError, HeartsError, Rules, __version__
+from hearts_env.encoders import make_encoder
 from hearts_env.files import held
 from hearts_env.interrupts import Interrupted, interruptible
-from hearts_train import evaluation
+from hearts_train import contenders, evaluation, records
+from hearts_train.contenders import Contender
+from hearts_train.duel import Block
 from hearts_train.evaluation import Contest, evaluate
 from hearts_train.records import read_settings
 from hearts_train.tournament import tournament
@@ -73,6 +79,14 @@ def test_a_damaged_line_is_played_again(tmp_path, count_blocks):
     assert timeless(resumed.to_json()) == timeless(whole.to_json())
 
 
+@pytest.mark.parametrize("wrong", [{"deals": -1}, {"deals": 0}, {"seconds": ["9" * 400, 0]}])
+def test_a_block_that_nobody_played_is_refused(wrong):
+    record = Block(0, 1, *(np.zeros((2, 2), np.int64),) * 2, np.zeros(2, np.int64)).to_json()
+    assert Block.of(record, 2).deals == 1
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Block.of(record | wrong, 2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
@@ -99,6 +113,53 @@ def test_a_changed_agent_is_refused(tmp_path):
         evaluate(f"{code}:Mine", "easy", pairs=4, resume=tmp_path / "results.jsonl")
 
 
+def digest(agent):
+    return Contender(agent, 0).digest
+
+
+def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatch):
+    code, weights = tmp_path / "mine.py", tmp_path / "weights.bin"
+    body = (
+        "class Mine:\n    def __init__(self, weights='', seed=None):\n        pass\n"
+        "    def act(self, view):\n        return view.legal_actions()[0]\n"
+    )
+    code.write_text(body)
+    weights.write_bytes(b"1")
+    specs = (f"{code}:Mine?weights={weights}", f"pimc_belief?model={code}:Mine")
+    before = [digest(spec) for spec in specs]
+    weights.write_bytes(b"2")
+    code.write_text(body + "# changed\n")
+    after = [digest(spec) for spec in specs]
+    assert before[0] != digest(f"{code}:Mine") != after[0] != before[0]
+    assert None not in before
+    assert before[1] != after[1]
+    rules = Rules.preset("micro")
+    size = int(np.prod(make_encoder("flat").space(rules).shape))
+    models = [
+        snapshot([(np.full((rules.num_actions, size), w), np.zeros(rules.num_actions))], rules)
+        for w in (0.0, 1.0)
+    ]
+    one, two = (digest(PimcBelief(model=model)) for model in models)
+    assert one != two
+    solved = digest("equilibrium")
+    monkeypatch.setattr(contenders, "shipped_file", lambda name: weights)
+    assert None not in (one, two, solved, digest("equilibrium"))
+    assert digest("equilibrium") != solved
+    assert digest("pro") is None
+
+
+def test_a_file_of_another_version_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "results.jsonl"
+    evaluate("easy", "easy", pairs=2, out=file)
+    monkeypatch.setattr(records, "__version__", "99.0")
+    for go_on in (
+        lambda: evaluate("easy", "easy", pairs=2, resume=file),
+        lambda: read_settings(file),
+    ):
+        with pytest.raises(HeartsError, match=rf"'{__version__}'.*'99\.0'.*begin another file"):
+            go_on()
+
+
 def test_files_that_cannot_be_used_are_refused(tmp_path):
     file = tmp_path / "results.jsonl"
     file.write_text("mine\n")
@@ -113,6 +174,9 @@ def test_files_that_cannot_be_used_are_refused(tmp_path):
         evaluate(*ARGUMENTS, resume=tmp_path / "nothing")
     with held(tmp_path / ".new.lock", "test"), pytest.raises(CheckpointError, match="in use"):
         evaluate(*ARGUMENTS, out=tmp_path / "new")
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    with held(tmp_path / ".new.lock", "test"), pytest.raises(CheckpointError, match="in use"):
+        evaluate(*ARGUMENTS, out=tmp_path / "link")
 
 
 def test_each_agent_is_made_once(monkeypatch):

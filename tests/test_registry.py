@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from hearts_agents import Agent, agent_names, make_agent, register_agent, registry
+from hearts_agents.baselines import Easy, Pro, Standard
 from hearts_agents.gym_env import HeartsEnv
 from hearts_agents.pool import OpponentPool
 from hearts_agents.solved import SolvedAgent
-from hearts_agents.table import Easy, Pro, Standard
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.solve.equilibrium import load
@@ -77,7 +77,9 @@ def test_an_agent_is_returned_as_it_is():
         make_agent(First)  # the class, not an agent
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "x.safetensors", "pro", "a?b", "a:b", "a,b"])
+@pytest.mark.parametrize(
+    "name", ["", " ", None, 3, "a/b", "x.safetensors", "pro", "a?b", "a:b", "a,b"]
+)
 def test_names_that_cannot_be_registered(name):
     with pytest.raises(HeartsError, match="agent"):
         register_agent(name, First)
@@ -87,6 +89,21 @@ def test_a_factory_must_be_callable():
     factory: Any = First()
     with pytest.raises(HeartsError, match="factory"):
         register_agent("mine", factory)
+
+
+@pytest.mark.parametrize("error", [KeyError("no plan"), SystemExit("no plan")])
+def test_a_factory_that_raises_is_named(error, monkeypatch):
+    def fails(seed=None):
+        raise error
+
+    register_agent("mine", fails)
+    with pytest.raises(HeartsError, match=r"'mine' could not be made .*no plan.*factory\(seed"):
+        make_agent("mine")
+    point = importlib.metadata.EntryPoint("theirs", "no_such_module:Agent", "hearts_agents")
+    monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
+    with pytest.raises(HeartsError, match=r"'theirs' .* cannot be loaded .ModuleNotFoundError"):
+        make_agent("theirs")
+    assert "cannot be loaded" in registry.describe_agent("theirs")["about"]
 
 
 def test_unknown_names_are_refused_with_the_nearest():
@@ -135,8 +152,10 @@ def test_options_of_checkpoints_are_checked(tmp_path):
 
 
 def test_installed_packages_add_players(monkeypatch):
-    point = importlib.metadata.EntryPoint("theirs", "hearts_agents.table:Pro", "hearts_agents")
-    broken = importlib.metadata.EntryPoint("broken", "hearts_agents.table:NAMES", "hearts_agents")
+    point = importlib.metadata.EntryPoint("theirs", "hearts_agents.baselines:Pro", "hearts_agents")
+    broken = importlib.metadata.EntryPoint(
+        "broken", "hearts_agents.baselines:NAMES", "hearts_agents"
+    )
     monkeypatch.setattr(registry, "entry_points", lambda group: (point, broken))
     assert agent_names() == [*registry.OWN, "broken", "theirs"]
     assert set(TABLE) < set(registry.OWN)
@@ -155,6 +174,29 @@ def test_players_need_neither_torch_nor_stable_baselines3():
 
 
 # ---- specs: options, code ------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("spec", "outside"),
+    [
+        ("a.py:B", True),
+        ("a.b:B?c=1", True),
+        ("pimc_belief?model=a.py:B&noise=0.2", True),
+        ("pimc_belief?model=pimc_belief?model=a.py:B", True),
+        ("theirs?worlds=3", True),
+        ("pimc_belief?model=theirs", True),
+        ("pro?worlds=3", False),
+        ("pimc_belief?model=pro", False),
+        ("mine?word=what?", False),
+        ("runs/demo", False),
+        ("a?b", False),
+    ],
+)
+def test_specs_that_import_code_from_outside_are_known(spec, outside, monkeypatch):
+    point = importlib.metadata.EntryPoint("theirs", "no_such_module:Agent", "hearts_agents")
+    monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
+    register_agent("mine", First)
+    assert registry.is_outside(spec) == outside
+
+
 def test_options_follow_a_question_mark():
     pro: Any = make_agent("pro?worlds=7")
     assert pro.worlds == 7
@@ -202,7 +244,7 @@ def test_options_are_read_by_the_types_of_the_factory():
 
 
 CODE = """
-from hearts_agents.table import Standard
+from hearts_agents.baselines import Standard
 import beside
 
 class Mine:

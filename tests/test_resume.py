@@ -19,17 +19,19 @@ import torch
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent
-from hearts_agents.network import read_checkpoint
+from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.sb3 import HeartsSB3VecEnv
 from hearts_env import CheckpointError, HeartsError
 from hearts_env.files import held
 from hearts_env.interrupts import Interrupted
-from hearts_train import ppo, runs
+from hearts_train import ppo, runs, train_command
 from hearts_train.cli import app
 from hearts_train.config import ConfigError
 from hearts_train.ppo import DivergenceError, Trainer, train
 from tests.faults import Died
 from tests.training_runs import assert_same_history, history, on_update, recipe
+from tests.training_runs import quick as quick
+from tests.training_runs import whole as whole
 
 ROOT = Path(__file__).resolve().parents[1]
 SIGNALS = [signal.SIGINT, signal.SIGTERM] + [signal.SIGHUP] * hasattr(signal, "SIGHUP")
@@ -45,21 +47,6 @@ def hears_signals() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
-
-
-@pytest.fixture
-def quick(monkeypatch) -> None:
-    """Without pictures and TensorBoard, which take longer than all the rest."""
-    monkeypatch.setattr(runs, "draw_curve", lambda *_: None)
-    monkeypatch.setattr(runs, "_tensorboard", lambda *_: None)
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> Path:
-    """A run that nobody disturbed."""
-    folder: Path = tmp_path_factory.mktemp("runs") / "whole"
-    assert train(recipe(), folder, progress=False).updates == 10
-    return folder
 
 
 # ---- the same to the last bit --------------------------------------------------------------------
@@ -190,8 +177,72 @@ def test_a_larger_budget_goes_on_from_a_finished_run(whole, tmp_path, quick):
     assert train(resume=folder, progress=False).updates == 10
     assert history(folder) == before
     assert train(recipe("budget.decisions=1000"), resume=folder, progress=False).updates == 14
-    rows = [row["updates"] for row in runs.read_metrics(folder) if row["kind"] == "update"]
-    assert rows == list(range(1, 15))
+    rows = runs.read_metrics(folder)
+    assert [row["updates"] for row in rows if row["kind"] == "update"] == list(range(1, 15))
+    met = [row for row in rows if row.get("opponent") == "standard"]
+    # Five times over 1000 decisions: those past 800 and 1000 are left.
+    assert [row["decisions"] for row in met] == [0, 144, 288, 432, 576, 720, 864, 1008]
+    assert [row["round"] for row in met] == list(range(8))
+    config = recipe("budget.decisions=1080", "evaluation.opponents=[]")
+    assert train(config, resume=folder, progress=False).updates == 15
+
+
+def kept(folder: Path) -> list[int]:
+    """The players of evaluations that are kept, and last the best one, by decisions."""
+    paths = (folder / runs.CHECKPOINTS_NAME).glob("[0-9]*")
+    return [*sorted(int(path.stem) for path in paths), runs.best_decisions(folder)]
+
+
+def test_players_of_a_lost_future_are_not_kept(whole, tmp_path, monkeypatch, quick):
+    def kill(trainer: Trainer) -> None:
+        if trainer.counters.updates == 8:
+            raise Died
+
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patched:
+        on_update(patched, kill)
+        with pytest.raises(Died):
+            train(recipe(), folder, progress=False)  # saved at the start alone
+    assert kept(folder)[:-1] == [144, 288, 432]
+    assert train(recipe("evaluation.times=1"), resume=folder, progress=False).is_finished
+    assert kept(folder)[:-1] == [0, 720]
+    assert kept(folder)[-1] in (0, 720)
+    # Where the best is lost, the best of the others takes its place.
+    folder = shutil.copytree(whole, tmp_path / "copy")
+    players = folder / runs.CHECKPOINTS_NAME
+    shutil.copy(players / f"{720:012d}.safetensors", players / runs.BEST_NAME)
+    runs.drop_lost_checkpoints(folder, 720, {})
+    assert kept(folder) == [432, 576, 720, 720]
+    runs.drop_lost_checkpoints(folder, 600, {0: 3.0, 432: 2.0, 576: 1.0, 720: 4.0})
+    assert kept(folder) == [432, 576, 432]
+    runs.drop_lost_checkpoints(folder, 100, {0: 3.0})
+    assert kept(folder) == [-1]
+
+
+def test_a_player_need_not_be_better_than_one_that_is_lost(whole, tmp_path, quick):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    players = folder / runs.CHECKPOINTS_NAME
+    shutil.copy(players / f"{432:012d}.safetensors", players / runs.BEST_NAME)
+    trainer = Trainer(recipe(), runs.load_state(folder / runs.STATE_NAME))
+    metrics = runs.Metrics(folder, trainer.counters)
+    margins = {0: 9.0, 432: 1.0, 720: 2.0}  # the player of decision 0 is not there any more
+    for row in metrics.evaluations():
+        row["margin"] = margins.get(row["decisions"], 0.0)
+    trainer._keep(folder, metrics)
+    metrics.close()
+    assert kept(folder)[-1] == 720
+
+
+def test_the_last_evaluation_holds_the_run(whole, tmp_path, monkeypatch, quick):
+    def evaluated(run_dir: Path, config: Any) -> Any:
+        with pytest.raises(CheckpointError, match="in use"), runs.hold_run(run_dir):
+            pass
+        raise Died
+
+    monkeypatch.setattr(train_command, "evaluate_run", evaluated)
+    folder = shutil.copytree(whole, tmp_path / "run")
+    with pytest.raises(Died):
+        train_command.train_and_evaluate(None, [], folder, None, as_json=False)
 
 
 # ---- games as arrays -----------------------------------------------------------------------------

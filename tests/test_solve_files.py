@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from typer.testing import CliRunner
 from hearts_env import CheckpointError
 from hearts_env.files import held
 from hearts_env.interrupts import SIGNALS
-from hearts_env.solve import archive, equilibrium
+from hearts_env.solve import archive, equilibrium, solved_files
 from hearts_env.solve.equilibrium import Solver, _next_look, load, solve
 from hearts_env.solve.tree import Tree
 from hearts_train.cli import app
@@ -84,6 +85,19 @@ def same_state(one, two):
         for name in ("_chances", "_regrets", "_averages", "_plans")
         for p in range(2)
     )
+
+
+def test_a_file_is_written_without_a_second_copy_in_memory(tmp_path):
+    array = np.zeros(6 * 2**20)  # NumPy writes pieces of 2**24 bytes
+    tracemalloc.start()
+    try:
+        archive.write_archive(tmp_path / "a.npz", {}, {"a": array}, compress=False)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < array.nbytes
+    with np.load(tmp_path / "a.npz") as found:
+        assert np.array_equal(found["a"], array)
 
 
 # ---- what may be in a file -----------------------------------------------------------------------
@@ -227,7 +241,7 @@ def test_a_file_without_a_digest_as_before_is_read(solver, file):
 
 
 def test_each_flipped_bit_is_noticed_or_changes_nothing(tree, solver, file, monkeypatch):
-    monkeypatch.setattr(equilibrium, "Tree", lambda rules, max_memory: tree)  # built but once
+    monkeypatch.setattr(solved_files, "Tree", lambda rules, max_memory: tree)  # built but once
     whole, rng = file.read_bytes(), random.Random(7)
     refused = 0
     for _ in range(400):
@@ -361,16 +375,44 @@ def test_every_signal_keeps_the_state_and_tells_its_number(number, tmp_path, mon
 
 
 @posix
+def test_a_second_ctrl_c_ends_it_at_once_and_leaves_the_state_whole(tmp_path, monkeypatch):
+    state = tmp_path / "state.npz"
+    step = Solver.step
+
+    def press(self):
+        step(self)
+        if self.iteration > 5:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("the iteration goes on")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Solver, "step", press)
+        shown = run("solve", "micro", "--target", "1e-9", "--out", state)
+    assert shown.exit_code == 130
+    assert shown.stderr.splitlines()[-2:] == [
+        "stopping after this iteration (Ctrl-C again: at once)",
+        "stopped",
+    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".state.npz.lock", "state.npz"]
+    assert Solver.load(state).iteration == 0
+
+
+@posix
 def test_a_file_that_another_process_is_at_work_on_is_refused(tmp_path):
     state = tmp_path / "state.npz"
     assert run("solve", "micro", "--iterations", 3, "--out", state).exit_code == 0
     before = state.read_bytes()
     new = tmp_path / "new.npz"
+    link = tmp_path / "link.npz"
+    link.symlink_to(state)
     for name, args in ((state, ("--resume", state)), (new, ("micro", "--out", new))):
         with held(tmp_path / f".{name.name}.lock", "the test"):
             shown = run("solve", *args, "--iterations", 9)
         assert shown.exit_code == 2
         assert f"error: solve: '{name}' is in use by process {os.getpid()}" in shown.stderr
+    with held(tmp_path / f".{state.name}.lock", "the test"):
+        assert run("solve", "--resume", link, "--iterations", 9).exit_code == 2
     assert state.read_bytes() == before
     assert not new.exists()
     assert run("solve", "--resume", state, "--iterations", 9).exit_code == 0

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from hearts_train.cli import app
 from hearts_train.console import prepare_streams
 from tests.test_cli import ROOT
 
@@ -76,6 +77,39 @@ def test_closed_errors_do_not_get_into_the_output():
     assert status == 0
     assert len(json.loads(out)) == 1
     assert shell("rules nonsense", "<&- >&- 2>&-") == (2, b"", b"")
+
+
+class Closed(io.StringIO):
+    """A terminal that is closed at the first letter."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        raise OSError(5, "Input/output error")
+
+    def flush(self) -> None:
+        raise OSError(5, "Input/output error")
+
+
+@pytest.mark.parametrize(
+    "words", [["evaluate", "standard", "--against", "easy"], ["tournament", "easy", "standard"]]
+)
+def test_results_come_out_when_the_terminal_has_been_closed(words, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", Closed())
+    monkeypatch.setenv("TERM", "xterm")
+    with pytest.raises(SystemExit) as ended:
+        app([*words, "--rules", "micro", "--pairs", "4", "--json"])
+    assert ended.value.code == 0
+    assert len(json.loads(capsys.readouterr().out)) >= 1
+
+
+def test_the_bar_of_solve_may_lose_its_terminal_too(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", Closed())
+    with pytest.raises(SystemExit) as ended:
+        app(["solve", "micro hand_size=1", "--iterations", "3", "--json"])
+    assert ended.value.code == 0
+    assert json.loads(capsys.readouterr().out)
 
 
 def test_every_letter_the_messages_use_has_a_plain_one(monkeypatch):

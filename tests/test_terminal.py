@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import time
+from typing import ClassVar
 
 import pytest
 
-from hearts_agents import make_agent
+from hearts_agents import make_agent, register_agent, registry
 from hearts_env import Game, HeartsError, Match, Rules
 from hearts_env.notation import parse_records
+from hearts_train import terminal
 from hearts_train.cardtext import CardText, wrap
 from hearts_train.hints import best_hinter, hint
-from hearts_train.kept import Keeper, data_folder, latest_table
+from hearts_train.kept import Keeper, TableState, data_folder, latest_table
 from hearts_train.telling import Teller
 from hearts_train.terminal import Quit, Table, open_table, reopen_table
 from tests.deals import make_game, play
@@ -59,8 +63,15 @@ def play_on(table: Table) -> str:
 
 def resume(person: Person) -> Table:
     """Sits down again at the table left last."""
-    person.table = reopen_table(*latest_table(), ask=person)
+    with latest_table() as (keeper, state):
+        person.table = reopen_table(keeper, state, ask=person)
     return person.table
+
+
+def left_last() -> TableState:
+    """The table that would be gone on with."""
+    with latest_table() as (_, state):
+        return state
 
 
 def kept_deals() -> list[Game]:
@@ -161,7 +172,7 @@ def test_what_was_decided_before_leaving_can_be_taken_back():
     assert table._undo()
     assert table.game.player == table.seat
     assert len(table.game.actions) == before[-1]
-    assert latest_table()[1].deals == [table.game.to_text()]
+    assert left_last().deals == [table.game.to_text()]
 
 
 def test_undo_at_the_menu_takes_the_last_card_back():
@@ -177,13 +188,28 @@ def test_several_tables_wait_and_one_in_use_is_left_alone():
     first, second = sit(Person(cards=1), seed=1), sit(Person(cards=1), seed=2)
     play_on(first)
     play_on(second)
-    assert latest_table()[1].seed == 2
+    assert left_last().seed == 2
     with second.keeper.holding():
         # The lock is the process's own file handle: another handle of it is refused.
-        assert latest_table()[1].seed == 1
+        assert left_last().seed == 1
         with first.keeper.holding(), pytest.raises(HeartsError, match="in use by process"):
-            latest_table()
-    assert latest_table()[1].seed == 2
+            left_last()
+    assert left_last().seed == 2
+
+
+def test_a_table_is_held_from_before_it_is_read(monkeypatch):
+    play_on(sit(Person(cards=1), seed=1))
+    seen = []
+
+    def reopen(keeper, state):
+        with pytest.raises(HeartsError, match="in use by process"), keeper.holding():
+            seen.append("two processes go on with one table")
+        seen.append(state.seed)
+        return reopen_table(keeper, state, ask=Person(cards=0))
+
+    monkeypatch.setattr(terminal, "reopen_table", reopen)
+    run("play", "--resume")
+    assert seen == [1]
 
 
 def test_nothing_to_go_on_with_is_one_line():
@@ -262,6 +288,99 @@ def test_record_writes_a_file_of_its_own_and_never_over_another(tmp_path):
     run("play", "--resume", input="undo\n")
     (kept,) = parse_records(record.read_text(encoding="utf-8"))
     assert kept.game.history == ()
+
+
+# ---- the other players ---------------------------------------------------------------------------
+class Remembering:
+    """Plays its first legal card, and remembers its seats."""
+
+    made: ClassVar[list] = []
+
+    def __init__(self):
+        self.seats = set()
+        Remembering.made.append(self)
+
+    def __deepcopy__(self, memo):
+        return Remembering()
+
+    def act(self, view):
+        self.seats.add(view.player)
+        return view.legal_actions()[0]
+
+
+def test_every_seat_has_a_player_of_its_own(monkeypatch):
+    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(Remembering, "made", [])
+    register_agent("remembering", Remembering)
+    play_on(sit(Person(), "classic hand_size=5", ["remembering"]))
+    assert sorted(agent.seats for agent in Remembering.made if agent.seats) == [{1}, {2}, {3}]
+
+
+def goes_wrong(what: str):
+    """A player that does this once it has seen a trick."""
+
+    class Wrong:
+        def act(self, view):
+            if len(view.history) < 2:
+                return view.legal_actions()[-1]
+            if what == "raises":
+                raise BaseException("oh")
+            if what == "interrupts":
+                raise KeyboardInterrupt
+            if what == "hangs":
+                while True:
+                    time.sleep(0.001)
+            return 99
+
+    return Wrong
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("raises", "wrong raised BaseException: oh;"),
+        ("interrupts", "wrong raised KeyboardInterrupt:"),
+        ("is wrong", "wrong chose what is not legal now;"),
+        ("hangs", "wrong was broken off;"),
+    ],
+)
+def test_a_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, capsys):
+    monkeypatch.setattr(registry, "_registered", {})
+    register_agent("wrong", lambda: goes_wrong(what)())
+    say = Teller.say
+
+    def press(teller, text=""):
+        say(teller, text)
+        if "still thinking" in text:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Teller, "say", press)
+    monkeypatch.setattr(terminal, "_PATIENCE", 0.005 if what == "hangs" else 100.0)
+    table = sit(Person("q"), "two_player hand_size=4", ["wrong"], seed=3)
+    play_on(table)
+    out = capsys.readouterr().out
+    assert out.count(words) >= 2
+    assert "first legal card is played for it" in out
+    assert "legal were" not in out  # that would tell the hand
+    (deal,) = kept_deals()
+    assert deal.is_over
+
+
+@pytest.mark.parametrize(
+    ("what", "words"), [("raises", "BaseException: oh"), ("is wrong", "is not legal")]
+)
+def test_a_player_that_misbehaves_gives_no_hint_and_ends_no_deal(what, words, monkeypatch, capsys):
+    monkeypatch.setattr(registry, "_registered", {})
+    register_agent("wrong", lambda: goes_wrong(what)())
+    lines = iter(["", "", "", "hint wrong", "hint standard", "quit", "y"])
+    table = sit(Person(), seed=3)
+    table.ask = lambda prompt: next(lines)
+    for _ in range(2):
+        table._do(table.game.legal_actions()[0])
+    play_on(table)
+    out = capsys.readouterr().out
+    assert re.search(rf"hint: wrong has none \(.*{words}", " ".join(out.split()))
+    assert "standard would choose" in out
 
 
 # ---- words typed ---------------------------------------------------------------------------------

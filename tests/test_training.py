@@ -11,12 +11,14 @@ import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
-from hearts_agents.network import Network, read_checkpoint
+from hearts_agents.checkpoint import read_checkpoint
+from hearts_agents.network import Network
 from hearts_env import HeartsError
 from hearts_train import runs
 from hearts_train.config import ConfigError, NetworkConfig, load_config
 from hearts_train.networks import HeartsPolicy, TorchNetwork, policy_kwargs, policy_tensors
 from hearts_train.ppo import Trainer, train
+from tests.test_fair_play import assert_no_number_leads_to_the_deals
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -102,6 +104,13 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
         assert np.array_equal(array, newest[name])
     older = trainer.snapshots.agents[1].network.tensors()["policy.0.weight"]
     assert not np.array_equal(older, newest["policy.0.weight"])
+
+
+def test_an_opponent_gets_no_number_that_leads_to_the_deals():
+    def play(agent, seed):
+        Trainer(smoke(f"seed={seed}", f"schedule=[{{opponents: {{{agent}: 1}}}}]"))
+
+    assert_no_number_leads_to_the_deals(play)
 
 
 def test_rates_go_in_a_straight_line():

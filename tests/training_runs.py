@@ -1,4 +1,4 @@
-"""A small training run for tests, and all that it comes to."""
+"""A small training run for tests, and all that it comes to; fixtures for whoever imports them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from hearts_train import runs
 from hearts_train.config import TrainConfig, load_config
-from hearts_train.ppo import Trainer
+from hearts_train.ppo import Trainer, train
 
 
 def recipe(*overrides: str) -> TrainConfig:
@@ -34,6 +34,22 @@ def recipe(*overrides: str) -> TrainConfig:
     )
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pictures and TensorBoard, which take longer than all the rest."""
+    monkeypatch.setattr(runs, "draw_curve", lambda *_: None)
+    monkeypatch.setattr(runs, "_tensorboard", lambda *_: None)
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nobody disturbed, one for all test files of a process; not to be written to."""
+    folder = tmp_path_factory.getbasetemp() / "whole run"
+    if not folder.exists():  # each file that imports a fixture has one of its own
+        assert train(recipe(), folder, progress=False).updates == 10
+    return folder
+
+
 def on_update(monkeypatch: pytest.MonkeyPatch, action: Callable[[Trainer], None]) -> None:
     """Do something after each update, before it is logged or saved."""
     update = Trainer._update
@@ -49,7 +65,8 @@ def on_update(monkeypatch: pytest.MonkeyPatch, action: Callable[[Trainer], None]
 def history(folder: Path) -> dict[str, Any]:
     """All that a run has come to, but for what its clock said."""
     state = runs.load_state(folder / runs.STATE_NAME)
-    counters = vars(state.counters) | {"seconds": 0, "learning_seconds": 0, "starts": 0}
+    clock = dict.fromkeys(("seconds", "learning_seconds", "evaluated_seconds"), 0)
+    counters = vars(state.counters) | clock | {"starts": 0}
     rows = [
         {k: v for k, v in row.items() if k not in ("seconds", "decisions_per_second")}
         for row in runs.read_metrics(folder)

@@ -37,6 +37,8 @@ from hearts_env import Game, Rules
 from hearts_env.encoders import ENCODERS, encode
 from hearts_env.render import render_ansi, render_rgb, render_svg
 from hearts_env.render.picture import picture_of
+from hearts_env.solve import solve
+from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions
 from tests.lockstep import (
     GAMES,
@@ -326,6 +328,25 @@ def environment_work(rules: Rules, first_seed: int, deals: int) -> Counts:
     return counts
 
 
+# ---- the solver ----------------------------------------------------------------------------------
+def double_dummy_tasks(scale: float) -> Iterator[Task]:
+    for first, number in chunks(max(1, round(10_000 * scale)), 250):
+        work = functools.partial(double_dummy_work, first, number)
+        yield Task("double dummy", "random rules for two", work, number * 15_000)
+
+
+def double_dummy_work(seed: int, number: int) -> Counts:
+    counts = {"positions": number, "cards": 0, "one may shoot": 0}
+    for game, table in positions(seed, number):
+        solution = solve(game, table=table)
+        expected = brute_values(game)
+        assert solution.values == expected, f"{solution.values}, not {expected}\n{game.to_text()}"
+        assert solution.value == max(expected.values()), game.to_text()
+        counts["cards"] += len(expected)
+        counts["one may shoot"] += one_may_shoot(game)
+    return counts
+
+
 CHECKS = [
     Check(
         "lockstep",
@@ -378,6 +399,12 @@ CHECKS = [
         "decision (observations, masks, rewards, ends, every info, what is drawn) is the same to "
         "the last byte. Encoders, rewards and ways of drawing take turns.",
         environment_tasks,
+    ),
+    Check(
+        "double dummy",
+        "Positions of up to 6 cards each, from presets and random rules for two: the value of "
+        "every legal card compared with plain minimax that tries all play.",
+        double_dummy_tasks,
     ),
 ]
 

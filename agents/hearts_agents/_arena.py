@@ -1,7 +1,7 @@
 """Many episodes at once, one learner in each, everybody else played by opponents inside.
 
-The core of the vector environments. Players of the table are moved by one compiled loop over all
-games; other agents by ``act_batch``, called once for all the games that wait for them. All that
+The core of the vector environments. Baselines are moved by one compiled loop over all games;
+other agents by ``act_batch``, called once for all the games that wait for them. All that
 is drawn for an episode (cards, the learner's seat, the opponents, their random numbers) follows
 from the episode's seed, and that from the environment's seed and the number of the episode, so
 that game i of many is the game of a single environment with the same seed.
@@ -12,201 +12,52 @@ outside the compiled loop are seeded with ``secret_seed``, from which it cannot 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.pool import OpponentPool
-from hearts_agents.table import NAMES, PRO, Scratch, TableAgent, act_row
+from hearts_agents._arena_kernel import (
+    ENDED,
+    WAITS,
+    Cast,
+    Floats,
+    Ints,
+    advance,
+    draw_episodes,
+    play_learner,
+    read_chips,
+    read_results,
+)
+from hearts_agents._options import EpisodeOptions
+from hearts_agents.baseline_kernel import PRO, make_memory
+from hearts_agents.baselines import NAMES, Baseline
 from hearts_env import BatchGame, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
-from hearts_env._bits import lowest
-from hearts_env._jit import jit
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
     check_any_seed,
     check_array,
-    check_choice,
-    check_flag,
-    check_max_deals,
     check_number,
     whole,
     whole_numbers,
 )
-from hearts_env.batch import find_illegal
-from hearts_env.chips import SHARES, net_chips, points_settled
-from hearts_env.encoders import Encoder
+from hearts_env.batch import find_illegal, played
+from hearts_env.chips import points_settled
 from hearts_env.errors import quoted
-from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS, ILLEGAL_REWARD
+from hearts_env.hearts_v0 import ILLEGAL_REWARD
 from hearts_env.infos import NOBODY, no_result, seat_number
 from hearts_env.match import next_deal
 from hearts_env.rewards import Rewarder, pay_rows
 from hearts_env.scoreboard import Scoreboard
-from hearts_env.seeds import episode_seed, secret_seed
-
-WAITS, TO_MOVE, ENDED = range(3)
-"""Where a game stands: for an agent outside the compiled loop, for the learner, at its end."""
-
-SEAT, OPPONENT, NUMBERS = 0, 1, 16
-"""What is drawn from an episode's seed (``draw``): OPPONENT + seat of the opponent.
-
-NUMBERS, the random numbers of the table's players, stay inside compiled code: the seed of the
-episode can be computed from them.
-"""
+from hearts_env.seeds import secret_seed
 
 MAX_FORCED_DEALS = 10_000
 
 _STATE = ("learner", "cast", "seeds", "numbers", "deals", "returns", "lengths", "truncated")
 """The public arrays of an arena that are part of its state."""
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.uint64]
-Bools = NDArray[np.bool_]
-
-
-@jit
-def draw(
-    seed: int | np.int64,
-    what: int,
-) -> np.uint64:
-    """The random 64 bits for one purpose, from a seed."""
-    return k.mix(k.mix(np.uint64(seed)) + k.mix(np.uint64(what)))
-
-
-@jit
-def draw_place(
-    seed: int | np.int64,
-    what: int,
-    cumulative: Floats,
-) -> int:
-    """A place drawn with the chances whose sums are `cumulative`."""
-    u = np.float64(draw(seed, what) >> np.uint64(11)) * 2.0**-53
-    place = 0
-    while u >= cumulative[place]:
-        place += 1
-    return place
-
-
-@jit
-def draw_episodes(
-    r: k.Vector,
-    rows: Ints,
-    seeds: Ints,
-    numbers: Ints,
-    seat: int,
-    cumulative: Floats,
-    deals: Ints,
-    learner: Ints,
-    cast: Ints,
-    rngs: Numbers,
-) -> None:
-    """Draw the next episode of each of `rows`: seed, learner's seat (`seat` -1), opponents."""
-    players = r[k.R_PLAYERS]
-    for g in rows:
-        deal = episode_seed(seeds[g], numbers[g])
-        numbers[g] += 1
-        deals[g] = deal
-        learner[g] = np.int64(draw(deal, SEAT) % np.uint64(players)) if seat < 0 else seat
-        rngs[g] = k.mix(draw(deal, NUMBERS) >> np.uint64(1))
-        for p in range(players):
-            cast[g, p] = draw_place(deal, OPPONENT + p, cumulative)
-
-
-@jit
-def advance(
-    r: k.Vector,
-    states: Ints,
-    rows: Ints,
-    learner: Ints,
-    cast: Ints,
-    kinds: Ints,
-    limits: Ints,
-    rngs: Numbers,
-    skip: int,
-    worlds: Ints,
-    numbers: Ints,
-    base: Ints,
-    s: Ints,
-    sums: Ints,
-    stand: Ints,
-    legal: Ints,
-) -> None:
-    """Move the opponents in each of `rows` until the learner is to move, the deal ends, or ..."""
-    for g in rows:
-        st = states[g]
-        stand[g] = WAITS
-        while True:
-            if st[k.PHASE] == k.OVER:
-                stand[g] = ENDED
-                break
-            p = st[k.PLAYER]
-            kind = kinds[cast[g, p]]
-            if p == learner[g] or kind < 0:
-                mask = k.legal_mask(r, st)
-                if mask & (mask - 1) == 0 and (skip or p != learner[g]):
-                    k.play(r, st, lowest(mask))
-                    continue
-                if p == learner[g]:
-                    stand[g] = TO_MOVE
-                break
-            rng = rngs[g : g + 1]
-            limit = limits[cast[g, p]]
-            action = act_row(r, st, p, kind, limit, rng, worlds, numbers, base, s, sums)
-            if action < 0:  # ... somebody outside is to move
-                break
-            k.play(r, st, action)
-        legal[g] = k.legal_mask(r, st)
-
-
-@jit
-def play_learner(
-    r: k.Vector,
-    states: Ints,
-    actions: Ints,
-    bad: Bools,
-    revoke: int,
-) -> None:
-    """Do the learner's action in each game, in place; an illegal one is a revoke or nothing."""
-    for g in range(len(states)):
-        if not bad[g]:
-            k.play(r, states[g], actions[g])
-        elif revoke:
-            k.revoke(r, states[g])
-
-
-@jit
-def read_results(
-    r: k.Vector,
-    states: Ints,
-    rows: Ints,
-    scores: Ints,
-    points: Ints,
-    shooters: Ints,
-) -> None:
-    """Write scores, points and shooter of each of `rows`, in place."""
-    for i in range(len(rows)):
-        s = states[rows[i]]
-        shooters[i] = s[k.SHOOTER]
-        for p in range(r[k.R_PLAYERS]):
-            scores[i, p] = k.score(r, s, p)
-            points[i, p] = s[k.POINTS + p]
-
-
-@jit
-def read_chips(
-    r: k.Vector,
-    states: Ints,
-    rows: Ints,
-    chips: Floats,
-) -> None:
-    """Write what each seat wins in chips by the deal of each of `rows`, on its own, in place."""
-    for i in range(len(rows)):
-        for p in range(r[k.R_PLAYERS]):
-            chips[i, p] = net_chips(r, states[rows[i]], p) / SHARES
 
 
 @dataclass
@@ -221,40 +72,27 @@ class Finished:
     returns: Floats
     lengths: Ints
     facts: dict[str, NDArray[Any]]
+    text: Callable[[int], str]
+    """The text of the deal of the episode in place i of ``games``: ``deal`` of its final info."""
 
 
 class Arena:
     """`num_envs` episodes side by side; a finished one is followed by the next at once."""
 
-    def __init__(
-        self,
-        num_envs: int,
-        rules: Rules | str = "two_player",
-        players: int | None = None,
-        *,
-        episode: str = "deal",
-        reward: str = "margin",
-        observation: str | Encoder = "flat",
-        illegal_action: str = "terminate",
-        opponent: Any = "standard",
-        seat: int | str = "random",
-        skip_forced: bool = False,
-        max_deals: int | None = None,
-        num_threads: int = 1,
-    ) -> None:
-        """Episodes that begin with ``reset``; the arguments are those of the environments."""
-        self.rules = Rules.make(rules, players)
-        self.episode = check_choice("episode", episode, EPISODES)
-        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
-        self.rewarder = Rewarder(self.rules, reward, episode=self.episode)
-        self.seat = check_seat(self.rules, seat)
-        self.pool = OpponentPool.of(opponent, self.rules)
-        self.skip_forced = check_flag("skip_forced", skip_forced)
-        self.max_deals = check_max_deals(max_deals, self.episode)
+    def __init__(self, num_envs: int, options: EpisodeOptions, num_threads: int = 1) -> None:
+        """Episodes that begin with ``reset``."""
+        self.rules = options.rules
+        self.episode = options.episode
+        self.illegal_action = options.illegal_action
+        self.rewarder = Rewarder(self.rules, options.reward, episode=self.episode)
+        self.seat = options.seat
+        self.pool = options.pool
+        self.skip_forced = options.skip_forced
+        self.max_deals = options.max_deals
         self.batch = BatchGame(
             self.rules,
             check_number("num_envs", num_envs, 1, 10_000_000),
-            observation=observation,
+            observation=options.encoder,
             autodeal=False,
             num_threads=num_threads,
         )
@@ -399,7 +237,6 @@ class Arena:
         What comes with the end, the seed too, is there with the values of ``no_result``.
         """
         told = no_result(self.rules, is_match=self.episode == "match")
-        del told["deal"]  # to write it takes longer than to play the deal
         told = {"seat": NOBODY, "seed": NOBODY, "opponent": "", **told}
         return {key: np.array([value] * number, _dtype(value)) for key, value in told.items()}
 
@@ -413,29 +250,22 @@ class Arena:
         Raises:
             HeartsError: if the episodes are matches.
         """
-        if self.episode == "match":
-            raise HeartsError('episode: the state of matches cannot be saved; use episode="deal"')
+        self._check_saved()
         state = {f"games/{name}": array for name, array in self.batch.state().items()}
-        state |= {name: getattr(self, name).copy() for name in _STATE}
-        state |= {
-            "rngs": self._rngs.copy(),
-            "paid": self._paid.copy(),
-            "carry": self._carry.copy(),
-        }
+        state |= {name: array.copy() for name, array in self._arrays().items()}
         return state | {f"opponents/{name}": a for name, a in self.pool.state().items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what ``state`` gave, in an arena with the same arguments.
 
         Raises:
-            HeartsError: if arrays are missing, of other shapes, or hold impossible values; the
-                arena must then be reset.
+            HeartsError: if the episodes are matches, or arrays are missing, of other shapes, or
+                hold impossible values; the arena must then be reset.
         """
-        own = self.state()
+        self._check_saved()
+        own = self._arrays()
         given = {
-            name: check_array(f"state.{name}", state.get(name), like)
-            for name, like in own.items()
-            if not name.startswith(("games/", "opponents/"))
+            name: check_array(f"state.{name}", state.get(name), like) for name, like in own.items()
         }
         for name, bound in (
             ("learner", self.rules.players),
@@ -449,12 +279,18 @@ class Arena:
                 raise HeartsError(f"state.{name}: must be in [0, {bound})")
         self.batch.restore(_part(state, "games/"))
         self.pool.restore(_part(state, "opponents/"))
-        for name in _STATE:
-            getattr(self, name)[:] = given[name]
-        self._rngs[:] = given["rngs"]
-        self._paid[:] = given["paid"]
-        self._carry[:] = given["carry"]
+        for name, array in own.items():
+            array[:] = given[name]
         self._read_pool()
+
+    def _check_saved(self) -> None:
+        if self.episode == "match":
+            raise HeartsError('episode: the state of matches cannot be saved; use episode="deal"')
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of ``state`` but those of games and opponents; ``restore`` writes to them."""
+        own = {name: getattr(self, name) for name in _STATE}
+        return own | {"rngs": self._rngs, "paid": self._paid, "carry": self._carry}
 
     # -- helpers -------------------------------------------------------------------------------
     def _read_pool(self) -> None:
@@ -473,7 +309,7 @@ class Arena:
         self._kinds = np.array(kinds, np.int64)
         self._limits = np.array(limits, np.int64)
         self._cumulative = self.pool.cumulative
-        self._scratch = [Scratch(most) for _ in range(self.batch.num_threads)]
+        self._memories = [make_memory(most) for _ in range(self.batch.num_threads)]
 
     def _run(self, rows: Ints, rewards: Floats) -> Ints:
         """Play on to the learners' next decisions, add their rewards; returns episodes ended."""
@@ -540,18 +376,15 @@ class Arena:
             rows = waiting
 
     def _advance(self, rows: Ints) -> None:
+        cast = Cast(self.learner, self.cast, self._kinds, self._limits, self._rngs)
         self._workers.share(
             lambda part, thread: advance(
                 self.rules.vector,
                 self.states,
                 rows[part],
-                self.learner,
-                self.cast,
-                self._kinds,
-                self._limits,
-                self._rngs,
+                cast,
                 self.skip_forced,
-                *self._scratch[thread].arrays,
+                self._memories[thread],
                 self._stand,
                 self.batch.legal,
             ),
@@ -584,12 +417,21 @@ class Arena:
             for i in over.tolist() if "chips" in facts else []:  # a pool was settled too
                 facts["chips"][i] = [float(chips) for chips in boards[i].last_net]
         return Finished(
+            text=self._texts(games),
             games=games,
             observations=self.batch.observe(games=games, players=seats),
             returns=self.returns[games],
             lengths=self.lengths[games],
             facts=facts,
         )
+
+    def _texts(self, games: Ints) -> Callable[[int], str]:
+        """The deals of episodes that have ended as text; read before the next ones are dealt."""
+        if self.episode == "match":
+            matches = [self.batch.game(g) for g in games.tolist()]
+            return lambda i: matches[i].to_text()
+        rules, seeds, actions = self.rules, self.deals[games], self.batch._past(games)
+        return lambda i: played(rules, int(seeds[i]), actions[i]).to_text()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -607,24 +449,13 @@ def _dtype(value: Any) -> Any:
 
 
 def compiled_kind(agent: Any, rules: Rules) -> int:
-    """The number of a player of the table that the compiled loop can move; -1: of anybody else."""
-    if not isinstance(agent, TableAgent) or type(agent).__module__ != TableAgent.__module__:
+    """The number of a baseline that the compiled loop can move; -1: of any other agent."""
+    if not isinstance(agent, Baseline) or type(agent).__module__ != Baseline.__module__:
         return -1
     if agent.policy >= PRO and rules.players != 2:
         return -1
     assert NAMES[agent.policy] == agent.name
     return agent.policy
-
-
-def check_seat(rules: Rules, seat: int | str) -> int:
-    """The seat as a number, -1 for ``random``.
-
-    Raises:
-        HeartsError: it is none.
-    """
-    if isinstance(seat, str) and seat == "random":
-        return -1
-    return check_number("seat", seat, 0, rules.players - 1, other=", or 'random'")
 
 
 def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:

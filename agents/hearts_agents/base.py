@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hearts_agents.outside import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.arguments import check_any_seed
 from hearts_env.game import action_number
@@ -188,4 +189,9 @@ def check_rules(player: Any, rules: Rules) -> None:
     """
     check = getattr(player, "check_rules", None)
     if callable(check):
-        check(rules)
+        name = getattr(player, "name", "") or type(player).__name__
+        with blamed(
+            f"agent: {name!r} cannot be asked whether it plays {rules.name}",
+            "its check_rules(rules) may raise a HeartsError, which says what it plays",
+        ):
+            check(rules)

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsFloat
+from typing import Any, SupportsFloat, Unpack
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from hearts_agents._arena import (
-    MAX_FORCED_DEALS,
-    NUMBERS,
-    OPPONENT,
-    SEAT,
-    check_env_seed,
-    check_seat,
-    compiled_kind,
-    draw,
-    draw_place,
-)
-from hearts_agents.pool import Entry, OpponentPool
+from hearts_agents._arena import MAX_FORCED_DEALS, check_env_seed, compiled_kind
+from hearts_agents._arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
+from hearts_agents._options import EpisodeOptions, Options, documented
+from hearts_agents.pool import Entry
 from hearts_env import HeartsError, IllegalActionError, Rules
-from hearts_env.arguments import check_choice, check_flag
-from hearts_env.encoders import Encoder
 from hearts_env.game import Game
-from hearts_env.hearts_v0 import ILLEGAL_ACTIONS, ILLEGAL_REWARD, RENDER_MODES, raw_env
+from hearts_env.hearts_v0 import ILLEGAL_REWARD, RENDER_MODES, raw_env
 from hearts_env.infos import NOBODY, no_result, result_of
 from hearts_env.registration import register_envs
 from hearts_env.seeds import episode_seed, secret_seed
@@ -54,63 +44,42 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
 
-    def __init__(
+    @documented
+    def __init__(  # noqa: D417  # `documented` describes the others
         self,
         rules: Rules | str = "two_player",
         players: int | None = None,
         *,
-        episode: str = "deal",
-        reward: str = "margin",
-        observation: str | Encoder = "flat",
-        illegal_action: str = "terminate",
-        opponent: Any = "standard",
-        seat: int | str = "random",
-        skip_forced: bool = False,
-        max_deals: int | None = None,
         render_mode: str | None = None,
         render_for: str = "mover",
+        **options: Unpack[Options],
     ) -> None:
         """An environment that waits for its first ``reset``.
 
+        Agents among the opponents that can be (``reseed``) are seeded with each episode.
+
         Args:
-            rules: the rules, or a preset's name.
-            players: number of players, for presets that several numbers play.
-            episode: ``deal`` or ``match``.
-            reward: ``margin``, ``points``, ``trick``, ``win`` or, where the rules settle in chips,
-                ``chips``.
-            observation: an encoder or its name; the observation is its array alone.
-            illegal_action: ``terminate``: the episode ends with -1; ``raise``; ``revoke``.
-            opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool`` to draw
-                from, each episode anew for every seat but the learner's. Agents that can be
-                (``reseed``) are seeded with each episode.
-            seat: the learner's, or ``random``.
-            skip_forced: play decisions with a single legal action by itself; a deal without any
-                decision is passed over.
-            max_deals: a match is cut off (truncated) after so many deals.
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
             render_for: whose cards are shown: a player's name, ``all``, or ``mover``: the
                 learner's, also while an opponent is to move.
-
-        Raises:
-            HeartsError: an argument that cannot be; it is named.
         """
-        self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
+        given = EpisodeOptions.of(rules, players, **options)
+        self.rules = given.rules
+        self.illegal_action = given.illegal_action
         self.table = raw_env(
-            rules,
-            players,
-            episode=episode,
-            reward=reward,
-            observation=observation,
-            illegal_action="revoke" if illegal_action == "revoke" else "raise",
-            max_deals=max_deals,
+            self.rules,
+            episode=given.episode,
+            reward=given.reward,
+            observation=given.encoder,
+            illegal_action="revoke" if self.illegal_action == "revoke" else "raise",
+            max_deals=given.max_deals,
             render_mode=render_mode,
             render_for=render_for,
         )
-        self.rules = self.table.rules
         self.render_mode = render_mode
-        self.opponents = OpponentPool.of(opponent, self.rules)
-        self.skip_forced = check_flag("skip_forced", skip_forced)
-        self._seat_wanted = check_seat(self.rules, seat)
+        self.opponents = given.pool
+        self.skip_forced = given.skip_forced
+        self._seat_wanted = given.seat
         self.seat = max(self._seat_wanted, 0)
         self.observation_space: spaces.Box = self.table.encoder.space(self.rules)
         self.action_space = spaces.Discrete(self.rules.num_actions)

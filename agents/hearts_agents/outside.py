@@ -6,8 +6,10 @@ code as ``FILE.py:NAME`` or ``MODULE:NAME``; options may follow as ``?worlds=50&
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
 import math
@@ -15,15 +17,51 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from hearts_env import HeartsError
 from hearts_env.errors import did_you_mean
+from hearts_env.interrupts import signals_apart
 
 _CODE = re.compile(r"(?P<where>.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
 _WORDS = {"true": True, "false": False}
+_MOST_TEXT = 500
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except BaseException:  # of its own __str__
+        text = type(error).__name__
+    return " ".join(text.split())[:_MOST_TEXT]
+
+
+@contextlib.contextmanager
+def blamed(what: str, fix: str) -> Iterator[None]:
+    """Run code from outside, whose exceptions become a ``HeartsError`` in one line.
+
+    A ``HeartsError`` of its own goes through, and so does what a signal raises.
+
+    Args:
+        what: what has failed, to begin the message with: "agent: 'mine' could not be made".
+        fix: what to do about it.
+
+    Raises:
+        HeartsError: the code raised anything else, ``SystemExit`` and the like included.
+    """
+    with signals_apart() as check_signals:
+        try:
+            yield
+        except HeartsError:
+            check_signals()
+            raise
+        except BaseException as error:
+            check_signals()
+            raise HeartsError(f"{what} ({describe(error)}); {fix}") from None
+        check_signals()
 
 
 def split_spec(spec: str) -> tuple[str, dict[str, str]]:
@@ -78,14 +116,31 @@ def find_code(name: str) -> Callable[..., Any]:
 
 
 def code_file(name: str) -> Path | None:
-    """The source file of ``FILE.py:NAME`` or ``MODULE:NAME``; None where there is none."""
+    """The source file of ``FILE.py:NAME`` or ``MODULE:NAME``; None where there is none.
+
+    Nothing is imported to find it.
+    """
     found = _CODE.fullmatch(name)
     if found is None:
         return None
     if found["where"].endswith(".py"):
         return Path(found["where"])
-    source = getattr(sys.modules.get(found["where"]), "__file__", None)
+    source = getattr(sys.modules.get(found["where"]), "__file__", None) or _source(found["where"])
     return Path(source) if source else None
+
+
+def _source(module: str) -> str | None:
+    """The file of a module that has not been imported."""
+    first, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(first)  # which would import the parents of a dotted name
+    except (ImportError, ValueError):
+        spec = None
+    find = importlib.machinery.PathFinder.find_spec
+    spec = spec or find(first, [str(Path.cwd())])
+    for part in rest:
+        spec = find(part, list(spec.submodule_search_locations or ())) if spec else None
+    return spec.origin if spec is not None and spec.has_location else None
 
 
 def _could_be_agent(item: object, module: types.ModuleType) -> bool:
@@ -95,19 +150,21 @@ def _could_be_agent(item: object, module: types.ModuleType) -> bool:
 
 
 def _module(name: str, where: str) -> types.ModuleType:
-    try:
-        if where.endswith(".py"):
-            return _module_of_file(Path(where))
-        if "" not in sys.path and str(Path.cwd()) not in sys.path:
-            sys.path.append(str(Path.cwd()))  # as `python -m` has it
-        return importlib.import_module(where)
-    except (KeyboardInterrupt, HeartsError):
-        raise
-    except BaseException as error:  # whatever somebody's code does when it is imported
-        raise HeartsError(
-            f"agent: {name!r}: {where} cannot be imported ({type(error).__name__}: {error}"
-            f"{_line_of(error, where)}); correct it, or name another agent"
-        ) from None
+    with signals_apart() as check_signals:
+        try:
+            if where.endswith(".py"):
+                return _module_of_file(Path(where))
+            if "" not in sys.path and str(Path.cwd()) not in sys.path:
+                sys.path.append(str(Path.cwd()))  # as `python -m` has it
+            return importlib.import_module(where)
+        except HeartsError:
+            raise
+        except BaseException as error:  # whatever somebody's code does when it is imported
+            check_signals()
+            raise HeartsError(
+                f"agent: {name!r}: {where} cannot be imported ({describe(error)}"
+                f"{_line_of(error, where)}); correct it, or name another agent"
+            ) from None
 
 
 def _module_of_file(path: Path) -> types.ModuleType:

@@ -9,9 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from hearts_agents.base import Agent, as_agent
-from hearts_agents.outside import find_code, is_code, parse_options, split_spec
-from hearts_agents.search import SEARCHERS
-from hearts_agents.table import AGENTS
+from hearts_agents.outside import blamed, find_code, is_code, parse_options, split_spec
 from hearts_env import HeartsError
 from hearts_env.errors import did_you_mean, quoted
 from hearts_env.files import kind_of
@@ -27,22 +25,21 @@ SOLVED_SUFFIX = ".npz"
 """Files of ``hearts solve``, which are players too."""
 
 
-def equilibrium(seed: int | None = None) -> Agent:
-    """Plays the exact equilibrium that comes with the package, of micro or of mini."""
-    from hearts_agents.solved import EquilibriumAgent
-
-    return EquilibriumAgent(seed)
-
-
-equilibrium.plays = "micro and mini"  # type: ignore[attr-defined]
-
-OWN: dict[str, Factory] = {
-    **AGENTS,
-    **SEARCHERS,
-    "random": AGENTS["easy"],
-    "equilibrium": equilibrium,
+OWN = {
+    "easy": "hearts_agents.baselines:Easy",
+    "standard": "hearts_agents.baselines:Standard",
+    "standard_trump": "hearts_agents.baselines:StandardTrump",
+    "pro": "hearts_agents.baselines:Pro",
+    "pro_trump": "hearts_agents.baselines:ProTrump",
+    "pimc": "hearts_agents.search:Pimc",
+    "pimc_belief": "hearts_agents.search:PimcBelief",
+    "random": "hearts_agents.baselines:Easy",
+    "equilibrium": "hearts_agents.solved:EquilibriumAgent",
 }
-"""The players of this package; ``random`` is another name of ``easy``."""
+"""The players of this package, imported when they are asked for, as those of entry points are.
+
+``random`` is another name of ``easy``.
+"""
 
 _registered: dict[str, Factory] = {}
 
@@ -59,7 +56,10 @@ def register_agent(name: str, factory: Factory) -> None:
     Raises:
         HeartsError: a name that cannot be, or something that is not callable.
     """
-    if not str(name) or looks_like_path(str(name)) or set(str(name)) & set("?:,"):
+    given: object = name
+    if not isinstance(given, str) or not given.strip():
+        raise HeartsError(f"agent: {name!r} cannot be registered; give its name as a text")
+    if looks_like_path(name) or set(name) & set("?:,"):
         raise HeartsError(
             f"agent: {name!r} cannot be registered; take a name without path separators, "
             f"without any of ?:, and without {CHECKPOINT_SUFFIX}"
@@ -94,7 +94,8 @@ def make_agent(
         **options: the player's own, such as ``worlds`` of ``pro``.
 
     Raises:
-        HeartsError: an unknown name or option, or code that cannot be imported.
+        HeartsError: an unknown name or option, code that cannot be imported, or a factory that
+            raises.
         CheckpointError: a path that holds no checkpoint.
     """
     if not isinstance(agent, str | os.PathLike):
@@ -108,18 +109,13 @@ def make_agent(
     known = _check_options(base, factory, {**texts, **options})
     options = parse_options(base, factory, texts) | options
     arguments = {"seed": seed, **options} if known is None or "seed" in known else options
-    if not is_code(base):
+    if base in OWN or not (is_code(base) or base in _registered):  # of this package
         return as_agent(factory(**arguments), name)
-    try:
-        made = factory(**arguments)
-    except HeartsError:
-        raise
-    except Exception as error:
-        raise HeartsError(
-            f"agent: {name!r} could not be made ({type(error).__name__}: {error}); its factory is "
-            "called as factory(seed=None, **options)"
-        ) from None
-    return as_agent(made, name)
+    with blamed(
+        f"agent: {name!r} could not be made",
+        "its factory is called as factory(seed=None, **options)",
+    ):
+        return as_agent(factory(**arguments), name)
 
 
 def resolve(agent: str | os.PathLike[str]) -> tuple[Factory, dict[str, str]]:
@@ -158,6 +154,27 @@ def _path_factory(path: str) -> Factory:
     return _with_path(load_agent, path)
 
 
+def is_outside(agent: str | os.PathLike[str]) -> bool:
+    """Whether naming an agent so imports code that is not the package's, when it is made.
+
+    That is so of ``FILE.py:NAME`` and ``MODULE:NAME``, of the entry points of installed packages,
+    and of options that name one of these. What was registered in this process is imported already.
+    """
+    name = os.fspath(agent)
+    if isinstance(agent, os.PathLike) or (looks_like_path(name) and kind_of(name)):
+        return False
+    try:
+        base, texts = split_spec(name)
+    except HeartsError:
+        return False
+    if base not in OWN:
+        if any(point.name == base for point in _entry_points()) or is_code(base):
+            return True
+        if base in _registered:
+            return False
+    return any(is_outside(text) for text in texts.values())
+
+
 def is_registered_here(spec: str) -> bool:
     """Whether a spec names a player that only ``register_agent`` in this process knows."""
     base = spec.partition("?")[0]
@@ -167,12 +184,17 @@ def is_registered_here(spec: str) -> bool:
 def find_factory(name: str) -> Factory | None:
     """The factory registered under `name` by us, by the user or by a package; None: by nobody."""
     if name in OWN:
-        return OWN[name]
+        factory: Factory = EntryPoint(name, OWN[name], GROUP).load()
+        return factory
     if name in _registered:
         return _registered[name]
     for point in _entry_points():
         if point.name == name:
-            factory = point.load()
+            with blamed(
+                f"agent: the entry point {name!r} of {_home(point)} cannot be loaded",
+                "correct or remove that package",
+            ):
+                factory = point.load()
             if not callable(factory):
                 raise HeartsError(
                     f"agent: the entry point {name!r} of {_home(point)} is not callable"
@@ -247,7 +269,10 @@ def options_of(factory: Factory) -> dict[str, Any]:
 
 def describe_agent(name: str) -> dict[str, Any]:
     """What an agent does, which games it plays, and its options with their defaults."""
-    factory = find_factory(name)
+    try:
+        factory = find_factory(name)
+    except HeartsError as error:  # an installed package that does not work hides no others
+        return {"about": f"Cannot be used: {error}", "plays": "nothing", "options": {}}
     document = (getattr(factory, "__doc__", None) or "").strip()
     about = " ".join(document.partition("\n\n")[0].split()).replace("``", "")
     if name == "random":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from hearts_agents._arena import Arena, Finished, check_env_seed, env_seeds
+from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_any_seed
-from hearts_env.encoders import Encoder
-from hearts_env.infos import read_only_values
+from hearts_env.infos import DeferredDeal, read_only_values
 
 Array = NDArray[Any]
 
@@ -36,67 +36,36 @@ class HeartsSB3VecEnv(VecEnv):
     Finished episodes are followed by the next in the same step, as stable-baselines3 wants it;
     ``infos[i]`` then has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``), as
     stable-baselines3's own environments have them then and only then. All other keys are always
-    there, with the same types: ``seat``, ``seed``, ``opponent``, ``scores``, ``points``,
-    ``shooter``, ``offender``, ``chips``, ``totals`` and ``winner`` as in a ``HeartsEnv``, and
-    ``TimeLimit.truncated``. Before the end of an episode they are -1, zeros and "", and the infos
-    of a step one and the same dictionary: there is no loop over environments.
+    there, with the same types: those of a ``HeartsEnv``'s info but ``action_mask`` (call
+    ``action_masks()``), and ``TimeLimit.truncated``. An environment's info is one and the same
+    dictionary until its episode ends, so a step needs no loop over environments: copy it before
+    writing to it.
     """
 
-    def __init__(
+    @documented
+    def __init__(  # noqa: D417  # `documented` describes the others
         self,
         num_envs: int = 1,
         rules: Rules | str = "two_player",
         players: int | None = None,
         *,
-        episode: str = "deal",
-        reward: str = "margin",
-        observation: str | Encoder = "flat",
-        illegal_action: str = "terminate",
-        opponent: Any = "standard",
-        seat: int | str = "random",
-        skip_forced: bool = False,
-        max_deals: int | None = None,
         num_threads: int = 1,
         seed: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        """Environments that wait for ``reset``; the arguments are ``HeartsVectorEnv``'s.
+        """Environments that wait for ``reset``.
 
         Args:
             num_envs: how many.
-            rules: the rules, or a preset's name.
-            players: number of players, for presets that several numbers play.
-            episode: ``deal`` or ``match``.
-            reward: ``margin``, ``points``, ``trick``, ``win`` or ``chips``.
-            observation: an encoder or its name.
-            illegal_action: ``terminate``, ``raise`` or ``revoke``.
-            opponent: a name, a path, an agent, a list or an ``OpponentPool`` to draw from.
-            seat: the learner's, or ``random``.
-            skip_forced: play decisions with a single legal action by itself.
-            max_deals: a match is cut off (truncated) after so many deals.
             num_threads: threads that share the opponents' work.
             seed: of the first environment, the next counting up; None: random. A later
                 ``seed(n)``, as models call it, counts from the next reset.
-
-        Raises:
-            HeartsError: an argument that cannot be; it is named.
         """
-        self.arena = Arena(
-            num_envs,
-            rules,
-            players,
-            episode=episode,
-            reward=reward,
-            observation=observation,
-            illegal_action=illegal_action,
-            opponent=opponent,
-            seat=seat,
-            skip_forced=skip_forced,
-            max_deals=max_deals,
-            num_threads=num_threads,
-        )
+        self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
         self.rules = self.arena.rules
         self.render_mode: str | None = None
         self._actions: Array | None = None
+        self._infos: list[dict[str, Any]] = []
         self._begun = False
         self._start = time.time()
         super().__init__(
@@ -124,6 +93,8 @@ class HeartsSB3VecEnv(VecEnv):
         self._begun = True
         self._reset_seeds()
         self._reset_options()
+        self._infos = self._first_infos(np.arange(self.num_envs))
+        self.reset_infos = self._infos.copy()
         return self.arena.observe()
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
@@ -140,9 +111,12 @@ class HeartsSB3VecEnv(VecEnv):
             raise HeartsError("step: call reset and step_async first")
         actions, self._actions = self._actions, None
         rewards, done, finished = self.arena.step(actions)
-        infos = [self._no_info.copy()] * self.num_envs
+        infos = self._infos.copy()
         if finished is not None:
             self._add_final(infos, finished)
+            games = finished.games
+            for game, info in zip(games.tolist(), self._first_infos(games), strict=True):
+                self._infos[game] = info
         return self.arena.observe(), rewards.astype(np.float32), done, infos
 
     @property
@@ -151,13 +125,22 @@ class HeartsSB3VecEnv(VecEnv):
         return self.arena.deals.copy()
 
     def _make_scratch(self) -> None:
-        """What is told of every episode under way; nobody can write to its arrays."""
-        told = {name: values[0] for name, values in self.arena.no_facts(1).items()}
-        self._no_info = read_only_values({"TimeLimit.truncated": False, **told})
+        """What the infos of all episodes share until they end; nobody can write to its arrays."""
+        facts = {name: values[0] for name, values in self.arena.no_facts(1).items()}
+        self._no_info = read_only_values({"TimeLimit.truncated": False, **facts})
+
+    def _first_infos(self, games: Array) -> list[dict[str, Any]]:
+        """The infos of some environments, each until its episode ends."""
+        seats, opponents = self.arena.learner[games], self.arena.opponents(games)
+        return [
+            {**self._no_info, "seat": seat, "opponent": opponent}
+            for seat, opponent in zip(seats, opponents, strict=True)
+        ]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_scratch()
+        self._infos = self._first_infos(np.arange(self.num_envs)) if self._begun else []
 
     def _add_final(self, infos: list[dict[str, Any]], finished: Finished) -> None:
         now = round(time.time() - self._start, 6)
@@ -170,13 +153,16 @@ class HeartsSB3VecEnv(VecEnv):
             zip(*finished.facts.values(), strict=True),
             strict=True,
         )
-        for game, last, total, length, facts in rows:
-            infos[game] = {
+        for place, (game, last, total, length, facts) in enumerate(rows):
+            values = {
                 "terminal_observation": last,
                 "episode": {"r": total, "l": length, "t": now},
                 "TimeLimit.truncated": bool(self.arena.truncated[game]),
-                **dict(zip(names, facts, strict=True)),
+                "deal": "",
             }
+            values.update(zip(names, facts, strict=True))
+            infos[game] = info = DeferredDeal(values)
+            info.write, info.subject = finished.text, place
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -205,6 +191,7 @@ class HeartsSB3VecEnv(VecEnv):
         restore_generator(self._random, state.get("seeding", np.zeros(0, np.uint64)))
         self._begun = True
         self._reset_seeds()
+        self._infos = self._first_infos(np.arange(self.num_envs))
         return self.arena.observe()
 
     # -- what models ask of single environments ---------------------------------------------------

@@ -8,7 +8,7 @@ of the other player would have played in each (Bayes' rule, see ``hearts_env.sol
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,9 @@ from hearts_agents.base import (
     generator_state,
     restore_generator,
 )
-from hearts_agents.table import best_of, seed_number
+from hearts_agents.baseline_kernel import SCRATCH_SIZE, best_of
+from hearts_agents.baselines import seed_number
+from hearts_agents.registry import make_agent
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
@@ -31,7 +33,7 @@ from hearts_env.arguments import check_chance, check_number
 from hearts_env.hidden import worlds_of_two
 from hearts_env.solve import Table
 from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
-from hearts_env.solve.double_dummy import card_values, world_values
+from hearts_env.solve.dd.states import card_values, world_values
 
 if TYPE_CHECKING:
     from hearts_env.batch import BatchView
@@ -39,8 +41,23 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _TIE = 1e-9
-_SIZES = (1024, 3 * (k.MAX_PLAYERS + 1) + 2 * 64, k.MAX_CARDS, k.MAX_CARDS)
-"""Of the memory of ``pimc_rows``: hands, scratch, values, sums."""
+MAX_HANDS = 1024
+"""Hidden hands that ``pimc_rows`` looks at, at most; 105 are possible in the 28-card game."""
+
+
+class Memory(NamedTuple):
+    """What ``pimc_rows`` works in; written before it is read in each decision."""
+
+    table: k.Vector
+    """Of the double-dummy solver, see ``double_dummy.Table``."""
+    hands: k.Vector
+    """``(MAX_HANDS,)``: the other player's possible hands."""
+    scratch: k.Vector
+    """``(SCRATCH_SIZE,)``: for ``worlds_of_two``."""
+    values: k.Vector
+    """``(MAX_CARDS,)``: the double-dummy value of each card in one world."""
+    sums: k.Vector
+    """``(MAX_CARDS,)``: of the values, over the worlds."""
 
 
 class Pimc(Agent):
@@ -102,19 +119,10 @@ class Pimc(Agent):
         check_two_players(views.rules)
         actions = np.full(len(views), -1, np.int64)
         if self.worlds is None and type(self)._weighed is Pimc._weighed:
-            memory = self._memory(views.rules)
-            hands, scratch, values, sums = (np.empty(size, np.int64) for size in _SIZES)
-            pimc_rows(
-                views.rules.vector,
-                views.vectors,
-                views.players,
-                memory,
-                hands,
-                scratch,
-                values,
-                sums,
-                actions,
-            )
+            sizes = (MAX_HANDS, SCRATCH_SIZE, k.MAX_CARDS, k.MAX_CARDS)
+            arrays = (np.empty(size, np.int64) for size in sizes)
+            memory = Memory(self._memory(views.rules), *arrays)
+            pimc_rows(views.rules.vector, views.vectors, views.players, memory, actions)
         for i in np.flatnonzero(actions < 0).tolist():
             actions[i] = self.act(views[i])
         return actions
@@ -218,8 +226,6 @@ class PimcBelief(Pimc):
             HeartsError: an option that cannot be; it is named.
         """
         super().__init__(seed, worlds)
-        from hearts_agents.registry import make_agent
-
         if isinstance(model, str) and model in (self.name, ""):
             raise HeartsError(f"model: {model!r} would think about itself without end; take pimc")
         self.model = make_agent(model, seed=0) if isinstance(model, str) else make_agent(model)
@@ -242,17 +248,14 @@ def pimc_rows(
     r: k.Vector,
     vectors: k.Vector,
     players: k.Vector,
-    memory: k.Vector,
-    hands: k.Vector,
-    scratch: k.Vector,
-    values: k.Vector,
-    sums: k.Vector,
+    memory: Memory,
     actions: k.Vector,
 ) -> None:
     """Write the choice of ``pimc`` for each view; left alone where it is not so simple.
 
     Those are choices after a moon, more worlds than `hands` has places, and games that are over.
     """
+    hands, values, sums = memory.hands, memory.values, memory.sums
     for i in range(len(vectors)):
         v = vectors[i]
         legal = k.legal_mask(r, v) if v[k.PLAYER] == players[i] else 0
@@ -261,18 +264,14 @@ def pimc_rows(
         if legal & (legal - 1) == 0:
             actions[i] = lowest(legal)
             continue
-        n = worlds_of_two(r, v, players[i], hands, scratch)
+        n = worlds_of_two(r, v, players[i], hands, memory.scratch)
         if n > len(hands):
             continue
         sums[:] = 0
         for world in range(n):
-            card_values(r, v, hands[world], memory, values)
+            card_values(r, v, hands[world], memory.table, values)
             cards = legal
             while cards:
                 sums[lowest(cards)] += values[lowest(cards)]
                 cards &= cards - 1
         actions[i] = best_of(legal, sums)
-
-
-SEARCHERS: dict[str, type[Pimc]] = {"pimc": Pimc, "pimc_belief": PimcBelief}
-"""Every player of this module by its name."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, Unpack
 
 import gymnasium
 import numpy as np
@@ -13,12 +14,12 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from hearts_agents._arena import Arena, Finished, env_seeds
+from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_choice, whole
-from hearts_env.encoders import Encoder
 from hearts_env.errors import quoted
-from hearts_env.infos import read_only
+from hearts_env.infos import DeferredDeal, read_only
 
 Array = NDArray[Any]
 
@@ -34,74 +35,40 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
     own (and ``pro`` where it samples) draw others, being asked for many games at once.
 
     ``infos`` has ``action_mask`` (num_envs, n) int8, and otherwise the keys of a ``HeartsEnv``'s
-    info but ``deal``, an array each; ``infos["final_info"]`` has them too, with ``episode`` (``r``
-    and ``l``, the return and the length). The seeds of the episodes under way, which tell every
-    card, are ``envs.unwrapped.episode_seeds``.
+    info, an array each; ``infos["final_info"]`` has them too, with ``episode`` (``r`` and ``l``,
+    the return and the length). Its ``deal`` is written when it is read, and costs nothing until
+    then; cards passed in an exchange are in deck order there. The seeds of the current episodes,
+    which reveal every card, are ``envs.unwrapped.episode_seeds``.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
 
-    def __init__(
+    @documented
+    def __init__(  # noqa: D417  # `documented` describes the others
         self,
         num_envs: int = 1,
         rules: Rules | str = "two_player",
         players: int | None = None,
         *,
-        episode: str = "deal",
-        reward: str = "margin",
-        observation: str | Encoder = "flat",
-        illegal_action: str = "terminate",
-        opponent: Any = "standard",
-        seat: int | str = "random",
-        skip_forced: bool = False,
-        max_deals: int | None = None,
         num_threads: int = 1,
         render_mode: str | None = None,
         render_for: str = "mover",
+        **options: Unpack[Options],
     ) -> None:
         """Environments that wait for ``reset``.
 
         Args:
             num_envs: how many.
-            rules: the rules, or a preset's name.
-            players: number of players, for presets that several numbers play.
-            episode: ``deal`` or ``match``.
-            reward: ``margin``, ``points``, ``trick``, ``win`` or ``chips``.
-            observation: an encoder or its name; the observation is its array alone.
-            illegal_action: ``terminate``: the episode ends with -1; ``raise``; ``revoke``.
-            opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool`` to draw
-                from, each episode anew for every seat but the learner's.
-            seat: the learner's, or ``random``.
-            skip_forced: play decisions with a single legal action by itself. The learner is not
-                asked, rewards add up; a deal without a decision is passed over. Learning is
-                quicker: about a fifth of all decisions are forced.
-            max_deals: a match is cut off (truncated) after so many deals.
             num_threads: threads that share the opponents' work.
             render_mode: None; render single environments.
             render_for: as in the single environment, where it matters.
-
-        Raises:
-            HeartsError: an argument that cannot be; it is named.
         """
         if render_mode is not None:
             raise HeartsError(
                 f"render_mode: {quoted(render_mode)} is not for many environments; "
                 "render a single one, from gymnasium.make"
             )
-        self.arena = Arena(
-            num_envs,
-            rules,
-            players,
-            episode=episode,
-            reward=reward,
-            observation=observation,
-            illegal_action=illegal_action,
-            opponent=opponent,
-            seat=seat,
-            skip_forced=skip_forced,
-            max_deals=max_deals,
-            num_threads=num_threads,
-        )
+        self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
         self.rules = self.arena.rules
         self.num_envs = self.arena.num_envs
         seats = [f"player_{seat}" for seat in range(self.rules.players)]
@@ -120,10 +87,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         n = self.num_envs
         facts = {"action_mask": np.zeros(0), **self.arena.no_facts(n)}
         infos = _with_masks(facts, np.ones(n, np.bool_))
-        self._no_infos = {
-            name: values if values.dtype == object else read_only(values)
-            for name, values in infos.items()
-        }
+        self._no_infos = {name: read_only(values) for name, values in infos.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -199,7 +163,9 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         for name, values in finished.facts.items():
             facts[name] = self._no_infos[name].copy()
             facts[name][games] = values
-        final = _with_masks(facts, done)
+        facts["deal"] = self._no_infos["deal"]
+        final = DeferredDeal(_with_masks(facts, done))
+        final.write, final.subject = partial(_texts, n), finished
         final["episode"] = _with_masks(
             {"r": _spread(n, games, finished.returns), "l": _spread(n, games, finished.lengths)},
             done,
@@ -218,6 +184,14 @@ def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, 
         infos[name] = values
         infos[f"_{name}"] = there.copy()
     return infos
+
+
+def _texts(n: int, finished: Finished) -> Array:
+    """The deals that have ended as text, an array of `n` objects; "" for all others."""
+    texts = np.full(n, "", dtype=object)
+    for i, g in enumerate(finished.games.tolist()):
+        texts[g] = finished.text(i)
+    return texts
 
 
 def _spread(n: int, games: Array, values: Array) -> Array:

@@ -33,7 +33,7 @@ def register_encoder(name: str, encoder: Encoder) -> None:
     """Make `encoder` known under `name`, wherever an ``observation`` is asked for; the last counts.
 
     Raises:
-        HeartsError: if the name is one of the package's own, or `encoder` is not an encoder.
+        HeartsError: if the name is one of the package's own, or `encoder` is not an Encoder.
     """
     _check(encoder)
     if name in _OWN:
@@ -45,7 +45,7 @@ def make_encoder(observation: str | Encoder) -> Encoder:
     """The encoder of this name, or `observation` itself if it is one.
 
     Raises:
-        HeartsError: if the name is unknown, or `encoder` is not an encoder.
+        HeartsError: if the name is unknown, or the object is not an Encoder.
     """
     if isinstance(observation, str):
         if observation not in ENCODERS:

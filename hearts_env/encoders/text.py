@@ -11,7 +11,7 @@ from hearts_env.view import PlayerView
 
 
 class TextEncoder(Stateless, BatchEncoder):
-    """``view.to_text()`` as UTF-8 in ``(length,) uint8``, zeros behind it."""
+    """``view.to_text()`` as UTF-8 in ``(length,) uint8``, padded with zeros."""
 
     name = "text"
 

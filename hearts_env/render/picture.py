@@ -37,7 +37,7 @@ def picture_of(
         is_over: play has been stopped, nobody is to act any more.
 
     Raises:
-        HeartsError: `render_for` is none of these.
+        HeartsError: if `render_for` is anything else.
     """
     rules = game.rules
     if isinstance(render_for, str) and render_for not in (MOVER, ALL):

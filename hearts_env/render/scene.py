@@ -44,7 +44,7 @@ class SeatPicture:
     received: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuses names that are no cards or suits, and negative counts.
+        """Refuses names that are not cards or suits, and negative counts.
 
         Raises:
             ValueError: A field cannot be drawn; the message names it.
@@ -174,7 +174,7 @@ def count_text(count: int, noun: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with everything that is no visible character replaced by ``?``.
+    """The text with every character that is not visible replaced by ``?``.
 
     Names come from outside; control characters would break XML and move a terminal's cursor.
     """
@@ -184,9 +184,9 @@ def printable(text: str) -> str:
 def _check_cards(field: str, cards: tuple[str, ...]) -> None:
     for card in cards:
         if len(card) != 2 or card[0] not in RANKS or card[1] not in SUITS:
-            raise ValueError(f"{field}: {card!r} is no card; write rank then suit, e.g. 'QS'")
+            raise ValueError(f"{field}: {card!r} is not a card; write rank then suit, e.g. 'QS'")
 
 
 def _check_suit(field: str, suit: str) -> None:
     if len(suit) != 1 or suit not in SUITS:
-        raise ValueError(f"{field}: {suit!r} is no suit; the suits are C, D, S and H")
+        raise ValueError(f"{field}: {suit!r} is not a suit; the suits are C, D, S and H")

@@ -24,7 +24,7 @@ class Window:
 
         Args:
             caption: The text in the window's title bar.
-            fps: `show` waits so that at most so many frames a second are shown; None: never waits.
+            fps: the most frames shown in a second: `show` waits for it; None: it never waits.
         """
         self._caption = caption
         self._fps = fps

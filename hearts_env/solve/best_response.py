@@ -19,21 +19,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_env._jit import jit
 from hearts_env.arguments import check_player
+from hearts_env.arrays import Array, Floats, Ints, Ints32
 from hearts_env.batch import BatchView
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
-from hearts_env.solve.beliefs import check_policy
-from hearts_env.solve.tree import DEFAULT_MEMORY, Floats, Ints, Tree, backward_best
+from hearts_env.solve.policies import check_policy
+from hearts_env.solve.side import backward_best
+from hearts_env.solve.tree import Tree
+from hearts_env.solve.tree_size import DEFAULT_MEMORY
 
 Progress = Callable[[float, float], None]
 """Called with the work done and all of it."""
 
-Chances = tuple[Floats, Floats]
-"""The chances of every action of either player, one a sequence of the tree."""
+Profile = tuple[Floats, Floats]
+"""A strategy profile: the chances of every action of either player, one a sequence of the tree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
     return BestResponse(player, float(values[: len(side.hands)] @ side.reach), best)
 
 
-def exploitability(tree: Tree, chances: Chances) -> float:
+def exploitability(tree: Tree, chances: Profile) -> float:
     """The mean margin that a best response wins a deal, over both seats (see the module)."""
     return sum(best_response(tree, p, chances[1 - p]).value for p in range(2)) / 2
 
@@ -154,7 +156,7 @@ def exploit(
 
 def policy_of(
     agent: Any, tree: Tree, name: str = "", progress: Progress | None = None
-) -> tuple[Chances, bool]:
+) -> tuple[Profile, bool]:
     """The chances of an agent's actions in every view, and whether a draw of it had to be frozen.
 
     Whether it draws is found by asking it twice in the first block of each seat's views.
@@ -196,7 +198,7 @@ def _asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
             "give an object with one of them"
         )
 
-    def actions_of(views: BatchView) -> NDArray[Any]:
+    def actions_of(views: BatchView) -> Array:
         if act_batch is not None:
             return np.asarray(act_batch(views))
         assert act is not None
@@ -227,9 +229,7 @@ def _asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
 
 
 @jit
-def _take(
-    legal: Ints, first: NDArray[np.int32], begin: int, table: Floats, chances: Floats
-) -> None:
+def _take(legal: Ints, first: Ints32, begin: int, table: Floats, chances: Floats) -> None:
     """Write a block's chances, a row of all actions each, to the sequences, in place."""
     for i in range(len(table)):
         at = first[begin + i]

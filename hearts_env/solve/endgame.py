@@ -24,22 +24,21 @@ import numpy as np
 from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.arguments import check_chance
+from hearts_env.arrays import Floats, Ints
 from hearts_env.batch import BatchView
 from hearts_env.cards import cards_of
 from hearts_env.errors import HeartsError
 from hearts_env.game import Game
-from hearts_env.solve.beliefs import Policy, begin, log_likelihoods
-from hearts_env.solve.tree import (
+from hearts_env.solve.policies import Policy, begin_past, log_likelihoods
+from hearts_env.solve.tree import Tree
+from hearts_env.solve.tree_size import (
     DEFAULT_MEMORY,
-    Floats,
-    Ints,
-    Tree,
-    Walk,
     check_memory,
     check_rules,
     count_tree,
     refuse_size,
 )
+from hearts_env.solve.walk import Walk
 from hearts_env.view import PlayerView
 
 MAX_PAIRS = 500_000
@@ -191,7 +190,7 @@ def _write_pairs(
 @jit
 def agrees(r: k.Vector, root: k.Vector, hand0: int, hand1: int, s: k.Vector) -> bool:
     """Whether these hands, played as in `root`, show what it shows; `s` becomes that position."""
-    begin(r, root, hand0, hand1, s)
+    begin_past(r, root, hand0, hand1, s)
     for t in range(root[k.NUM_PLAYED]):
         card = root[k.HISTORY + t] & 63
         if s[k.PLAYER] != root[k.HISTORY + t] >> 6 or not k.legal_mask(r, s) >> card & 1:

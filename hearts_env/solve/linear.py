@@ -20,13 +20,15 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hearts_env.arrays import Floats
 from hearts_env.errors import HeartsError, install
 from hearts_env.rules import Rules
-from hearts_env.solve.best_response import Chances, exploitability
+from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.equilibrium import Checkpoint, Equilibrium
-from hearts_env.solve.tree import DEFAULT_MEMORY, Floats, Side, Tree
+from hearts_env.solve.side import Side
+from hearts_env.solve.tree import Tree
+from hearts_env.solve.tree_size import DEFAULT_MEMORY
 
 MOST_LINES = 200_000
 """Larger games are refused: regret minimisation is the way there."""
@@ -87,7 +89,7 @@ def solve_linear(game: Tree | Rules | str, max_memory: float = DEFAULT_MEMORY) -
     return _finished(tree, chances, int(result.nit), begin)
 
 
-def _finished(tree: Tree, chances: Chances, iterations: int, begin: float) -> Equilibrium:
+def _finished(tree: Tree, chances: Profile, iterations: int, begin: float) -> Equilibrium:
     seconds = time.perf_counter() - begin
     value, spread = tree.value(*chances), exploitability(tree, chances)
     found = Checkpoint(iterations, seconds, spread, value)
@@ -122,7 +124,7 @@ def _owners(side: Side) -> Any:
     return sp.csr_matrix((np.ones(number), places), shape=(number, side.num_infosets))
 
 
-def _policy(side: Side, plan: NDArray[np.float64]) -> Floats:
+def _policy(side: Side, plan: Floats) -> Floats:
     """The policy of a plan that may be wrong in the last digits."""
     clean = np.where(plan > 1e-12, plan, 0.0)
     return side.chances(np.concatenate([np.ones(len(side.hands)), clean]))

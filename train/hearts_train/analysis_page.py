@@ -14,7 +14,16 @@ import numpy as np
 
 from hearts_env.files import write_whole
 from hearts_train.analysis import BLUNDER, SLIP, Analysis, Moment, possessive, summary
-from hearts_train.pictures import BLACK, BLUE, GREY, VERMILLION, save_figure, svg_text, wrapped
+from hearts_train.pictures import (
+    BLACK,
+    BLUE,
+    GREY,
+    VERMILLION,
+    literal,
+    save_figure,
+    svg_text,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +54,7 @@ def _figure(analysis: Analysis) -> Figure:
             sign,
             color=color,
             markersize=6,
-            label=f"{analysis.names[side]} lost points",
+            label=literal(f"{analysis.names[side]} lost points"),
         )
         for m in lost:
             axes.annotate(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_agents.table import AGENTS
+from hearts_agents.baselines import NAMES
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env import kernel as k
@@ -319,7 +319,7 @@ def warm_up(progress: Progress | None = None) -> float:
     parts += [functools.partial(_finish, Rules.preset(preset)) for preset in PRESETS]
     parts += [BatchGame(two, 2, observation=name).observe for name in ENCODERS]
     parts += [functools.partial(_env, hearts_v0.env, "two_player")]
-    for name in (*AGENTS, "pimc"):
+    for name in (*NAMES, "pimc"):
         parts += [functools.partial(ask, two, name) for ask in (_act, _act_batch)]
     parts.append(functools.partial(_vector, "pro"))
     parts.append(functools.partial(_save_games, two))

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from hearts_agents import Agent, make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env.seeds import derived_seed
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
-from hearts_train.pictures import save_figure, short_names, styles, wrapped
+from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Progress = Callable[[float, float], None]
 
 UNIFORM = "all alike"
+_MOST_DEALS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def calibrate(
         agent: who plays, by its name for ``make_agent``.
         models: how it is taken to play, by name; equally likely worlds come first by themselves.
         rules: of two players.
-        deals: 2 or more.
+        deals: 2 to 1,000,000.
         noise: see ``hearts_env.solve.beliefs.belief``.
         seed: what the deals follow from.
         progress: called with the deals done and all deals.
@@ -94,14 +95,17 @@ def calibrate(
         A result for equally likely worlds, then one for each model.
 
     Raises:
-        HeartsError: an unknown agent, rules for other numbers of players, too few deals.
+        HeartsError: an unknown agent, rules for other numbers of players, too few or many deals.
     """
     rules = Rules.make(rules)
     check_two_players(rules)
-    if deals < 2:
-        raise HeartsError(f"deals: {deals!r} give no interval; give 2 or more")
-    player = make_agent(agent, seed=seed)
-    minds: list[Agent | None] = [None, *(make_agent(model, seed=seed) for model in models)]
+    if not 2 <= deals <= _MOST_DEALS:
+        raise HeartsError(f"deals: {deals!r} is out of range; give 2 to {_MOST_DEALS:,}")
+    # Not the seed itself, from which every deal could be computed.
+    player = make_agent(agent, seed=secret_seed(seed, "calibrate", 0))
+    minds: list[Agent | None] = [None]
+    for place, model in enumerate(models, 1):
+        minds.append(make_agent(model, seed=secret_seed(seed, "calibrate", place)))
     tricks = rules.hand_size
     sums = np.zeros((len(minds), deals, tricks))
     counts = np.zeros((deals, tricks))
@@ -207,7 +211,7 @@ def figure_of(results: Sequence[Calibration]) -> Figure:
             markersize=5,
             capsize=2,
             elinewidth=0.8,
-            label=name,
+            label=literal(name),
         )
     axes.set_xlabel("trick")
     axes.set_ylabel("log-loss in bits, 95 % interval over deals")

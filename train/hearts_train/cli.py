@@ -12,6 +12,7 @@ from hearts_train.console import Commands, Mistake
 
 if TYPE_CHECKING:
     from hearts_env import Rules
+    from hearts_train.reports import Settings
 
 app = typer.Typer(
     name="hearts",
@@ -125,17 +126,15 @@ def evaluate(
 ) -> None:
     """Measure an agent on duplicate deals against others."""
     from hearts_train.evaluation import plot as draw
-    from hearts_train.reports import command_line, evaluate_against, resumed, show_evaluations
+    from hearts_train.reports import command_line, evaluate_against, show_evaluations
 
     _check_plot(plot)
     _check_folder(out, "--out")
     played = _rules(rules, players)
     if resume is not None:
-        _check_nothing_new(context, resume, is_given=agent is not None)
-        kept = resumed(resume, is_tournament=False)
-        (agent, *opponents), played = kept["agents"], kept["rules"]
-        pairs, seed = kept["pairs"], kept["seed"]
-        isolate, time_limit = kept["isolate"], kept["time_limit"]
+        (agent, *opponents), played, pairs, seed, isolate, time_limit = _resumed(
+            context, resume, is_tournament=False, is_given=agent is not None
+        )
     else:
         opponents = _names(against, "--against")
     if agent is None:
@@ -180,17 +179,15 @@ def tournament(
     as_json: Json = False,
 ) -> None:
     """Let every agent play every other, and rank them."""
-    from hearts_train.reports import command_line, resumed, show_tournament
+    from hearts_train.reports import command_line, show_tournament
     from hearts_train.tournament import tournament as play
 
     _check_folder(out, "--out")
     entered, played = agents or [], _rules(rules, players)
     if resume is not None:
-        _check_nothing_new(context, resume, is_given=bool(entered))
-        kept = resumed(resume, is_tournament=True)
-        entered, played = kept["agents"], kept["rules"]
-        pairs, seed = kept["pairs"], kept["seed"]
-        isolate, time_limit = kept["isolate"], kept["time_limit"]
+        entered, played, pairs, seed, isolate, time_limit = _resumed(
+            context, resume, is_tournament=True, is_given=bool(entered)
+        )
     with console.progress("tournament") as tell:
         result = play(
             entered,
@@ -270,6 +267,8 @@ def play(
     ] = False,
 ) -> None:
     """Sit down and play, in the terminal. Every deal is kept; --resume goes on where you left."""
+    import contextlib
+
     from hearts_train.kept import Keeper, latest_table
     from hearts_train.terminal import Quit, open_table, reopen_table
 
@@ -285,19 +284,21 @@ def play(
         }
         if extra := [option for option, is_given in given.items() if is_given]:
             raise Mistake(f"--resume: the table goes on as it was; leave {', '.join(extra)} out")
-        keeper, state = latest_table()
-        table = reopen_table(keeper, state)
-    else:
-        keeper = Keeper.begin(record)
-        table = open_table(
-            _rules(rules, players),
-            _names(against, "--against"),
-            seed,
-            seat,
-            is_match=match,
-            keeper=keeper,
-        )
-    with keeper.holding():
+    with contextlib.ExitStack() as stack:
+        if resume:
+            keeper, state = stack.enter_context(latest_table())
+            table = reopen_table(keeper, state)
+        else:
+            keeper = Keeper.begin(record)
+            table = open_table(
+                _rules(rules, players),
+                _names(against, "--against"),
+                seed,
+                seat,
+                is_match=match,
+                keeper=keeper,
+            )
+            stack.enter_context(keeper.holding())
         try:
             table.teller.say(table.greeting() + "\n")
             table.run()
@@ -687,8 +688,12 @@ def _check_folder(path: Path | None, option: str) -> None:
         raise Mistake(f"{option}: there is no folder {path.parent}; make it first")
 
 
-def _check_nothing_new(context: typer.Context, resume: Path, *, is_given: bool) -> None:
-    """Refuse what a file of results says already."""
+def _resumed(
+    context: typer.Context, resume: Path, *, is_tournament: bool, is_given: bool
+) -> Settings:
+    """What a file of results was begun with; refused is whatever the command line says besides."""
+    from hearts_train.reports import read_begun
+
     said = ("against", "pairs", "rules", "players", "seed", "isolate", "time_limit", "out")
     for name in said:
         source = context.get_parameter_source(name)
@@ -697,6 +702,7 @@ def _check_nothing_new(context: typer.Context, resume: Path, *, is_given: bool) 
             raise Mistake(f"{option}: with --resume it is as {resume} says; omit it")
     if is_given:
         raise Mistake(f"agents: with --resume they are as {resume} says; omit them")
+    return read_begun(resume, is_tournament=is_tournament)
 
 
 def _say_how_to_go_on(command: str, kept: Path | None) -> None:

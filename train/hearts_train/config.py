@@ -28,6 +28,7 @@ from pydantic import (
 
 from hearts_env.errors import HeartsError, did_you_mean, quoted
 from hearts_env.files import read_limited
+from hearts_train.evaluation import MAX_PAIRS, MIN_PAIRS
 
 SELF = "self"
 """The opponent that stands for the learner's own snapshots."""
@@ -48,6 +49,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Pairs = Annotated[int, Field(ge=MIN_PAIRS, le=MAX_PAIRS)]
 Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8)]
 
 
@@ -150,9 +152,9 @@ class EvaluationConfig(_Section):
     """Duplicate pairs played greedily, for the learning curve and at the end."""
 
     times: Annotated[int, Field(ge=0)] = Field(default=10, description="evenly over the budget")
-    pairs: Annotated[int, Field(ge=2)] = 500
+    pairs: Pairs = 500
     opponents: list[str] = ["standard_trump", "pro"]
-    final_pairs: Annotated[int, Field(ge=2)] = Field(5000, description="after the training")
+    final_pairs: Pairs = Field(default=5000, description="after the training")
     seed: Annotated[int, Field(ge=0)] = 20_000
 
 
@@ -176,7 +178,7 @@ class TrainConfig(_Section):
     schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
     self_play: SelfPlayConfig = SelfPlayConfig()
     budget: BudgetConfig = BudgetConfig(minutes=3.0)
-    evaluation: EvaluationConfig = EvaluationConfig()  # type: ignore[call-arg]
+    evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
 
     @field_validator("schedule")
@@ -243,7 +245,10 @@ class _Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
         try:
-            return super().construct_object(node, deep)
+            value = super().construct_object(node, deep)
+            if isinstance(value, int) and abs(value) >= 2**64:  # nor could it be written again
+                raise OverflowError
+            return value
         except yaml.YAMLError:
             raise
         except Exception:  # PyYAML lets its converters' own errors through, of many kinds
@@ -391,8 +396,8 @@ def _override(tree: dict[str, Any], override: str) -> None:
     key = key.strip()
     if not equals or not key:
         raise ConfigError(f"--set: {quoted(override)} is not of the form key.sub=value")
-    if len(key) > _MAX_KEY:
-        raise ConfigError(f"--set: {quoted(key)} is no setting's name; see docs/training.md")
+    if len(key) > _MAX_KEY or not key.isprintable():  # half a surrogate could not be written
+        raise ConfigError(f"--set: {quoted(key)} is not a setting's name; see docs/training.md")
     value = parse_yaml(text, f"--set {_shortened(key)}")
     *parents, last = key.split(".")
     place: Any = tree

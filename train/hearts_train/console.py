@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import IO, Any, cast
 
 import typer
 import typer.core
@@ -65,19 +65,24 @@ class Commands(typer.core.TyperGroup):
             )
             sys.stdout.flush()
         except (_Stopped, KeyboardInterrupt, typer.Abort) as error:
-            _say("stopped")
+            note("stopped")
             sys.exit(128 + getattr(error.__cause__, "number", INTERRUPTED - 128))
         except BrokenPipeError:  # whoever read has gone, as in `hearts rules | head`
-            _silence_stdout()
+            _silence(sys.stdout)
             sys.exit(1)
         except Exception as error:
             message = _explain(error)
             if message is None:
                 raise  # a fault of ours: its traceback is wanted
             if isinstance(error, OSError) and error.filename is None:
-                _silence_stdout()  # else Python would try once more at exit
-            _say("error: " + " ".join(message.split()))
+                _silence(sys.stdout)  # else Python would try once more at exit
+            note("error: " + " ".join(message.split()))
             sys.exit(MISTAKE)
+        finally:
+            try:
+                sys.stderr.flush()
+            except (OSError, ValueError):  # the terminal has gone; the exit status is the work's
+                _silence(sys.stderr)
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)
@@ -154,11 +159,6 @@ _EXTRAS = {
 }
 
 
-def _say(line: str) -> None:
-    with contextlib.suppress(OSError):
-        print(line, file=sys.stderr, flush=True)
-
-
 def prepare_streams() -> None:
     """Make input and output usable, whatever they are connected to.
 
@@ -199,10 +199,10 @@ def _plainly(error: UnicodeError) -> tuple[str, int]:
     return "".join(_PLAIN.get(c, "?") for c in error.object[error.start : error.end]), error.end
 
 
-def _silence_stdout() -> None:
-    """Let nothing be written any more, not even at exit."""
+def _silence(stream: IO[str]) -> None:
+    """Discard what a stream still holds and all that follows, also at exit."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 # ---- output ------------------------------------------------------------------------------------
@@ -211,10 +211,36 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, allow_nan=False), flush=True)
 
 
+class _Screen:
+    """A stream that only a person reads: writing to it never fails.
+
+    The terminal may be closed while the work goes on; results must not be lost with it.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            return self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def screen() -> IO[str]:
+    """Standard error for bars, tables and notes: writing to it never raises OSError."""
+    return cast("IO[str]", _Screen(sys.stderr))
+
+
 def note(text: str) -> None:
-    """A line for the person at the terminal, on standard error; none is left, if it has gone."""
-    with contextlib.suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+    """A line for the person at the terminal, on standard error."""
+    print(text, file=screen(), flush=True)
 
 
 def print_table(
@@ -227,7 +253,7 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(stderr=to_stderr, highlight=False)
+    console = Console(file=screen() if to_stderr else None, highlight=False)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)
@@ -268,7 +294,7 @@ def progress(label: str) -> Iterator[Callable[[float, float], None]]:
         TextColumn("gone"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(file=screen()), transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

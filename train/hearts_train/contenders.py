@@ -2,7 +2,8 @@
 
 The agent that was entered never plays. What plays are copies of it as it was on entering, one for
 each seat of each seating of each block of deals, so that no player has seen a deal before: what
-one remembers is worth nothing to any other.
+one remembers is worth nothing to any other. An isolated agent whose making runs code from outside
+is made in other processes only.
 """
 
 from __future__ import annotations
@@ -10,21 +11,23 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from hearts_agents import Agent, Player, as_agent, make_agent
+from hearts_agents.base import check_rules
 from hearts_agents.network import NetworkAgent
-from hearts_agents.outside import code_file, is_code, parse_options, split_spec
-from hearts_agents.registry import is_registered_here, resolve
-from hearts_agents.solved import SolvedAgent
+from hearts_agents.outside import blamed, code_file, is_code, parse_options, split_spec
+from hearts_agents.registry import OWN, is_outside, is_registered_here, resolve
+from hearts_agents.search import PimcBelief
+from hearts_agents.solved import EquilibriumAgent, SolvedAgent
 from hearts_env import HeartsError, Rules
 from hearts_env.batch import BatchView
-from hearts_train.guard import Answer, ask, describe
-from hearts_train.isolation import Isolated
+from hearts_env.files import kind_of
+from hearts_env.solve.equilibrium import SHIPPED, shipped_file
+from hearts_train.guard import Answer, ask, is_ours
+from hearts_train.isolation import Enquiry, Isolated
 
 Entrant = str | os.PathLike[str] | Player
 """An agent, or what names one for ``make_agent``."""
@@ -49,8 +52,14 @@ class Seat(Protocol):
 class Contender:
     """An agent as it was entered."""
 
-    def __init__(self, entrant: Entrant, seed: int, name: str | None = None) -> None:
+    def __init__(
+        self, entrant: Entrant, seed: int, name: str | None = None, *, isolate: bool = False
+    ) -> None:
         """Make the agent, if it is named; its random numbers follow from `seed`.
+
+        With `isolate` its players have processes of their own, and an agent whose making runs code
+        from outside is made there alone: a process is started to tell what it is (``close`` ends
+        it).
 
         Raises:
             HeartsError: an unknown agent.
@@ -58,8 +67,47 @@ class Contender:
         is_named = isinstance(entrant, str | os.PathLike)
         self.spec = os.fspath(entrant) if isinstance(entrant, str | os.PathLike) else None
         self.name = named(entrant) if name is None else name
-        self.agent: Agent = make_agent(entrant, seed=seed) if is_named else as_agent(entrant)
-        self.options, self.digest = _options(self.spec), _digest(self.agent, self.spec)
+        self.isolate = isolate
+        self._agent: Agent | None = None
+        self._enquiry: Enquiry | None = None
+        self._options: dict[str, Any] = {}
+        if isolate and isinstance(entrant, str | os.PathLike) and is_outside(entrant):
+            self._digest = _digest(None, self.spec)
+            self._enquiry = Enquiry(self.name, os.fspath(entrant))
+            return
+        self._agent = make_agent(entrant, seed=seed) if is_named else as_agent(entrant)
+        self._options = _options(self.spec)
+        self._digest = _digest(self._agent, self.spec)
+
+    @property
+    def agent(self) -> Agent:
+        """The agent, which never plays; there is none where only other processes make it."""
+        assert self._agent is not None
+        return self._agent
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is one of the package's own players, all through."""
+        return self._agent is not None and is_ours(self._agent)
+
+    @property
+    def rules(self) -> Rules | None:
+        """What it was trained for, if it says so."""
+        if self._enquiry is not None:
+            return self._enquiry.card.rules
+        rules = getattr(self.agent, "rules", None)
+        return rules if isinstance(rules, Rules) else None
+
+    def check_rules(self, rules: Rules) -> None:
+        """Ask it whether it can play these rules.
+
+        Raises:
+            HeartsError: it cannot.
+        """
+        if self._enquiry is not None:
+            self._enquiry.check_rules(rules)
+        else:
+            check_rules(self.agent, rules)
 
     def fresh(self, seed: int) -> Agent:
         """A player as the agent was when it was entered, its random numbers from `seed`.
@@ -67,45 +115,52 @@ class Contender:
         Raises:
             HeartsError: the agent can be neither copied nor made again.
         """
+        player: Agent | None = None
         try:
-            player = copy.deepcopy(self.agent)
-        except Exception as error:
+            with blamed(
+                f"agent: {self.name!r} cannot be copied",
+                "one and the same player must not see a deal from both seats; give it a "
+                "__deepcopy__, or name it as FILE.py:CLASS",
+            ):
+                player = copy.deepcopy(self.agent)
+        except HeartsError:
             if self.spec is None:
-                raise HeartsError(
-                    f"agent: {self.name!r} cannot be copied ({describe(error)}), and one and the "
-                    "same player must not see a deal from both seats; give it a __deepcopy__, or "
-                    "name it as FILE.py:CLASS"
-                ) from None
+                raise
             player = make_agent(self.spec, seed=seed)
         reseed = getattr(player, "reseed", None)
         if callable(reseed):
-            try:
+            with blamed(
+                f"agent: {self.name!r} cannot be reseeded",
+                "its method is called as reseed(seed), with a whole number",
+            ):
                 reseed(seed)
-            except Exception as error:
-                raise HeartsError(
-                    f"agent: {self.name!r} cannot be reseeded ({describe(error)}); its method is "
-                    "called as reseed(seed), with a whole number"
-                ) from None
         return player
 
-    def seat(
-        self, rules: Rules, seed: int, *, isolate: bool = False, time_limit: float | None = None
-    ) -> Seat:
-        """A fresh player; with `isolate` in a process of its own."""
-        if not isolate:
+    def seat(self, rules: Rules, seed: int, time_limit: float | None = None) -> Seat:
+        """A fresh player; of an isolated contender in a process of its own."""
+        if not self.isolate:
             return _InProcess(self, seed)
         spec = None if self.spec is None or is_registered_here(self.spec) else self.spec
-        return Isolated(self.name, spec, self.agent, rules, seed, time_limit)
+        return Isolated(self.name, spec, self._agent, rules, seed, time_limit)
 
     def to_json(self) -> dict[str, Any]:
         """What tells this agent from others."""
+        if self._enquiry is not None:
+            kind, options = self._enquiry.card.kind, self._enquiry.card.options
+        else:
+            kind, options = kind_of_player(self.agent), self._options
         return {
             "name": self.name,
             "spec": self.spec,
-            "kind": type(getattr(self.agent, "player", self.agent)).__name__,
-            "options": self.options,
-            "digest": self.digest,
+            "kind": kind,
+            "options": options,
+            "digest": self._digest,
         }
+
+    def close(self) -> None:
+        """Nothing more is asked of the agent itself; its players go on."""
+        if self._enquiry is not None:
+            self._enquiry.close()
 
 
 class _InProcess:
@@ -137,7 +192,12 @@ def named(agent: Entrant) -> str:
     return str(getattr(agent, "name", None) or type(agent).__name__)
 
 
-def rules_for(players: Sequence[Agent], rules: Rules | str | None) -> Rules:
+def kind_of_player(agent: Agent) -> str:
+    """The name of its class."""
+    return type(getattr(agent, "player", agent)).__name__
+
+
+def rules_for(players: Sequence[Agent | Contender], rules: Rules | str | None) -> Rules:
     """The rules asked for, or else those that one of the players was trained for."""
     if rules is None:
         own = (getattr(player, "rules", None) for player in players)
@@ -152,21 +212,40 @@ def _options(spec: str | None) -> dict[str, Any]:
     return parse_options(spec, factory, texts)
 
 
-def _digest(agent: Agent, spec: str | None) -> str | None:
-    """A digest of what makes a player of its kind this one: weights, chances, or source code."""
-    arrays: list[Any] = []
-    if isinstance(agent, NetworkAgent):
-        arrays = [array for _, array in sorted(agent.network.tensors().items())]
-    elif isinstance(agent, SolvedAgent):
-        arrays = list(agent.solved.chances)
+def _digest(agent: Agent | None, spec: str | None) -> str | None:
+    """A SHA-256 of what makes a player of its kind this one; None where there is nothing such."""
     digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    if arrays:
-        return digest.hexdigest()
-    base = split_spec(spec)[0] if spec is not None else ""
-    if is_code(base):
-        file = code_file(base)
-        if file is not None and Path(file).is_file():
-            return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-    return None
+    is_any = False
+    for part in _parts(agent, spec):
+        digest.update(part)
+        is_any = True
+    return digest.hexdigest() if is_any else None
+
+
+def _parts(agent: Agent | None, spec: str | None) -> Iterator[bytes]:
+    """Weights, chances or source code, those of its model, and the files that its options name.
+
+    Of an agent that is made in other processes only (None), what can be read without making it.
+    """
+    base, texts = split_spec(spec) if spec is not None else ("", {})
+    if isinstance(agent, NetworkAgent):
+        for _, array in sorted(agent.network.tensors().items()):
+            yield array.tobytes()
+    elif isinstance(agent, SolvedAgent):
+        for chances in agent.solved.chances:
+            yield chances.tobytes()
+    elif isinstance(agent, EquilibriumAgent):  # which of them it plays, the rules say later
+        for name in SHIPPED:
+            yield shipped_file(name).read_bytes()
+    elif isinstance(agent, PimcBelief):
+        model = _options(spec).get("model")
+        yield from _parts(agent.model, model if isinstance(model, str) else None)
+    elif agent is None and base in OWN:
+        for text in filter(is_outside, texts.values()):
+            yield from _parts(None, text)
+    else:
+        file = code_file(base) if is_code(base) else None
+        options = texts if agent is None else _options(spec)
+        for path in [file, *options.values()]:
+            if isinstance(path, str | os.PathLike) and kind_of(path) == "file":
+                yield Path(path).read_bytes()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -11,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from hearts_train import runs
+from hearts_train.console import note, screen
 from hearts_train.evaluation import Evaluation
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ class Display:
     def __init__(self, trainer: Trainer, *, is_shown: bool) -> None:
         self.trainer = trainer
         self.is_shown = is_shown
-        self.console = Console(stderr=True)
+        self.console = Console(file=screen())
         self.latest: dict[str, str] = {}
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -47,14 +46,12 @@ class Display:
         """Show a line in passing."""
         self.bar.update(self.task, text=text)
         if self.is_shown and not self.console.is_terminal:
-            with contextlib.suppress(OSError):
-                print(text, file=sys.stderr)
+            note(text)
 
     def warn(self, text: str) -> None:
         """Show a line that stays."""
         if self.is_shown:
-            with contextlib.suppress(OSError):
-                self.bar.console.print(f"warning: {text}", highlight=False, markup=False)
+            self.bar.console.print(f"warning: {text}", highlight=False, markup=False)
 
     def silence(self) -> None:
         """Show nothing any more: the terminal has gone."""

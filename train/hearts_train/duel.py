@@ -9,6 +9,7 @@ players get are hashes of the evaluation's seed, from which it cannot be found.
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -94,6 +95,11 @@ class Block:
             ValueError, TypeError, KeyError: it wrote something else.
         """
         deals = int(record["deals"])
+        if deals < 1:  # reshape would take -1 for whatever fits
+            raise ValueError("deals")
+        seconds = [float(s) for s in record["seconds"]]
+        if not all(map(math.isfinite, seconds)):
+            raise ValueError("seconds")
         shape = (deals * players, players)
         return cls(
             first=int(record["first"]),
@@ -101,7 +107,7 @@ class Block:
             scores=np.array(record["scores"], np.int64).reshape(shape),
             points=np.array(record["points"], np.int64).reshape(shape),
             shooters=np.array(record["shooters"], np.int64).reshape(shape[0]),
-            seconds=[float(s) for s in record["seconds"]],
+            seconds=seconds,
             decisions=[int(n) for n in record["decisions"]],
             faults=[int(n) for n in record["faults"]],
             examples=[Example(**example) for example in record["examples"]],
@@ -117,15 +123,12 @@ class Duel:
         opponent: Contender,
         rules: Rules,
         seed: int,
-        *,
-        isolate: bool = False,
         time_limit: float | None = None,
     ) -> None:
         """Nothing is played yet; the agents can play these rules."""
         self.contenders = agent, opponent
         self.rules = rules
         self.seed = seed
-        self.isolate = isolate
         self.time_limit = time_limit
         self.pairs = 0
         self.blocks: list[Block] = []
@@ -214,7 +217,7 @@ class Duel:
             self._seats[seating, seat].renew(seed)
         else:
             self._seats[seating, seat] = self.contenders[role].seat(
-                self.rules, seed, isolate=self.isolate, time_limit=self.time_limit
+                self.rules, seed, self.time_limit
             )
         return self._seats[seating, seat]
 

@@ -16,7 +16,7 @@ from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
-from hearts_train.pictures import save_figure, short_names, styles, wrapped
+from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -160,7 +160,8 @@ def figure_of(found: Sequence[Solved]) -> Figure:
     figure = Figure(figsize=(7, 1.2 + 0.4 * len(values)), layout="constrained")
     axes = figure.subplots()
     colors = [style.color for style in styles(list(values)).values()]
-    axes.barh(list(values), means, xerr=halves, color=colors, height=0.6, capsize=4)
+    labels = [literal(name) for name in values]
+    axes.barh(labels, means, xerr=halves, color=colors, height=0.6, capsize=4)
     for place, mean in enumerate(means):
         end = mean + (halves[place] if halves else 0.0)
         axes.annotate(f" {mean:.2g}", (end, place), va="center")

@@ -39,7 +39,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.base import check_rules
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_seed
 from hearts_env.errors import install
@@ -47,10 +46,11 @@ from hearts_env.seeds import secret_seed
 from hearts_train.contenders import Contender, Entrant, named, rules_for
 from hearts_train.duel import Duel, Example, deals_digest
 from hearts_train.matches import chips_won, string_matches
-from hearts_train.pictures import save_figure, short_names, styles, wrapped
+from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
 from hearts_train.records import Results, results_file
 
 __all__ = [
+    "MAX_PAIRS",
     "MIN_PAIRS",
     "Contest",
     "Entrant",
@@ -69,6 +69,8 @@ Progress = Callable[[float, int], None]
 """Called with the duplicate deals done, part of the present ones counted in, and all of them."""
 
 MIN_PAIRS = 2
+MAX_PAIRS = 10_000_000
+"""Duplicate deals; the scores of all of them are kept, 80 bytes a deal with two players."""
 _FIRST_BLOCK, _LARGEST_BLOCK = 16, 2048
 _Z95 = 1.96
 _MOST_EXAMPLES = 3
@@ -185,7 +187,7 @@ def evaluate(
         opponent: the same for all other seats.
         rules: the rules, or a preset's name; None: those that a checkpoint was trained for, else
             ``two_player``.
-        pairs: duplicate deals, each played with the agent in every seat; at least 2.
+        pairs: duplicate deals, each played with the agent in every seat; 2 to 10,000,000.
         seed: the same seed gives the same deals to whoever plays, and to agents that have
             ``reseed(seed)`` the same random numbers.
         progress: called after every round of play with the duplicate deals done and all of them.
@@ -196,7 +198,7 @@ def evaluate(
 
     Raises:
         HeartsError: an unknown agent or rule set, an agent that cannot play the rules or cannot be
-            copied, or too few deals.
+            copied, or too few or too many deals.
     """
     pairs = check_pairs(pairs)
     contest = Contest(
@@ -238,15 +240,18 @@ class Contest:
         self.isolate = bool(isolate)
         self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
         self.command = command
-        # Not the evaluation's own seed, from which every deal could be computed.
-        self.contenders = [
-            Contender(entrant, secret_seed(self.seed, "entered", place))
-            for place, entrant in enumerate(entrants)
-        ]
-        agents = [contender.agent for contender in self.contenders]
-        self.rules = rules_for(agents, rules)
-        for agent in agents:
-            check_rules(agent, self.rules)
+        self.contenders: list[Contender] = []
+        try:
+            for place, entrant in enumerate(entrants):
+                # Not the evaluation's own seed, from which every deal could be computed.
+                seed = secret_seed(self.seed, "entered", place)
+                self.contenders.append(Contender(entrant, seed, isolate=self.isolate))
+            self.rules = rules_for(self.contenders, rules)
+            for contender in self.contenders:
+                contender.check_rules(self.rules)
+        finally:
+            for contender in self.contenders:
+                contender.close()
         self.pairings = pairings or [(0, j) for j in range(1, len(entrants))]
         self._results: Results | None = None
 
@@ -257,7 +262,6 @@ class Contest:
             self.contenders[j],
             self.rules,
             self.seed,
-            isolate=self.isolate,
             time_limit=self.time_limit,
         )
 
@@ -339,15 +343,15 @@ class Contest:
 
 
 def check_pairs(pairs: object) -> int:
-    """The number of duplicate deals; refused where it gives no interval."""
+    """The number of duplicate deals; refused where it gives no interval, or fills the memory."""
     try:
         number = operator.index(pairs)  # type: ignore[arg-type]
     except TypeError:
         number = 0
-    if number < MIN_PAIRS:
+    if not MIN_PAIRS <= number <= MAX_PAIRS:
         raise HeartsError(
             f"pairs: {pairs!r} duplicate deals cannot be evaluated; "
-            f"give {MIN_PAIRS} or more, best 1000 or more"
+            f"give {MIN_PAIRS} to {MAX_PAIRS:,}, best 1000 or more"
         )
     return number
 
@@ -442,7 +446,7 @@ def summarize(duel: Duel, pairs: int | None = None, *, interrupted: bool = False
         rules_in_full=rules.to_dict(),
         agents=tuple(contender.to_json() for contender in duel.contenders),
         deals_digest=deals_digest(rules, duel.seed, pairs),
-        isolated=duel.isolate,
+        isolated=duel.contenders[0].isolate,
         platform=platform_versions(),
         margins=margins,
     )
@@ -496,7 +500,7 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
             f"{e.margin:+.2f}", (end, place), (6, 0), textcoords="offset points", va="center"
         )
     axes.axvline(0, color="#222222", linewidth=0.8)
-    axes.set_yticks(places, labels)
+    axes.set_yticks(places, [literal(label) for label in labels])
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.spines[["top", "right", "left"]].set_visible(False)

@@ -1,14 +1,15 @@
 """Asking an agent that may misbehave: what it answers, and what it did wrong.
 
 An agent that raises, answers with something that is not a legal action, or changes the views that
-it is given, commits a *fault*: its deal is charged to it, and all others go on. A card's name is as
-good an answer as the action's number.
+it is given, commits a *fault*: its deal is charged to it, and all others go on. Whatever it raises
+is its own, but for what a signal raises while it thinks. A card's name is as good an answer as the
+action's number.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,21 +19,20 @@ from numpy.typing import NDArray
 from hearts_agents import Agent
 from hearts_agents.base import Adapted
 from hearts_agents.network import NetworkAgent
-from hearts_agents.search import SEARCHERS
-from hearts_agents.solved import EquilibriumAgent, SolvedAgent
-from hearts_agents.table import AGENTS
-from hearts_env import IllegalActionError
+from hearts_agents.outside import describe
+from hearts_agents.registry import OWN, find_factory
+from hearts_agents.solved import SolvedAgent
+from hearts_env import IllegalActionError, PlayerView
 from hearts_env.batch import BatchView
 from hearts_env.game import action_number
+from hearts_env.interrupts import signals_apart
 
 RAISED, ILLEGAL, TAMPERED, CRASHED, LATE = "raised", "illegal", "tampered", "crashed", "late"
 KINDS = (RAISED, ILLEGAL, TAMPERED, CRASHED, LATE)
 
 NO_ACTION = -1
 _MOST_TEXT = 500
-_OURS = frozenset(
-    [*AGENTS.values(), *SEARCHERS.values(), NetworkAgent, SolvedAgent, EquilibriumAgent]
-)
+_OURS = frozenset([*map(find_factory, OWN), NetworkAgent, SolvedAgent])
 
 
 @dataclass(frozen=True)
@@ -55,34 +55,72 @@ Answer = tuple[NDArray[np.int64], list[Fault]]
 
 
 def ask(agent: Agent, views: BatchView) -> Answer:
-    """What `agent` answers; it may do with `views` what it likes."""
+    """What `agent` answers; it may do with `views` what it likes.
+
+    What a signal raises meanwhile, as Ctrl-C does, goes through, even if the agent has caught it.
+    """
     if is_ours(agent):  # tested not to touch its views
         return check(agent.act_batch(views), views)
+    with signals_apart() as check_signals:
+        answer = _ask_outside(agent, views, check_signals)
+        check_signals()
+    return answer
+
+
+def ask_one(agent: Agent, view: PlayerView, seed: int | None = None) -> tuple[int, Fault | None]:
+    """What `agent` answers in one position; `NO_ACTION` with a fault.
+
+    Args:
+        agent: who is asked.
+        view: what it is asked about.
+        seed: of its random numbers from here on; None: they go on.
+    """
+    with signals_apart() as check_signals:
+        try:
+            reseed = getattr(agent, "reseed", None)
+            if seed is not None and callable(reseed):
+                reseed(seed)
+        except BaseException as error:
+            check_signals()
+            return NO_ACTION, Fault(0, RAISED, describe(error))
+        actions, faults = ask(agent, BatchView.of([view]))
+    return int(actions[0]), faults[0] if faults else None
+
+
+def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], None]) -> Answer:
     if isinstance(agent, Adapted):
-        return _ask_each(agent.player.act, views)
+        return _ask_each(agent.player.act, views, check_signals)
     if _asks_one_by_one(agent):
-        return _ask_each(agent.act, views)
-    before = views.vectors.copy(), views.players.copy()
+        return _ask_each(agent.act, views, check_signals)
+    parts = views.rules, views.vectors, views.players
+    before = BatchView(views.rules, views.vectors.copy(), views.players.copy())
     try:
         given: Any = agent.act_batch(views)
-        if not isinstance(given, np.ndarray | str):  # an iterator may do more, and for ever
-            given = list(itertools.islice(given, len(views) + 1))
-    except (Exception, SystemExit):
+        if isinstance(given, np.ndarray):
+            given = np.asarray(given)  # not of a class of its own
+        elif not isinstance(given, str):  # an iterator may do more, and for ever
+            given = list(itertools.islice(given, len(before) + 1))
+    except BaseException:
+        check_signals()
+
         # One view may have been too much for it: which, is seen when they are asked one by one.
-        untouched = BatchView(views.rules, *before)
-        return _ask_each(lambda view: _only(agent.act_batch(BatchView.of([view]))), untouched)
-    if views.vectors.shape != before[0].shape or views.players.shape != before[1].shape:
-        changed = np.ones(len(before[0]), np.bool_)
-    else:
-        changed = (views.vectors != before[0]).any(axis=1) | (views.players != before[1])
-    actions, faults = check(given, BatchView(views.rules, *before))
+        def act(view: PlayerView) -> Any:
+            return _only(agent.act_batch(BatchView.of([view])))
+
+        return _ask_each(act, before, check_signals)
+    changed = _changed(parts[1], before.vectors).any(axis=1) | _changed(parts[2], before.players)
+    now = views.rules, views.vectors, views.players
+    changed |= any(is_now is not was for is_now, was in zip(now, parts, strict=True))
+    actions, faults = check(given, before)
     return _with_faults(actions, faults, changed)
 
 
 def is_ours(agent: object) -> bool:
     """Whether an agent is one of the package's own, all through."""
+    if type(agent) not in _OURS:
+        return False
     model = getattr(agent, "model", None)
-    return type(agent) in _OURS and (model is None or is_ours(model))
+    return model is None or is_ours(model)
 
 
 def check(given: Any, views: BatchView) -> Answer:
@@ -114,22 +152,24 @@ def check(given: Any, views: BatchView) -> Answer:
     return actions, faults
 
 
-def _ask_each(act: Callable[[Any], Any], views: BatchView) -> Answer:
+def _ask_each(
+    act: Callable[[Any], Any], views: BatchView, check_signals: Callable[[], None]
+) -> Answer:
     """Ask about one view after another, so that a fault concerns none but its own."""
     actions, faults = np.full(len(views), NO_ACTION), []
     masks = views.legal_masks.tolist()
     changed = np.zeros(len(views), np.bool_)
     for row in range(len(views)):
         view = views[row]  # a copy
+        vector = view.vector
         try:
             given = act(view)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            check_signals()
             faults.append(Fault(row, RAISED, describe(error)))
             continue
         finally:
-            changed[row] = view.vector.shape != views.vectors[row].shape or bool(
-                (view.vector != views.vectors[row]).any()
-            )
+            changed[row] = view.vector is not vector or _changed(vector, views.vectors[row]).any()
         actions[row], fault = _number(views, row, given, masks[row])
         faults += fault
     return _with_faults(actions, faults, changed)
@@ -140,11 +180,18 @@ def _number(views: BatchView, row: int, given: Any, mask: int) -> tuple[int, lis
         number = action_number(views.rules, given)
     except IllegalActionError as error:
         return NO_ACTION, [Fault(row, ILLEGAL, str(error)[:_MOST_TEXT])]
-    except Exception as error:  # what an odd object does when it is asked for its number
+    except BaseException as error:  # what an odd object does when it is asked for its number
         return NO_ACTION, [Fault(row, ILLEGAL, describe(error))]
     if not (0 <= number < views.rules.num_actions and mask >> number & 1):
         return NO_ACTION, [Fault(row, ILLEGAL, _illegal(views, row, number))]
     return number, []
+
+
+def _changed(now: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which numbers differ; all of them in an array that was given another form."""
+    if now.shape != before.shape or now.dtype != before.dtype:
+        return np.ones(before.shape, np.bool_)
+    return now != before
 
 
 def _with_faults(
@@ -164,6 +211,8 @@ def _with_faults(
 
 def _only(given: Any) -> Any:
     """The one action in the answer about one view."""
+    if isinstance(given, Iterator):
+        given = list(itertools.islice(given, 2))
     return given[0] if isinstance(given, list | tuple) and len(given) == 1 else given
 
 
@@ -180,12 +229,3 @@ def _shown(given: Any) -> str:
     if isinstance(given, np.ndarray):
         return f"an array of shape {given.shape} and dtype {given.dtype}"
     return f"a {type(given).__name__}"
-
-
-def describe(error: BaseException) -> str:
-    """An exception in one line."""
-    try:
-        text = f"{type(error).__name__}: {error}"
-    except Exception:
-        text = type(error).__name__
-    return " ".join(text.split())[:_MOST_TEXT]

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
+from hearts_agents.outside import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch import BatchView
 from hearts_train.cardtext import CardText
+from hearts_train.guard import ask_one, is_ours
 
 _SURE = 1.96
+_ANOTHER = "ask another player, as in: hint pro"
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,16 @@ def hint(agent: Agent, view: PlayerView) -> Hint:
     """What `agent` would do in a position: always the same, and always what its figures say.
 
     Raises:
-        HeartsError: the agent cannot play these rules.
+        HeartsError: the agent cannot play these rules, raises, or names no legal action.
     """
     name = getattr(agent, "name", "") or type(agent).__name__
+    if is_ours(agent):
+        return _hint(agent, view, name)
+    with blamed(f"hint: {name} has none", _ANOTHER):
+        return _hint(agent, view, name)
+
+
+def _hint(agent: Agent, view: PlayerView, name: str) -> Hint:
     reseed = getattr(agent, "reseed", None)
     if callable(reseed):
         digest = hashlib.blake2b(view.to_text().encode(), digest_size=7).digest()
@@ -84,7 +94,10 @@ def hint(agent: Agent, view: PlayerView) -> Hint:
         row = agent.policy_batch(BatchView.of([view]))[0]
         ranked = sorted(((a, float(row[a])) for a in legal), key=lambda pair: (-pair[1], pair[0]))
         return Hint(name, ranked[0][0], chances=tuple(ranked))
-    return Hint(name, int(agent.act(view)))
+    action, fault = ask_one(agent, view)
+    if fault is not None:
+        raise HeartsError(f"hint: {name} has none ({fault.text}); {_ANOTHER}")
+    return Hint(name, action)
 
 
 def _has_chances(agent: Agent) -> bool:

@@ -2,7 +2,10 @@
 
 The process is started afresh, not forked, so that nothing of this one's memory is in it. Views go
 there over a pipe as the arrays of a ``BatchView``; what comes back are whole numbers, checked like
-any agent's actions, and the text of errors. Nothing that the agent wrote is ever unpickled here.
+any agent's actions, what the agent is, and the text of errors. Nothing that the agent wrote is ever
+unpickled here, and an agent named by its code is neither imported nor made here: what it is and
+which rules it plays, a process of its own is asked (``Enquiry``). An agent that is given made, or
+that this process has registered, was made here by whoever gave it.
 
 It keeps an agent from what an evaluation holds in memory, and from itself in another seat. It is
 not a sandbox: the process has the user's rights. docs/evaluation.md says more.
@@ -12,6 +15,8 @@ not a sandbox: the process has the user's rights. docs/evaluation.md says more.
 | `J` JSON: spec, rules, import path; then, if it has no spec, the pickled agent | |
 | `N` a seed, 8 bytes | a player without memory is made; `R` ready, or `X` an error's text |
 | `V` number of rows n, vectors, players | `A` n actions (below -1: a fault), JSON: what happened |
+| `Q` | the agent is made; `Q` JSON: what it is (``Card``), or `X` |
+| `C` JSON: rules | the agent is asked whether it plays them; `R` yes, or `X` |
 
 Every message is its length in 8 bytes, and that many bytes.
 """
@@ -20,6 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import pickle
 import signal
@@ -27,20 +33,182 @@ import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
+from dataclasses import dataclass
+from functools import cached_property
 from typing import IO, Any
 
 import numpy as np
 
 from hearts_agents import Agent
+from hearts_agents.outside import describe, split_spec
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch import BatchView
-from hearts_train.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check, describe
+from hearts_train.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check
 
 _START_SECONDS = 300.0  # a first start may compile
 _MOST_TEXTS = 20
 _MOST_TEXT = 100_000
 _MOST_WORDS = 10_000
+_MOST_NAME = 100
+
+
+_PROGRAM = """
+import signal
+for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+    if hasattr(signal, name):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+from hearts_train.isolation import serve
+serve()
+"""
+"""Signals that end a group of processes are for whoever asks, who ends this one when it is done."""
+
+
+class _Process:
+    """A process that makes one agent and answers messages."""
+
+    def __init__(self, hello: list[bytes]) -> None:
+        """Start it; the messages of `hello` come before the first of ``send``."""
+        self._hello = hello
+        self._thread = ThreadPoolExecutor(1)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,  # signals to us are not for it, and it ends with all it started
+        )
+
+    def send(self, message: bytes, limit: int) -> Future[bytes]:
+        """Send a message, and get the reply; in a thread, since a full pipe would wait."""
+        to, back = self._process.stdin, self._process.stdout
+        assert to is not None
+        assert back is not None
+        messages, self._hello = [*self._hello, message], []
+
+        def exchange() -> bytes:
+            for part in messages:
+                write_message(to, part)
+            return read_message(back, limit)
+
+        return self._thread.submit(exchange)
+
+    def end(self) -> str:
+        """Wait for the process, which is ending; returns how it ended, in words."""
+        status = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            status = self._process.wait(5.0)
+        self.close()
+        return "" if status is None else f" with status {status}"
+
+    def close(self) -> None:
+        """End it, and all that it has started."""
+        process = self._process
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        self._thread.shutdown(wait=False)
+
+
+def _hello(name: str, spec: str | None, rules: Rules | None) -> bytes:
+    hello = {
+        "spec": spec,
+        "name": name,
+        "rules": None if rules is None else rules.to_dict(),
+        "path": [path or os.getcwd() for path in sys.path],
+    }
+    return b"J" + json.dumps(hello).encode()
+
+
+def _ended_early(name: str) -> HeartsError:
+    return HeartsError(
+        f"agent: the process of {name!r} ended before it was ready; what it printed says why"
+    )
+
+
+@dataclass(frozen=True)
+class Card:
+    """What an agent is, as its process says.
+
+    Attributes:
+        kind: The name of its class.
+        options: Those of its spec, as it reads them.
+        rules: What it was trained for, if it says so.
+    """
+
+    kind: str
+    options: dict[str, Any]
+    rules: Rules | None
+
+
+class Enquiry:
+    """A process that makes an agent to say what it is, and which rules it plays."""
+
+    def __init__(self, name: str, spec: str) -> None:
+        """Start it; nothing is waited for."""
+        self._name, self._spec = name, spec
+        self._process: _Process | None = _Process([_hello(name, spec, None)])
+        self._awaited = self._process.send(b"Q", _MOST_WORDS)
+
+    @cached_property
+    def card(self) -> Card:
+        """What the agent is, once it is made.
+
+        Raises:
+            HeartsError: it cannot be made, or its process ended.
+        """
+        reply = self._reply(self._awaited, b"Q")
+        try:
+            fields = json.loads(reply)
+            rules = None if fields["rules"] is None else Rules.from_dict(fields["rules"])
+            texts = split_spec(self._spec)[1]
+            options = {name: _plain(fields["options"].get(name), texts[name]) for name in texts}
+            return Card(str(fields["kind"])[:_MOST_NAME], options, rules)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise HeartsError(
+                f"agent: the process of {self._name!r} does not say what the agent is; it must not "
+                "write to the pipe that it is asked through"
+            ) from None
+
+    def check_rules(self, rules: Rules) -> None:
+        """Ask the agent whether it plays some rules.
+
+        Raises:
+            HeartsError: it does not.
+        """
+        _ = self.card  # asked first
+        assert self._process is not None
+        question = b"C" + json.dumps(rules.to_dict()).encode()
+        self._reply(self._process.send(question, _MOST_WORDS), b"R")
+
+    def close(self) -> None:
+        """End the process; what it has said is still known."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+    def _reply(self, awaited: Future[bytes], kind: bytes) -> bytes:
+        try:
+            reply = awaited.result(_START_SECONDS)
+        except (LateError, OSError, EOFError, HeartsError):
+            raise _ended_early(self._name) from None
+        if reply[:1] != kind:
+            raise HeartsError(reply[1:].decode(errors="replace"))
+        return reply[1:]
+
+
+def _plain(value: Any, text: str) -> Any:
+    """An option as the agent's process reads it, if that is a plain value; else as it was given."""
+    is_plain = value is None or isinstance(value, str | int)
+    return value if is_plain or (isinstance(value, float) and math.isfinite(value)) else text
 
 
 class Isolated:
@@ -50,7 +218,7 @@ class Isolated:
         self,
         name: str,
         spec: str | None,
-        agent: Agent,
+        agent: Agent | None,
         rules: Rules,
         seed: int,
         time_limit: float | None = None,
@@ -71,18 +239,11 @@ class Isolated:
         self.name = name
         self.time_limit = time_limit
         self._rules = rules
-        hello = {
-            "spec": spec,
-            "name": name,
-            "rules": rules.to_dict(),
-            "path": [path or os.getcwd() for path in sys.path],
-        }
         self._seed = int(seed).to_bytes(8, "little")
-        self._hello = [b"J" + json.dumps(hello).encode()]
+        self._hello = [_hello(name, spec, rules)]
         if spec is None:
             self._hello.append(_pickled(name, agent))
-        self._process: subprocess.Popen[bytes] | None = None
-        self._thread = ThreadPoolExecutor(1)
+        self._process: _Process | None = None
         self._awaited: Future[bytes] | None = None
         self._start()
 
@@ -99,10 +260,7 @@ class Isolated:
             reply = awaited.result(_START_SECONDS)
         except (LateError, OSError, EOFError, HeartsError):
             self.close()
-            raise HeartsError(
-                f"agent: the process of {self.name!r} ended before it was ready; what it printed "
-                "says why"
-            ) from None
+            raise _ended_early(self.name) from None
         except KeyboardInterrupt:
             self.close()
             raise
@@ -117,7 +275,7 @@ class Isolated:
         if self._process is None:
             self._start()
         else:
-            self._awaited = self._send([b"N" + self._seed], _MOST_WORDS)
+            self._awaited = self._process.send(b"N" + self._seed, _MOST_WORDS)
 
     def ask(self, views: BatchView) -> Answer:
         """What the agent answers; a process that ends or is late loses all these games."""
@@ -126,15 +284,16 @@ class Isolated:
         data += np.ascontiguousarray(views.vectors, "<i8").tobytes()
         data += np.ascontiguousarray(views.players, "<i8").tobytes()
         try:
-            if self._process is None:
-                self._start()
+            process = self._process or self._start()
             self.ready()
-            reply = self._send([data], 1 + 8 * size + _MOST_TEXT).result(self.time_limit)
+            reply = process.send(data, 1 + 8 * size + _MOST_TEXT).result(self.time_limit)
         except LateError:
             self.close()
             return _all_faulty(size, LATE, f"gave no answer within {self.time_limit:g} s")
         except (OSError, EOFError, HeartsError) as error:
-            return _all_faulty(size, CRASHED, f"its process ended{self._end()} ({error})")
+            ended, self._process = self._process, None
+            status = "" if ended is None else ended.end()
+            return _all_faulty(size, CRASHED, f"its process ended{status} ({error})")
         except KeyboardInterrupt:
             self.close()
             raise
@@ -146,58 +305,16 @@ class Isolated:
     def close(self) -> None:
         """End the process."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-
-    # -- helpers ----------------------------------------------------------------------------------
-    def _start(self) -> None:
-        code = "from hearts_train.isolation import serve; serve()"
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,  # signals to us are not for it, and it ends with all it started
-        )
-        self._awaited = self._send([*self._hello, b"N" + self._seed], _MOST_WORDS)
-
-    def _end(self) -> str:
-        """End the process, which is ending; returns how it ended, in words."""
-        process, status = self._process, None
         if process is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                status = process.wait(5.0)
-        self.close()
-        return "" if status is None else f" with status {status}"
+            process.close()
 
-    def _send(self, messages: list[bytes], limit: int) -> Future[bytes]:
-        """Send messages, and the reply to the last; in a thread, since a full pipe would wait."""
-        process = self._process
-        assert process is not None
-        assert process.stdin is not None
-        assert process.stdout is not None
-        to, back = process.stdin, process.stdout
-
-        def exchange() -> bytes:
-            for message in messages:
-                write_message(to, message)
-            return read_message(back, limit)
-
-        return self._thread.submit(exchange)
+    def _start(self) -> _Process:
+        self._process = _Process(self._hello)
+        self._awaited = self._process.send(b"N" + self._seed, _MOST_WORDS)
+        return self._process
 
 
-def _pickled(name: str, agent: Agent) -> bytes:
+def _pickled(name: str, agent: Agent | None) -> bytes:
     try:
         data = pickle.dumps(agent)
     except Exception as error:
@@ -256,7 +373,6 @@ def _exactly(back: IO[bytes], size: int) -> bytes:
 # ---- in the process ------------------------------------------------------------------------------
 def serve() -> None:
     """Be the process: answer messages until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asks
     back = os.fdopen(os.dup(1), "wb")
     to = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -274,18 +390,23 @@ def serve() -> None:
             continue
         if message[:1] == b"J":
             hello = json.loads(message[1:])
-            rules = Rules.from_dict(hello["rules"])
+            rules = rules if hello["rules"] is None else Rules.from_dict(hello["rules"])
             sent = None if hello["spec"] is not None else read_message(to, 2**40)
             continue
+        reply = b"R"
         try:
             if contender is None:
                 contender = _contender(hello, sent)
-            agent = contender.fresh(int.from_bytes(message[1:9], "little"))
-        except Exception as error:
+            if message[:1] == b"Q":
+                reply = _card(contender)
+            elif message[:1] == b"C":
+                contender.check_rules(Rules.from_dict(json.loads(message[1:])))
+            else:
+                agent = contender.fresh(int.from_bytes(message[1:9], "little"))
+        except BaseException as error:  # signals are ignored: it is the agent's
             text = str(error) if isinstance(error, HeartsError) else describe(error)
-            write_message(back, b"X" + text.encode()[: _MOST_WORDS - 1])
-        else:
-            write_message(back, b"R")
+            reply = b"X" + text.encode()[: _MOST_WORDS - 1]
+        write_message(back, reply)
 
 
 def _contender(hello: dict[str, Any], sent: bytes | None) -> Any:
@@ -297,11 +418,18 @@ def _contender(hello: dict[str, Any], sent: bytes | None) -> Any:
         return Contender(hello["spec"], 0)
     try:
         return Contender(pickle.loads(sent), 0)
-    except Exception as error:
+    except BaseException as error:
         raise HeartsError(
             f"agent: {hello['name']!r} cannot be made in a process of its own "
             f"({describe(error)}); name it as FILE.py:CLASS, or leave isolate off"
         ) from None
+
+
+def _card(contender: Any) -> bytes:
+    record = contender.to_json()
+    rules = None if contender.rules is None else contender.rules.to_dict()
+    card = {"kind": record["kind"], "options": record["options"], "rules": rules}
+    return b"Q" + json.dumps(card).encode()
 
 
 def _answer(agent: Agent, rules: Rules, message: bytes) -> bytes:

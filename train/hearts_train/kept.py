@@ -180,8 +180,9 @@ class Keeper:
                         lock.unlink()
 
 
-def latest_table() -> tuple[Keeper, TableState]:
-    """The table left last that is not played at somewhere else.
+@contextlib.contextmanager
+def latest_table() -> Iterator[tuple[Keeper, TableState]]:
+    """The table left last that is not played at somewhere else, held in this block.
 
     Raises:
         HeartsError: there is none, or its file is damaged.
@@ -195,16 +196,19 @@ def latest_table() -> tuple[Keeper, TableState]:
     in_use: HeartsError | None = None
     for _, path in sorted(found, reverse=True):
         keeper = Keeper(folder, path.stem)
-        try:
-            with keeper.holding():
-                state = TableState.from_bytes(read_limited(path, _MOST, "a table"), path)
-        except CheckpointError as error:
-            if "in use" not in str(error):
-                raise
-            in_use = error
-            continue
-        keeper.record = Path(state.record) if state.record else None
-        return keeper, state
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(keeper.holding())
+                data = read_limited(path, _MOST, "a table")
+            except CheckpointError as error:
+                in_use = error
+                continue
+            except FileNotFoundError:  # played to its end since it was listed
+                continue
+            state = TableState.from_bytes(data, path)
+            keeper.record = Path(state.record) if state.record else None
+            yield keeper, state
+            return
     if in_use is not None:
         raise in_use
     raise Mistake("--resume: no unfinished deal or match is kept; start one with 'hearts play'")

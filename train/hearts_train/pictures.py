@@ -107,9 +107,19 @@ def check_picture(path: Path | None, option: str = "--plot") -> None:
         raise HeartsError(f"{option}: there is no folder {path.parent}; make it first")
 
 
+def literal(text: str) -> str:
+    """A name, or text with one in it, as matplotlib shows it letter by letter.
+
+    Otherwise what stands between two dollar signs is set as a formula, and a label that begins
+    with an underscore is left out of the legend.
+    """
+    escaped = text.replace("$", r"\$")
+    return f"\u200b{escaped}" if escaped.startswith("_") else escaped  # a space of no width
+
+
 def wrapped(title: str, width: int = 78) -> str:
-    """A title in lines that fit over a figure."""
-    return textwrap.fill(title, width)
+    """A title in lines that fit over a figure, shown letter by letter (``literal``)."""
+    return literal(textwrap.fill(title, width))
 
 
 def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:

@@ -28,12 +28,8 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import Logger
 
 from hearts_agents.base import generator_state, restore_generator
-from hearts_agents.network import (
-    Checkpoint,
-    Network,
-    NetworkAgent,
-    save_checkpoint,
-)
+from hearts_agents.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.network import Network, NetworkAgent
 from hearts_agents.pool import OpponentPool
 from hearts_agents.registry import make_agent
 from hearts_agents.sb3 import HeartsSB3VecEnv
@@ -43,7 +39,7 @@ from hearts_env.errors import CheckpointError, HeartsError
 from hearts_env.files import write_whole
 from hearts_env.interrupts import Interrupted, noted_interrupt
 from hearts_env.rules import Rules
-from hearts_env.seeds import derived_seed
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train import runs
 from hearts_train.config import SELF, ConfigError, TrainConfig, load_config
 from hearts_train.display import Display
@@ -185,7 +181,9 @@ class Trainer:
 
     # -- making --------------------------------------------------------------------------------
     def _make_pool(self) -> OpponentPool:
-        pool = OpponentPool(seed=derived_seed(self.config.seed, 2) % 2**62)
+        # Opponents may be outside code: no seed from which those of the deals can be computed. It
+        # shapes no game, since the environment reseeds all opponents before the first deal.
+        pool = OpponentPool(seed=secret_seed(self.config.seed, "opponents"))
         for name in self.config.opponents:
             if name != SELF:
                 pool.add(name, weight=0.0)
@@ -346,11 +344,15 @@ class Trainer:
     @property
     def progress(self) -> float:
         """The share of the budget that is spent, 0 to 1."""
+        return self._share(self.counters.decisions, self.counters.seconds)
+
+    def _share(self, decisions: int, seconds: float) -> float:
+        """The share of the budget that is spent after so many decisions and seconds, 0 to 1."""
         budget, shares = self.config.budget, [0.0]
         if budget.decisions is not None:
-            shares.append(self.counters.decisions / budget.decisions)
+            shares.append(decisions / budget.decisions)
         if budget.minutes is not None:
-            shares.append(self.counters.seconds / (60 * budget.minutes))
+            shares.append(seconds / (60 * budget.minutes))
         return min(1.0, max(shares))
 
     def run(self, run_dir: Path, *, is_shown: bool) -> RunResult:
@@ -369,6 +371,7 @@ class Trainer:
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
                 metrics = runs.Metrics(run_dir, counters)
                 stack.callback(metrics.close)
+                runs.drop_lost_checkpoints(run_dir, counters.decisions, self._margins(metrics))
                 self._save(run_dir, metrics)
             saved = start = time.monotonic()
             before = counters.seconds
@@ -470,8 +473,16 @@ class Trainer:
 
     # -- evaluation --------------------------------------------------------------------------------
     def _is_evaluation_due(self) -> bool:
-        times, done = self.config.evaluation.times, self.counters.evaluations
-        return times > 0 and done <= times and self.progress >= done / times
+        """Whether the run has passed one of the times for an evaluation since the last one.
+
+        They are counted from where the last one was, under the present budget: it may be another
+        one than it was then.
+        """
+        times, counters = self.config.evaluation.times, self.counters
+        if times == 0 or counters.evaluations == 0:
+            return times > 0
+        last = self._share(counters.evaluated_decisions, counters.evaluated_seconds)
+        return _num_passed(self.progress, times) > _num_passed(last, times)
 
     def _evaluate(self, metrics: runs.Metrics, display: Display) -> None:
         config, counters = self.config.evaluation, self.counters
@@ -488,9 +499,9 @@ class Trainer:
             }
             metrics.write("evaluation", counters.decisions, row)
             display.evaluated(name, result)
-        times = config.times
-        # One round stands for all that have come due since the last.
-        counters.evaluations = min(times, math.floor(self.progress * times + 1e-9)) + 1
+        counters.evaluations += 1
+        counters.evaluated_decisions = counters.decisions
+        counters.evaluated_seconds = counters.seconds
 
     # -- files -------------------------------------------------------------------------------------
     def _save(self, run_dir: Path, metrics: runs.Metrics) -> None:
@@ -502,18 +513,24 @@ class Trainer:
 
     def _keep(self, run_dir: Path, metrics: runs.Metrics) -> None:
         """Put the player just evaluated among the checkpoints kept."""
-        rows = metrics.evaluations()
-        if not rows:  # nobody to be evaluated against
+        margins = self._margins(metrics)
+        if not margins:  # nobody to be evaluated against
             return
-        first = self.config.evaluation.opponents[0]
-        margins = [row["margin"] for row in rows if row["opponent"] == first]
-        meta = self.checkpoint(run_dir, list(latest_of(rows).values()))
+        before = margins.get(runs.best_decisions(run_dir), -math.inf)
         runs.keep_checkpoint(
             run_dir,
             policy_tensors(self.model.policy),
-            meta,
-            is_best=margins[-1] == max(margins),
+            self.checkpoint(run_dir, list(latest_of(metrics.evaluations()).values())),
+            is_best=margins[self.counters.decisions] >= before,
         )
+
+    def _margins(self, metrics: runs.Metrics) -> dict[int, float]:
+        """The margins over the first opponent, by decisions."""
+        return {
+            row["decisions"]: row["margin"]
+            for row in metrics.evaluations()
+            if row["opponent"] in self.config.evaluation.opponents[:1]
+        }
 
     def _draw(self, run_dir: Path, metrics: runs.Metrics) -> None:
         runs.draw_curve(run_dir / runs.CURVE_NAME, metrics.evaluations(), self.title)
@@ -582,6 +599,11 @@ def _tolerated(display: Display) -> Iterator[None]:
 
 def _file_fault(error: OSError) -> str:
     return f"{error.filename or 'a file'!s} cannot be written: {error.strerror or error}"
+
+
+def _num_passed(share: float, times: int) -> int:
+    """How many of `times` evenly spaced evaluations belong to the first `share` of the budget."""
+    return math.floor(share * times + 1e-9)
 
 
 def _between(start: float, end: float | None, share: float) -> float:

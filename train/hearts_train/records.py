@@ -2,7 +2,8 @@
 
 A file has one line of JSON for the settings and one for each block. Each line carries a digest of
 itself; a line that is damaged or cut short is ignored, and what it told is played again. Every
-block follows from the settings alone, so that the result is the same however often it was resumed.
+block follows from the settings and the version of the package alone, so that the result is the same
+however often it was resumed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import IO, Any
 
 from hearts_env import HeartsError, __version__
 from hearts_env.errors import quoted
-from hearts_env.files import held, read_limited, write_whole
+from hearts_env.files import held, lock_beside, read_limited, write_whole
 from hearts_train.duel import Block
 
 FORMAT = "hearts-env results"
@@ -70,7 +71,8 @@ def results_file(
         settings: what the blocks follow from; a file to go on with must have the same.
 
     Raises:
-        HeartsError: both are given; the file is there already, is in use, or is of other settings.
+        HeartsError: both are given; the file is there already, is in use, is of other settings, or
+            was written by another version of the package.
         OSError: it cannot be read or written.
     """
     if out is not None and resume is not None:
@@ -79,7 +81,7 @@ def results_file(
         yield None
         return
     path = Path(out if resume is None else resume)  # type: ignore[arg-type]
-    with held(path.with_name(f".{path.name}.lock"), f"results: {str(path)!r}"):
+    with held(lock_beside(path), f"results: {str(path)!r}"):
         blocks: dict[tuple[int, int, int], Any] = {}
         if resume is None:
             if path.exists():
@@ -101,7 +103,7 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The settings in a file of results.
 
     Raises:
-        HeartsError: it is no such file.
+        HeartsError: it is no such file, or one of another version of the package.
         OSError: it cannot be read.
     """
     return _read(Path(path))[0]
@@ -141,6 +143,12 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[tuple[int, int, int], Any], 
         raise HeartsError(
             f"resume: {str(path)!r} is of version {quoted(header.get('version'))}, this package "
             f"reads {VERSION}; use the package that wrote it ({quoted(header.get('package'))})"
+        )
+    if header.get("package") != __version__:
+        raise HeartsError(
+            f"resume: {str(path)!r} was written by version {quoted(header.get('package'))} of "
+            f"hearts-env, this is {quoted(__version__)}, which may play differently; resume it "
+            "with the version that wrote it, or begin another file"
         )
     if not isinstance(header["settings"], dict):
         raise HeartsError(f"resume: the settings in {str(path)!r} are damaged; begin another file")

@@ -6,14 +6,13 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.duel import Example
 from hearts_train.evaluation import Contest, Evaluation, check_pairs
-from hearts_train.guard import is_ours
 from hearts_train.pictures import short_names
 from hearts_train.records import read_settings
 from hearts_train.tournament import Tournament
@@ -27,7 +26,7 @@ def prepare(contest: Contest) -> None:
         batch = BatchGame(contest.rules, 1)
         views = batch.views()
         for contender in contest.contenders:
-            if is_ours(contender.agent):
+            if contender.is_ours:
                 contender.fresh(0).act_batch(views)
         batch.play(batch.random_actions())
 
@@ -66,8 +65,19 @@ def evaluate_against(
     return results
 
 
-def resumed(path: Path, *, is_tournament: bool) -> dict[str, Any]:
-    """What a file of results was begun with: agents, rules, pairs, seed, isolate, time_limit.
+class Settings(NamedTuple):
+    """What an evaluation or a tournament was begun with."""
+
+    agents: list[str]
+    rules: Rules
+    pairs: int
+    seed: int
+    isolate: bool
+    time_limit: float | None
+
+
+def read_begun(path: Path, *, is_tournament: bool) -> Settings:
+    """What a file of results was begun with.
 
     Raises:
         HeartsError: it is no such file, or of the other command.
@@ -83,11 +93,8 @@ def resumed(path: Path, *, is_tournament: bool) -> dict[str, Any]:
         raise HeartsError(
             f"resume: {str(path)!r} is of agents that a program made; go on with it in that program"
         )
-    return {
-        "agents": names,
-        "rules": Rules.from_dict(settings["rules_in_full"]),
-        **{name: settings[name] for name in ("pairs", "seed", "isolate", "time_limit")},
-    }
+    rest = (settings[name] for name in ("pairs", "seed", "isolate", "time_limit"))
+    return Settings(names, Rules.from_dict(settings["rules_in_full"]), *rest)
 
 
 def command_line() -> str:

@@ -10,10 +10,10 @@
 | `metrics.jsonl` | a line for each update and each evaluation |
 | `curve.png` | margin over each opponent, against decisions and minutes |
 | `tensorboard/` | the metrics for TensorBoard |
-| `.lock` | held by the process that trains here |
+| `.lock` | held by the process that trains here, or writes the last evaluation |
 
-Every file is written whole or not at all, but for the logs, which grow line by line: lines after
-the state that training goes on from are dropped when it does.
+Every file is written whole or not at all, but for the logs, which grow line by line: lines and
+players after the state that training goes on from are dropped when it does.
 """
 
 from __future__ import annotations
@@ -29,17 +29,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hearts_agents._tensors import DIGEST, digest_of, read_tensors, write_tensors
-from hearts_agents.network import (
-    CHECKPOINT_NAME,
-    Checkpoint,
-    read_checkpoint,
-    save_checkpoint,
-)
+from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env.errors import CheckpointError
 from hearts_env.files import held, remove_leftovers, write_whole
 from hearts_env.rules import Rules
 from hearts_train.config import ConfigError, TrainConfig
-from hearts_train.pictures import save_figure, short_names, styles, wrapped
+from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
@@ -55,7 +50,7 @@ NUM_KEPT = 3
 """Players of evaluations that stay in ``checkpoints/``, beside the best."""
 
 STATE_FORMAT = "hearts-env training state"
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -70,6 +65,10 @@ class Counters:
     snapshots: int = 0
     evaluations: int = 0
     """Rounds of evaluation done."""
+    evaluated_decisions: int = 0
+    """Decisions at the last of them."""
+    evaluated_seconds: float = 0.0
+    """Seconds at the last of them."""
     seconds: float = 0.0
     """Of training, evaluations included, start and compilation not."""
     learning_seconds: float = 0.0
@@ -154,10 +153,10 @@ def check_run_folder(run_dir: Path) -> None:
 
 @contextlib.contextmanager
 def hold_run(run_dir: Path) -> Iterator[None]:
-    """Let no other process train in this folder during the block; unfinished files are removed.
+    """Let no other process write to this folder during the block; unfinished files are removed.
 
     Raises:
-        CheckpointError: if another process trains there, or nothing can be written there.
+        CheckpointError: if another process holds it, or nothing can be written there.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -185,9 +184,52 @@ def keep_checkpoint(
     if is_best:
         save_checkpoint(folder / BEST_NAME, tensors, meta)
     save_checkpoint(folder / f"{meta.training['decisions']:012d}.safetensors", tensors, meta)
-    numbered = sorted(folder.glob("[0-9]" * 12 + ".safetensors"))
-    for path in numbered[:-NUM_KEPT]:
+    for path in list(_numbered(run_dir).values())[:-NUM_KEPT]:
         path.unlink(missing_ok=True)
+
+
+def drop_lost_checkpoints(run_dir: Path, decisions: int, margins: Mapping[int, float]) -> None:
+    """Remove players later than the state that training goes on from.
+
+    A run that was killed after an evaluation has kept some, and may never come by them again. If
+    the best is one of them, the best of the players that are left takes its place.
+
+    Args:
+        run_dir: the folder.
+        decisions: how far the state has come.
+        margins: of the evaluations up to there, by decisions.
+
+    Raises:
+        OSError: if the best cannot be written.
+    """
+    numbered = _numbered(run_dir)
+    best = run_dir / CHECKPOINTS_NAME / BEST_NAME
+    if best_decisions(run_dir) > decisions:
+        left = [number for number in numbered if number <= decisions and number in margins]
+        if left:
+            second = max(left, key=lambda number: (margins[number], number))
+            write_whole(best, numbered[second].read_bytes())
+        else:
+            best.unlink(missing_ok=True)
+    for number, path in numbered.items():
+        if number > decisions:
+            path.unlink(missing_ok=True)
+
+
+def best_decisions(run_dir: Path) -> int:
+    """For how many decisions the best player was trained; -1: there is none that can be read."""
+    try:
+        _, meta = read_checkpoint(run_dir / CHECKPOINTS_NAME / BEST_NAME)
+    except CheckpointError:
+        return -1
+    decisions = meta.training.get("decisions")
+    return decisions if type(decisions) is int else -1
+
+
+def _numbered(run_dir: Path) -> dict[int, Path]:
+    """The players of evaluations that are kept, by decisions, ascending."""
+    paths = sorted((run_dir / CHECKPOINTS_NAME).glob("[0-9]" * 12 + ".safetensors"))
+    return {int(path.stem): path for path in paths}
 
 
 # ---- state ---------------------------------------------------------------------------------------
@@ -424,7 +466,7 @@ def draw_curve(path: Path, evaluations: Sequence[Mapping[str, Any]], title: str)
             color, marker = style[short[opponent]]
             margins = [row["margin"] for row in rows]
             (line,) = axes.plot(x, margins, color=color, marker=marker, markersize=4)
-            line.set_label(f"over {short[opponent]}")
+            line.set_label(literal(f"over {short[opponent]}"))
             low, high = zip(*(row["ci95"] for row in rows), strict=True)
             axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
         axes.set_xlabel(label)
@@ -530,9 +572,11 @@ __all__ = [
     "Counters",
     "Metrics",
     "State",
+    "best_decisions",
     "check_is_free",
     "check_run_folder",
     "draw_curve",
+    "drop_lost_checkpoints",
     "format_card",
     "hold_run",
     "keep_checkpoint",

@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from hearts_agents import make_agent
 from hearts_agents.base import check_rules
 from hearts_env import HeartsError, Rules
-from hearts_env.files import held, remove_leftovers
+from hearts_env.files import held, lock_beside, remove_leftovers
 from hearts_env.interrupts import held_interrupt
 from hearts_env.solve.archive import check_folder
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
@@ -34,7 +34,7 @@ from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.tree import Tree
 from hearts_train import console
 from hearts_train.console import Mistake
-from hearts_train.pictures import save_figure, short_names, styles, wrapped
+from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
 
 SOLVE_COLUMNS = (
     "algorithm",
@@ -97,6 +97,7 @@ def solve_deck(
                     save_to=kept,
                     progress=tell,
                     warn=console.note,
+                    stopping=_say_stopping,
                 )
             results.append(found)
             if found.interrupted:
@@ -110,6 +111,12 @@ def solve_deck(
                 )
                 break
     return results
+
+
+def _say_stopping() -> None:
+    line = "\n" if sys.stderr.isatty() else ""  # below that of the progress
+    with suppress(RuntimeError):  # the signal came while something was printed
+        console.note(f"{line}stopping after this iteration (Ctrl-C again: at once)")
 
 
 def _check_algorithms(algorithms: Sequence[str] | None, *, has_file: bool) -> None:
@@ -146,9 +153,10 @@ def _kept(out: Path | None, resume: Path | None) -> Iterator[Path | None]:
         raise Mistake(f"--resume: there is no file {resume}; check the path")
     check_folder(kept)
     # From before it is read, so that nobody goes on with what another process is about to replace.
-    with held(kept.with_name(f".{kept.name}.lock"), f"solve: {str(kept)!r}"):
+    lock = lock_beside(kept)
+    with held(lock, f"solve: {str(kept)!r}"):
         _check_out(out, resume)
-        remove_leftovers(kept.parent)
+        remove_leftovers(lock.parent)
         yield kept
 
 
@@ -206,7 +214,7 @@ def _told(label: str) -> Iterator[Any]:
             f"exploitability {found.exploitability:.2e}{left}"
         )
         if on_terminal:
-            print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[2K{line}", end="", file=console.screen(), flush=True)
         else:
             console.note(line)
 
@@ -214,7 +222,7 @@ def _told(label: str) -> Iterator[Any]:
         yield tell
     finally:
         if on_terminal:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+            print("\r\x1b[2K", end="", file=console.screen(), flush=True)
 
 
 def solve_rows(results: Sequence[Equilibrium]) -> list[list[str]]:
@@ -358,7 +366,7 @@ def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
     decks = list(dict.fromkeys(found.rules for found in results))
     is_one = len(decks) == 1
     labels = [short[f.agent] if is_one else f"{short[f.agent]}, {f.rules}" for f in results]
-    axes.set_yticks(places, labels)
+    axes.set_yticks(places, [literal(label) for label in labels])
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.spines[["top", "right", "left"]].set_visible(False)

@@ -1,15 +1,18 @@
 """Hearts at the terminal: one person, agents in the other seats.
 
 Every deal is kept, and the table after every card, so that nothing is lost (``kept``). What the
-person is told is in ``telling``, what another player would do in ``hints``.
+person is told is in ``telling``, what another player would do in ``hints``. An agent that
+misbehaves ends no deal: a card is played for it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import secrets
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,13 +22,14 @@ from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.arguments import check_seed
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.files import write_whole
-from hearts_env.interrupts import held_interrupt
+from hearts_env.interrupts import Interrupted, held_interrupt
 from hearts_env.notation import Record, parse_games, parse_records
-from hearts_env.seeds import derived_seed
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train import replay
 from hearts_train.cardtext import CardText
-from hearts_train.evaluation import rules_for
+from hearts_train.contenders import Contender, rules_for
 from hearts_train.explain import explain
+from hearts_train.guard import ILLEGAL, LATE, TAMPERED, Fault, ask_one
 from hearts_train.hints import best_hinter, hint, tell
 from hearts_train.kept import Keeper, TableState
 from hearts_train.telling import CHOICES, Teller
@@ -46,7 +50,7 @@ _COMMANDS = ("hint", "undo", "history", "rules", "save", "save!", "quit", "help"
 _WITH_ARGUMENT = ("hint", "save", "save!")
 _MENU = ("analyse", "replay", "save", "save!", "undo", "next", "quit", "help")
 _PLAYS = 2**62  # seeds of the deals and matches that follow the first one count from here
-_AGENTS = 2**63  # those of the agents
+_PATIENCE = 10.0  # seconds after which it is said that an agent is still thinking
 
 Ask = Callable[[str], "str | None"]
 """Asks for a line after a prompt; None: there are no more."""
@@ -144,15 +148,44 @@ class Table:
 
     # -- actions -----------------------------------------------------------------------------------
     def _let_act(self) -> None:
-        """Let an agent act; its chance follows from the table's seed and the position alone."""
+        """Let an agent act; its chance follows from the table's seed and the position alone.
+
+        The table's seed cannot be computed from what the agent is given. For an agent that
+        misbehaves the first legal action is played.
+        """
         seat = self.play.player
         assert seat is not None
-        agent, game = self.agents[seat], self.game
-        reseed = getattr(agent, "reseed", None)
-        if callable(reseed):
-            place = 1000 * len(self._deals) + len(game.actions)
-            reseed(derived_seed(derived_seed(self.seed, _AGENTS + self.number), place))
-        self._do(agent.act(game.view(seat)))
+        game, name = self.game, self._name(seat)
+        place = 1000 * len(self._deals) + len(game.actions)
+        view, action = game.view(seat), 0
+        fault: Fault | None = Fault(0, LATE, "was broken off")
+        with self._patience(name, "Ctrl-C plays a card for it"):
+            seed = secret_seed(self.seed, "act", self.number, place)
+            action, fault = ask_one(self.agents[seat], view, seed)
+        if fault is not None:
+            action = view.legal_actions()[0]
+            self.teller.say(f"{name} {_misdeed(fault)}; its first legal card is played for it.")
+        self._do(action)
+
+    @contextlib.contextmanager
+    def _patience(self, name: str, way_out: str) -> Iterator[None]:
+        """Say after a while that `name` still thinks; from then on Ctrl-C ends this block alone."""
+        is_said = threading.Event()
+
+        def tell() -> None:
+            is_said.set()
+            self.teller.say(f"{name} is still thinking; {way_out}.")
+
+        timer = threading.Timer(_PATIENCE, tell)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            if isinstance(error, Interrupted) or not is_said.is_set():
+                raise
+        finally:
+            timer.cancel()
 
     def _do(self, action: int) -> None:
         """Play an action, keep the table, and tell what it did."""
@@ -298,13 +331,14 @@ class Table:
         return True
 
     def _hint(self, name: str) -> None:
-        view = self.game.view(self.seat)
-        if name not in self._hinters:
-            agent = make_agent(name, seed=0) if name else best_hinter(view.rules)
-            check_rules(agent, view.rules)
-            self._hinters[name] = agent
-        found = hint(self._hinters[name], view)
-        for line in tell(found, view, self.teller.cards, CHOICES):
+        view, found = self.game.view(self.seat), None
+        with self._patience(name or "the player that gives hints", "Ctrl-C goes on without a hint"):
+            if name not in self._hinters:
+                agent = make_agent(name, seed=0) if name else best_hinter(view.rules)
+                check_rules(agent, view.rules)
+                self._hinters[name] = agent
+            found = hint(self._hinters[name], view)
+        for line in tell(found, view, self.teller.cards, CHOICES) if found else ():
             self.teller.say(line)
 
     def _save(self, name: str, *, overwrites: bool) -> None:
@@ -469,6 +503,13 @@ class Table:
                     self._deals.append(current)
 
 
+def _misdeed(fault: Fault) -> str:
+    """What an agent did, in words for its opponent: nothing about the cards that it could play."""
+    if fault.kind == ILLEGAL:
+        return "chose what is not legal now"
+    return fault.text if fault.kind in (TAMPERED, LATE) else f"raised {fault.text}"
+
+
 def _command(word: str) -> str | None:
     """The command that a word of two letters or more begins; None: none, or several."""
     special = {"?": "help", "q": "quit", "Q": "quit", "save": "save", "sa": "save"}
@@ -526,14 +567,13 @@ def open_table(
             one agent for each.
     """
     seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
-    made = [
-        make_agent(name, seed=derived_seed(seed, _AGENTS + i)) for i, name in enumerate(against)
-    ]
+    made = [Contender(name, secret_seed(seed, "table", i)) for i, name in enumerate(against)]
     rules = rules_for(made, rules)
-    for name, agent in zip(against, made, strict=True):
+    for contender in made:
         try:
-            check_rules(agent, rules)
+            contender.check_rules(rules)
         except HeartsError as error:
+            name = contender.name
             raise HeartsError(f"against: {name} cannot play {rules.name}: {error}") from None
     n = rules.players
     if not 0 <= seat < n:
@@ -549,7 +589,10 @@ def open_table(
     return Table(
         play=_new_play(rules, seed, 0, is_match=is_match),
         seed=seed,
-        agents={p: made[place % len(made)] for place, p in enumerate(others)},
+        agents={
+            p: made[place % len(made)].fresh(secret_seed(seed, "seat", p))
+            for place, p in enumerate(others)
+        },
         against=against,
         teller=Teller(seat, names, CardText.of(sys.stdout)),
         keeper=keeper,

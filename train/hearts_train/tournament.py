@@ -114,7 +114,7 @@ def tournament(
     Args:
         agents: two or more, by name, checkpoint or as objects.
         rules: the rules, or a preset's name; None: as for ``evaluate``.
-        pairs: duplicate deals of each pairing, at least 2.
+        pairs: duplicate deals of each pairing, 2 to 10,000,000.
         seed: what deals and the agents' chance follow from.
         progress: called with the pairs done over all pairings, and all of them.
         isolate: every player in a process of its own, which gets views only.

@@ -49,8 +49,9 @@ def train_and_evaluate(
                 f"hearts train --resume {result.run_dir}"
             )
         raise typer.Exit(128 + result.signal_number)
-    config = load_config(result.run_dir / runs.CONFIG_NAME)
-    evaluations = evaluate_run(result.run_dir, config)
+    with runs.hold_run(result.run_dir):
+        config = load_config(result.run_dir / runs.CONFIG_NAME)
+        evaluations = evaluate_run(result.run_dir, config)
     show_evaluations(evaluations, to_stderr=as_json)
     paths = {
         "player": result.checkpoint,
@@ -91,7 +92,10 @@ def opponents_of(config: TrainConfig) -> list[str]:
 
 
 def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
-    """Evaluate a run's player against the table's, and write figures, picture and model card."""
+    """Evaluate a run's player against the table's, and write figures, picture and model card.
+
+    The run is to be held, so that all of them are of the same player.
+    """
     rules = Rules.make(config.env.rules, config.env.players)
     settings = config.evaluation
     # Other deals than those of the learning curve.

@@ -440,7 +440,7 @@ def test_a_limit_of_time_cuts_off_a_fair_sample_and_not_the_last_worlds() -> Non
     for seed in range(60):
         agent: Any = make_agent("pro", seed=seed, worlds=5000, milliseconds=0.001)
         assert agent._sum_in_sample(view) == 8
-        places += [worlds.index((*row[:5].tolist(),)) for row in agent.scratch.worlds[:8]]
+        places += [worlds.index((*row[:5].tolist(),)) for row in agent.memory.worlds[:8]]
     # Uniform places are half the number of worlds on average; 480 of them, five deviations.
     error = len(worlds) / 12**0.5 / 480**0.5
     assert np.mean(places) == pytest.approx(len(worlds) / 2, abs=5 * error)
@@ -486,10 +486,10 @@ def test_a_limit_of_time_holds_between_two_players_with_many_worlds() -> None:
     assert view.num_worlds == 10_626
     agent: Any = make_agent("pro", seed=1, worlds=20_000, milliseconds=0.001)
     agent.act(view)
-    drawn = agent.scratch.sums.copy()
+    drawn = agent.memory.sums.copy()
     agent.reseed(1)
     assert agent._sum_in_sample(view) == 8
-    assert drawn.tolist() == agent.scratch.sums.tolist()
+    assert drawn.tolist() == agent.memory.sums.tolist()
 
 
 def test_the_margins_of_pro_are_what_it_chooses_by() -> None:

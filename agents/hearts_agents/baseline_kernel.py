@@ -1,0 +1,371 @@
+"""The baselines, compiled: what easy, standard, standard_trump, pro and pro_trump play.
+
+The rule book's section "The computer players of the table" is their definition. The functions
+read views (states in which everything hidden is empty) or states; of a state they use nothing
+that the player to act may not know. They own no memory: the caller passes a ``Memory``. Legality,
+play and scores are the kernel's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import kernel as k
+from hearts_env._bits import highest, lowest, popcount
+from hearts_env._jit import jit
+from hearts_env.hidden import unseen_mask, worlds_of_two
+
+Ints = NDArray[np.int64]
+Numbers = NDArray[np.uint64]
+
+EASY, STANDARD, STANDARD_TRUMP, PRO, PRO_TRUMP = range(5)
+
+MAX_COMBINATIONS = 20_000
+"""Up to this many possible hands of the other player are tried one by one."""
+
+SCRATCH_SIZE = 3 * (k.MAX_PLAYERS + 1) + 2 * 64
+"""Of the scratch memory that ``worlds_of_two`` needs."""
+
+
+class Memory(NamedTuple):
+    """What the search players work in; written before it is read in each decision.
+
+    Made by ``make_memory``. Compiled functions take it as one argument.
+    """
+
+    worlds: Ints
+    """``(worlds, MAX_PLAYERS + 1)``: in each row the hands of all seats, then the dead cards."""
+    hands: Ints
+    """``(worlds,)``: the other player's possible hands, of two players."""
+    scratch: Ints
+    """``(SCRATCH_SIZE,)``: for ``worlds_of_two``."""
+    base: k.Vector
+    """``(STATE_SIZE,)``: the state at the decision, with a world's hands."""
+    state: k.Vector
+    """``(STATE_SIZE,)``: the state that is played to the end."""
+    sums: Ints
+    """``(MAX_ACTIONS,)``: the sum of margins of each action over the worlds; the result."""
+
+
+def make_memory(worlds: int) -> Memory:
+    """Memory for decisions over up to `worlds` worlds."""
+    return Memory(
+        worlds=np.zeros((worlds, k.MAX_PLAYERS + 1), np.int64),
+        hands=np.zeros(worlds, np.int64),
+        scratch=np.zeros(SCRATCH_SIZE, np.int64),
+        base=np.zeros(k.STATE_SIZE, np.int64),
+        state=np.zeros(k.STATE_SIZE, np.int64),
+        sums=np.zeros(k.MAX_ACTIONS, np.int64),
+    )
+
+
+# ---- standard ------------------------------------------------------------------------------------
+@jit
+def lowest_value(
+    r: k.Vector,
+    mask: int,
+) -> int:
+    """The lowest card of a non-empty set by value: rank, then clubs, diamonds, hearts, spades."""
+    best = 1 << 60
+    card = -1
+    for suit in range(4):
+        cards = mask & r[k.R_SUIT_MASK + suit]
+        if cards:
+            low = lowest(cards)
+            value = 4 * r[k.R_RANK_OF + low] + (suit ^ (suit >> 1))
+            if value < best:
+                best = value
+                card = low
+    return card
+
+
+@jit
+def highest_value(
+    r: k.Vector,
+    mask: int,
+) -> int:
+    """The highest card of a non-empty set by value: rank, then spades, hearts, diamonds, clubs."""
+    best = -1
+    card = -1
+    for suit in range(4):
+        cards = mask & r[k.R_SUIT_MASK + suit]
+        if cards:
+            high = highest(cards)
+            value = 4 * r[k.R_RANK_OF + high] + (suit ^ (suit >> 1))
+            if value > best:
+                best = value
+                card = high
+    return card
+
+
+@jit
+def taking_mask(
+    r: k.Vector,
+    s: k.Vector,
+) -> int:
+    """The cards that would take the unfinished trick as it stands."""
+    best = s[k.WINNING_CARD]
+    suit = r[k.R_SUIT_OF + best]
+    mask = r[k.R_SUIT_MASK + suit] & (np.int64(-2) << best)
+    trump = r[k.R_TRUMP]
+    if trump >= 0 and suit != trump:
+        mask |= r[k.R_SUIT_MASK + trump]
+    return mask
+
+
+@jit
+def standard_card(
+    r: k.Vector,
+    s: k.Vector,
+    legal: int,
+    aware: int,
+) -> int:
+    """The card of `legal` that ``standard`` plays; `aware`: of ``standard_trump``."""
+    if legal & (legal - 1) == 0:
+        return lowest(legal)
+    # Leading: the lowest card.
+    if s[k.TRICK_LEN] == 0:
+        return lowest_value(r, legal)
+    follow = legal & r[k.R_SUIT_MASK + k.led_suit(r, s)]
+    safe = legal & ~taking_mask(r, s)
+    queen = legal & r[k.R_QUEEN]
+    if follow:
+        last = s[k.TRICK_LEN] == r[k.R_PLAYERS] - 1
+        if last and s[k.TRICK_POINTS] <= 0:
+            card = highest(follow)
+        elif safe:
+            card = highest_value(r, safe) if safe & ~follow else highest(safe)
+        elif last:
+            others = follow & ~queen
+            card = highest(others if others else follow)
+        else:
+            card = lowest(follow)
+    elif not aware:
+        # Void: QS if legal, else the highest card.
+        return lowest(queen) if queen else highest_value(r, legal)
+    elif queen & safe:
+        return lowest(queen)
+    elif safe:
+        return highest_value(r, safe)
+    else:
+        card = lowest_value(r, legal)
+    if aware and queen >> card & 1 and not safe >> card & 1:
+        # It would take the trick with QS: rather with the highest of her suit's others.
+        others = legal & ~queen & r[k.R_SUIT_MASK + r[k.R_SUIT_OF + card]]
+        if others:
+            card = highest(others)
+    return card
+
+
+@jit
+def rule_action(
+    r: k.Vector,
+    s: k.Vector,
+    aware: int,
+) -> int:
+    """The action of ``standard`` (`aware`: ``standard_trump``) in every phase."""
+    phase = s[k.PHASE]
+    if phase == k.PLAY:
+        return standard_card(r, s, k.legal_mask(r, s), aware)
+    if phase == k.PASS:  # the highest cards by value
+        return highest_value(r, k.legal_mask(r, s))
+    return r[k.R_NUM_CARDS] + 1  # the others pay
+
+
+@jit
+def easy_action(
+    r: k.Vector,
+    v: k.Vector,
+    rng: Numbers,
+) -> int:
+    """The action of ``easy``: a uniformly random legal one."""
+    return k.random_card(rng, k.legal_mask(r, v))
+
+
+@jit
+def plain_action(
+    r: k.Vector,
+    v: k.Vector,
+    policy: int,
+    rng: Numbers,
+) -> int:
+    """The action of a baseline that does not search: EASY, STANDARD or STANDARD_TRUMP."""
+    if policy == EASY:
+        return easy_action(r, v, rng)
+    return rule_action(r, v, policy == STANDARD_TRUMP)
+
+
+@jit
+def playout(
+    r: k.Vector,
+    s: k.Vector,
+    aware: int,
+) -> None:
+    """Play on to the end, everyone as ``standard`` or ``standard_trump``, in place."""
+    while s[k.PHASE] == k.PLAY:
+        k.play_card(r, s, standard_card(r, s, k.legal_mask(r, s), aware))
+    while s[k.PHASE] != k.OVER:
+        k.play(r, s, rule_action(r, s, aware))
+
+
+# ---- pro -----------------------------------------------------------------------------------------
+@jit
+def combinations(
+    n: int,
+    size: int,
+) -> int:
+    """How many sets of `size` of `n` cards there are, or more than MAX_COMBINATIONS."""
+    count = 1
+    for i in range(size):
+        count = count * (n - i) // (i + 1)
+        if count > MAX_COMBINATIONS:
+            return count
+    return count
+
+
+@jit
+def enumerate_worlds(
+    r: k.Vector,
+    v: k.Vector,
+    player: int,
+    limit: int,
+    memory: Memory,
+) -> int:
+    """Write all worlds of a two-player view into ``memory.worlds``; returns their number.
+
+    -1: more than `limit`, or more than MAX_COMBINATIONS to look through.
+    """
+    unseen = unseen_mask(r, v, player)
+    other = 1 - player
+    dead = r[k.R_KITTY_SIZE] if v[k.KITTY_TAKER] < 0 else 0
+    size = min(dead, k.cards_left(r, v, other))
+    if combinations(popcount(unseen), size) > MAX_COMBINATIONS:
+        return -1
+    hands, worlds = memory.hands, memory.worlds
+    n = worlds_of_two(r, v, player, hands[:limit], memory.scratch)
+    if n > limit:
+        return -1
+    for w in range(n):
+        worlds[w, player] = v[k.HANDS + player]
+        worlds[w, other] = hands[w]
+        worlds[w, 2] = unseen & ~hands[w]
+    return n
+
+
+@jit
+def sum_margins(
+    r: k.Vector,
+    v: k.Vector,
+    player: int,
+    legal: int,
+    n: int,
+    aware: int,
+    memory: Memory,
+) -> None:
+    """Write into ``memory.sums`` per card of `legal` its summed margins over `n` worlds.
+
+    Each card is played in each of the first `n` rows of ``memory.worlds``, and the deal played to
+    its end; what counts is ``kernel.margin_sum`` of `player`.
+    """
+    worlds, base, s, sums = memory.worlds, memory.base, memory.state, memory.sums
+    players = r[k.R_PLAYERS]
+    k.copy_state(v, base)
+    sums[:] = 0
+    end = k.HISTORY + v[k.NUM_PLAYED]
+    for i in range(k.HISTORY, end):
+        s[i] = v[i]
+    for w in range(n):
+        for p in range(players):
+            base[k.HANDS + p] = worlds[w, p]
+        if v[k.KITTY_TAKER] < 0:
+            base[k.KITTY] = worlds[w, players]
+        rest = legal
+        while rest:
+            card = lowest(rest)
+            rest &= rest - 1
+            # What has been played is the same in all; what follows is written before it is read.
+            for i in range(k.HISTORY):
+                s[i] = base[i]
+            k.play_card(r, s, card)
+            playout(r, s, aware)
+            sums[card] += k.margin_sum(r, s, player)
+
+
+@jit
+def best_of(
+    legal: int,
+    sums: Ints,
+) -> int:
+    """The lowest of the actions in `legal` with the greatest sum."""
+    best = lowest(legal)
+    rest = legal & (legal - 1)
+    while rest:
+        card = lowest(rest)
+        rest &= rest - 1
+        if sums[card] > sums[best]:
+            best = card
+    return best
+
+
+@jit
+def pro_action(
+    r: k.Vector,
+    v: k.Vector,
+    player: int,
+    aware: int,
+    limit: int,
+    memory: Memory,
+) -> int:
+    """The action of ``pro`` (`aware`: ``pro_trump``), or -1: too many worlds, or players."""
+    if v[k.PHASE] != k.PLAY:
+        return rule_action(r, v, aware)
+    legal = k.legal_mask(r, v)
+    if legal & (legal - 1) == 0:
+        return lowest(legal)
+    if r[k.R_PLAYERS] != 2:
+        return -1
+    n = enumerate_worlds(r, v, player, limit, memory)
+    if n < 0:
+        return -1
+    sum_margins(r, v, player, legal, n, aware, memory)
+    return best_of(legal, memory.sums)
+
+
+@jit
+def act_row(
+    r: k.Vector,
+    v: k.Vector,
+    player: int,
+    policy: int,
+    limit: int,
+    rng: Numbers,
+    memory: Memory,
+) -> int:
+    """The action of the baseline number `policy`, or -1: too many worlds to take all."""
+    if policy < PRO:
+        return plain_action(r, v, policy, rng)
+    aware = policy == PRO_TRUMP
+    return pro_action(r, v, player, aware, limit, memory)
+
+
+@jit
+def act_rows(
+    r: k.Vector,
+    vectors: Ints,
+    players: Ints,
+    policy: int,
+    limit: int,
+    rng: Numbers,
+    memory: Memory,
+    out: Ints,
+) -> int:
+    """Write the action for each row of `vectors` into `out`; returns how many are -1."""
+    undone = 0
+    for i in range(len(vectors)):
+        v = vectors[i]
+        out[i] = act_row(r, v, players[i], policy, limit, rng, memory)
+        undone += out[i] < 0
+    return undone

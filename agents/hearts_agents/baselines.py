@@ -1,0 +1,326 @@
+"""The baselines: the computer players of the rule book, from random cards to all-world playouts.
+
+Their play is compiled (``baseline_kernel``); here they are agents with options, random numbers
+and, where worlds are too many to take all, sampling.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import secrets
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_agents.base import Actions, Agent, Chances, RandomState, WorldMargins
+from hearts_agents.baseline_kernel import (
+    EASY,
+    PRO,
+    PRO_TRUMP,
+    STANDARD,
+    STANDARD_TRUMP,
+    act_row,
+    act_rows,
+    best_of,
+    enumerate_worlds,
+    make_memory,
+    plain_action,
+    sum_margins,
+)
+from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env import kernel as k
+from hearts_env.arguments import check_any_seed, check_number
+from hearts_env.errors import quoted
+from hearts_env.worlds import Worlds
+
+if TYPE_CHECKING:
+    from hearts_env.batch import BatchView
+
+Ints = NDArray[np.int64]
+
+NAMES = ("easy", "standard", "standard_trump", "pro", "pro_trump")
+"""By the number of the policy."""
+
+DEFAULT_WORLDS = 200
+"""``pro`` takes all worlds up to this number, and samples this number where there are more."""
+
+CHUNK = 8
+"""Worlds that are played out between two looks at the clock, where time is limited."""
+
+
+class Baseline(Agent):
+    """One of the baselines. Not to be shared by threads: it works in memory of its own."""
+
+    policy: int
+    worlds: int
+    """All worlds are taken where there are no more than this."""
+    samples: int | None
+    """Where there are more, this many are drawn; None: until the time is up."""
+    milliseconds: float | None = None
+    """At most about this long for a decision that samples worlds; None: as long as it takes."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        """A player whose random numbers follow from `seed`; None: from the operating system."""
+        self.rng = np.array([seed_number(seed)], np.uint64)
+        self._set_worlds(1)
+
+    def _set_worlds(self, worlds: int) -> None:
+        self.worlds = worlds
+        self.samples = worlds
+        self.memory = make_memory(worlds)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """As ``make_agent`` knows it."""
+        return NAMES[self.policy]
+
+    def reseed(self, seed: int) -> None:
+        """Restart the random numbers, as if made with `seed`, in place."""
+        self.rng[0] = seed_number(seed)
+
+    def random_state(self) -> RandomState:
+        """Where the random numbers stand, ``(1,) uint64``."""
+        return self.rng.copy()
+
+    def restore_random(self, state: RandomState) -> None:
+        """Go on with the random numbers where ``random_state`` stood."""
+        if np.shape(state) != (1,):
+            raise HeartsError(f"{self.name}: found {np.size(state)} random numbers, needed 1")
+        self.rng[:] = state
+
+    def act(self, view: PlayerView) -> int:
+        """The action chosen by the player whose turn it is in `view`."""
+        r, v = view.rules.vector, view.vector
+        if v[k.PLAYER] != view.player or v[k.PHASE] == k.OVER:
+            raise HeartsError(f"view: it is not the turn of player {view.player}")
+        if self.policy < PRO:
+            return int(plain_action(r, v, self.policy, self.rng))
+        action = act_row(r, v, view.player, self.policy, self.worlds, self.rng, self.memory)
+        return int(action) if action >= 0 else self._act_in_sample(view)
+
+    def act_batch(self, views: BatchView) -> Actions:
+        """The actions chosen in many games, (len(views),) int64; one compiled call."""
+        if (wrong := views.vectors[:, k.PLAYER] != views.players).any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise HeartsError(f"views: nothing is to be done in row {row}; its game is over")
+        return self.act_states(views.rules, views.vectors, views.players)
+
+    def act_states(self, rules: Rules, vectors: Ints, players: Ints) -> Actions:
+        """The same for views, or states, as the compiled core has them, a row each.
+
+        Of states nothing is used that the player to act may not know.
+        """
+        out = np.empty(len(vectors), np.int64)
+        undone = act_rows(
+            rules.vector,
+            vectors,
+            players,
+            self.policy,
+            self.worlds,
+            self.rng,
+            self.memory,
+            out,
+        )
+        if undone:
+            view = np.empty(k.STATE_SIZE, np.int64)
+            for i in np.flatnonzero(out < 0):
+                player = int(players[i])
+                k.write_view(rules.vector, vectors[i], player, view)
+                out[i] = self._act_in_sample(PlayerView(rules, view, player))
+        return out
+
+    def _act_in_sample(self, view: PlayerView) -> int:
+        """The action where worlds are too many, or of too many players, to be enumerated above."""
+        self._sum_in_sample(view)
+        return int(best_of(view.legal_mask, self.memory.sums))
+
+    def _sum_in_sample(self, view: PlayerView) -> int:
+        """Sum the margins of the legal cards over all worlds, or a sample; returns how many."""
+        r, v = view.rules.vector, view.vector
+        aware, legal = self.policy == PRO_TRUMP, view.legal_mask
+        number, total = 0, np.zeros_like(self.memory.sums)
+        for count in self._sampled_rows(view, Worlds(view)):
+            sum_margins(r, v, view.player, legal, count, aware, self.memory)
+            total += self.memory.sums
+            number += count
+        self.memory.sums[:] = total
+        return number
+
+    def _sampled_rows(self, view: PlayerView, worlds: Worlds) -> Iterator[int]:
+        """Write all worlds, or a sample, into ``memory.worlds``, part by part; yields the rows."""
+        end = time.perf_counter() + (self.milliseconds or math.inf) / 1000
+        chunk = min(CHUNK, self.worlds) if self.milliseconds else self.worlds
+        if worlds.count <= chunk:
+            source = iter(worlds)
+        else:  # the first of all worlds would be no fair sample if time cut them off
+            draw = worlds.sampler(random.Random(self._draw_number()))
+            source = itertools.islice(iter(draw, None), self.samples)
+        rows = self.memory.worlds
+        while chosen := list(itertools.islice(source, chunk)):
+            rows[: len(chosen), : view.rules.players + 1] = chosen
+            yield len(chosen)
+            if time.perf_counter() >= end:
+                break
+
+    def _sum_over_all(self, view: PlayerView) -> int:
+        """The same over all worlds of two players, as ``pro_action`` does; -1: too many."""
+        r, v, player = view.rules.vector, view.vector, view.player
+        if view.rules.players != 2:
+            return -1
+        n = int(enumerate_worlds(r, v, player, self.worlds, self.memory))
+        if n >= 0:
+            aware = self.policy == PRO_TRUMP
+            sum_margins(r, v, player, view.legal_mask, n, aware, self.memory)
+        return n
+
+    def _draw_number(self) -> int:
+        """The next 64 random bits."""
+        self.rng += np.uint64(0x9E3779B97F4A7C15)
+        return int(k.mix(self.rng[0]))
+
+
+class Easy(Baseline):
+    """Random legal cards."""
+
+    policy = EASY
+
+    def policy_batch(self, views: BatchView) -> Chances:
+        """Every legal action has the same chance."""
+        legal = views.legal_table
+        chances: Chances = legal / legal.sum(1, keepdims=True)
+        return chances
+
+
+class Standard(Baseline):
+    """The published baseline: ducks, and throws its highest card."""
+
+    policy = STANDARD
+
+
+class StandardTrump(Baseline):
+    """``standard``, aware of trump."""
+
+    policy = STANDARD_TRUMP
+
+
+class Pro(Baseline):
+    """Deals out the unseen cards, plays every card to the end with ``standard``, takes the best."""
+
+    policy = PRO
+
+    def __init__(
+        self,
+        seed: int | None = None,
+        worlds: int | None = None,
+        milliseconds: float | None = None,
+    ) -> None:
+        """A player who looks at all worlds, or where there are too many, at a sample of them.
+
+        Args:
+            seed: of the random numbers, which only sampled worlds need.
+            worlds: at most this many worlds a decision, 1 to 1,000,000. None: 200; with
+                `milliseconds` as many as there is time for.
+            milliseconds: at most about this long a decision. The play then depends on the machine,
+                except where all worlds are taken: of two players up to 200 of them, which take
+                less than a millisecond, of more players up to 8.
+        """
+        super().__init__(seed)
+        self.milliseconds = check_milliseconds(milliseconds)
+        number = check_worlds(worlds)
+        if self.milliseconds is None:
+            self._set_worlds(number or DEFAULT_WORLDS)
+        else:
+            self._set_worlds(min(number or DEFAULT_WORLDS, DEFAULT_WORLDS))
+            self.samples = number
+
+    def margins(self, view: PlayerView) -> list[float]:
+        """The mean margin of each legal card of `view`, ascending by action, which it chooses by.
+
+        Raises:
+            HeartsError: it is not the turn of the player, or no card is to be played.
+        """
+        if view.phase != "play" or not view.legal_mask:
+            raise HeartsError(f"view: player {view.player} has no card to play in it")
+        number = self._sum_over_all(view)
+        if number < 0:
+            number = self._sum_in_sample(view)
+        whole = number * (view.rules.players - 1)
+        return [int(self.memory.sums[action]) / whole for action in view.legal_actions()]
+
+    def world_margins(self, view: PlayerView) -> WorldMargins:
+        """The margin of each legal card in each world that it would look at, and their weights.
+
+        Returns:
+            margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
+            whether there are more worlds than these.
+
+        Raises:
+            HeartsError: it is not the turn of the player, or no card is to be played.
+        """
+        if view.phase != "play" or not view.legal_mask:
+            raise HeartsError(f"view: player {view.player} has no card to play in it")
+        margins: list[Ints] = []
+        worlds = Worlds(view)
+        number = self._sum_over_all(view)
+        parts = iter([number]) if number >= 0 else self._sampled_rows(view, worlds)
+        r, v, player, legal = view.rules.vector, view.vector, view.player, view.legal_mask
+        aware, actions = self.policy == PRO_TRUMP, view.legal_actions()
+        for count in parts:
+            for row in range(count):
+                one = self.memory._replace(worlds=self.memory.worlds[row : row + 1])
+                sum_margins(r, v, player, legal, 1, aware, one)
+                margins.append(one.sums[actions])
+        table = np.array(margins, np.float64) / (view.rules.players - 1)
+        return table, np.ones(len(table)), len(table) < worlds.count
+
+
+class ProTrump(Pro):
+    """``pro`` with ``standard_trump`` in its playouts."""
+
+    policy = PRO_TRUMP
+
+
+def check_worlds(worlds: int | None) -> int | None:
+    """`worlds`, checked.
+
+    Raises:
+        HeartsError: if it is not an integer in [1, 1000000] or None.
+    """
+    if worlds is None:
+        return None
+    return check_number("worlds", worlds, 1, 1_000_000, other=f", or None for {DEFAULT_WORLDS}")
+
+
+def check_milliseconds(milliseconds: float | None) -> float | None:
+    """`milliseconds`, checked.
+
+    Raises:
+        HeartsError: if it is not a positive finite number or None.
+    """
+    if milliseconds is None:
+        return None
+    try:
+        is_time = not isinstance(milliseconds, bool | np.bool_) and 0 < milliseconds < math.inf
+    except TypeError:
+        is_time = False
+    if not is_time:
+        raise HeartsError(
+            f"milliseconds: {quoted(milliseconds)} is not a positive number; give one, or None"
+        )
+    return float(milliseconds)
+
+
+def seed_number(seed: int | None) -> int:
+    """The start of a stream of random numbers, 0 .. 2**64 - 1.
+
+    Raises:
+        HeartsError: if `seed` is not None or an integer of at least 0.
+    """
+    if seed is None:
+        return secrets.randbits(64)
+    return int(k.mix(np.uint64(check_any_seed(seed) % 2**64)))

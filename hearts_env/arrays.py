@@ -1,0 +1,16 @@
+"""Names for the types of arrays, by what their elements are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Ints32 = NDArray[np.int32]
+Bytes = NDArray[np.int8]
+Numbers = NDArray[np.uint64]
+Bools = NDArray[np.bool_]

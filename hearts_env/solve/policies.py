@@ -1,0 +1,137 @@
+"""Policies: the chances of a player's actions in many views at once, and how likely a past is.
+
+A policy is given from outside (an agent's ``policy_batch``), so that what it says is checked here
+before anything is counted with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hearts_env import kernel as k
+from hearts_env._jit import jit
+from hearts_env.arrays import Array, Bools, Floats
+from hearts_env.batch import BatchView
+from hearts_env.errors import HeartsError
+from hearts_env.rules import Rules
+
+Policy = Callable[[BatchView], Array]
+"""The chance of each action in each of many views, ``(len(views), num_actions)``."""
+
+
+def check_policy(chances: Array, legal: Bools) -> Floats:
+    """Chances of actions as float64, each row summing to 1.
+
+    Raises:
+        HeartsError: of another shape, not finite, negative, on illegal actions or on none.
+    """
+    try:
+        weights = np.asarray(chances)
+        if weights.dtype.kind not in "biuf":
+            raise TypeError
+        weights = weights.astype(np.float64)
+    except (TypeError, ValueError):
+        raise HeartsError(
+            f"policy: gave {type(chances).__name__}, no array of numbers; needed is {legal.shape}"
+        ) from None
+    if weights.shape != legal.shape:
+        raise HeartsError(f"policy: shape {weights.shape}; needed is {legal.shape}")
+    if not np.isfinite(weights).all():
+        raise HeartsError("policy: some chances are not finite")
+    if (weights < 0).any():
+        raise HeartsError("policy: some chances are negative")
+    if weights[~legal].any():
+        row, action = np.argwhere((weights > 0) & ~legal)[0]
+        raise HeartsError(f"policy: action {action} in view {row} is illegal, yet has a chance")
+    total = weights.sum(1, keepdims=True)
+    if (total == 0).any():
+        row = int(np.flatnonzero(total[:, 0] == 0)[0])
+        raise HeartsError(f"policy: no legal action of view {row} has a chance")
+    if np.abs(total - 1.0).max(initial=0.0) > 1e-6:
+        row = int(np.abs(total[:, 0] - 1.0).argmax())
+        raise HeartsError(f"policy: the chances of view {row} sum to {total[row, 0]:g}, not 1")
+    result: Floats = weights / total
+    return result
+
+
+def log_likelihoods(
+    rules: Rules, seen: k.Vector, seat: int, deals: k.Vector, policy: Policy, noise: float
+) -> Floats:
+    """How likely `seat` is to have played as it did, with each of its hands.
+
+    Args:
+        rules: of two players, without an exchange.
+        seen: a state or view whose history counts.
+        seat: whose plays.
+        deals: ``(n, 2) int64``, the dealt hands of both seats. What a player sees of its own past
+            depends on its own alone.
+        policy: its chances of each action.
+        noise: with this chance it is taken to have played at random.
+
+    Returns:
+        ``(n,)`` natural logarithms, -inf where it would have played otherwise.
+
+    Raises:
+        HeartsError: the policy's chances are none (see ``check_policy``).
+    """
+    plays = int((seen[k.HISTORY : k.HISTORY + seen[k.NUM_PLAYED]] >> 6 == seat).sum())
+    if not plays:
+        return np.zeros(len(deals))
+    vectors = np.empty((len(deals), plays, k.STATE_SIZE), np.int64)
+    actions = np.empty((len(deals), plays), np.int64)
+    state = np.empty(k.STATE_SIZE, np.int64)
+    _write_past_views(rules.vector, seen, seat, deals, state, vectors, actions)
+    players = np.full(actions.size, seat, np.int64)
+    views = BatchView(rules, vectors.reshape(-1, k.STATE_SIZE), players)
+    legal = views.legal_table
+    uniform = legal / legal.sum(1, keepdims=True)
+    chances = (1.0 - noise) * check_policy(policy(views), legal) + noise * uniform
+    taken = chances[np.arange(actions.size), actions.reshape(-1)].reshape(actions.shape)
+    with np.errstate(divide="ignore"):
+        logs: Floats = np.log(taken).sum(1)
+    return logs
+
+
+@jit
+def begin_past(r: k.Vector, seen: k.Vector, hand0: int, hand1: int, s: k.Vector) -> None:
+    """Make `s` the first position of the deal of `seen`, with these hands dealt, in place."""
+    k.copy_state(seen, s)
+    s[k.HANDS] = hand0
+    s[k.HANDS + 1] = hand1
+    s[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
+    k.start(r, s)
+
+
+@jit
+def _write_past_views(
+    r: k.Vector,
+    seen: k.Vector,
+    seat: int,
+    deals: k.Vector,
+    s: k.Vector,
+    vectors: k.Vector,
+    actions: k.Vector,
+) -> None:
+    """Write what `seat` saw at each of its plays, and what it played, in each deal.
+
+    Args:
+        r: rules of two players without an exchange.
+        seen: a state or view whose history counts.
+        seat: whose plays.
+        deals: (n, 2) the dealt hands.
+        s: (STATE_SIZE,) memory for the replay.
+        vectors: (n, plays, STATE_SIZE) out.
+        actions: (n, plays) out.
+    """
+    for i in range(len(deals)):
+        begin_past(r, seen, deals[i, 0], deals[i, 1], s)
+        place = 0
+        for t in range(seen[k.NUM_PLAYED]):
+            card = seen[k.HISTORY + t] & 63
+            if s[k.PLAYER] == seat:
+                k.write_view(r, s, seat, vectors[i, place])
+                actions[i, place] = card
+                place += 1
+            k.play(r, s, card)

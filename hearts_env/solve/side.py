@@ -1,0 +1,167 @@
+"""What one player may come to decide in a game tree, and the passes over it.
+
+Passes go forward, which makes plans of chances, or backward, which sums values: what comes before
+in the game comes before in the arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hearts_env._jit import jit
+from hearts_env.arrays import Bytes, Floats, Ints, Ints32
+from hearts_env.errors import HeartsError
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What one player may come to decide; n information sets, m sequences.
+
+    Attributes:
+        hands: The hands that can be dealt, as masks; empty sequence i is that of ``hands[i]``.
+        reach: How likely each of them is by this player's own doing, ``(hands,) float64``: 1,
+            except where play before the tree's beginning tells something (``endgame``).
+        parent: The sequence that leads to each information set, ``(n,) int32``.
+        first: The first sequence of each information set, and behind them m, ``(n + 1,) int32``.
+        legal: What may be done there, as masks over actions, ``(n,) int64``.
+        own: The hand that was dealt, as a mask, ``(n,) int64``.
+        other: A hand of the other player that agrees with all that was seen, ``(n,) int64``.
+        history: The cards played, card + 64 * seat, ``(n, 2 * hand_size) int8``.
+        length: How many they are, ``(n,) int8``.
+        start: Where the lines that end with each sequence begin, ``(m + 1,) int64``.
+        column: The other player's last sequence of each such line, ``(lines,) int32``.
+        payoff: The points by which this player is ahead at its end, ``(lines,) int32``.
+        cuts: Where the information sets of each group of hands begin, and behind them n.
+    """
+
+    hands: Ints
+    reach: Floats
+    parent: Ints32
+    first: Ints32
+    legal: Ints
+    own: Ints
+    other: Ints
+    history: Bytes
+    length: Bytes
+    start: Ints
+    column: Ints32
+    payoff: Ints32
+    cuts: list[int]
+
+    @property
+    def lines(self) -> tuple[Ints, Ints32, Ints32]:
+        """`start`, `column` and `payoff`, for compiled functions."""
+        return self.start, self.column, self.payoff
+
+    @property
+    def arrays(self) -> tuple[Ints32, Ints32, Ints, Ints32, Ints32]:
+        """`parent`, `first`, `start`, `column` and `payoff`, for compiled functions."""
+        return self.parent, self.first, *self.lines
+
+    @property
+    def num_infosets(self) -> int:
+        """How many information sets there are."""
+        return len(self.parent)
+
+    @property
+    def num_sequences(self) -> int:
+        """How many sequences there are, the empty ones with them."""
+        return int(self.first[-1])
+
+    def actions(self, infoset: int) -> list[int]:
+        """The actions of an information set, in the order of its sequences."""
+        mask = int(self.legal[infoset])
+        return [a for a in range(mask.bit_length()) if mask >> a & 1]
+
+    def uniform(self) -> Floats:
+        """The chances of a player who takes every legal action equally often, one a sequence."""
+        chances = np.ones(self.num_sequences)
+        counts = np.diff(self.first)
+        chances[len(self.hands) :] = np.repeat(1.0 / counts, counts)
+        return chances
+
+    def check(self, chances: Any, name: str = "policy") -> Floats:
+        """Chances that make a policy: one a sequence, none negative, 1 in each information set.
+
+        Raises:
+            HeartsError: they do not; it is said where.
+        """
+        array = np.ascontiguousarray(chances, np.float64)
+        if array.shape != (self.num_sequences,):
+            raise HeartsError(
+                f"{name}: has shape {array.shape}; give one chance for each of "
+                f"{self.num_sequences} sequences"
+            )
+        if not np.isfinite(array).all() or (array < 0).any():
+            place = int(np.flatnonzero(~np.isfinite(array) | (array < 0))[0])
+            raise HeartsError(f"{name}: the chance of sequence {place} is {array[place]}")
+        sums = np.add.reduceat(array, self.first[:-1]) if self.num_infosets else np.ones(1)
+        worst = int(np.abs(sums - 1).argmax())
+        if abs(sums[worst] - 1) > 1e-6:
+            raise HeartsError(
+                f"{name}: the chances of information set {worst} add up to {sums[worst]:.6g}, not 1"
+            )
+        return array
+
+    def plan(self, chances: Floats) -> Floats:
+        """The plan of a policy: the product of its chances on the way to each sequence."""
+        plan = np.ones(self.num_sequences)
+        plan[: len(self.hands)] = self.reach
+        _forward(self.parent, self.first, chances, plan)
+        return plan
+
+    def chances(self, plan: Floats) -> Floats:
+        """The policy of a plan; uniform wherever the plan never gets to."""
+        chances = self.uniform()
+        _chances_of(self.parent, self.first, plan, chances)
+        return chances
+
+
+# ---- passes --------------------------------------------------------------------------------------
+@jit
+def _forward(parent: Ints32, first: Ints32, chances: Floats, plan: Floats) -> None:
+    """Make the plan of a policy, in place; the empty sequences have been set."""
+    for i in range(len(parent)):
+        reach = plan[parent[i]]
+        for j in range(first[i], first[i + 1]):
+            plan[j] = reach * chances[j]
+
+
+@jit
+def _chances_of(parent: Ints32, first: Ints32, plan: Floats, chances: Floats) -> None:
+    """Write the policy of a plan wherever the plan gets to."""
+    for i in range(len(parent)):
+        total = 0.0
+        for j in range(first[i], first[i + 1]):
+            total += plan[j]
+        if total > 0.0:
+            for j in range(first[i], first[i + 1]):
+                chances[j] = plan[j] / total
+
+
+@jit
+def backward_best(parent: Ints32, first: Ints32, values: Floats, chosen: Ints) -> None:
+    """Add to each sequence's value what best play earns after it, in place.
+
+    ``chosen`` gets the best sequence of each information set, the first of several.
+    """
+    for i in range(len(parent) - 1, -1, -1):
+        best = first[i]
+        for j in range(first[i] + 1, first[i + 1]):
+            if values[j] > values[best]:
+                best = j
+        chosen[i] = best
+        values[parent[i]] += values[best]
+
+
+@jit
+def backward_mean(parent: Ints32, first: Ints32, chances: Floats, values: Floats) -> None:
+    """Add to each sequence's value what a policy earns after it, in place."""
+    for i in range(len(parent) - 1, -1, -1):
+        total = 0.0
+        for j in range(first[i], first[i + 1]):
+            total += chances[j] * values[j]
+        values[parent[i]] += total

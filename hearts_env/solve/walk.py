@@ -1,0 +1,375 @@
+"""A walk through all public histories of a game of two, depth first.
+
+With each history come all the deals that agree with it, side by side, so that the kernel is asked
+for the rules once for each hand and history. What the walk meets is numbered in that order: what
+comes before in the game comes before in the arrays.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hearts_env import kernel as k
+from hearts_env._bits import lowest, popcount
+from hearts_env._jit import inlined, jit
+from hearts_env.arrays import Bytes, Ints, Ints32
+from hearts_env.rules import Rules
+
+# ---- what a walk counts: places in `totals` ------------------------------------------------------
+DEALS, POSITIONS, LINES, HISTORIES = range(4)
+INFOSETS = 4  # of each player
+SEQUENCES = 6  # of each player
+NUM_TOTALS = 8
+
+
+class Hands(NamedTuple):
+    """The hands that either player can be dealt."""
+
+    masks: Ints
+    """``(2, most)``, as bit masks."""
+    number: Ints
+    """``(2,)``, how many there are."""
+
+
+class Frames(NamedTuple):
+    """The histories on the way to the one where the walk stands; row d is that of d actions."""
+
+    states: Ints
+    """``(depth + 1, STATE_SIZE)``: the position, in one of its deals; the last row is for notes."""
+    heads: Ints
+    """``(depth, 2)``: how many deals agree with the history (`COUNT`), and the actions, as a mask,
+    that have not been followed (`OPEN`)."""
+    deals: Ints32
+    """``(depth, deals, 5)``: for each deal the numbers of both hands (`HAND`), both players' last
+    sequences (`LAST`), and the first sequence of the information set of the player to act, -1
+    where nothing is chosen (`FIRST`)."""
+    actions: Ints
+    """``(depth, deals, 2)``: for each deal what may be done, as a mask (`LEGAL`), and what of it
+    has not been followed (`REST`)."""
+    slots: Ints
+    """``(2, most, 3)``: for each hand of either player what has been found for it (`LEGAL`,
+    `SLOT_FIRST`), and at which history (`STAMP`)."""
+
+
+COUNT, OPEN = range(2)
+HAND, LAST, FIRST = 0, 2, 4
+LEGAL, REST = range(2)
+STAMP, SLOT_FIRST = 1, 2
+
+
+class Records(NamedTuple):
+    """What a walk writes, n information sets for the player who has more; all empty to count."""
+
+    ends: Ints32
+    """``(2, lines)``: both players' last sequences of each line."""
+    margins: Ints32
+    """``(lines,)``: the points by which seat 0 is ahead at its end."""
+    parent: Ints32
+    """``(2, n)``; from here on as in `Side`."""
+    first: Ints32
+    """``(2, n + 1)``."""
+    legal: Ints
+    """``(2, n)``."""
+    own: Ints
+    """``(2, n)``."""
+    other: Ints
+    """``(2, n)``."""
+    history: Bytes
+    """``(2, n, 2 * hand_size)``."""
+    length: Bytes
+    """``(2, n)``."""
+
+
+def num_deals(rules: Rules) -> int:
+    """In how many deals seat 0 leads first."""
+    deck, hand = len(rules.deck), rules.hand_size
+    both = math.comb(deck, hand) * math.comb(deck - hand, hand)
+    return both if rules.first_lead == "eldest_hand" else both // 2
+
+
+class Walk:
+    """All public histories, depth first; with each the deals that agree with it.
+
+    Attributes:
+        rules: The rules.
+        deals: The deals, as masks of both hands, ``(deals, 2) int64``.
+        hands: For each player the different hands among them, ascending.
+        ids: For each player the number of its hand in every deal, ``(deals,) int32``.
+    """
+
+    def __init__(
+        self, rules: Rules, deals: Ints | None = None, root: k.Vector | None = None
+    ) -> None:
+        """A walk from the first lead of all deals, or from the position `root` of some `deals`."""
+        self.rules = rules
+        self.deals = _all_deals(rules) if deals is None else deals
+        self.root = np.empty(k.STATE_SIZE, np.int64) if root is None else root.copy()
+        if root is None:
+            start_deal(rules.vector, self.root, int(self.deals[0, 0]), int(self.deals[0, 1]), 1)
+        self.ids = []
+        self.hands = []
+        for p in range(2):
+            hands, inverse = np.unique(self.deals[:, p], return_inverse=True)
+            self.hands.append(hands)
+            self.ids.append(inverse.astype(np.int32))
+
+    def count(self) -> Ints:
+        """How much there is: a number for each of the places from `DEALS` to `SEQUENCES`."""
+        return self._run(self._records(0, 0))
+
+    def write(self, lines: int, infosets: int) -> Records:
+        """What there is.
+
+        Args:
+            lines: how many lines.
+            infosets: how many information sets of the player who has more.
+        """
+        records = self._records(lines, infosets)
+        self._run(records)
+        return records
+
+    def _records(self, lines: int, n: int) -> Records:
+        return Records(
+            ends=np.empty((2, lines), np.int32),
+            margins=np.empty(lines, np.int32),
+            parent=np.empty((2, n), np.int32),
+            first=np.empty((2, n + 1), np.int32),
+            legal=np.empty((2, n), np.int64),
+            own=np.empty((2, n), np.int64),
+            other=np.empty((2, n), np.int64),
+            history=np.zeros((2, n, 2 * self.rules.hand_size), np.int8),
+            length=np.empty((2, n), np.int8),
+        )
+
+    def _run(self, records: Records) -> Ints:
+        number, depth = len(self.deals), 2 * self.rules.hand_size + 2
+        most = max(map(len, self.hands))
+        hands = Hands(np.zeros((2, most), np.int64), np.array([len(h) for h in self.hands]))
+        frames = Frames(
+            states=np.empty((depth + 1, k.STATE_SIZE), np.int64),
+            heads=np.zeros((depth, 2), np.int64),
+            deals=np.empty((depth, number, 5), np.int32),
+            actions=np.empty((depth, number, 2), np.int64),
+            slots=np.zeros((2, most, 3), np.int64),
+        )
+        for s in frames.states:
+            k.clear(s)
+        frames.states[0] = self.root
+        frames.heads[0, COUNT] = number
+        for p in range(2):
+            hands.masks[p, : len(self.hands[p])] = self.hands[p]
+            frames.deals[0, :, HAND + p] = frames.deals[0, :, LAST + p] = self.ids[p]
+        totals = np.zeros(NUM_TOTALS, np.int64)
+        totals[DEALS] = number
+        _walk(self.rules.vector, hands, frames, records, totals)
+        return totals
+
+
+# ---- compiled: deals -----------------------------------------------------------------------------
+def _all_deals(rules: Rules) -> Ints:
+    """The hands of all deals in which seat 0 leads first, ``(deals, 2) int64``."""
+    deck, size = len(rules.deck), rules.hand_size
+    masks = np.array(
+        [sum(1 << c for c in cards) for cards in itertools.combinations(range(deck), size)],
+        np.int64,
+    )
+    number = num_deals(rules)
+    deals = np.empty((number, 2), np.int64)
+    written = _write_deals(rules.vector, masks, np.empty(k.STATE_SIZE, np.int64), deals)
+    assert written == number, (written, number)
+    return deals
+
+
+@jit
+def start_deal(r: k.Vector, s: k.Vector, hand0: int, hand1: int, dealer: int) -> None:
+    """Make `s` the first position of a deal, in place."""
+    k.clear(s)
+    s[k.HANDS] = hand0
+    s[k.HANDS + 1] = hand1
+    s[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
+    s[k.DEALER] = dealer
+    s[k.DEAL_NUMBER] = 0
+    k.start(r, s)
+
+
+@jit
+def _write_deals(r: k.Vector, masks: Ints, s: k.Vector, deals: Ints) -> int:
+    """Write the hands of all deals in which seat 0 leads first into `deals`; how many there are."""
+    count = 0
+    for i in range(len(masks)):
+        for j in range(len(masks)):
+            if masks[i] & masks[j]:
+                continue
+            # The rule is the kernel's; only what it reads is made.
+            s[k.HANDS] = masks[i]
+            s[k.HANDS + 1] = masks[j]
+            s[k.DEALER] = 1
+            k.start_play(r, s)
+            if s[k.LEADER] == 0:
+                if count < len(deals):
+                    deals[count, 0] = masks[i]
+                    deals[count, 1] = masks[j]
+                count += 1
+    return count
+
+
+# ---- compiled: the walk --------------------------------------------------------------------------
+@jit
+def _after(r: k.Vector, s: k.Vector, hand0: int, hand1: int, action: int, out: k.Vector) -> None:
+    """Write into `out` the position after `action` in `s` with these hands dealt."""
+    # What has been played is copied, what follows is written before it is read.
+    for i in range(k.HISTORY + s[k.NUM_PLAYED]):
+        out[i] = s[i]
+    out[k.HANDS] = hand0 & ~s[k.PLAYED]
+    out[k.HANDS + 1] = hand1 & ~s[k.PLAYED + 1]
+    out[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
+    k.play(r, out, action)
+
+
+@jit
+def _shown(s: k.Vector) -> int:
+    """What may be seen of a position that its history does not tell.
+
+    An awarded kitty, and whether a queen that may be played any time broke hearts.
+    """
+    kitty = s[k.KITTY] if s[k.KITTY_TAKER] >= 0 else 0
+    return kitty << 1 | s[k.BROKEN]
+
+
+@inlined
+def _end_lines(r: k.Vector, frames: Frames, records: Records, totals: Ints, depth: int) -> None:
+    """Count the lines that end with a history, and write them."""
+    margin = k.margin_sum(r, frames.states[depth], 0)
+    for i in range(frames.heads[depth, COUNT]):
+        if len(records.margins):
+            at = totals[LINES]
+            records.ends[0, at] = frames.deals[depth, i, LAST]
+            records.ends[1, at] = frames.deals[depth, i, LAST + 1]
+            records.margins[at] = margin
+        totals[LINES] += 1
+
+
+@inlined
+def _write_infoset(
+    hands: Hands, s: k.Vector, deal: Ints32, mask: int, records: Records, totals: Ints
+) -> None:
+    """Write the information set of the player to act in `s`, in a deal, with a choice of `mask`."""
+    p = s[k.PLAYER]
+    at = totals[INFOSETS + p]
+    records.parent[p, at] = deal[LAST + p]
+    records.first[p, at] = hands.number[p] + totals[SEQUENCES + p]
+    records.legal[p, at] = mask
+    records.own[p, at] = hands.masks[p, deal[HAND + p]]
+    records.other[p, at] = hands.masks[1 - p, deal[HAND + 1 - p]]
+    records.length[p, at] = s[k.NUM_PLAYED]
+    for j in range(s[k.NUM_PLAYED]):
+        records.history[p, at, j] = s[k.HISTORY + j]
+
+
+@inlined
+def _enter(
+    r: k.Vector, hands: Hands, frames: Frames, records: Records, totals: Ints, depth: int
+) -> None:
+    """Number the information sets of a history, and note for each deal what may be done."""
+    s = frames.states[depth]
+    p = s[k.PLAYER]
+    slots = frames.slots[p]
+    totals[HISTORIES] += 1
+    every = 0
+    for i in range(frames.heads[depth, COUNT]):
+        deal = frames.deals[depth, i]
+        slot = slots[deal[HAND + p]]
+        if slot[STAMP] != totals[HISTORIES]:
+            slot[STAMP] = totals[HISTORIES]
+            s[k.HANDS + p] = hands.masks[p, deal[HAND + p]] & ~s[k.PLAYED + p]
+            mask = k.legal_mask(r, s)
+            slot[LEGAL] = mask
+            every |= mask
+            if mask & (mask - 1) == 0:
+                slot[SLOT_FIRST] = -1
+            else:
+                slot[SLOT_FIRST] = hands.number[p] + totals[SEQUENCES + p]
+                if len(records.margins):
+                    _write_infoset(hands, s, deal, mask, records, totals)
+                totals[INFOSETS + p] += 1
+                totals[SEQUENCES + p] += popcount(mask)
+        frames.actions[depth, i, LEGAL] = frames.actions[depth, i, REST] = slot[LEGAL]
+        deal[FIRST] = slot[SLOT_FIRST]
+    frames.heads[depth, OPEN] = every
+
+
+@inlined
+def _follow(r: k.Vector, hands: Hands, frames: Frames, depth: int) -> bool:
+    """Make the next history after this one, of the lowest action not yet followed.
+
+    Returns:
+        Whether there is one; if not, that action is done.
+    """
+    s = frames.states[depth]
+    deals = frames.deals[depth]
+    actions = frames.actions[depth]
+    n = frames.heads[depth, COUNT]
+    p = s[k.PLAYER]
+    action = lowest(frames.heads[depth, OPEN])
+    bit = 1 << action
+    i = 0
+    while i < n and not actions[i, REST] & bit:
+        i += 1
+    if i == n:
+        frames.heads[depth, OPEN] &= ~bit
+        return False
+    after = frames.states[depth + 1]
+    _after(r, s, hands.masks[0, deals[i, HAND]], hands.masks[1, deals[i, HAND + 1]], action, after)
+    # Deals part where more is seen than the action.
+    parts = (r[k.R_QUEEN_ANY_TIME] and r[k.R_QUEEN] & bit) or (
+        s[k.KITTY_TAKER] < 0 and after[k.KITTY_TAKER] >= 0
+    )
+    if not parts:
+        frames.heads[depth, OPEN] &= ~bit
+    shown = _shown(after)
+    notes = frames.states[len(frames.states) - 1]
+    count = 0
+    for j in range(i, n):
+        if not actions[j, REST] & bit:
+            continue
+        if parts:
+            hand0, hand1 = hands.masks[0, deals[j, HAND]], hands.masks[1, deals[j, HAND + 1]]
+            _after(r, s, hand0, hand1, action, notes)
+            if _shown(notes) != shown:
+                continue
+            actions[j, REST] &= ~bit
+        following = frames.deals[depth + 1, count]
+        following[HAND] = deals[j, HAND]
+        following[HAND + 1] = deals[j, HAND + 1]
+        following[LAST + 1 - p] = deals[j, LAST + 1 - p]
+        following[LAST + p] = deals[j, LAST + p]
+        if deals[j, FIRST] >= 0:
+            following[LAST + p] = deals[j, FIRST] + popcount(actions[j, LEGAL] & (bit - 1))
+        count += 1
+    frames.heads[depth + 1, COUNT] = count
+    return True
+
+
+@jit
+def _walk(r: k.Vector, hands: Hands, frames: Frames, records: Records, totals: Ints) -> None:
+    """Walk through the public histories; count into `totals` and, where there is room, write."""
+    depth = 0
+    is_new = True
+    while depth >= 0:
+        if is_new:
+            totals[POSITIONS] += frames.heads[depth, COUNT]
+            if frames.states[depth, k.PHASE] == k.OVER:
+                _end_lines(r, frames, records, totals, depth)
+                frames.heads[depth, OPEN] = 0
+            else:
+                _enter(r, hands, frames, records, totals, depth)
+        if frames.heads[depth, OPEN] == 0:
+            depth -= 1
+            is_new = False
+        else:
+            is_new = _follow(r, hands, frames, depth)
+            depth += is_new
