@@ -17,6 +17,7 @@ import numpy as np
 
 from hearts_env import Game, Rules, kernel
 from hearts_env.cards import list_of
+from hearts_env.hidden import worlds_of_two
 from hearts_env.solve import Table, solve_batch
 from hearts_env.solve import double_dummy as dd
 from hearts_env.solve.dd import layout
@@ -73,7 +74,7 @@ def measure_worlds(rules: Rules, seeds: range, endgames: int) -> tuple[list[int]
             game.play(rng.choice(game.legal_actions()))
         view = game.view(game.player or 0)
         hands = np.zeros(256, np.int64)
-        count = int(kernel.worlds_of_two(rules.vector, view.vector, view.player, hands, scratch))
+        count = int(worlds_of_two(rules.vector, view.vector, view.player, hands, scratch))
         values = np.empty((count, len(view.legal_actions())), np.int64)
         table.clear()
         start = time.process_time_ns()

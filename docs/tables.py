@@ -31,9 +31,11 @@ from typing import Any
 
 from hearts_env import HeartsError, Rules, kernel
 from hearts_env import rules as rules_module
+from hearts_env.cards import CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
 from hearts_env.encoders.base import BlockEncoder
-from hearts_env.rules import FIELDS, PRESETS
+from hearts_env.presets import PRESETS
+from hearts_env.rules import FIELDS
 
 DOCS = Path(__file__).resolve().parent
 
@@ -86,7 +88,7 @@ def show(value: object) -> str:
         return f"`{value}`"
     if isinstance(value, tuple):
         return " ".join(map(str, value)) or "none"
-    if isinstance(value, rules_module.CardPoints):
+    if isinstance(value, CardPoints):
         return show_points(dict(value))
     return str(value)
 
@@ -280,14 +282,11 @@ def refusal(do: Callable[[], object]) -> str:
 
 
 def state() -> str:
-    """The layout of a state, from the table in the kernel's docstring."""
-    assert kernel.__doc__ is not None
-    lines = [line for line in kernel.__doc__.splitlines() if line.startswith("| ")][1:]
-    rows = []
-    for line in lines:
-        names, shape, meaning, empty, known = (c.strip() for c in line[1:-1].split("|"))
-        starts = [str(getattr(kernel, name)) for name in names.split(", ")]
-        rows.append([names, ", ".join(starts), shape, meaning, empty, known])
+    """The layout of a state."""
+    rows = [
+        [f.name, f.start, f.size, f.meaning, "" if f.empty is None else f.empty, f.who]
+        for f in kernel.STATE
+    ]
     head = ["field", "place", "size", "meaning", "empty", "who may know"]
     return f"`STATE_SIZE` is {kernel.STATE_SIZE}.\n\n" + table(head, rows)
 

@@ -8,7 +8,6 @@ plays thousands of games at once.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from hearts_env._registration import register_envs
 from hearts_env.batch import BatchGame, BatchView
 from hearts_env.chips import chips_of, settle
 from hearts_env.encoders import Encoder, make_encoder, register_encoder
@@ -22,6 +21,7 @@ from hearts_env.errors import (
 )
 from hearts_env.game import Game
 from hearts_env.match import Match
+from hearts_env.registration import register_envs
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 

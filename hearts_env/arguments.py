@@ -19,7 +19,7 @@ MAX_SEED = 2**63 - 1
 
 
 def whole(value: object) -> int | None:
-    """`value` as an int, of any size; None: it is not a whole number."""
+    """`value` as an int, of any size; None if it is not a whole number."""
     if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype == "?"):
         return None
     try:
@@ -66,7 +66,7 @@ def check_count(name: str, value: object, bound: int) -> int:
     """`value` as a whole number from 0 to `bound` - 1.
 
     Raises:
-        DealError: it is not.
+        DealError: if `value` is something else.
     """
     return check_number(name, value, 0, bound - 1, DealError)
 
@@ -75,7 +75,7 @@ def check_seed(seed: object) -> int:
     """`seed` as a whole number from 0 to 2**63 - 1.
 
     Raises:
-        DealError: it is not.
+        DealError: if `seed` is something else.
     """
     number = whole(seed)
     if number is None:
@@ -101,7 +101,7 @@ def check_player(player: object, players: int) -> int:
     """`player` as one of the seats.
 
     Raises:
-        HeartsError: it is not.
+        HeartsError: if `player` is not a seat, a whole number from 0 to `players` - 1.
     """
     return check_number("player", player, 0, players - 1)
 
@@ -148,7 +148,7 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
 def check_is(
     name: str, value: object, kind: type, fix: str, error: type[HeartsError] = HeartsError
 ) -> None:
-    """Refuse what is not of this kind.
+    """Refuse a value of another type.
 
     Raises:
         HeartsError: if `value` is of another kind; `fix` says what to give.
@@ -161,7 +161,7 @@ def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
     """`value`, one of `choices`.
 
     Raises:
-        HeartsError: it is not.
+        HeartsError: if `value` is not one of them.
     """
     if not isinstance(value, str) or value not in choices:
         near = did_you_mean(quoted(value).strip("\"'"), choices)
@@ -173,7 +173,7 @@ def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
     """`value`, an array of the shape and dtype of `like`, with finite numbers only.
 
     Raises:
-        HeartsError: it is not.
+        HeartsError: if `value` is something else.
     """
     if not isinstance(value, np.ndarray) or (value.shape, value.dtype) != (like.shape, like.dtype):
         found = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else "no array"

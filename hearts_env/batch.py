@@ -23,6 +23,7 @@ from hearts_env.encoders import Encoder, make_encoder, write_many
 from hearts_env.errors import DealError, HeartsError, IllegalActionError, quoted
 from hearts_env.game import Game
 from hearts_env.rules import Rules
+from hearts_env.seeds import stream_seed
 from hearts_env.view import PlayerView
 
 Array = NDArray[Any]
@@ -541,9 +542,8 @@ def find_illegal(legal: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArra
 @jit
 def _next_seed(g: int, deals: k.Vector, seed: int) -> np.int64:
     """The seed of the next deal of game `g`, which does not depend on the number of games."""
-    stream = k.mix(np.uint64(seed) + k.mix(np.uint64(g)))
     deals[g] += 1
-    return np.int64(k.mix(stream + np.uint64(deals[g])) >> np.uint64(1))
+    return stream_seed(seed, g, deals[g])
 
 
 @jit

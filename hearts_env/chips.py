@@ -1,7 +1,7 @@
 """Chips: the three ways to settle a deal, in exact fractions.
 
 ``settle`` settles one deal of a match, with the pool carried to it; ``chips_of`` a deal on its
-own. ``rewards.net_chips`` is the compiled form of the latter.
+own. ``net_chips`` is the compiled form of the latter.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from numbers import Rational
-from typing import Protocol
 
+from hearts_env import kernel as k
+from hearts_env._jit import jit
 from hearts_env.arguments import check_choice
 from hearts_env.errors import HeartsError, quoted
 from hearts_env.rules import SETTLEMENTS, Rules
@@ -18,18 +19,8 @@ from hearts_env.rules import SETTLEMENTS, Rules
 Number = int | Fraction
 
 
-class Scored(Protocol):
-    """What is read of a deal that is settled."""
-
-    @property
-    def revoker(self) -> int | None:
-        """Who ended it by an illegal action."""
-
-    def points(self) -> list[int]:
-        """The points that each seat took."""
-
-    def scores(self) -> list[int]:
-        """The score of each seat."""
+SHARES = 420
+"""What winners share is handed out in 420ths: 1 / n is a whole number of them for 1 to 7."""
 
 
 def settle(
@@ -112,7 +103,7 @@ def check_in_chips(rules: Rules, field: str = "chips") -> None:
     """Refuse rules that settle in points.
 
     Raises:
-        HeartsError: they do; `field` begins the message.
+        HeartsError: if they do; `field` begins the message.
     """
     if rules.settlement == "points":
         raise HeartsError(
@@ -121,9 +112,40 @@ def check_in_chips(rules: Rules, field: str = "chips") -> None:
         )
 
 
-def points_settled(deal: Scored) -> list[int]:
-    """What is settled of a deal: the points taken, or after a revoke what the offender pays.
+# ---- of a state, compiled -----------------------------------------------------------------------
+@jit
+def settled(r: k.Vector, s: k.Vector, p: int) -> int:
+    """The points of seat `p` that are settled: those taken, or what it pays after a revoke.
 
-    Chips know no moon and nothing for taking no trick.
+    Chips ignore moons and ``no_trick_points``.
     """
-    return deal.points() if deal.revoker is None else deal.scores()
+    return k.score(r, s, p) if s[k.REVOKER] >= 0 else s[k.POINTS + p]
+
+
+def points_settled(rules: Rules, vector: k.Vector) -> list[int]:
+    """The points of each seat that are settled, from the state of a deal."""
+    return [int(settled(rules.vector, vector, p)) for p in range(rules.players)]
+
+
+@jit
+def net_chips(r: k.Vector, s: k.Vector, p: int) -> int:
+    """What seat `p` wins in chips by a deal on its own, in 420ths; ``chips_of``, compiled."""
+    players = r[k.R_PLAYERS]
+    own = settled(r, s, p)
+    total, least, without = 0, own, 0
+    for q in range(players):
+        taken = settled(r, s, q)
+        total += taken
+        least = min(least, taken)
+        without += taken == 0
+    if r[k.R_SETTLEMENT] == k.SETTLE_HOWELL:
+        return SHARES * (total - players * own)
+    if r[k.R_SETTLEMENT] == k.SETTLE_SWEEPSTAKES:
+        winners = 0 if without == players - 1 else without
+        won = own == 0
+    else:
+        winners = 0
+        for q in range(players):
+            winners += settled(r, s, q) == least
+        won = own == least
+    return (SHARES // winners * total if won and winners else 0) - SHARES * own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from hearts_env import kernel as k
 from hearts_env.arguments import (
     check_count,
-    check_number,
     check_player,
     check_seed,
     whole,
@@ -20,19 +19,19 @@ from hearts_env.arguments import (
 )
 from hearts_env.cards import list_of, parse_card
 from hearts_env.chips import chips_of, points_settled
-from hearts_env.errors import DealError, IllegalActionError, NotationError, quoted
+from hearts_env.errors import (
+    DealError,
+    HeartsError,
+    IllegalActionError,
+    NotationError,
+    quoted,
+)
+from hearts_env.grammar import Entry, Transcript, format_transcript, parse
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Position
 
-__all__ = ["Game", "action_name", "action_number", "derived_seed"]
-
 _LEGAL = (1 << 54) - 1
 _MAX_TOTAL = 2**53
-
-
-def derived_seed(seed: int, number: int) -> int:
-    """The `number`-th seed that follows from `seed`, 0 .. 2**63 - 1, well mixed."""
-    return int(k.mix(np.uint64((seed + int(k.mix(np.uint64(number)))) % 2**64))) >> 1
 
 
 class Game(Position):
@@ -66,7 +65,8 @@ class Game(Position):
             totals: scores before this deal in a match, one a seat.
 
         Raises:
-            DealError: a missing, doubled or foreign card, or a wrong number of them.
+            DealError: if a card is missing, dealt twice or not in the deck, or another argument is
+                out of range.
         """
         rules = Rules.make(rules)
         masks = _deal_masks(rules, hands, kitty)
@@ -112,17 +112,17 @@ class Game(Position):
 
     @classmethod
     def from_state(cls, rules: Rules | str, vector: k.Vector) -> Game:
-        """The game that is in this state of the compiled core, with the past that led there.
+        """The game in this state of the compiled core, with the past that led to it.
 
-        Of the past one thing is not in a state: in what order a player chose the cards to pass.
-        They count as chosen in deck order.
+        A state does not hold in which order a player chose the cards to pass: they count as chosen
+        in deck order.
 
         Args:
             rules: the rules, or a preset's name.
             vector: a whole state, as ``game.vector`` or a row of ``batch.states``; copied.
 
         Raises:
-            DealError: play under these rules does not lead to such a state; a view, for example.
+            DealError: if play under these rules cannot lead to `vector`, for example to a view.
         """
         rules = Rules.make(rules)
         state = whole_numbers(vector)
@@ -201,7 +201,7 @@ class Game(Position):
         """Do an action: a number, or a card's name.
 
         Raises:
-            IllegalActionError: the rules do not allow it; the game is unchanged.
+            IllegalActionError: if the rules do not allow it; the game is unchanged.
         """
         if action.__class__ is not int:
             action = self.action_of(action)
@@ -218,35 +218,31 @@ class Game(Position):
         """The number of an action given as a number or as a card's name.
 
         Raises:
-            IllegalActionError: it is neither.
+            IllegalActionError: if `action` is neither.
         """
         return action_number(self.rules, action)
 
     def _why_illegal(self, action: int) -> str:
         if self.is_over:
             return "action: the game is over; start another with Game.deal"
-        legal = ", ".join(f"{a} ({self.rules_action_name(a)})" for a in self.legal_actions())
+        name = self.rules.action_name
+        legal = ", ".join(f"{a} ({name(a)})" for a in self.legal_actions())
         if not 0 <= action < self.rules.num_actions:
-            return f"action: {quoted(action)} is no action of these rules; legal now: {legal}"
-        name = self.rules_action_name(action)
+            return f"action: {quoted(action)} is not an action of these rules; legal now: {legal}"
         return (
-            f"action: {action} ({name}) is not legal for player {self.player}; legal now: {legal}"
+            f"action: {action} ({name(action)}) is not legal for player {self.player}; "
+            f"legal now: {legal}"
         )
 
     def rules_action_name(self, action: int) -> str:
-        """The card's name, or the name of a moon choice.
-
-        Raises:
-            HeartsError: the rules have no such action.
-        """
-        number = check_number("action", action, 0, self.rules.num_actions - 1)
-        return action_name(self.rules, number)
+        """``rules.action_name(action)``."""
+        return self.rules.action_name(action)
 
     def revoke(self) -> None:
         """End the deal as after an illegal action at a card table: the player to act pays for all.
 
         Raises:
-            IllegalActionError: the game is over.
+            IllegalActionError: if the game is over.
         """
         if self.is_over:
             raise IllegalActionError("action: the game is over; nobody can revoke")
@@ -255,10 +251,10 @@ class Game(Position):
         self._actions.append(-1)
 
     def undo(self) -> None:
-        """Take the last action back.
+        """Take back the last action.
 
         Raises:
-            IllegalActionError: there is none.
+            IllegalActionError: if nothing has been played.
         """
         if not self._actions:
             raise IllegalActionError("undo: nothing has been played")
@@ -276,7 +272,7 @@ class Game(Position):
         """The same deal before anything was played."""
         return Game._restore(self.rules, self._start.copy(), [])
 
-    # -- what only the whole game tells ------------------------------------------------------------
+    # -- what only the whole game shows ------------------------------------------------------------
     def hand(self, player: int) -> tuple[str, ...]:
         """The cards that a seat holds now."""
         return self._cards(self.vector[k.HANDS + self._check(player)])
@@ -310,12 +306,12 @@ class Game(Position):
         """What each seat wins in chips by this deal on its own, as the rules settle it; exact.
 
         Before the end as if the deal stopped now. Where a match carries a pool from deal to deal,
-        ``match.last_net`` tells what a deal paid there.
+        ``match.last_net`` is what a deal paid there.
 
         Raises:
-            HeartsError: the rules settle in points.
+            HeartsError: if the rules settle in points.
         """
-        return chips_of(self.rules, points_settled(self))
+        return chips_of(self.rules, points_settled(self.rules, self.vector))
 
     def margins(self) -> list[float]:
         """The margin of each seat: the others' mean score less its own."""
@@ -365,7 +361,7 @@ class Game(Position):
         """All that `player` may know now, and nothing else; later play does not change it.
 
         Raises:
-            HeartsError: there is no such seat.
+            HeartsError: if `player` is not a seat.
         """
         rules = self.rules
         if player.__class__ is not int or not 0 <= player < rules.players:
@@ -381,22 +377,51 @@ class Game(Position):
             tags: further fields of the header, such as ``{"Player 0": "You"}``.
 
         Raises:
-            NotationError: a tag's name cannot be one.
+            NotationError: if the name of a tag is not allowed.
         """
-        from hearts_env.notation import format_game
+        rules, dealt = self.rules, self._start
+        seats = range(rules.players)
+        return format_transcript(
+            Transcript(
+                rules,
+                hands=tuple([self._cards(dealt[k.HANDS + seat]) for seat in seats]),
+                kitty=self._cards(dealt[k.KITTY]),
+                deal_number=self.deal_number,
+                dealer=self.dealer,
+                totals=self.totals,
+                entries=tuple(self._entries()),
+                scores=" ".join(map(str, self.scores())) if self.is_over else None,
+                tags={} if tags is None else tags,
+            )
+        )
 
-        return format_game(self, tags)
+    def _entries(self) -> Iterator[Entry]:
+        """The play so far, as a hand history writes it."""
+        rules, history = self.rules, self.history
+        n, count = rules.players, rules.pass_count
+        if self.direction != "hold":
+            passed = tuple([rules.deck[a] for a in self._actions[: n * count] if a != -1])
+            for seat in range(-(-len(passed) // count)):
+                yield Entry("pass", seat, passed[seat * count : (seat + 1) * count])
+        cards = tuple([card for _, card in history])
+        for start in range(0, len(cards), n):
+            yield Entry("trick", history[start][0], cards[start : start + n], start // n + 1)
+        if self.moon_choice is not None:
+            yield Entry("moon", int(self.vector[k.SHOOTER]), (self.moon_choice,))
+        if self.revoker is not None:
+            yield Entry("revoke", self.revoker)
 
     @classmethod
     def from_text(cls, text: str) -> Game:
-        """The game that a hand history tells.
+        """The one game that a hand history states, each play checked.
 
         Raises:
-            NotationError: it is none, or tells of an impossible play.
+            NotationError: the line, what is wrong with it, and what would be right.
         """
-        from hearts_env.notation import parse_game
-
-        return parse_game(text)
+        transcripts = parse(text)
+        if len(transcripts) != 1:
+            raise NotationError(f"history: {len(transcripts)} games in the text; give exactly one")
+        return play_transcript(transcripts[0])
 
     def __repr__(self) -> str:
         turn = "over" if self.is_over else f"{self.phase}, player {self.player} to act"
@@ -404,10 +429,10 @@ class Game(Position):
 
 
 def action_number(rules: Rules, action: object) -> int:
-    """The number of an action given as a number or as a card's name, of whatever game.
+    """The number of an action given as a number or as a card's name.
 
     Raises:
-        IllegalActionError: it is neither; whether the number is one of these rules is not asked.
+        IllegalActionError: if `action` is neither; a number may be out of range for these rules.
     """
     if isinstance(action, str):
         try:
@@ -429,15 +454,69 @@ def action_number(rules: Rules, action: object) -> int:
     return number
 
 
-def action_name(rules: Rules, action: int) -> str:
-    """The name of an action: a card, or a choice after a moon."""
-    if action < len(rules.deck):
-        return rules.deck[action]
-    return ("moon:off", "moon:others")[action - len(rules.deck)]
+def play_transcript(transcript: Transcript) -> Game:
+    """The game that a transcript states, each play checked.
+
+    Raises:
+        NotationError: the line, what is wrong with it, and what would be right.
+    """
+    try:
+        game = Game(
+            transcript.rules,
+            transcript.hands,
+            transcript.kitty,
+            deal_number=transcript.deal_number,
+            dealer=transcript.dealer,
+            totals=transcript.totals,
+        )
+    except HeartsError as error:
+        raise NotationError(
+            f"line {transcript.line}: the deal above is impossible: {error}"
+        ) from None
+    for entry in transcript.entries:
+        try:
+            _play_entry(game, entry)
+        except HeartsError as error:
+            raise NotationError(f"line {entry.line}: {error}") from None
+    stated = transcript.scores
+    if stated is not None and game.is_over:
+        scores = " ".join(map(str, game.scores()))
+        if stated.split() != scores.split():
+            raise NotationError(f"history: [Scores] says {quoted(stated)}, the play gives {scores}")
+    return game
+
+
+def _play_entry(game: Game, entry: Entry) -> None:
+    """Play a line of a hand history."""
+    _check_turn(game, entry)
+    if entry.kind == "moon":
+        game.play(len(game.rules.deck) + (entry.cards[0] == "others"))
+        return
+    if entry.kind == "revoke":
+        game.revoke()
+        return
+    text = quoted(entry.text)
+    if entry.kind == "trick" and (game.trick or entry.trick != game.trick_number + 1):
+        raise NotationError(f"{text}: trick {game.trick_number + 1} is not finished or comes first")
+    for card in entry.cards:
+        if entry.kind == "pass":
+            _check_turn(game, entry)
+        elif game.phase != "play":
+            raise NotationError(f"{text}: {card} cannot be played, the phase is {game.phase}")
+        game.play(game.rules.index.get(card, card))
+
+
+def _check_turn(game: Game, entry: Entry) -> None:
+    """Refuse a line that belongs to another seat or another phase."""
+    text, phase = quoted(entry.text), "play" if entry.kind == "trick" else entry.kind
+    if game.is_over:
+        raise NotationError(f"{text} follows the end of the deal; leave it out")
+    if phase not in (game.phase, "revoke") or entry.seat != game.player:
+        raise NotationError(f"{text}: it is the turn of player {game.player} ({game.phase})")
 
 
 def _is_readable(rules: Rules, state: k.Vector) -> bool:
-    """Whether the past of a state can be looked for: the deal and the history are within bounds."""
+    """Whether the past of a state can be read: its deal and its history are within bounds."""
     n, number = rules.players, int(state[k.NUM_PLAYED])
     left = (1 << len(rules.deck)) - 1
     for p in range(n):
@@ -469,7 +548,7 @@ def _deal_masks(
         given = []
     if len(given) != rules.players:
         raise DealError(
-            f"hands: {rules.players} hands are needed, one list of cards a seat; got "
+            f"hands: give {rules.players} hands, one list of cards for each seat; got "
             f"{quoted(hands)}"
         )
     owner: dict[str, str] = {}

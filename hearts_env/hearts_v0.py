@@ -5,8 +5,8 @@ enforces the order of calls. What PettingZoo's other usual wrappers do (refusing
 the space, ending the episode at an illegal action) ``raw_env`` does itself, many times quicker.
 The page docs/environment.md documents spaces, rewards, infos and options.
 
-There is no ``parallel_env``. PettingZoo converts environments that move once a cycle, all agents
-in a fixed order; in Hearts the taker of a trick leads the next, so that the conversion's own check
+There is no ``parallel_env``. PettingZoo converts environments in which all agents move once a cycle
+in a fixed order; in Hearts the taker of a trick leads the next, so the conversion's own check
 refuses it.
 """
 
@@ -28,15 +28,16 @@ from pettingzoo.utils.env_logger import EnvLogger
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from hearts_env import kernel as k
-from hearts_env._infos import no_result, read_only_values, result_of
 from hearts_env._jit import jit
 from hearts_env.arguments import check_choice, check_max_deals, check_seed
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.errors import DealError, HeartsError, IllegalActionError, did_you_mean
-from hearts_env.game import Game, derived_seed
+from hearts_env.game import Game
+from hearts_env.infos import no_result, read_only_values, result_of
 from hearts_env.match import Match
 from hearts_env.rewards import Rewarder
 from hearts_env.rules import Rules
+from hearts_env.seeds import derived_seed
 from hearts_env.state import FloatArray, encode_state, state_space
 from hearts_env.view import PlayerView
 
@@ -160,7 +161,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def _agent_of(self, agent: object) -> str:
         if not isinstance(agent, str) or agent not in self._seats:
             raise HeartsError(
-                f"agent: there is no {agent!r} here; {did_you_mean(str(agent), self._seats)}"
+                f"agent: unknown agent {agent!r}; {did_you_mean(str(agent), self._seats)}"
             )
         return agent
 
@@ -173,7 +174,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return self._game
 
     def observe(self, agent: str) -> Observation:
-        """What `agent` sees now, whosever turn it is; also after the end."""
+        """What `agent` sees now, whoever's turn it is; also after the end."""
         game = self.game
         try:
             seat = self._seats[agent]
@@ -373,7 +374,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 self._pay(rewards)
             self._stop(game, self.terminations if match.is_over else self.truncations)
         else:
-            self._tell_result(game)
+            self._give_result(game)
             self._game = match.game
             self._totals = list(match.totals)
             self._give_turn(match.game)
@@ -383,7 +384,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._is_stopped = True
         for agent in self.agents:
             ends[agent] = True
-        self._tell_result(game)
+        self._give_result(game)
         self._deads_step_first()
 
     def _tell_result(self, game: Game) -> None:
@@ -606,7 +607,8 @@ def _known_deal(
     if isinstance(known, Game):
         if known.rules != rules:
             raise DealError(
-                f"deal: it is one of {known.rules.name!r}, but {rules.name!r} is played here; "
+                f"deal: its rules are {known.rules.name!r}, those of this environment "
+                f"{rules.name!r}; "
                 "give a deal of the same rules"
             )
         start = known.start()

@@ -4,56 +4,27 @@ The caller owns all memory. A game is one int64 vector `s` of `STATE_SIZE` field
 int64 vector `r` of `RULES_SIZE` fields (made by ``Rules.vector``). Queries return; the commands
 ``deal``, ``start``, ``play`` and ``revoke`` change `s` in place. Randomness comes only from the
 uint64 vector `rng` of one element that is passed in. Nothing here allocates or raises:
-legality is checked by ``step``, which answers -1 and changes nothing.
+legality is checked by ``step``, which returns -1 and changes nothing.
 
 Cards are their places in the deck (0 .. deck size - 1; clubs, diamonds, spades, hearts, each low
 to high); sets of cards are bit masks. Actions are cards, and after a moon under
-``moon = "choose"`` the two numbers behind the deck.
+``moon = "choose"`` the two numbers after the deck.
 
-State, one field a line (arrays have one element a seat, 7 of them):
-
-| field | shape | meaning | empty | who may know |
-|---|---|---|---|---|
-| PHASE | 1 | PASS, PLAY, MOON or OVER | | all |
-| PLAYER | 1 | seat to act | -1 | all |
-| LEADER | 1 | seat that led, or leads, this trick | -1 | all |
-| FIRST_LEADER | 1 | seat of the first lead | -1 | all |
-| TRICK_NUM | 1 | tricks finished | 0 | all |
-| TRICK_LEN | 1 | cards in the unfinished trick | 0 | all |
-| TRICK_MASK | 1 | those cards | 0 | all |
-| TRICK_POINTS | 1 | their points | 0 | all |
-| WINNER | 1 | seat that takes the trick as it stands | -1 | all |
-| WINNING_CARD | 1 | its card | -1 | all |
-| BROKEN | 1 | hearts may be led freely | 0 | all |
-| DODGED | 1 | suit the queen was played on by one seen to hold it (see `note_void`) | -1 | all |
-| DEALER, DEAL_NUMBER | 1 | as dealt | | all |
-| EXCHANGE | 1 | cards pass to the seat this much further; 0: no exchange | 0 | all |
-| SHOOTER | 1 | who shot the moon, after the last trick | -1 | all |
-| MOON_CHOICE | 1 | 0 points off oneself, 1 others pay | -1 | all |
-| REVOKER | 1 | who ended the deal with an illegal action | -1 | all |
-| KITTY | 1 | cards not dealt | 0 | nobody; all once awarded |
-| KITTY_TAKER | 1 | who was awarded it | -1 | all |
-| NUM_PLAYED | 1 | length of the history | 0 | all |
-| HANDS | 7 | cards held | 0 | own player |
-| TAKEN | 7 | cards taken, an awarded kitty with them | 0 | all |
-| POINTS | 7 | their points | 0 | all |
-| TRICKS | 7 | tricks taken | 0 | all |
-| VOIDS | 7 | suits shown void, 4 bits | 0 | all |
-| EXCLUDED | 7 | cards that play proves not to be in the hand | 0 | all |
-| PLAYED | 7 | cards played | 0 | all |
-| PASSED | 7 | cards chosen to pass | 0 | own player |
-| RECEIVED | 7 | cards got, once delivered | 0 | own player |
-| TOTALS | 7 | score before this deal in a match | 0 | all |
-| HISTORY | 52 | cards in order of play, card + 64 * seat | -1 | all |
+What a state holds is `STATE`, one field a line below: name, number of elements (fields of 7 have
+one for each seat), meaning, value in an empty state, and who may know it. The constant of the same
+name is the field's place. `RULES` is the same for rule sets. To change a layout, change these
+lines: everything else reads the constants.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env._bits import lowest, popcount
-from hearts_env._jit import jit
+from hearts_env._jit import inlined, jit
 from hearts_env.cards import HEARTS, SPADES
 
 Vector = NDArray[np.int64]
@@ -62,42 +33,121 @@ Vector = NDArray[np.int64]
 MAX_PLAYERS = 7
 MAX_CARDS = 52
 MAX_ACTIONS = MAX_CARDS + 2
+MAX_ROTATION = 16
 MAX_PAST = 2 * MAX_CARDS + 1  # actions of a deal: every card passed and played, and a last one
 
 # Phases
 PASS, PLAY, MOON, OVER = range(4)
 
-# ---- state --------------------------------------------------------------------------------------
-PHASE, PLAYER, LEADER, FIRST_LEADER = 0, 1, 2, 3
-TRICK_NUM, TRICK_LEN, TRICK_MASK, TRICK_POINTS, WINNER, WINNING_CARD = 4, 5, 6, 7, 8, 9
-BROKEN, DODGED, DEALER, DEAL_NUMBER, EXCHANGE = 10, 11, 12, 13, 14
-SHOOTER, MOON_CHOICE, REVOKER, KITTY, KITTY_TAKER, NUM_PLAYED = 15, 16, 17, 18, 19, 20
-HANDS = 21
-TAKEN = HANDS + MAX_PLAYERS
-POINTS = TAKEN + MAX_PLAYERS
-TRICKS = POINTS + MAX_PLAYERS
-VOIDS = TRICKS + MAX_PLAYERS
-EXCLUDED = VOIDS + MAX_PLAYERS
-PLAYED = EXCLUDED + MAX_PLAYERS
-PASSED = PLAYED + MAX_PLAYERS
-RECEIVED = PASSED + MAX_PLAYERS
-TOTALS = RECEIVED + MAX_PLAYERS
-HISTORY = TOTALS + MAX_PLAYERS
-STATE_SIZE = HISTORY + MAX_CARDS
 
-# ---- rules: numbers of one element, then tables -------------------------------------------------
-R_PLAYERS, R_NUM_CARDS, R_HAND_SIZE, R_TRUMP, R_FIRST_LEAD, R_BREAK_ON = 0, 1, 2, 3, 4, 5
-R_UNBROKEN_LEAD, R_POINTS_FIRST, R_QUEEN_ANY_TIME, R_QUEEN_BREAKS = 6, 7, 8, 9
-R_MOON, R_MOON_POINTS, R_NO_TRICK, R_KITTY_TO, R_PASS_COUNT, R_ROTATION_LEN = 10, 11, 12, 13, 14, 15
-R_DECK, R_PENALTY, R_QUEEN, R_KITTY_SIZE, R_NUM_ACTIONS, R_TOTAL_SCALE = 16, 17, 18, 19, 20, 21
-R_POINT_CARDS, R_SETTLEMENT = 22, 23
-R_SUIT_MASK = 24  # 4: the cards of each suit
-R_ROTATION = R_SUIT_MASK + 4  # 16: seats further, 0 hold
-MAX_ROTATION = 16
-R_POINTS_OF = R_ROTATION + MAX_ROTATION  # 52: points of each card
-R_SUIT_OF = R_POINTS_OF + MAX_CARDS  # 52: suit of each card
-R_RANK_OF = R_SUIT_OF + MAX_CARDS  # 52: rank of each card, 0 the two .. 12 the ace
-RULES_SIZE = R_RANK_OF + MAX_CARDS
+class Field(NamedTuple):
+    """One field of a layout.
+
+    Attributes:
+        name: of the constant that is its place.
+        start: its place, the number of its first element.
+        size: how many elements it has.
+        meaning: in words.
+        empty: every element's value in an empty state; None: set by dealing.
+        who: who may know it: `ALL`, `OWN` or `NOBODY`.
+    """
+
+    name: str
+    start: int
+    size: int
+    meaning: str
+    empty: int | None = 0
+    who: str = ""
+
+
+ALL, OWN, NOBODY = "all", "own player", "nobody; all once awarded"
+STATE: list[Field] = []
+RULES: list[Field] = []
+
+
+def _state(name: str, size: int, meaning: str, empty: int | None, who: str) -> int:
+    """Add a field to the layout of a state; returns its place."""
+    STATE.append(Field(name, sum(field.size for field in STATE), size, meaning, empty, who))
+    return STATE[-1].start
+
+
+def _rule(name: str, size: int, meaning: str) -> int:
+    """Add a field to the layout of a rule set; returns its place."""
+    RULES.append(Field(name, sum(field.size for field in RULES), size, meaning))
+    return RULES[-1].start
+
+
+# ---- state --------------------------------------------------------------------------------------
+PHASE = _state("PHASE", 1, "PASS, PLAY, MOON or OVER", 0, ALL)
+PLAYER = _state("PLAYER", 1, "seat to act", -1, ALL)
+LEADER = _state("LEADER", 1, "seat that led, or leads, this trick", -1, ALL)
+FIRST_LEADER = _state("FIRST_LEADER", 1, "seat of the first lead", -1, ALL)
+TRICK_NUM = _state("TRICK_NUM", 1, "tricks finished", 0, ALL)
+TRICK_LEN = _state("TRICK_LEN", 1, "cards in the unfinished trick", 0, ALL)
+TRICK_MASK = _state("TRICK_MASK", 1, "the cards of the unfinished trick", 0, ALL)
+TRICK_POINTS = _state("TRICK_POINTS", 1, "the points of those cards", 0, ALL)
+WINNER = _state("WINNER", 1, "seat that takes the trick as it stands", -1, ALL)
+WINNING_CARD = _state("WINNING_CARD", 1, "the card that takes it", -1, ALL)
+BROKEN = _state("BROKEN", 1, "hearts may be led freely", 0, ALL)
+DODGED = _state("DODGED", 1, "suit that the queen was seen to dodge: `note_void`", -1, ALL)
+DEALER = _state("DEALER", 1, "seat that dealt", None, ALL)
+DEAL_NUMBER = _state("DEAL_NUMBER", 1, "which deal of a match it is, from 0", None, ALL)
+EXCHANGE = _state("EXCHANGE", 1, "cards pass to the seat this much further; 0: no exchange", 0, ALL)
+SHOOTER = _state("SHOOTER", 1, "who shot the moon, after the last trick", -1, ALL)
+MOON_CHOICE = _state("MOON_CHOICE", 1, "0 points off oneself, 1 others pay", -1, ALL)
+REVOKER = _state("REVOKER", 1, "who ended the deal with an illegal action", -1, ALL)
+KITTY = _state("KITTY", 1, "cards not dealt", 0, NOBODY)
+KITTY_TAKER = _state("KITTY_TAKER", 1, "who was awarded the kitty", -1, ALL)
+NUM_PLAYED = _state("NUM_PLAYED", 1, "length of the history", 0, ALL)
+HANDS = _state("HANDS", MAX_PLAYERS, "cards held", 0, OWN)
+TAKEN = _state("TAKEN", MAX_PLAYERS, "cards taken, an awarded kitty with them", 0, ALL)
+POINTS = _state("POINTS", MAX_PLAYERS, "points of those cards", 0, ALL)
+TRICKS = _state("TRICKS", MAX_PLAYERS, "tricks taken", 0, ALL)
+VOIDS = _state("VOIDS", MAX_PLAYERS, "suits shown void, 4 bits", 0, ALL)
+EXCLUDED = _state("EXCLUDED", MAX_PLAYERS, "cards that play proves not to be in the hand", 0, ALL)
+PLAYED = _state("PLAYED", MAX_PLAYERS, "cards played", 0, ALL)
+PASSED = _state("PASSED", MAX_PLAYERS, "cards chosen to pass", 0, OWN)
+RECEIVED = _state("RECEIVED", MAX_PLAYERS, "cards received in the exchange", 0, OWN)
+TOTALS = _state("TOTALS", MAX_PLAYERS, "score before this deal in a match", 0, ALL)
+HISTORY = _state("HISTORY", MAX_CARDS, "cards in order of play, card + 64 * seat", -1, ALL)
+STATE_SIZE = sum(field.size for field in STATE)
+
+_SIZES = [field.size for field in STATE]
+_EMPTY = np.repeat(np.array([field.empty or 0 for field in STATE], np.int64), _SIZES)
+# What stays of a deal when its play begins again.
+_DEALT = np.repeat([f.start in (DEALER, DEAL_NUMBER, KITTY, HANDS, TOTALS) for f in STATE], _SIZES)
+
+# ---- rules --------------------------------------------------------------------------------------
+R_PLAYERS = _rule("R_PLAYERS", 1, "players")
+R_NUM_CARDS = _rule("R_NUM_CARDS", 1, "cards of the deck")
+R_HAND_SIZE = _rule("R_HAND_SIZE", 1, "cards dealt to each player")
+R_TRUMP = _rule("R_TRUMP", 1, "suit that beats the others; -1: none")
+R_FIRST_LEAD = _rule("R_FIRST_LEAD", 1, "place in `FIRST_LEADS`")
+R_BREAK_ON = _rule("R_BREAK_ON", 1, "place in `BREAKS`")
+R_UNBROKEN_LEAD = _rule("R_UNBROKEN_LEAD", 1, "place in `UNBROKEN_LEADS`")
+R_POINTS_FIRST = _rule("R_POINTS_FIRST", 1, "whether points may fall on the first trick")
+R_QUEEN_ANY_TIME = _rule("R_QUEEN_ANY_TIME", 1, "whether the queen may be played at any time")
+R_QUEEN_BREAKS = _rule("R_QUEEN_BREAKS", 1, "whether the queen breaks hearts")
+R_MOON = _rule("R_MOON", 1, "place in `MOONS`")
+R_MOON_POINTS = _rule("R_MOON_POINTS", 1, "what a moon is worth")
+R_NO_TRICK = _rule("R_NO_TRICK", 1, "points for taking no trick")
+R_KITTY_TO = _rule("R_KITTY_TO", 1, "place in `KITTIES`")
+R_PASS_COUNT = _rule("R_PASS_COUNT", 1, "cards each player passes")
+R_ROTATION_LEN = _rule("R_ROTATION_LEN", 1, "directions of the exchange")
+R_DECK = _rule("R_DECK", 1, "all cards, as a mask")
+R_PENALTY = _rule("R_PENALTY", 1, "cards with points above 0, as a mask")
+R_QUEEN = _rule("R_QUEEN", 1, "the queen of spades as a mask; 0: not in the deck")
+R_KITTY_SIZE = _rule("R_KITTY_SIZE", 1, "cards not dealt")
+R_NUM_ACTIONS = _rule("R_NUM_ACTIONS", 1, "size of the action space")
+R_TOTAL_SCALE = _rule("R_TOTAL_SCALE", 1, "end score, or the sum of all stakes")
+R_POINT_CARDS = _rule("R_POINT_CARDS", 1, "cards with points other than 0, as a mask")
+R_SETTLEMENT = _rule("R_SETTLEMENT", 1, "place in `SETTLEMENTS`")
+R_SUIT_MASK = _rule("R_SUIT_MASK", 4, "cards of each suit, as masks")
+R_ROTATION = _rule("R_ROTATION", MAX_ROTATION, "seats further that cards go, by deal; 0: hold")
+R_POINTS_OF = _rule("R_POINTS_OF", MAX_CARDS, "points of each card")
+R_SUIT_OF = _rule("R_SUIT_OF", MAX_CARDS, "suit of each card")
+R_RANK_OF = _rule("R_RANK_OF", MAX_CARDS, "rank of each card, 0 the two to 12 the ace")
+RULES_SIZE = sum(field.size for field in RULES)
 
 # Values of the options, in the order of the rule book's table
 FIRST_LEADS = ("lowest_club", "any_club", "eldest_hand")
@@ -126,7 +176,7 @@ def mix(x: int | np.uint64) -> np.uint64:
 
 @jit
 def random_below(rng: NDArray[np.uint64], n: int) -> np.int64:
-    """The next number of `rng` in 0 .. n - 1, uniform but for less than n / 2**64."""
+    """The next number of `rng` in 0 .. n - 1, uniform to within n / 2**64."""
     rng[0] += np.uint64(0x9E3779B97F4A7C15)
     return np.int64(mix(rng[0]) % np.uint64(n))
 
@@ -166,12 +216,30 @@ def hands_mask(r: Vector, s: Vector) -> int:
     return mask
 
 
+@inlined
+def card_at(s: Vector, i: int) -> int:
+    """The card played as number `i` of the history, from 0."""
+    return s[HISTORY + i] & 63
+
+
+@inlined
+def seat_at(s: Vector, i: int) -> int:
+    """The seat that played card number `i` of the history, from 0."""
+    return s[HISTORY + i] >> 6
+
+
+@inlined
+def trick_start(s: Vector) -> int:
+    """The number in the history of the first card of the unfinished trick."""
+    return s[NUM_PLAYED] - s[TRICK_LEN]
+
+
 @jit
 def led_suit(r: Vector, s: Vector) -> int:
     """The suit led to the unfinished trick, or -1 before its lead."""
     if s[TRICK_LEN] == 0:
         return -1
-    return r[R_SUIT_OF + (s[HISTORY + s[NUM_PLAYED] - s[TRICK_LEN]] & 63)]
+    return r[R_SUIT_OF + card_at(s, trick_start(s))]
 
 
 @jit
@@ -186,7 +254,7 @@ def legal_leads(r: Vector, s: Vector, hand: int) -> int:
             return hand & r[R_SUIT_MASK + r[R_SUIT_OF + lowest(hand)]]
     if s[BROKEN]:
         return hand
-    # Hearts are unbroken: they may be led only by a hand that has nothing else to lead ...
+    # Hearts are unbroken: they may be led only by a hand that has nothing else to lead.
     others = hand & ~r[R_SUIT_MASK + HEARTS]
     if others & ~unbroken_company(r) == 0:
         return hand
@@ -195,7 +263,7 @@ def legal_leads(r: Vector, s: Vector, hand: int) -> int:
 
 @jit
 def unbroken_company(r: Vector) -> int:
-    """The cards beside hearts that a hand may hold and yet lead an unbroken heart, as a mask."""
+    """The cards besides hearts that a hand may hold and still lead an unbroken heart, as a mask."""
     if r[R_UNBROKEN_LEAD] == SPADES_OR_HEARTS:
         return r[R_SUIT_MASK + SPADES]
     if r[R_UNBROKEN_LEAD] == QUEEN_FREES_HEARTS:
@@ -248,7 +316,7 @@ def penalty_at_stake(r: Vector, s: Vector) -> int:
 
 @jit
 def score(r: Vector, s: Vector, p: int) -> int:
-    """The score of player `p`: with the moon when the game is over, as if it stopped now before."""
+    """The score of player `p`; before the end as if the game stopped now, without the moon."""
     if s[REVOKER] >= 0:
         return penalty_at_stake(r, s) if p == s[REVOKER] else 0
     shooter = s[SHOOTER]
@@ -275,10 +343,8 @@ def margin_sum(r: Vector, s: Vector, p: int) -> int:
 @jit
 def clear(s: Vector) -> None:
     """Make `s` an empty state, in place."""
-    s[:HISTORY] = 0
-    s[HISTORY:] = -1
-    s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = s[WINNER] = s[WINNING_CARD] = -1
-    s[DODGED] = s[SHOOTER] = s[MOON_CHOICE] = s[REVOKER] = s[KITTY_TAKER] = -1
+    for i in range(STATE_SIZE):
+        s[i] = _EMPTY[i]
 
 
 @jit
@@ -319,13 +385,9 @@ def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None
 @jit
 def start(r: Vector, s: Vector) -> None:
     """Make the state that follows dealing from HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
-    for field in range(HANDS):
-        if field != DEALER and field != DEAL_NUMBER and field != KITTY:
-            s[field] = 0
-    s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = s[WINNER] = s[WINNING_CARD] = -1
-    s[DODGED] = s[SHOOTER] = s[MOON_CHOICE] = s[REVOKER] = s[KITTY_TAKER] = -1
-    s[TAKEN:TOTALS] = 0
-    s[HISTORY:] = -1
+    for i in range(STATE_SIZE):
+        if not _DEALT[i]:
+            s[i] = _EMPTY[i]
     s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE  # of the exchange too, where nothing need break them
     if r[R_PASS_COUNT] > 0:
         s[EXCHANGE] = r[R_ROTATION + s[DEAL_NUMBER] % r[R_ROTATION_LEN]]
@@ -372,7 +434,7 @@ def pass_card(r: Vector, s: Vector, card: int) -> None:
 
 @jit
 def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
-    """Write down what a lead proves to everybody about the hands, in place."""
+    """Record what a lead proves to everybody about the hands, in place."""
     if s[TRICK_NUM] == 0 and r[R_FIRST_LEAD] != ELDEST_HAND:
         # It is the lowest card in any hand, or of its suit: the lower ones are in no hand.
         if r[R_FIRST_LEAD] == LOWEST_CLUB:
@@ -388,20 +450,20 @@ def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
 
 @jit
 def note_void(r: Vector, s: Vector, player: int, suit: int, card: int, led: int) -> None:
-    """Write down what a card off the led suit shows to everybody, and break hearts, in place."""
+    """Record what a card off the led suit shows to everybody, and break hearts, in place."""
     follow = s[HANDS + player] & r[R_SUIT_MASK + led]
     dodging = r[R_QUEEN_ANY_TIME] and r[R_QUEEN] >> card & 1
     could_break = r[R_BREAK_ON] == BREAK_VOID and not s[BROKEN]
     if follow == 0 and could_break:
         s[BROKEN] = 1
     elif dodging:
-        # Nobody can tell whether the queen was played for want of the suit, except where a void
-        # would have broken hearts, and they are seen not to be broken.
+        # Nobody can tell whether the player had no card of the suit, except where a void would
+        # have broken hearts and they are seen not to be broken.
         if could_break and not r[R_QUEEN_BREAKS]:
             s[DODGED] = led
         return
     if dodging and r[R_QUEEN_BREAKS]:
-        return  # the queen has broken hearts herself, so that nothing is seen
+        return  # the queen has broken hearts herself, so nothing can be seen
     s[VOIDS + player] |= 1 << led
     s[EXCLUDED + player] |= r[R_SUIT_MASK + led]
     # Points on a first trick that forbids them: the hand holds nothing else.
@@ -548,7 +610,7 @@ def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int
     start_state[DEALER] = s[DEALER]
     start(r, start_state)
     for i in range(s[NUM_PLAYED]):
-        actions[count] = s[HISTORY + i] & 63
+        actions[count] = card_at(s, i)
         count += 1
     if s[MOON_CHOICE] >= 0:
         actions[count] = r[R_NUM_CARDS] + s[MOON_CHOICE]
@@ -602,135 +664,3 @@ def hide(r: Vector, s: Vector, player: int) -> None:
             s[RECEIVED + p] = 0
     if s[KITTY_TAKER] < 0:
         s[KITTY] = 0
-
-
-# ---- what a player can conclude about the hidden cards ------------------------------------------
-# Owners are the seats and, last, the kitty. A world gives every unseen card an owner. Worlds are
-# bounded card by card (`hidden_cards`) and by two facts about several cards at once (`fits`).
-
-
-@jit
-def unseen_mask(r: Vector, v: Vector, player: int) -> int:
-    """The cards whose place `player` has not seen: not own, not played, not in an awarded kitty."""
-    mask = r[R_DECK] & ~v[HANDS + player]
-    for p in range(r[R_PLAYERS]):
-        mask &= ~v[PLAYED + p]
-    if v[KITTY_TAKER] >= 0:
-        mask &= ~v[KITTY]
-    return mask
-
-
-@jit
-def hidden_cards(
-    r: Vector, v: Vector, player: int, possible: Vector, certain: Vector, sizes: Vector
-) -> None:
-    """Write per owner which unseen cards it can have, which it must have, and how many it has.
-
-    The arrays have ``MAX_PLAYERS + 1`` elements; the kitty's is ``[players]``; the observer's own
-    are empty. Reads only what `player` may know.
-    """
-    players = r[R_PLAYERS]
-    unseen = unseen_mask(r, v, player)
-    known = 0
-    receiver = -1
-    if v[EXCHANGE] > 0 and v[PHASE] != PASS:
-        receiver = (player + v[EXCHANGE]) % players
-        known = v[PASSED + player] & unseen  # passed, and not played since
-    below = 0
-    if v[FIRST_LEADER] == player and r[R_FIRST_LEAD] != ELDEST_HAND:
-        # Who leads first holds the lowest card in any hand.
-        own = v[HANDS + player] | v[PLAYED + player]
-        below = (own & -own) - 1
-    for p in range(players):
-        if p == player:
-            possible[p] = certain[p] = sizes[p] = 0
-            continue
-        certain[p] = known if p == receiver else 0
-        possible[p] = (unseen & ~v[EXCLUDED + p] & ~below & ~known) | certain[p]
-        sizes[p] = cards_left(r, v, p)
-    possible[players] = unseen & ~known
-    certain[players] = 0
-    sizes[players] = r[R_KITTY_SIZE] if v[KITTY_TAKER] < 0 else 0
-
-
-@jit
-def fits(r: Vector, v: Vector, hands: Vector) -> bool:
-    """Whether all hands (the observer's too) agree with the two facts that bind several cards.
-
-    The first leader held the lowest card of all hands (not yet covered card by card before the
-    first lead, nor under ``any_club``), and who played the queen on a suit without breaking
-    hearts held a card of it.
-    """
-    if v[FIRST_LEADER] >= 0 and r[R_FIRST_LEAD] != ELDEST_HAND:
-        everything = 0
-        for p in range(r[R_PLAYERS]):
-            everything |= hands[p] | v[PLAYED + p]
-        first = everything & -everything
-        leader = v[FIRST_LEADER]
-        if first & (hands[leader] | v[PLAYED + leader]) == 0:
-            return False
-    if v[DODGED] >= 0:
-        held = 0
-        dodger = -1
-        for i in range(v[NUM_PLAYED]):
-            bit = 1 << (v[HISTORY + i] & 63)
-            seat = v[HISTORY + i] >> 6
-            if dodger < 0 and bit == r[R_QUEEN]:
-                dodger = seat
-                held = hands[seat]
-            elif seat == dodger:
-                held |= bit
-        if held & r[R_SUIT_MASK + v[DODGED]] == 0:
-            return False
-    return True
-
-
-@jit
-def next_combination(chosen: Vector, k: int, n: int) -> bool:
-    """The next k of n places in lexicographic order, in place; False after the last."""
-    i = k - 1
-    while i >= 0 and chosen[i] == n - k + i:
-        i -= 1
-    if i < 0:
-        return False
-    chosen[i] += 1
-    for j in range(i + 1, k):
-        chosen[j] = chosen[j - 1] + 1
-    return True
-
-
-@jit
-def worlds_of_two(r: Vector, v: Vector, player: int, out: Vector, scratch: Vector) -> int:
-    """Write the other player's possible hands (two players) into `out`; returns how many there are.
-
-    In lexicographic order of the cards. No more than ``len(out)`` are written, and one more is
-    counted. `scratch` holds 3 * (MAX_PLAYERS + 1) + 2 * 64 numbers.
-    """
-    m = MAX_PLAYERS + 1
-    possible, certain, sizes = scratch[:m], scratch[m : 2 * m], scratch[2 * m : 3 * m]
-    free, chosen = scratch[3 * m : 3 * m + 64], scratch[3 * m + 64 :]
-    hidden_cards(r, v, player, possible, certain, sizes)
-    other = 1 - player
-    k = sizes[other] - popcount(certain[other])
-    n = 0
-    rest = possible[other] & ~certain[other]
-    while rest:
-        free[n] = rest & -rest
-        rest &= rest - 1
-        n += 1
-    for i in range(k):
-        chosen[i] = i
-    possible[player] = v[HANDS + player]  # now the hands that `fits` reads
-    count = 0
-    more = k <= n
-    while more and count <= len(out):
-        hand = certain[other]
-        for i in range(k):
-            hand |= free[chosen[i]]
-        possible[other] = hand
-        if fits(r, v, possible):
-            if count < len(out):
-                out[count] = hand
-            count += 1
-        more = next_combination(chosen, k, n)
-    return count

@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 from hearts_env.arguments import MAX_SEED, check_count, check_is, check_number, check_seed
-from hearts_env.chips import Number, points_settled, settle
+from hearts_env.chips import Number, points_settled
 from hearts_env.errors import HeartsError, IllegalActionError
-from hearts_env.game import Game, derived_seed
+from hearts_env.game import Game
 from hearts_env.rules import Rules
+from hearts_env.scoreboard import Scoreboard
+from hearts_env.seeds import derived_seed
 
-__all__ = ["Match"]
+__all__ = ["Match", "next_deal"]
+
+_OVER = "action: the match is over; start another Match"
+
+
+def next_deal(board: Scoreboard, seed: int, first_dealer: int | None) -> Game:
+    """The deal that follows in the match of `seed` with this score.
+
+    Args:
+        board: the score so far.
+        seed: of the match.
+        first_dealer: the seat that dealt first; None, for the first deal: drawn from its seed.
+    """
+    number, rules = board.num_deals, board.rules
+    return Game.deal(
+        rules,
+        derived_seed(seed, number),
+        deal_number=number,
+        dealer=None if first_dealer is None else (first_dealer + number) % rules.players,
+        totals=[int(total) for total in board.totals],
+    )
 
 
 class Match:
     """Deals of one rule set, one after another, until the match is decided.
 
     ``match.game`` is the deal being played; ``match.play`` starts the next one by itself.
-    Totals are points (low wins), or chips (high wins) where ``rules.settlement`` says so.
-    ``last_net`` is what the last finished deal added to them, a share of the pool left at the end
-    of the match with it.
+    ``match.board`` is the `Scoreboard`; its totals are points (low wins), or chips (high wins)
+    where ``rules.settlement`` says so. ``last_game`` is the last finished deal, ``last_net`` what
+    it added to the totals, with a share of a pool that is left at the end of the match.
     """
 
     def __init__(self, rules: Rules | str, seed: int, *, dealer: int | None = None) -> None:
@@ -35,57 +56,66 @@ class Match:
         """
         self.rules = Rules.make(rules)
         self.seed = check_seed(seed)
-        self._first_dealer = (
-            None if dealer is None else check_count("dealer", dealer, self.rules.players)
-        )
-        self.in_chips = self.rules.settlement != "points"
-        start: Number = Fraction(self.rules.stake) if self.in_chips else 0
-        self.totals: list[Number] = [start] * self.rules.players
-        self.pool = Fraction()
-        self.is_over = False
+        if dealer is not None:
+            dealer = check_count("dealer", dealer, self.rules.players)
+        self.board = Scoreboard(self.rules)
+        self.is_over = False  # as the board has it; a plain field, since every action asks for it
         self.last_game: Game | None = None
-        self.last_net: list[Number] = [0] * self.rules.players
-        self._plays_off = False  # all have passed the limit in one deal (tie="all_past_limit")
-        self.num_deals = 0
-        self.game = self._deal()
+        self.game = next_deal(self.board, self.seed, dealer)
+        self.first_dealer = self.game.dealer
+        """The seat that deals first; the next deals next."""
 
     def deal_seed(self, number: int) -> int:
         """The seed of the deal with this number.
 
         Raises:
-            HeartsError: it is not a whole number from 0.
+            HeartsError: if `number` is not an integer in [0, 2**63).
         """
         return derived_seed(self.seed, check_number("number", number, 0, MAX_SEED))
-
-    @property
-    def first_dealer(self) -> int:
-        """The seat that deals first; the next deals next."""
-        return self._first_dealer or 0
-
-    def _deal(self) -> Game:
-        number, first = self.num_deals, self._first_dealer
-        game = Game.deal(
-            self.rules,
-            self.deal_seed(number),
-            deal_number=number,
-            dealer=None if first is None else (first + number) % self.rules.players,
-            totals=[int(total) for total in self.totals],
-        )
-        if first is None:  # the first deal has drawn it
-            self._first_dealer = game.dealer
-        return game
 
     def replace_deal(self, game: Game) -> None:
         """Play `game` instead of the deal drawn; before anything was played in it.
 
         Raises:
-            HeartsError: something was played, or it is not a game of the same rules.
+            HeartsError: if something was played in `game`, or it has other rules.
         """
         check_is("deal", game, Game, "give a Game")
         if self.game.actions or game.rules != self.rules:
             raise HeartsError("deal: only a deal not yet begun, of the same rules, can be replaced")
         self.game = game
 
+    # -- the score --------------------------------------------------------------------------------
+    @property
+    def totals(self) -> list[Number]:
+        """The total of each seat after the finished deals."""
+        return self.board.totals
+
+    @property
+    def pool(self) -> Fraction:
+        """Chips carried over to the next deal."""
+        return self.board.pool
+
+    @property
+    def last_net(self) -> list[Number]:
+        """What the last finished deal added to the totals."""
+        return self.board.last_net
+
+    @property
+    def num_deals(self) -> int:
+        """How many deals are finished."""
+        return self.board.num_deals
+
+    @property
+    def in_chips(self) -> bool:
+        """Whether totals are chips."""
+        return self.board.in_chips
+
+    @property
+    def winner(self) -> int | None:
+        """Who has won: the lowest total, or most chips; None before the end, or if it is shared."""
+        return self.board.winner
+
+    # -- play -------------------------------------------------------------------------------------
     @property
     def player(self) -> int | None:
         """The seat whose turn it is; None when the match is over."""
@@ -99,70 +129,38 @@ class Match:
         """Do an action; after the last of a deal, settle it and start the next deal or end.
 
         Raises:
-            IllegalActionError: the rules do not allow it; the match is unchanged.
+            IllegalActionError: if the rules do not allow it; the match is unchanged.
         """
         if self.is_over:
-            raise IllegalActionError("action: the match is over; start another Match")
+            raise IllegalActionError(_OVER)
         self.game.play(action)
         if self.game.is_over:
-            self.finish_deal()
+            self._finish_deal()
 
     def revoke(self) -> None:
-        """End the deal as after an illegal action at the card table."""
-        if self.is_over:
-            raise IllegalActionError("action: the match is over; start another Match")
-        self.game.revoke()
-        self.finish_deal()
+        """End the deal as after an illegal action at the card table.
 
-    def finish_deal(self) -> None:
-        """Settle ``game``, which is over, and start the next deal or end the match.
-
-        ``play`` and ``revoke`` do it by themselves; this is for deals played elsewhere.
+        Raises:
+            IllegalActionError: if the match is over.
         """
-        self.last_game = self.game
-        self.num_deals += 1
-        before = self.totals
-        if self.in_chips:
-            net, self.pool = settle(self.rules.settlement, points_settled(self.game), self.pool)
-        else:
-            net = list(self.game.scores())  # type: ignore[arg-type]
-        self.totals = [total + change for total, change in zip(before, net, strict=True)]
-        self.is_over = self._is_decided(before) or self.num_deals == self.rules.max_deals
+        if self.is_over:
+            raise IllegalActionError(_OVER)
+        self.game.revoke()
+        self._finish_deal()
+
+    def _finish_deal(self) -> None:
+        """Enter the deal, which is over, and start the next one unless the match has ended."""
+        game = self.last_game = self.game
+        self.board.add(game.scores(), points_settled(game.rules, game.vector))
+        self.is_over = self.board.is_over
         if not self.is_over:
-            self.game = self._deal()
-        elif self.pool:  # a pool left at the end is divided equally
-            self.totals = [total + self.pool / len(self.totals) for total in self.totals]
-            self.pool = Fraction()
-        self.last_net = [now - then for now, then in zip(self.totals, before, strict=True)]
+            self.game = next_deal(self.board, self.seed, self.first_dealer)
 
-    def _is_decided(self, before: Sequence[Number]) -> bool:
-        rules, totals = self.rules, self.totals
-        best = max(totals) if self.in_chips else min(totals)
-        end = rules.end_score + (rules.end_when == "exceeded")  # scores are whole
-        if not self.in_chips and rules.tie == "all_past_limit" and not self._plays_off:
-            self._plays_off = min(totals) >= end and max(before) < end
-            if self._plays_off:
-                return False
-        if totals.count(best) > 1:  # a shared first place plays on
-            return False
-        if self.in_chips:
-            lost = min(totals) <= 0
-            return lost or (rules.target is not None and best - rules.stake >= rules.target)
-        return self._plays_off or max(totals) >= end
-
-    @property
-    def winner(self) -> int | None:
-        """Who has won: the lowest total, or most chips; None before the end, or if it is shared."""
-        if not self.is_over:
-            return None
-        best = max(self.totals) if self.in_chips else min(self.totals)
-        return self.totals.index(best) if self.totals.count(best) == 1 else None
-
+    # -- copies -----------------------------------------------------------------------------------
     def clone(self) -> Match:
         """An independent match in the same state."""
         match = copy.copy(self)
-        match.totals = list(self.totals)
-        match.last_net = list(self.last_net)
+        match.board = self.board.clone()
         match.game = self.game.clone()
         match.last_game = self.last_game and self.last_game.clone()
         return match

@@ -10,44 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.arguments import check_choice
-from hearts_env.chips import check_in_chips
+from hearts_env.chips import SHARES, check_in_chips, net_chips
 from hearts_env.game import Game
 from hearts_env.rules import Rules
 
 REWARDS = ("margin", "points", "trick", "win", "chips")
 """The values of ``reward``; their places are the kinds that compiled code knows."""
 MARGIN, POINTS, TRICK, WIN, CHIPS = range(5)
+LATER = -1
+"""Of an episode of a whole match: ``chips`` once a deal is settled, ``win`` at the very end."""
 
-SHARES = 420
-"""What winners share is handed out in 420ths: 1 / n is a whole number of them for 1 to 7."""
+
+def _is_due(kind: int, is_over: bool) -> bool:  # noqa: FBT001
+    """Whether a kind of reward may be paid now: ``trick`` at any time, others after the deal."""
+    return kind != LATER and (is_over or kind == TRICK)
 
 
-@jit
-def net_chips(r: k.Vector, s: k.Vector, p: int) -> int:
-    """What seat `p` wins in chips by a deal on its own, in 420ths; ``chips_of``, compiled."""
-    players = r[k.R_PLAYERS]
-    charged = s[k.REVOKER] >= 0
-    own = k.score(r, s, p) if charged else s[k.POINTS + p]
-    total, least, without = 0, own, 0
-    for q in range(players):
-        taken = k.score(r, s, q) if charged else s[k.POINTS + q]
-        total += taken
-        least = min(least, taken)
-        without += taken == 0
-    if r[k.R_SETTLEMENT] == k.SETTLE_HOWELL:
-        return SHARES * (total - players * own)
-    if r[k.R_SETTLEMENT] == k.SETTLE_SWEEPSTAKES:
-        winners = 0 if without == players - 1 else without
-        won = own == 0
-    else:
-        winners = 0
-        for q in range(players):
-            winners += (k.score(r, s, q) if charged else s[k.POINTS + q]) == least
-        won = own == least
-    return (SHARES // winners * total if won and winners else 0) - SHARES * own
+is_due = jit(_is_due)
 
 
 @jit
@@ -80,6 +65,37 @@ def earned(r: k.Vector, s: k.Vector, kind: int, p: int) -> int:
     return SHARES // winners if own == best else -(SHARES // (players - winners))
 
 
+@jit
+def pay_rows(
+    r: k.Vector,
+    states: k.Vector,
+    rows: k.Vector,
+    seats: k.Vector,
+    kind: int,
+    paid: k.Vector,
+    scale: float,
+    rewards: NDArray[np.float64],
+) -> None:
+    """Add to `rewards` what one seat of each game has earned since it was last paid, in place.
+
+    Args:
+        r: the rules.
+        states: ``(num_games, STATE_SIZE)``.
+        rows: the numbers of the games.
+        seats: whose rewards they are, ``(num_games,)``.
+        kind: ``Rewarder.number``.
+        paid: what each has been paid in this deal, ``(num_games,)``, in units of ``earned``.
+        scale: ``Rewarder.scale``.
+        rewards: ``(num_games,)``.
+    """
+    for g in rows:
+        is_over = states[g, k.PHASE] == k.OVER
+        if is_due(kind, is_over):
+            now = earned(r, states[g], kind, seats[g])
+            rewards[g] += (now - paid[g]) / scale
+            paid[g] = 0 if is_over else now
+
+
 def win_rewards(totals: Sequence[int | Fraction], *, high_wins: bool = False) -> list[float]:
     """The rewards of ``win`` for final totals: the best share +1, the others -1; all equal: 0."""
     best = max(totals) if high_wins else min(totals)
@@ -102,25 +118,25 @@ class Rewarder:
     In a match add ``deal_end(match.last_net)`` after each deal and, at its end,
     ``episode_end(match.totals)``. Copies and pickles with what has been paid.
 
-    ``waits_for_match`` says whether ``step`` leaves all to those two: ``win`` and ``chips`` in an
-    episode of a whole match.
+    ``number`` is the kind as compiled code knows it: `LATER` where ``step`` leaves all to those
+    two, for ``win`` and ``chips`` in an episode of a whole match.
     """
 
     def __init__(self, rules: Rules, kind: str, *, episode: str = "deal") -> None:
-        """Rewards of a kind; in an episode of a whole ``match``, ``win`` waits for its end.
+        """Rewards of a kind; in an episode of a whole ``match``, ``win`` is paid at its end.
 
         Raises:
-            HeartsError: if the kind is unknown, or ``chips`` where the rules settle in points.
+            HeartsError: if `kind` is unknown, or ``chips`` where the rules settle in points.
         """
         check_choice("reward", kind, REWARDS)
         if kind == "chips":
             check_in_chips(rules, "reward: 'chips'")
         self.rules = rules
         self.kind = kind
-        self.number = REWARDS.index(kind)
+        waits = kind in ("win", "chips") and episode == "match"
+        self.number = LATER if waits else REWARDS.index(kind)
         self.episode = episode
-        self.waits_for_match = kind in ("win", "chips") and episode == "match"
-        self._at_tricks = kind == "trick"
+        self._due = _is_due(self.number, is_over=False), _is_due(self.number, is_over=True)
         self._paid = [0] * rules.players
 
     @property
@@ -136,15 +152,15 @@ class Rewarder:
         self._paid = [0] * self.rules.players
 
     def step(self, game: Game) -> list[float] | None:
-        """The reward of every seat for what has happened since the last call; None: nobody's.
+        """The reward of every seat for what was done since the last call; None: nobody gets any.
 
         To be called after each action, or at least after each trick, and at the end, with the deal
         that the action belonged to. After the end of a deal the next may follow at once.
         """
         over = game.is_over
-        if not (over or self._at_tricks) or self.waits_for_match:
+        if not self._due[over]:
             return None
-        if not over and game.vector[k.TRICK_LEN]:
+        if not over and game.vector[k.TRICK_LEN]:  # nothing is earned within a trick
             return None
         r, s, kind = self.rules.vector, game.vector, self.number
         now = [int(earned(r, s, kind, p)) for p in range(self.rules.players)]
@@ -156,17 +172,17 @@ class Rewarder:
         return rewards
 
     def deal_end(self, net: Sequence[int | Fraction]) -> list[float] | None:
-        """The reward of every seat for a deal that a match has settled; None: nobody's.
+        """The reward of every seat for a deal that a match has settled; None: nobody gets any.
 
         Args:
             net: what the deal added to the totals, ``match.last_net``.
         """
-        if self.kind != "chips" or not self.waits_for_match:
+        if self.kind != "chips" or self.number != LATER:
             return None
         return [float(chips) for chips in net]
 
     def episode_end(self, totals: Sequence[int | Fraction]) -> list[float] | None:
-        """The reward of every seat for the end of a match; None: nobody's."""
-        if self.kind != "win" or not self.waits_for_match:
+        """The reward of every seat for the end of a match; None: nobody gets any."""
+        if self.kind != "win" or self.number != LATER:
             return None
         return win_rewards(totals, high_wins=self.rules.settlement != "points")

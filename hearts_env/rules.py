@@ -1,11 +1,11 @@
-"""Rule sets: one frozen field per house rule, and the presets of the rule book."""
+"""Rule sets: one frozen field per house rule."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -14,8 +14,18 @@ import numpy as np
 
 from hearts_env import kernel
 from hearts_env.arguments import check_flag, check_number, is_word, whole
-from hearts_env.cards import ALL_CARDS, RANKS, SUITS, parse_card, rank_of, sort_cards, suit_of
+from hearts_env.cards import (
+    ALL_CARDS,
+    HEARTS_AND_QUEEN,
+    SUITS,
+    CardPoints,
+    parse_card,
+    rank_of,
+    sort_cards,
+    suit_of,
+)
 from hearts_env.errors import MOST_QUOTED, NotationError, RulesError, did_you_mean, quoted
+from hearts_env.presets import PRESETS
 
 DIRECTIONS = ("left", "right", "across", "hold")
 SETTLEMENTS = kernel.SETTLEMENTS
@@ -46,51 +56,13 @@ _MAX_POINTS = 10**6
 _MAX_TEXT = 10_000  # characters; all fields written out take some 500
 
 
-class CardPoints(Mapping[str, int]):
-    """Points by card, immutable and hashable; cards that are not named are worth nothing."""
-
-    __slots__ = ("_points",)
-    _points: Mapping[str, int]
-
-    def __init__(self, points: Mapping[str, int]) -> None:
-        by_card = {card: points[card] for card in sort_cards(points) if points[card]}
-        object.__setattr__(self, "_points", MappingProxyType(by_card))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{name}: points of cards cannot be changed; make other rules")
-
-    def __getitem__(self, card: str) -> int:
-        return self._points[card]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._points)
-
-    def __len__(self) -> int:
-        return len(self._points)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._points.items()))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and dict(self._points) == dict(other)
-
-    def __repr__(self) -> str:
-        return repr(dict(self._points))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CardPoints, (dict(self._points),)
-
-
-HEARTS_ONE = CardPoints({rank + "H": 1 for rank in RANKS})
-HEARTS_AND_QUEEN = CardPoints({**HEARTS_ONE, "QS": 13})
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rules:
     """Every rule of a game, as the rule book (docs/rules.md) names them.
 
-    Checked when made: what cannot be played raises ``RulesError`` naming the field, the value
-    and the mend. Equal rules are equal and hash alike, whatever preset they came from.
+    Checked when made: rules that cannot be played raise ``RulesError``, which names the field, the
+    value and the fix. Rules with equal fields are equal and hash alike, whatever preset they came
+    from.
     """
 
     players: int = 4
@@ -134,8 +106,9 @@ class Rules:
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if not isinstance(value, str | None) or value not in choices:
-                mend = _one_of(value, choices)
-                raise RulesError(f"{name}: {quoted(value)} is no choice; {mend}")
+                raise RulesError(
+                    f"{name}: unknown value {quoted(value)}; {_one_of(value, choices)}"
+                )
         for name in ("points_on_first_trick", "queen_any_time", "queen_breaks_hearts"):
             put(name, check_flag(name, getattr(self, name), RulesError))
         put("removed", _cards("removed", self.removed))
@@ -201,6 +174,17 @@ class Rules:
     def num_actions(self) -> int:
         """Size of the action space: the deck, and two choices under ``moon = "choose"``."""
         return len(self.deck) + 2 * (self.moon == "choose")
+
+    def action_name(self, action: int) -> str:
+        """The name of an action: the card's, or ``moon:off`` and ``moon:others`` after a moon.
+
+        Raises:
+            HeartsError: if the rules have no such action.
+        """
+        number = check_number("action", action, 0, self.num_actions - 1)
+        if number < len(self.deck):
+            return self.deck[number]
+        return ("moon:off", "moon:others")[number - len(self.deck)]
 
     @property
     def kitty_size(self) -> int:
@@ -307,7 +291,7 @@ class Rules:
         """A game of the rule book; `players` where it is played by several numbers.
 
         Raises:
-            RulesError: no such preset, or not for so many players.
+            RulesError: if the preset is unknown, or not for this number of players.
         """
         if not (is_word(name) and name in PRESETS):
             near = did_you_mean(quoted(name).strip("'"), PRESETS)
@@ -339,7 +323,7 @@ class Rules:
         return rules
 
     def replace(self, **changes: Any) -> Rules:
-        """The same rules with some fields changed, checked anew."""
+        """The same rules with some fields changed, checked again."""
         _refuse_unknown(changes)
         return dataclasses.replace(self, **changes)
 
@@ -348,7 +332,7 @@ class Rules:
         """Rules from named fields (lists for tuples, as JSON and YAML give them).
 
         Raises:
-            RulesError: they are not named fields, or cannot be played.
+            RulesError: if `fields` is not a mapping of fields, or the rules cannot be played.
         """
         if not isinstance(fields, Mapping):
             raise RulesError(f"rules: {quoted(fields)} are not named fields; give a mapping")
@@ -387,13 +371,13 @@ class Rules:
 
     @classmethod
     def from_text(cls, text: str, players: int | None = None) -> Rules:
-        """Rules from a preset's name, with ``field=value`` words behind it.
+        """Rules from a preset's name, followed by ``field=value`` words.
 
         Values are as in JSON, or None, True and False as in Python; strings need no quotes.
 
         Raises:
-            RulesError: an unknown preset or field, a value that is refused, a field given twice,
-                or another number of players than `players`.
+            RulesError: if the preset or a field is unknown, a value is refused, a field is given
+                twice, or the number of players is not `players`.
         """
         if not isinstance(text, str):
             raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name")
@@ -466,7 +450,7 @@ class Rules:
 
 @functools.cache
 def _preset(name: str, players: int) -> Rules:
-    return PRESETS[name][1](players)
+    return Rules(**PRESETS[name][1](players))
 
 
 _ENDS = ("end_when", "tie", "max_deals", "target")
@@ -551,111 +535,10 @@ def _points(points: object) -> CardPoints:
 
 def _rotation(rotation: object) -> tuple[str, ...]:
     words = (rotation,) if isinstance(rotation, str) else rotation
-    mend = f"give 1 to {kernel.MAX_ROTATION} of {', '.join(DIRECTIONS)}"
+    fix = f"give 1 to {kernel.MAX_ROTATION} of {', '.join(DIRECTIONS)}"
     if not isinstance(words, list | tuple) or not 1 <= len(words) <= kernel.MAX_ROTATION:
-        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {mend}")
+        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {fix}")
     for word in words:
         if not (is_word(word) and word in DIRECTIONS):
-            raise RulesError(f"pass_rotation: {quoted(word)} is no direction; {mend}")
+            raise RulesError(f"pass_rotation: {quoted(word)} is not a direction; {fix}")
     return tuple(words)
-
-
-# ---- the games of the rule book -----------------------------------------------------------------
-
-_FOUR_WAYS = ("left", "right", "across", "hold")
-# The deck without these cards and the hand, by number of players (party and its kin).
-_EVEN_DEALS: dict[int, tuple[tuple[str, ...], int]] = {
-    3: (("2D",), 17),
-    4: ((), 13),
-    5: (("2C", "2D"), 10),
-    6: (("3C", "4C", "2D", "3D"), 8),
-    7: (("3C", "2D", "3D"), 7),
-}
-_KITTY_HANDS = {3: 17, 4: 12, 5: 10, 6: 8, 7: 7}
-
-
-def _short_deck(ranks: str, hand_size: int, moon_points: int) -> Callable[[int], Rules]:
-    """Two-player Hearts with these ranks of each suit."""
-
-    def make(players: int) -> Rules:
-        return Rules(
-            players=2,
-            removed=tuple(card for card in ALL_CARDS if card[0] not in ranks),
-            hand_size=hand_size,
-            trump="H",
-            break_on="void",
-            unbroken_lead="spades_or_hearts",
-            moon_points=moon_points,
-            tie="all_past_limit",
-        )
-
-    return make
-
-
-def _classic(players: int) -> Rules:
-    return Rules(points_on_first_trick=False, pass_count=3, pass_rotation=_FOUR_WAYS)
-
-
-def _no_pass(players: int) -> Rules:
-    return Rules(moon="choose")
-
-
-def _party(players: int) -> Rules:
-    removed, hand_size = _EVEN_DEALS[players]
-    return Rules(
-        players=players,
-        removed=removed,
-        hand_size=hand_size,
-        points_on_first_trick=False,
-        pass_count=3,
-        pass_rotation=_FOUR_WAYS if players == 4 else ("left", "right"),
-        end_when="exceeded",
-    )
-
-
-def _kitty(players: int) -> Rules:
-    return _party(players).replace(
-        removed=(), hand_size=_KITTY_HANDS[players], kitty_to="first_trick"
-    )
-
-
-def _omnibus(players: int) -> Rules:
-    return _party(players).replace(
-        card_points={**HEARTS_AND_QUEEN, "JD": -10}, end_score=50, end_when="reached"
-    )
-
-
-def _in_chips(extra: Mapping[str, int]) -> Callable[[int], Rules]:
-    """The older games settled in chips: every heart one point, and these cards."""
-
-    def make(players: int) -> Rules:
-        removed, hand_size = _EVEN_DEALS[players] if players > 4 else ((), 13)
-        return Rules(
-            players=players,
-            removed=removed,
-            hand_size=hand_size,
-            first_lead="eldest_hand",
-            break_on=None,
-            card_points={**HEARTS_ONE, **extra},
-            moon="none",
-            settlement="simple",
-        )
-
-    return make
-
-
-_MAKERS: dict[str, tuple[range, Callable[[int], Rules]]] = {
-    "two_player": (range(2, 3), _short_deck("2468TQA", 13, 20)),
-    "mini": (range(2, 3), _short_deck("TQA", 5, 16)),
-    "micro": (range(2, 3), _short_deck("QA", 3, 15)),
-    "classic": (range(4, 5), _classic),
-    "no_pass": (range(4, 5), _no_pass),
-    "party": (range(3, 8), _party),
-    "kitty": (range(3, 8), _kitty),
-    "omnibus": (range(3, 8), _omnibus),
-    "hoyle": (range(2, 7), _in_chips({})),
-    "black_jack": (range(2, 7), _in_chips({"JS": 10})),
-    "black_lady": (range(2, 7), _in_chips({"QS": 10})),
-}
-PRESETS: Mapping[str, tuple[range, Callable[[int], Rules]]] = MappingProxyType(_MAKERS)
-"""Preset name -> (numbers of players, maker)."""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env.arguments import check_number, check_player, check_seed
-from hearts_env.cards import SUITS, cards_of, list_of, mask_of
+from hearts_env.cards import SUIT_NAMES, SUITS, list_of
 from hearts_env.errors import HeartsError
+from hearts_env.hidden import unseen_mask
 from hearts_env.rules import Rules
+from hearts_env.worlds import Worlds
 
 PHASES = ("pass", "play", "moon", "over")
+_TASKS = {"pass": "choose a card to pass", "play": "play a card", "moon": "choose"}
 MAX_WORLDS = 1_000_000
 
 World = tuple[tuple[str, ...], ...]
@@ -223,13 +222,48 @@ class PlayerView(Position):
     @property
     def unseen(self) -> tuple[str, ...]:
         """The cards whose place the player has not seen."""
-        return self._cards(k.unseen_mask(self.rules.vector, self.vector, self.player))
+        return self._cards(unseen_mask(self.rules.vector, self.vector, self.player))
 
     def to_text(self) -> str:
         """The view in words and cards, for people and language models."""
-        from hearts_env.notation import format_view
+        return "".join(f"{line}\n" for line in self._lines())
 
-        return format_view(self)
+    def _lines(self) -> Iterator[str]:
+        rules, me = self.rules, self.player
+        yield f"Hearts ({rules.name}), you are player {me} of {rules.players}."
+        if any(self.totals):
+            yield "Match totals: " + _by_seat(self.totals)
+        if self.direction != "hold":
+            yield f"Exchange: {rules.pass_count} cards {self.direction}."
+            if self.passed:
+                yield "You passed: " + " ".join(self.passed)
+            if self.received:
+                yield "You received: " + " ".join(self.received)
+        for number, trick in enumerate(self.tricks, 1):
+            yield f"Trick {number}: " + ", ".join(f"player {p} {card}" for p, card in trick)
+        if self.trick:
+            yield "This trick: " + ", ".join(f"player {p} {card}" for p, card in self.trick)
+        yield "Points taken: " + _by_seat(self.points)
+        shown = [
+            f"player {p} has no {' or '.join(SUIT_NAMES[SUITS.index(s)] for s in suits)}"
+            for p, suits in enumerate(self.voids)
+            if suits
+        ]
+        if shown:
+            yield "Shown: " + "; ".join(shown)
+        if self.kitty_taker is not None:
+            yield f"The kitty {' '.join(self.kitty)} went to player {self.kitty_taker}."
+        if rules.break_on is not None:
+            yield "Hearts are broken." if self.hearts_broken else "Hearts are not broken."
+        yield "Your hand: " + (" ".join(self.hand) or "empty")
+        if self.to_move is None:
+            yield "The deal is over."
+        elif self.to_move != me:
+            yield f"Player {self.to_move} is to act."
+        else:
+            task = _TASKS[self.phase]
+            names = " ".join(rules.action_name(action) for action in self.legal_actions())
+            yield f"You are to {task}. Legal: {names}"
 
     # -- worlds -----------------------------------------------------------------------------------
     @property
@@ -238,19 +272,19 @@ class PlayerView(Position):
         return Worlds(self).count
 
     def worlds(self) -> Iterator[World]:
-        """Everything still possible, in a fixed order: the present hands and, last, the dead cards.
+        """All worlds still possible, in a fixed order: the present hands and, last, the dead cards.
 
         Uses all that play has shown: voids, the first lead, a heart led before hearts were broken,
         a penalty card on a first trick that forbids it, cards passed.
 
         Raises:
-            HeartsError: there are more than a million.
+            HeartsError: if there are more than a million.
         """
         worlds = Worlds(self)
         if worlds.count > MAX_WORLDS:
             raise HeartsError(
                 f"worlds: {worlds.count:,} are possible, more than {MAX_WORLDS:,}; "
-                "take sample_worlds(n, seed)"
+                "use sample_worlds(n, seed)"
             )
         return (tuple(self._cards(mask) for mask in world) for world in worlds)
 
@@ -262,7 +296,7 @@ class PlayerView(Position):
             seed: a whole number from 0; the same worlds for the same seed.
 
         Raises:
-            HeartsError: `n` or `seed` is something else.
+            HeartsError: if `n` or `seed` is something else.
         """
         n = check_number("n", n, 0, MAX_WORLDS)
         seed = check_seed(seed)
@@ -288,228 +322,5 @@ class PlayerView(Position):
         return f"<PlayerView of player {self.player}: {self.rules.name}, {self.phase}>"
 
 
-class Worlds:
-    """The possible owners of the cards that a player has not seen.
-
-    Bounded per owner by a set of cards it can have and one it must have (``kernel.hidden_cards``);
-    the first lead makes a disjoint union of such families, one for each card that may have been
-    the lowest of all hands, and a dodging queen takes one family from another. So all can be
-    counted and drawn exactly, card by card (Rules of sum and of inclusion and exclusion).
-    """
-
-    def __init__(self, view: PlayerView) -> None:
-        self.view = view
-        r, v, n = view.rules.vector, view.vector, view.rules.players
-        size = k.MAX_PLAYERS + 1
-        possible, certain, sizes = (np.zeros(size, np.int64) for _ in range(3))
-        k.hidden_cards(r, v, view.player, possible, certain, sizes)
-        self.owners = [p for p in range(n + 1) if p != view.player]
-        self.sizes = tuple(int(sizes[p]) for p in self.owners)
-        unseen = int(k.unseen_mask(r, v, view.player))
-        self.unseen = list(cards_of(unseen))
-        bounds = [int(possible[p]) for p in self.owners]
-        for place, p in enumerate(self.owners):
-            sure = int(certain[p])
-            bounds = [b if i == place else b & ~sure for i, b in enumerate(bounds)]
-        self.families = self._families(bounds)
-
-    def _families(self, bounds: list[int]) -> list[tuple[int, ...]]:
-        """The disjoint cases of the first lead, each as the cards that every owner can have."""
-        view = self.view
-        r, v, n = view.rules.vector, view.vector, view.rules.players
-        leader = int(v[k.FIRST_LEADER])
-        if leader in (-1, view.player) or r[k.R_FIRST_LEAD] == k.ELDEST_HAND:
-            return [tuple(bounds)]
-        place = self.owners.index(leader)
-        seen = int(v[k.HANDS + view.player])
-        for p in range(n):
-            seen |= int(v[k.PLAYED + p])
-        played = int(v[k.PLAYED + leader])
-        lowest_seen = seen & -seen
-        families = []
-        # Case: the leader still holds the lowest card of all hands.
-        for card in cards_of(bounds[place]):
-            bit = 1 << card
-            if lowest_seen and bit > lowest_seen:
-                break
-            # No hand has a lower card, and the leader has this one: nobody else can.
-            family = [b & ~(bit - 1) & ~bit for b in bounds[:-1]] + [bounds[-1] & ~bit]
-            family[place] |= bit
-            families.append(tuple(family))
-        # Case: it was played by the leader already.
-        if lowest_seen & played:
-            families.append(tuple([b & ~(lowest_seen - 1) for b in bounds[:-1]] + [bounds[-1]]))
-        return families
-
-    @functools.cached_property
-    def count(self) -> int:
-        """How many worlds there are."""
-        return sum(self._count_family(family) for family in self.families)
-
-    def _count_family(self, family: tuple[int, ...]) -> int:
-        dodge = self._dodge(family)
-        whole = _count_ways(_kinds(self.unseen, family), self.sizes)
-        return whole - (_count_ways(_kinds(self.unseen, dodge), self.sizes) if dodge else 0)
-
-    def _dodge(self, family: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The part of a family in which the player of a dodging queen had no card of the suit."""
-        view = self.view
-        suit = int(view.vector[k.DODGED])
-        if suit < 0:
-            return None
-        cards = int(view.rules.vector[k.R_SUIT_MASK + suit])
-        queen = next(i for i, (_, card) in enumerate(view.history) if card == "QS")
-        dodger = view.history[queen][0]
-        shown = mask_of(view.rules.index[c] for p, c in view.history[queen:] if p == dodger)
-        if dodger == view.player or shown & cards:
-            return None
-        place = self.owners.index(dodger)
-        return tuple(b & ~cards if i == place else b for i, b in enumerate(family))
-
-    def __iter__(self) -> Iterator[tuple[int, ...]]:
-        """All worlds as card masks of every seat and, last, the dead cards."""
-        found = itertools.chain.from_iterable(self._expand(family) for family in self.families)
-        if len(self.families) > 1:  # one order, whatever the cases: by hands, lexicographic
-            return iter(sorted(found, key=lambda world: [list_of(mask) for mask in world]))
-        return found
-
-    def _expand(self, family: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        dodge = self._dodge(family)
-        everything = mask_of(self.unseen)
-
-        def assign(place: int, left: int) -> Iterator[tuple[int, ...]]:
-            if place == len(self.sizes) - 1:
-                if left & ~family[place] == 0:
-                    yield (left,)
-                return
-            # Cards that no later owner can have must go here.
-            later = functools.reduce(int.__or__, family[place + 1 :])
-            must = left & ~later
-            if must & ~family[place]:
-                return
-            free = list(cards_of(left & family[place] & ~must))
-            need = self.sizes[place] - must.bit_count()
-            if need < 0:
-                return
-            for chosen in itertools.combinations(free, need):
-                hand = must | mask_of(chosen)
-                for rest in assign(place + 1, left & ~hand):
-                    yield (hand, *rest)
-
-        own = int(self.view.vector[k.HANDS + self.view.player])
-        for hidden in assign(0, everything):
-            if dodge and all(h & ~b == 0 for h, b in zip(hidden, dodge, strict=True)):
-                continue
-            hands = list(hidden)
-            hands.insert(self.view.player, own)
-            yield tuple(hands)
-
-    def chances(self) -> NDArray[np.float64]:
-        """The chance that each owner holds each card of the deck, ``(owners, deck)``, exact."""
-        deck = len(self.view.rules.deck)
-        ways = [[0] * deck for _ in self.owners]
-        for family in self.families:
-            for sign, bounds in ((1, family), (-1, self._dodge(family))):
-                if bounds is not None:
-                    self._add_ways(sign, bounds, ways)
-        return np.array([[n / max(self.count, 1) for n in row] for row in ways])
-
-    def _add_ways(self, sign: int, family: tuple[int, ...], ways: list[list[int]]) -> None:
-        """Add to `ways` in how many worlds of the family each owner holds each card."""
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for card in self.unseen:
-            groups.setdefault(_owners_of(card, family), []).append(card)
-        for owners, cards in groups.items():
-            for place in owners:
-                # The card is there: one less of its kind, one place less.
-                if not self.sizes[place]:
-                    continue
-                left = tuple(s - (i == place) for i, s in enumerate(self.sizes))
-                others = [c for c in self.unseen if c != cards[0]]
-                number = sign * _count_ways(_kinds(others, family), left)
-                for card in cards:
-                    ways[place][card] += number
-
-    def sampler(self, rng: random.Random) -> Any:
-        """A function that draws one world, uniformly, as card masks of every seat and the dead."""
-        if self.count == 0:
-            raise HeartsError("worlds: no world agrees with this view; it cannot have arisen")
-        weights = [_count_ways(_kinds(self.unseen, family), self.sizes) for family in self.families]
-        own = int(self.view.vector[k.HANDS + self.view.player])
-
-        def draw() -> tuple[int, ...]:
-            while True:
-                (family,) = rng.choices(self.families, [w / sum(weights) for w in weights])
-                hidden = _draw(self.unseen, family, self.sizes, rng)
-                dodge = self._dodge(family)
-                if dodge and all(h & ~b == 0 for h, b in zip(hidden, dodge, strict=True)):
-                    continue
-                hands = list(hidden)
-                hands.insert(self.view.player, own)
-                return tuple(hands)
-
-        return draw
-
-
-def _owners_of(card: int, family: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(place for place, bound in enumerate(family) if bound >> card & 1)
-
-
-def _kinds(unseen: list[int], family: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """The unseen cards grouped by their possible owners: (owners, how many cards)."""
-    counts: dict[tuple[int, ...], int] = {}
-    for card in unseen:
-        owners = _owners_of(card, family)
-        counts[owners] = counts.get(owners, 0) + 1
-    # Few owners first: the last kind then only fills up what room is left.
-    return tuple(sorted(counts.items(), key=lambda kind: (len(kind[0]), kind)))
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def _count_ways(kinds: tuple[tuple[tuple[int, ...], int], ...], sizes: tuple[int, ...]) -> int:
-    """In how many ways cards of these kinds fill owners of these sizes."""
-    if not kinds:
-        return int(not any(sizes))
-    (owners, number), rest = kinds[0], kinds[1:]
-    return sum(ways * _count_ways(rest, left) for left, ways in _splits(owners, number, sizes))
-
-
-def _splits(
-    owners: tuple[int, ...], number: int, sizes: tuple[int, ...]
-) -> Iterator[tuple[tuple[int, ...], int]]:
-    """How `number` cards go to `owners`: what room is left then, and in how many ways."""
-    if not owners:
-        if number == 0:
-            yield sizes, 1
-        return
-    first, others = owners[0], owners[1:]
-    room = sum(sizes[o] for o in others)
-    for give in range(max(0, number - room), min(number, sizes[first]) + 1):
-        left = (*sizes[:first], sizes[first] - give, *sizes[first + 1 :])
-        ways = math.comb(number, give)
-        for end, more in _splits(others, number - give, left):
-            yield end, ways * more
-
-
-def _draw(
-    unseen: list[int], family: tuple[int, ...], sizes: tuple[int, ...], rng: random.Random
-) -> list[int]:
-    """One way to fill the owners, uniform over all."""
-    cards: dict[tuple[int, ...], list[int]] = {}
-    for card in unseen:
-        cards.setdefault(_owners_of(card, family), []).append(card)
-    kinds = _kinds(unseen, family)
-    hands = [0] * len(sizes)
-    for i, (owners, number) in enumerate(kinds):
-        pick = rng.randrange(_count_ways(kinds[i:], sizes))
-        for left, ways in _splits(owners, number, sizes):
-            pick -= ways * _count_ways(kinds[i + 1 :], left)
-            if pick < 0:
-                break
-        pile = cards[owners]
-        rng.shuffle(pile)
-        for place, (before, after) in enumerate(zip(sizes, left, strict=True)):
-            for _ in range(before - after):
-                hands[place] |= 1 << pile.pop()
-        sizes = left
-    return hands
+def _by_seat(values: Sequence[int]) -> str:
+    return ", ".join(f"player {p} {value}" for p, value in enumerate(values))

@@ -23,7 +23,7 @@ import numpy as np
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, encode
-from hearts_env.rules import PRESETS
+from hearts_env.presets import PRESETS
 from hearts_env.solve.double_dummy import solve
 from hearts_train.evaluation import evaluate
 from tests.learners import plain

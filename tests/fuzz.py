@@ -44,8 +44,9 @@ from hearts_agents.checkpoint import Checkpoint, read_checkpoint, save_checkpoin
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.cards import ALL_CARDS, parse_card
 from hearts_env.errors import MOST_TOLD
-from hearts_env.notation import parse_game, parse_records
-from hearts_env.rules import FIELDS, PRESETS
+from hearts_env.notation import parse_records
+from hearts_env.presets import PRESETS
+from hearts_env.rules import FIELDS
 from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
 from hearts_train import records, runs
@@ -426,7 +427,7 @@ def read_history(data: Data, folder: Path) -> None:
 
 def read_history_file(data: Data, folder: Path) -> None:
     for game in read_games(write(data, folder / "history.txt")):
-        assert parse_game(game.to_text()) == game
+        assert Game.from_text(game.to_text()) == game
 
 
 def rules_samples() -> list[Data]:
@@ -461,7 +462,7 @@ def check_rules(rules: Rules) -> None:
     assert Rules.from_dict(json.loads(json.dumps(rules.to_dict()))) == rules
     assert 0 < rules.max_margin < math.inf
     game = played(rules, 1, 3)
-    assert parse_game(game.to_text()) == game
+    assert Game.from_text(game.to_text()) == game
 
 
 def rules_json_samples() -> list[Data]:

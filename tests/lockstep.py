@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hearts_env import Game, Rules, RulesError
-from hearts_env.cards import ALL_CARDS
-from hearts_env.rules import HEARTS_AND_QUEEN, HEARTS_ONE, PRESETS
+from hearts_env.cards import ALL_CARDS, HEARTS_AND_QUEEN, HEARTS_ONE
+from hearts_env.presets import PRESETS
 from tests.naive import NaiveGame
 
 GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]

@@ -10,8 +10,8 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_env import BatchGame, BatchView, Game, HeartsError, PlayerView, Rules
-from hearts_env.rules import PRESETS
-from hearts_env.view import Worlds
+from hearts_env.presets import PRESETS
+from hearts_env.worlds import Worlds
 from tests.naive import NaiveGame, naive_world_bound
 from tests.naive_agents import naive_pro, naive_standard, naive_standard_trump
 

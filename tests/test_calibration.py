@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError
-from hearts_env.game import derived_seed
+from hearts_env.seeds import derived_seed
 from hearts_train.calibration import calibrate
 from hearts_train.cli import app
 

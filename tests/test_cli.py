@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_env import Rules
-from hearts_env._interrupts import held_interrupt
 from hearts_env.encoders import make_encoder
-from hearts_env.rules import FIELDS, PRESETS
+from hearts_env.interrupts import held_interrupt
+from hearts_env.presets import PRESETS
+from hearts_env.rules import FIELDS
 from hearts_train.cli import app
 from hearts_train.explain import SUMMARIES, explain, option_rows
 

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner
 
-from hearts_env.rules import PRESETS
+from hearts_env.presets import PRESETS
 from hearts_train.cli import app
 from hearts_train.config import load_config
 from hearts_train.duel import Duel

@@ -20,7 +20,7 @@ from hearts_env.encoders import (
     encode,
     make_encoder,
 )
-from hearts_env.rules import PRESETS
+from hearts_env.presets import PRESETS
 
 ALL_RULES = [
     Rules.preset(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers

@@ -14,7 +14,7 @@ from hearts_agents import make_agent, register_agent
 from hearts_agents.network import snapshot
 from hearts_env import Game, HeartsError, Rules, __version__, settle
 from hearts_env.encoders import make_encoder
-from hearts_env.game import derived_seed
+from hearts_env.seeds import derived_seed
 from hearts_train import evaluation
 from hearts_train.evaluation import (
     Evaluation,

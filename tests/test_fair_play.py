@@ -18,9 +18,8 @@ from hearts_agents import Agent, register_agent
 from hearts_agents.baselines import Pro
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env._interrupts import SIGNALS
-from hearts_env._seeds import secret_seed
-from hearts_env.game import derived_seed
+from hearts_env.interrupts import SIGNALS
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.calibration import calibrate
 from hearts_train.contenders import Contender
 from hearts_train.evaluation import Contest, evaluate

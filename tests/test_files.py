@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from hearts_env import HeartsError
-from hearts_env._files import (
+from hearts_env.errors import CheckpointError
+from hearts_env.files import (
     held,
     kind_of,
     lock_beside,
@@ -21,8 +22,7 @@ from hearts_env._files import (
     remove_leftovers,
     write_whole,
 )
-from hearts_env._interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
-from hearts_env.errors import CheckpointError
+from hearts_env.interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 
@@ -137,7 +137,7 @@ def test_what_is_at_a_path_is_told_whatever_the_path(tmp_path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from hearts_env._files import held
+from hearts_env.files import held
 with held(Path(sys.argv[1]), "run: 'r'"):
     print("held", flush=True)
     sys.stdin.read()

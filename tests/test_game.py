@@ -63,12 +63,12 @@ def test_an_action_is_a_number_or_the_name_of_a_card(action: Any) -> None:
         (1, ["1 (AC)", "player 0", "0 (QC)"]),  # not in the hand
         ("AC", ["1 (AC)", "player 0", "0 (QC)"]),
         ("QS", ["4 (QS)", "0 (QC)"]),  # in the hand, but the lowest club is to be led
-        (8, ["8", "no action", "0 (QC)"]),  # there is no moon choice in these rules
-        (99, ["99", "no action"]),
-        (np.int32(99), ["99", "no action"]),
-        (-1, ["-1", "no action"]),
-        (10**30, [str(10**30), "no action"]),
-        (np.int64(-5), ["-5", "no action"]),
+        (8, ["8", "not an action", "0 (QC)"]),  # there is no moon choice in these rules
+        (99, ["99", "not an action"]),
+        (np.int32(99), ["99", "not an action"]),
+        (-1, ["-1", "not an action"]),
+        (10**30, [str(10**30), "not an action"]),
+        (np.int64(-5), ["-5", "not an action"]),
         ("2C", ["'2C'", "not in the deck"]),
         ("QX", ["'QX'", "rank (2..9"]),
         ("", ["''", "rank (2..9"]),

@@ -18,8 +18,8 @@ from hearts_agents import Agent, HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
 from hearts_agents._options import Options, parameters
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
-from hearts_env._seeds import episode_seed
-from hearts_env.rules import PRESETS
+from hearts_env.presets import PRESETS
+from hearts_env.seeds import episode_seed
 
 ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
 REWARDS = ("margin", "points", "trick", "win")

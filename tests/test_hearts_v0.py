@@ -34,8 +34,8 @@ from hearts_env import (
 )
 from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import ENCODERS, FlatEncoder
+from hearts_env.presets import PRESETS
 from hearts_env.rewards import REWARDS as ALL_REWARDS
-from hearts_env.rules import PRESETS
 from hearts_env.state import decode_state, encode_state, state_blocks
 from tests.reshuffle import reshuffled
 
@@ -667,7 +667,11 @@ def test_options_give_a_deal() -> None:
         ({"deal": {"hands": [["QC", "QC", "AC"], ["QS", "AS", "QD"]]}}, DealError, "dealt twice"),
         ({"deal": {"hands": [["2C", "QC", "AC"], ["QS", "AS", "QD"]]}}, DealError, "not in the de"),
         ({"deal": "nonsense"}, NotationError, "header is missing"),
-        ({"deal": Game.deal("mini", 1)}, DealError, "it is one of 'mini', but 'micro' is played"),
+        (
+            {"deal": Game.deal("mini", 1)},
+            DealError,
+            "its rules are 'mini', those of",
+        ),
         ({"dealer": 2}, DealError, "dealer: 2 is out of range"),
         ({"dealer": "me"}, DealError, "dealer: 'me' is not a whole number"),
         ({"deal_number": -1}, DealError, "deal_number: -1 is out of range"),
@@ -733,7 +737,7 @@ def test_unknown_agents() -> None:
     env = hearts_v0.env()
     env.reset(seed=1)
     for call in (env.observe, env.observation_space, env.action_space):
-        with pytest.raises(HeartsError, match=r"agent: there is no 'player_2' here; did you mean"):
+        with pytest.raises(HeartsError, match=r"agent: unknown agent 'player_2'; did you mean"):
             call("player_2")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,14 +27,54 @@ FORBIDDEN = {
 ALONE = {"sb3.py": "stable_baselines3"}
 
 
-def imported(path: Path) -> set[str]:
-    names: set[str] = set()
+def graph(folder: Path) -> dict[str, set[str]]:
+    """The modules of a package and what each imports of it, anywhere in its text.
+
+    Imports inside functions and for type checkers count too.
+    """
+    paths = {
+        ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): path
+        for path in folder.rglob("*.py")
+    }
+    edges: dict[str, set[str]] = {}
+    for name, path in paths.items():
+        edges[name] = set()
+        for module, names in imports(path):
+            inner = {f"{module}.{what}" for what in names} & paths.keys()
+            edges[name] |= inner or {module} & paths.keys()
+    return edges
+
+
+def circle_in(edges: dict[str, set[str]]) -> list[str]:
+    """Modules that import one another in a ring; empty when there is none."""
+    done: set[str] = set()
+
+    def walk(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name not in done:
+            for target in sorted(edges[name]):
+                if ring := walk(target, [*path, name]):
+                    return ring
+            done.add(name)
+        return []
+
+    return next(filter(None, (walk(name, []) for name in sorted(edges))), [])
+
+
+def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Every import of a file, anywhere in its text: the module and the names taken from it."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
+            yield from ((alias.name, []) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.partition(".")[0])
-    return names
+            yield node.module, [alias.name for alias in node.names]
+
+
+def imported(path: Path) -> set[str]:
+    return {module.partition(".")[0] for module, _ in imports(path)}
 
 
 @pytest.mark.parametrize("folder", FORBIDDEN)
@@ -52,3 +93,12 @@ def test_the_core_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert shown.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("folder", ["hearts_env", "agents/hearts_agents"])
+def test_no_modules_import_one_another_in_a_ring(folder: str) -> None:
+    modules = graph(ROOT / folder)
+    assert circle_in(modules) == []
+    importer, imported_ones = next((m, ones) for m, ones in modules.items() if ones)
+    modules[min(imported_ones)].add(importer)  # the check sees a ring where there is one
+    assert circle_in(modules)

@@ -17,10 +17,9 @@ from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, Match, Rules, hearts_v0
 from hearts_env import kernel as k
-from hearts_env._seeds import episode_seed, secret_seed, siphash
 from hearts_env.encoders import ENCODERS
-from hearts_env.game import derived_seed
-from hearts_env.rules import PRESETS
+from hearts_env.presets import PRESETS
+from hearts_env.seeds import derived_seed, episode_seed, secret_seed, siphash
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]

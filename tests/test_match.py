@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearts_env import DealError, Game, HeartsError, IllegalActionError, Match, Rules, settle
+from hearts_env.scoreboard import Scoreboard
 from tests.lockstep import naive_of
 from tests.naive import NaiveGame, NaiveMatch, naive_settle
 from tests.strategies import SEEDED, rule_sets
@@ -238,85 +239,68 @@ def test_the_account_under_made_up_results(
         target=rng.choice([None, 4]),
         max_deals=rng.choice([None, None, 3]),
     )
-    match, naive = Match(rules, seed, dealer=0), NaiveMatch(rules)
+    board, naive = Scoreboard(rules), NaiveMatch(rules)
     while not naive.is_over and naive.deal_number < 50:
         least = 0 if settlement != "points" or tie == "lowest_shared" else -2
         results = [rng.choice([least, 0, 1, 1, 2, 3]) for _ in range(players)]
-        match.game = StoppedGame(results)  # type: ignore[assignment]
-        match.finish_deal()
+        board.add(results, results)
         naive.add_deal(results)
-        assert match.totals == naive.totals
-        assert (match.pool, match.is_over) == (naive.pool, naive.is_over)
-        assert match.winner == naive.winner
-
-
-class StoppedGame:
-    """What a match reads of a game that is over."""
-
-    revoker = None
-
-    def __init__(self, results: list[int]) -> None:
-        self.results = results
-
-    def points(self) -> list[int]:
-        return list(self.results)
-
-    def scores(self) -> list[int]:
-        return list(self.results)
+        assert board.totals == naive.totals
+        assert (board.pool, board.is_over) == (naive.pool, naive.is_over)
+        assert board.winner == naive.winner
 
 
 # ---- matches by hand -----------------------------------------------------------------------------
 
 
-def match_after(text: str, *deals: list[int]) -> Match:
-    """A match after deals with these results."""
-    match = Match(text, seed=1)
+def board_after(text: str, *deals: list[int]) -> Scoreboard:
+    """The scoreboard of a match after deals with these results."""
+    board = Scoreboard(text)
     for results in deals:
-        assert not match.is_over
-        match.game = StoppedGame(results)  # type: ignore[assignment]
-        match.finish_deal()
-    return match
+        assert not board.is_over
+        board.add(results, results)
+    return board
 
 
 def test_reached_and_exceeded() -> None:
     for end_when, over in (("reached", True), ("exceeded", False)):
-        match = match_after(f"two_player end_when={end_when}", [90, 20], [10, 10])
-        assert (match.totals, match.is_over) == ([100, 30], over)
-        assert match.winner == (1 if over else None)
+        board = board_after(f"two_player end_when={end_when}", [90, 20], [10, 10])
+        assert (board.totals, board.is_over) == ([100, 30], over)
+        assert board.winner == (1 if over else None)
 
 
 def test_a_shared_lowest_total_plays_on() -> None:
-    match = match_after("party players=3", [101, 50, 50])
-    assert (match.is_over, match.winner) == (False, None)
-    match = match_after("party players=3", [101, 50, 50], [0, 1, 2])
-    assert (match.is_over, match.winner) == (True, 1)
+    board = board_after("party players=3", [101, 50, 50])
+    assert (board.is_over, board.winner) == (False, None)
+    board = board_after("party players=3", [101, 50, 50], [0, 1, 2])
+    assert (board.is_over, board.winner) == (True, 1)
 
 
 def test_all_past_the_limit_in_one_deal_plays_on() -> None:
     for tie, over in (("lowest_shared", True), ("all_past_limit", False)):
-        match = match_after(f"mini tie={tie}", [90, 80], [10, 21])
-        assert match.is_over is over
+        board = board_after(f"mini tie={tie}", [90, 80], [10, 21])
+        assert board.is_over is over
     # One was past it before: then it ends, though all are past it now.
-    match = match_after("mini tie=all_past_limit", [90, 80], [10, 21], [1, 1])
-    assert (match.totals, match.is_over, match.winner) == ([101, 102], True, 0)
+    board = board_after("mini tie=all_past_limit", [90, 80], [10, 21], [1, 1])
+    assert (board.totals, board.is_over, board.winner) == ([101, 102], True, 0)
 
 
 def test_a_play_off_goes_on_until_the_lowest_total_is_not_shared() -> None:
     text = "party players=3 tie=all_past_limit"
     # All reach more than 100 in one deal; then the lowest is shared; then it is not.
-    match = match_after(text, [101, 103, 103], [4, 2, 2])
-    assert (match.totals, match.is_over) == ([105, 105, 105], False)
-    match = match_after(text, [101, 103, 103], [4, 2, 2], [0, 1, 9])
-    assert (match.totals, match.is_over, match.winner) == ([105, 106, 114], True, 0)
+    board = board_after(text, [101, 103, 103], [4, 2, 2])
+    assert (board.totals, board.is_over) == ([105, 105, 105], False)
+    board = board_after(text, [101, 103, 103], [4, 2, 2], [0, 1, 9])
+    assert (board.totals, board.is_over, board.winner) == ([105, 106, 114], True, 0)
     # Bonus cards may bring all below the limit again: that is still the play-off.
-    match = match_after(text, [101, 102, 103], [-10, -10, -10])
-    assert (match.totals, match.is_over, match.winner) == ([91, 92, 93], True, 0)
+    board = board_after(text, [101, 102, 103], [-10, -10, -10])
+    assert (board.totals, board.is_over, board.winner) == ([91, 92, 93], True, 0)
 
 
 def test_the_games_for_two_play_on_if_both_pass_the_limit_at_the_same_time() -> None:
     for name in ("two_player", "mini", "micro"):
         assert Rules.preset(name).tie == "all_past_limit"
-        assert not match_after(name, [99, 98], [2, 5]).is_over
+        assert not board_after(name, [99, 98], [2, 5]).is_over
     assert Rules.preset("classic").tie == "lowest_shared"
 
 
@@ -337,48 +321,48 @@ def test_the_first_dealer_is_drawn_from_the_seed_unless_it_is_given() -> None:
 
 
 def test_last_net_is_what_a_deal_added_to_the_totals() -> None:
-    assert match_after("classic", [3, 4, 9, 10], [0, 26, 0, 0]).last_net == [0, 26, 0, 0]
+    assert board_after("classic", [3, 4, 9, 10], [0, 26, 0, 0]).last_net == [0, 26, 0, 0]
     text = "hoyle players=3 settlement=sweepstakes max_deals=2"
-    assert match_after(text, [13, 0, 0]).last_net == [-13, 0, 0]
+    assert board_after(text, [13, 0, 0]).last_net == [-13, 0, 0]
     # Nobody has none: the pool of 26 is left at the end, and everybody's share is 26 / 3.
     share = Fraction(26, 3)
-    assert match_after(text, [13, 0, 0], [1, 5, 7]).last_net == [share - 1, share - 5, share - 7]
+    assert board_after(text, [13, 0, 0], [1, 5, 7]).last_net == [share - 1, share - 5, share - 7]
 
 
 def test_max_deals_ends_a_match_with_its_ties() -> None:
-    match = match_after("party players=3 max_deals=2", [5, 6, 7], [5, 4, 7])
-    assert (match.totals, match.is_over, match.winner) == ([10, 10, 14], True, None)
+    board = board_after("party players=3 max_deals=2", [5, 6, 7], [5, 4, 7])
+    assert (board.totals, board.is_over, board.winner) == ([10, 10, 14], True, None)
 
 
 def test_chips_until_somebody_has_lost_all() -> None:
     text = "hoyle players=3 settlement=sweepstakes stake=20"
     # 13 to the pool; then nobody has none, and seat 0 is at -4, but first place is shared.
-    match = match_after(text, [13, 0, 0], [11, 1, 1])
-    assert (match.totals, match.is_over) == (chips(-4, 19, 19), False)
-    assert match.pool == 26
+    board = board_after(text, [13, 0, 0], [11, 1, 1])
+    assert (board.totals, board.is_over) == (chips(-4, 19, 19), False)
+    assert board.pool == 26
     # It is no longer: 14 against 12, and the pool of 39 is divided, 13 for each.
-    match = match_after(text, [13, 0, 0], [11, 1, 1], [1, 5, 7])
-    assert match.totals == chips(8, 27, 25)
-    assert match.pool == 0
-    assert (match.is_over, match.winner) == (True, 1)
+    board = board_after(text, [13, 0, 0], [11, 1, 1], [1, 5, 7])
+    assert board.totals == chips(8, 27, 25)
+    assert board.pool == 0
+    assert (board.is_over, board.winner) == (True, 1)
 
 
 def test_chips_until_somebody_has_won_the_target() -> None:
     text = "hoyle players=3 target=13"
-    match = match_after(text, [0, 0, 13])  # 6 1/2 won
-    assert (match.totals[0], match.is_over) == (106 + HALF, False)
-    match = match_after(text, [0, 0, 13], [0, 8, 5])  # 19 1/2 won
-    assert (match.totals[0], match.is_over, match.winner) == (119 + HALF, True, 0)
+    board = board_after(text, [0, 0, 13])  # 6 1/2 won
+    assert (board.totals[0], board.is_over) == (106 + HALF, False)
+    board = board_after(text, [0, 0, 13], [0, 8, 5])  # 19 1/2 won
+    assert (board.totals[0], board.is_over, board.winner) == (119 + HALF, True, 0)
 
 
 def test_a_carried_pool_over_a_whole_match() -> None:
     # Deal 1: one takes all 13; deal 2: nobody has none; deal 3: seat 3 has none and takes 39.
-    match = match_after(
+    board = board_after(
         "hoyle settlement=sweepstakes max_deals=3", [13, 0, 0, 0], [1, 2, 4, 6], [3, 5, 5, 0]
     )
-    assert match.totals == [100 - 17, 100 - 7, 100 - 9, 100 - 6 + 39]
-    assert match.pool == 0
-    assert match.winner == 3
+    assert board.totals == [100 - 17, 100 - 7, 100 - 9, 100 - 6 + 39]
+    assert board.pool == 0
+    assert board.winner == 3
 
 
 def test_the_rotation_and_the_dealer_move_with_each_deal() -> None:
@@ -490,6 +474,7 @@ def test_a_deal_can_be_replaced_before_it_is_begun() -> None:
 
 
 def test_repr() -> None:
-    assert repr(match_after("hoyle players=3", [0, 0, 13])) == (
-        "<Match hoyle players=3: deal 1, totals 213/2, 213/2, 87>"
+    assert repr(board_after("hoyle players=3", [0, 0, 13])) == (
+        "<Scoreboard hoyle players=3: deals 1, totals 213/2, 213/2, 87>"
     )
+    assert repr(Match("micro", seed=1)) == "<Match micro: deal 0, totals 0, 0>"

@@ -10,8 +10,8 @@ import pytest
 
 from hearts_agents import Agent, as_agent
 from hearts_env import BatchGame, Game, IllegalActionError, Rules
-from hearts_env._interrupts import noted_interrupt
-from hearts_env.game import derived_seed
+from hearts_env.interrupts import noted_interrupt
+from hearts_env.seeds import derived_seed
 from hearts_train.evaluation import evaluate
 from hearts_train.guard import ask
 from hearts_train.reports import show_evaluations, show_tournament

@@ -13,7 +13,7 @@ import random
 import pytest
 
 from hearts_env import Game, Rules
-from hearts_env.rules import HEARTS_AND_QUEEN
+from hearts_env.cards import HEARTS_AND_QUEEN
 
 pyspiel = pytest.importorskip("pyspiel")
 

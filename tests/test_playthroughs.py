@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearts_env.rules import PRESETS
+from hearts_env.presets import PRESETS
 from tests.playthroughs import FOLDER, playthrough
 
 

@@ -11,9 +11,9 @@ import pytest
 from hearts_agents.network import snapshot
 from hearts_agents.search import PimcBelief
 from hearts_env import CheckpointError, HeartsError, Rules, __version__
-from hearts_env._files import held
-from hearts_env._interrupts import Interrupted, interruptible
 from hearts_env.encoders import make_encoder
+from hearts_env.files import held
+from hearts_env.interrupts import Interrupted, interruptible
 from hearts_train import contenders, evaluation, records
 from hearts_train.contenders import Contender
 from hearts_train.duel import Block

@@ -16,9 +16,9 @@ import pytest
 from pettingzoo.test import render_test
 
 from hearts_env import Game, HeartsError, Rules, hearts_v0
+from hearts_env.presets import PRESETS
 from hearts_env.render import SeatPicture, TablePicture
 from hearts_env.render.picture import picture_of
-from hearts_env.rules import PRESETS
 from tests.lockstep import SAMPLE
 from tests.reshuffle import reshuffled
 

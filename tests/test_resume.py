@@ -22,8 +22,8 @@ from hearts_agents import make_agent
 from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.sb3 import HeartsSB3VecEnv
 from hearts_env import CheckpointError, HeartsError
-from hearts_env._files import held
-from hearts_env._interrupts import Interrupted
+from hearts_env.files import held
+from hearts_env.interrupts import Interrupted
 from hearts_train import ppo, runs, train_command
 from hearts_train.cli import app
 from hearts_train.config import ConfigError

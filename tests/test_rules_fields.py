@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, Rules, RulesError, kernel
 from hearts_env.cards import ALL_CARDS
-from hearts_env.rules import FIELDS, PRESETS
+from hearts_env.presets import PRESETS
+from hearts_env.rules import FIELDS
 from tests.lockstep import GAMES, single_changes
 from tests.strategies import SEEDED, rule_sets
 

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_agent
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
-from hearts_env._seeds import episode_seed
+from hearts_env.seeds import episode_seed
 
 
 def choose(rng, masks):

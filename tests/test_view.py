@@ -6,7 +6,6 @@ import copy
 import math
 import pickle
 import random
-import re
 from collections import Counter
 from typing import Any
 
@@ -15,9 +14,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hearts_env import Game, HeartsError, PlayerView, Rules, kernel
+from hearts_env import Game, HeartsError, PlayerView, Rules, hidden, kernel
 from hearts_env.cards import ALL_CARDS, mask_of
-from hearts_env.view import Worlds
+from hearts_env.worlds import Worlds
 from tests.deals import make_game, play
 from tests.lockstep import GAMES, every_deal, every_line, naive_of
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
@@ -146,26 +145,41 @@ def test_nobody_sees_passed_cards_before_they_are_delivered() -> None:
 
 def test_the_layout_says_who_may_know() -> None:
     """The column "who may know" of the kernel's table is what a view keeps."""
-    table = re.findall(r"^\| ([A-Z_, ]+) \| (\d+) \|.*\| ([^|]*) \|$", kernel.__doc__ or "", re.M)
-    assert sum(int(size) * (names.count(",") + 1) for names, size, _ in table) == kernel.STATE_SIZE
     rules = Rules.preset("kitty", players=4)
     for game in random_positions(rules, seed=3):
         for player in range(4):
             view = game.view(player)
-            for names, size, who in table:
-                for name in names.split(", "):
-                    start = getattr(kernel, name)
-                    real = game.vector[start : start + int(size)]
-                    shown = view.vector[start : start + int(size)]
-                    if who == "all":
-                        assert (real == shown).all(), name
-                    elif who == "own player":
-                        assert shown[player] == real[player]
-                        assert not np.delete(shown, player).any(), name
-                    else:
-                        assert who == "nobody; all once awarded"
-                        awarded = game.kitty_taker is not None
-                        assert shown == (real if awarded else 0), name
+            for name, start, size, _, _, who in kernel.STATE:
+                real = game.vector[start : start + size]
+                shown = view.vector[start : start + size]
+                if who == kernel.ALL:
+                    assert (real == shown).all(), name
+                elif who == kernel.OWN:
+                    assert shown[player] == real[player]
+                    assert not np.delete(shown, player).any(), name
+                else:
+                    assert who == kernel.NOBODY
+                    awarded = game.kitty_taker is not None
+                    assert shown == (real if awarded else 0), name
+
+
+def test_the_constants_are_the_places_of_the_layouts() -> None:
+    """Every field has a constant of its name, a plain number, and no two fields overlap."""
+    for fields, size in ((kernel.STATE, kernel.STATE_SIZE), (kernel.RULES, kernel.RULES_SIZE)):
+        places = []
+        for field in fields:
+            start = getattr(kernel, field.name)
+            assert type(start) is int  # a constant of compiled code
+            assert start == field.start, field.name
+            places += range(start, start + field.size)
+        assert places == list(range(size))
+
+
+def test_an_empty_state_is_as_the_layout_says() -> None:
+    state = np.full(kernel.STATE_SIZE, 77, np.int64)
+    kernel.clear(state)
+    for name, start, size, _, empty, _ in kernel.STATE:
+        assert (state[start : start + size] == (empty or 0)).all(), name
 
 
 def test_a_view_keeps_what_it_saw() -> None:
@@ -458,7 +472,7 @@ def test_a_million_worlds_are_not_refused() -> None:
 def worlds_of_two(view: PlayerView, room: int = 4000) -> list[int]:
     out = np.zeros(room, np.int64)
     scratch = np.zeros(3 * (kernel.MAX_PLAYERS + 1) + 128, np.int64)
-    count = kernel.worlds_of_two(view.rules.vector, view.vector, view.player, out, scratch)
+    count = hidden.worlds_of_two(view.rules.vector, view.vector, view.player, out, scratch)
     assert count <= room
     return [int(hand) for hand in out[:count]]
 
@@ -504,7 +518,7 @@ def test_the_compiled_worlds_of_two_stop_where_the_room_ends() -> None:
     view = Game.deal("two_player", seed=5).view(0)
     out = np.zeros(4, np.int64)
     scratch = np.zeros(3 * (kernel.MAX_PLAYERS + 1) + 128, np.int64)
-    assert kernel.worlds_of_two(view.rules.vector, view.vector, 0, out, scratch) == 5
+    assert hidden.worlds_of_two(view.rules.vector, view.vector, 0, out, scratch) == 5
     assert out.tolist() == worlds_of_two(view)[:4]
 
 

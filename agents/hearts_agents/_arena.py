@@ -30,15 +30,12 @@ from hearts_agents._arena_kernel import (
     play_learner,
     read_chips,
     read_results,
-    settle_rows,
 )
 from hearts_agents._options import EpisodeOptions
 from hearts_agents.baseline_kernel import PRO, make_memory
 from hearts_agents.baselines import NAMES, Baseline
-from hearts_env import BatchGame, HeartsError, IllegalActionError, Match, Rules
+from hearts_env import BatchGame, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
-from hearts_env._infos import NOBODY, no_result, seat_number
-from hearts_env._seeds import secret_seed
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
     check_any_seed,
@@ -48,9 +45,14 @@ from hearts_env.arguments import (
     whole_numbers,
 )
 from hearts_env.batch import find_illegal, played
+from hearts_env.chips import points_settled
 from hearts_env.errors import quoted
 from hearts_env.hearts_v0 import ILLEGAL_REWARD
-from hearts_env.rewards import TRICK, Rewarder
+from hearts_env.infos import NOBODY, no_result, seat_number
+from hearts_env.match import next_deal
+from hearts_env.rewards import Rewarder, pay_rows
+from hearts_env.scoreboard import Scoreboard
+from hearts_env.seeds import secret_seed
 
 MAX_FORCED_DEALS = 10_000
 
@@ -110,7 +112,7 @@ class Arena:
         self._carry: Floats = np.zeros(n)
         self._stand: Ints = np.zeros(n, np.int64)
         self._all: Ints = np.arange(n)
-        self._matches: list[Match | None] = [None] * n
+        self._boards = [Scoreboard(self.rules)] * n  # `begin` gives every match its own
         self._version = -1
         self._workers = Workers(self.batch.num_threads)
         self._read_pool()
@@ -144,8 +146,8 @@ class Arena:
             )
             if self.episode == "match":
                 for g in rows.tolist():
-                    match = self._matches[g] = Match(self.rules, int(self.deals[g]))
-                    self.states[g] = match.game.vector
+                    board = self._boards[g] = Scoreboard(self.rules)
+                    self.states[g] = next_deal(board, int(self.deals[g]), None).vector
             else:
                 self.batch.reset(self.deals[rows], games=rows)
             self._paid[rows] = 0
@@ -314,7 +316,16 @@ class Arena:
         over: list[Ints] = []
         while len(rows):
             self._move_opponents(rows)
-            self._settle(rows, rewards)
+            pay_rows(
+                self.rules.vector,
+                self.states,
+                rows,
+                self.learner,
+                self.rewarder.number,
+                self._paid,
+                self.rewarder.scale,
+                rewards,
+            )
             ended = rows[self._stand[rows] == ENDED]
             if self.episode == "match" and len(ended):
                 end = np.array([self._end_deal(g, rewards) for g in ended.tolist()], np.bool_)
@@ -327,39 +338,23 @@ class Arena:
             return rows
         return over[0] if len(over) == 1 else np.sort(np.concatenate(over))
 
-    def _settle(self, rows: Ints, rewards: Floats) -> None:
-        rewarder = self.rewarder
-        if rewarder.waits_for_match:
-            return
-        if rewarder.number != TRICK:  # all but "trick": nothing before the end
-            rows = rows[self._stand[rows] == ENDED]
-        settle_rows(
-            self.rules.vector,
-            self.states,
-            rows,
-            self.learner,
-            rewarder.number,
-            self._paid,
-            rewarder.scale,
-            rewards,
-        )
-
     def _end_deal(self, g: int, rewards: Floats) -> bool:
-        """Settle a deal of a match: True: the match is over; False: the next deal lies there."""
-        match = self._matches[g]
-        assert match is not None
-        finish_deal(match, self.batch, g)
-        net = self.rewarder.deal_end(match.last_net)
+        """Settle a deal of a match; False: the match goes on, and the next deal is in its place."""
+        board, r, state = self._boards[g], self.rules.vector, self.states[g]
+        scores = [int(k.score(r, state, p)) for p in range(self.rules.players)]
+        board.add(scores, points_settled(self.rules, state))
+        net = self.rewarder.deal_end(board.last_net)
         if net is not None:
             rewards[g] += net[self.learner[g]]
-        cut = not match.is_over and match.num_deals == self.max_deals
-        if match.is_over or cut:
+        cut = not board.is_over and board.num_deals == self.max_deals
+        if board.is_over or cut:
             self.truncated[g] = cut
-            shares = self.rewarder.episode_end(match.totals)
+            shares = self.rewarder.episode_end(board.totals)
             if shares is not None:
                 rewards[g] += shares[self.learner[g]]
             return True
-        self.states[g] = match.game.vector
+        first = (int(state[k.DEALER]) - int(state[k.DEAL_NUMBER])) % self.rules.players
+        self.states[g] = next_deal(board, int(self.deals[g]), first).vector
         return False
 
     def _move_opponents(self, rows: Ints) -> None:
@@ -415,12 +410,12 @@ class Arena:
             facts["chips"] = np.empty((len(games), n))
             read_chips(self.rules.vector, self.states, games, facts["chips"])
         if self.episode == "match":
-            matches = [match for g in games.tolist() if (match := self._matches[g])]
-            facts["totals"] = np.array([[float(t) for t in match.totals] for match in matches])
-            facts["winner"] = np.array([seat_number(match.winner) for match in matches])
+            boards = [self._boards[g] for g in games.tolist()]
+            facts["totals"] = np.array([[float(t) for t in board.totals] for board in boards])
+            facts["winner"] = np.array([seat_number(board.winner) for board in boards])
             over = np.flatnonzero(self.states[games, k.PHASE] == k.OVER)
             for i in over.tolist() if "chips" in facts else []:  # a pool was settled too
-                facts["chips"][i] = [float(chips) for chips in matches[i].last_net]
+                facts["chips"][i] = [float(chips) for chips in boards[i].last_net]
         return Finished(
             text=self._texts(games),
             games=games,
@@ -461,12 +456,6 @@ def compiled_kind(agent: Any, rules: Rules) -> int:
         return -1
     assert NAMES[agent.policy] == agent.name
     return agent.policy
-
-
-def finish_deal(match: Match, batch: BatchGame, game: int) -> None:
-    """Settle the match's deal, which was played in game `game` of the batch."""
-    match.game = batch.game(game)
-    match.finish_deal()
 
 
 def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:

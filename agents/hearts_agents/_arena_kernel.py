@@ -11,8 +11,8 @@ from hearts_agents.baseline_kernel import Memory, act_row
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
-from hearts_env._seeds import episode_seed
-from hearts_env.rewards import SHARES, earned, net_chips
+from hearts_env.chips import SHARES, net_chips
+from hearts_env.seeds import episode_seed
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -148,24 +148,6 @@ def play_learner(
             k.play(r, states[g], actions[g])
         elif revoke:
             k.revoke(r, states[g])
-
-
-@jit
-def settle_rows(
-    r: k.Vector,
-    states: Ints,
-    rows: Ints,
-    learner: Ints,
-    kind: int,
-    paid: Ints,
-    scale: float,
-    rewards: Floats,
-) -> None:
-    """Add what each learner has earned since it was last paid, in place."""
-    for g in rows:
-        now = earned(r, states[g], kind, learner[g])
-        rewards[g] += (now - paid[g]) / scale
-        paid[g] = 0 if states[g, k.PHASE] == k.OVER else now
 
 
 @jit

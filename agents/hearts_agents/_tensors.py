@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save
 
-from hearts_env._files import write_whole
 from hearts_env.errors import CheckpointError
+from hearts_env.files import write_whole
 
 Tensors = dict[str, NDArray[Any]]
 

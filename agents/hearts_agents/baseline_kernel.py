@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
 from hearts_env._jit import jit
+from hearts_env.hidden import unseen_mask, worlds_of_two
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.uint64]
@@ -26,7 +27,7 @@ MAX_COMBINATIONS = 20_000
 """Up to this many possible hands of the other player are tried one by one."""
 
 SCRATCH_SIZE = 3 * (k.MAX_PLAYERS + 1) + 2 * 64
-"""Of the scratch memory that ``kernel.worlds_of_two`` needs."""
+"""Of the scratch memory that ``worlds_of_two`` needs."""
 
 
 class Memory(NamedTuple):
@@ -40,7 +41,7 @@ class Memory(NamedTuple):
     hands: Ints
     """``(worlds,)``: the other player's possible hands, of two players."""
     scratch: Ints
-    """``(SCRATCH_SIZE,)``: for ``kernel.worlds_of_two``."""
+    """``(SCRATCH_SIZE,)``: for ``worlds_of_two``."""
     base: k.Vector
     """``(STATE_SIZE,)``: the state at the decision, with a world's hands."""
     state: k.Vector
@@ -237,14 +238,14 @@ def enumerate_worlds(
 
     -1: more than `limit`, or more than MAX_COMBINATIONS to look through.
     """
-    unseen = k.unseen_mask(r, v, player)
+    unseen = unseen_mask(r, v, player)
     other = 1 - player
     dead = r[k.R_KITTY_SIZE] if v[k.KITTY_TAKER] < 0 else 0
     size = min(dead, k.cards_left(r, v, other))
     if combinations(popcount(unseen), size) > MAX_COMBINATIONS:
         return -1
     hands, worlds = memory.hands, memory.worlds
-    n = k.worlds_of_two(r, v, player, hands[:limit], memory.scratch)
+    n = worlds_of_two(r, v, player, hands[:limit], memory.scratch)
     if n > limit:
         return -1
     for w in range(n):

@@ -36,7 +36,7 @@ from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_any_seed, check_number
 from hearts_env.errors import quoted
-from hearts_env.view import Worlds
+from hearts_env.worlds import Worlds
 
 if TYPE_CHECKING:
     from hearts_env.batch import BatchView

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import HeartsError
-from hearts_env._interrupts import signals_apart
 from hearts_env.errors import did_you_mean
+from hearts_env.interrupts import signals_apart
 
 _CODE = re.compile(r"(?P<where>.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
 _WORDS = {"true": True, "false": False}

@@ -11,8 +11,8 @@ from typing import Any
 from hearts_agents.base import Agent, as_agent
 from hearts_agents.outside import blamed, find_code, is_code, parse_options, split_spec
 from hearts_env import HeartsError
-from hearts_env._files import kind_of
 from hearts_env.errors import did_you_mean, quoted
+from hearts_env.files import kind_of
 
 Factory = Callable[..., Any]
 """``factory(seed=None, **options)`` -> an object with ``act(view)``."""

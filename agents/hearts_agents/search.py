@@ -30,6 +30,7 @@ from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
 from hearts_env.arguments import check_chance, check_number
+from hearts_env.hidden import worlds_of_two
 from hearts_env.solve import Table
 from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
 from hearts_env.solve.dd.states import card_values, world_values
@@ -52,7 +53,7 @@ class Memory(NamedTuple):
     hands: k.Vector
     """``(MAX_HANDS,)``: the other player's possible hands."""
     scratch: k.Vector
-    """``(SCRATCH_SIZE,)``: for ``kernel.worlds_of_two``."""
+    """``(SCRATCH_SIZE,)``: for ``worlds_of_two``."""
     values: k.Vector
     """``(MAX_CARDS,)``: the double-dummy value of each card in one world."""
     sums: k.Vector
@@ -263,7 +264,7 @@ def pimc_rows(
         if legal & (legal - 1) == 0:
             actions[i] = lowest(legal)
             continue
-        n = k.worlds_of_two(r, v, players[i], hands, memory.scratch)
+        n = worlds_of_two(r, v, players[i], hands, memory.scratch)
         if n > len(hands):
             continue
         sums[:] = 0

@@ -17,9 +17,9 @@ from hearts_agents._arena import Arena, Finished, env_seeds
 from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env._infos import DeferredDeal, read_only
 from hearts_env.arguments import check_choice, whole
 from hearts_env.errors import quoted
+from hearts_env.infos import DeferredDeal, read_only
 
 Array = NDArray[Any]
 

@@ -6,6 +6,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from hearts_env import hidden
 from hearts_env import kernel as k
 from hearts_env._bits import popcount, stack_words
 from hearts_env._jit import jit
@@ -13,7 +14,8 @@ from hearts_env.encoders.base import Array, BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, pack
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules import Rules
-from hearts_env.view import PlayerView, Worlds
+from hearts_env.view import PlayerView
+from hearts_env.worlds import Worlds
 
 _FLAT = FlatEncoder()
 
@@ -103,7 +105,7 @@ def write_beliefs(
             hard[i] = True
             continue
         # One other hand, any of the free cards as likely as another.
-        k.hidden_cards(r, s, me, possible, certain, sizes)
+        hidden.hidden_cards(r, s, me, possible, certain, sizes)
         other = 1 - me
         free = possible[other] & ~certain[other]
         number = popcount(free)

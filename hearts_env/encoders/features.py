@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hearts_env import kernel as k
 from hearts_env._bits import lowest, popcount
 from hearts_env._jit import inlined, jit
+from hearts_env.hidden import unseen_mask
 from hearts_env.rules import Rules
 
 TOTAL_STEPS = 10
@@ -150,7 +151,7 @@ def relative(r: k.Vector, player: int, seat: int) -> int:
 @jit
 def may_hold(r: k.Vector, s: k.Vector, player: int, p: int) -> int:
     """The unseen cards that `p` can hold by what play has shown, one by one."""
-    mask = k.unseen_mask(r, s, player) & ~s[k.EXCLUDED + p]
+    mask = unseen_mask(r, s, player) & ~s[k.EXCLUDED + p]
     if (
         s[k.EXCHANGE] > 0
         and s[k.PHASE] != k.PASS

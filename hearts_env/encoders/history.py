@@ -147,8 +147,7 @@ def write_sequences(
             put(o[row], at, f.TOTAL_STEPS, total)
         for t in range(s[k.NUM_PLAYED]):
             row = len(kinds) + t
-            code = s[k.HISTORY + t]
             o[row, _PLAY] = 1
-            o[row, 6 + (code & 63)] = 1
-            o[row, 6 + num_cards + ((code >> 6) - me) % n] = 1
+            o[row, 6 + k.card_at(s, t)] = 1
+            o[row, 6 + num_cards + (k.seat_at(s, t) - me) % n] = 1
             o[row, 6 + num_cards + n] = t % n == 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from hearts_env.errors import HeartsError, did_you_mean
-from hearts_env.game import Game, action_name
+from hearts_env.game import Game
 from hearts_env.render.scene import SeatPicture, TablePicture, count_text
 from hearts_env.view import PlayerView, Position
 
@@ -115,7 +115,7 @@ def _news(game: Game, names: Sequence[str]) -> list[str]:
     if game.revoker is not None:
         lines.append(f"{names[game.revoker]} pays for an illegal action")
     if game.phase == "moon":
-        choices = [f"{action_name(game.rules, a)} is {a}" for a in game.legal_actions()]
+        choices = [f"{game.rules.action_name(a)} is {a}" for a in game.legal_actions()]
         lines.append("to choose: " + ", ".join(choices))
     elif game.is_over:
         scores = zip(names, game.scores(), strict=True)

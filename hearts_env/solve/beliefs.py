@@ -15,6 +15,7 @@ from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_is
 from hearts_env.arrays import Floats, Ints
 from hearts_env.errors import HeartsError
+from hearts_env.hidden import worlds_of_two
 from hearts_env.rules import Rules
 from hearts_env.solve.policies import Policy, check_policy, log_likelihoods
 from hearts_env.view import MAX_WORLDS, PlayerView
@@ -62,7 +63,7 @@ def hidden_hands(view: PlayerView) -> Ints:
     scratch = np.empty(3 * (k.MAX_PLAYERS + 1) + 2 * 64, np.int64)
     hands = np.empty(1024, np.int64)
     while True:
-        n = k.worlds_of_two(view.rules.vector, view.vector, view.player, hands, scratch)
+        n = worlds_of_two(view.rules.vector, view.vector, view.player, hands, scratch)
         if n <= len(hands):
             return hands[:n].copy()
         if len(hands) >= MAX_WORLDS:

@@ -23,6 +23,7 @@ from hearts_env.batch import BatchGame
 from hearts_env.cards import list_of, mask_of
 from hearts_env.errors import HeartsError
 from hearts_env.game import Game
+from hearts_env.hidden import unseen_mask
 from hearts_env.rules import Rules
 from hearts_env.solve.dd.layout import DEFAULT_NODES, H_LIMIT, H_NODES, H_STOPPED, MAX_ENDGAME
 from hearts_env.solve.dd.memory import make_memory
@@ -343,7 +344,7 @@ def _other_hand(view: PlayerView, world: World) -> int:
         raise HeartsError(
             f"worlds: {world!r} is no world; give two hands and the dead cards, as view.worlds()"
         ) from None
-    unseen = int(k.unseen_mask(rules.vector, view.vector, view.player))
+    unseen = int(unseen_mask(rules.vector, view.vector, view.player))
     if own != view.vector[k.HANDS + view.player] or hand & ~unseen:
         raise HeartsError(f"worlds: {world!r} does not agree with what player {view.player} sees")
     if hand.bit_count() != view.cards_left(other):

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hearts_env._interrupts import held_interrupt, noted_interrupt
 from hearts_env._workers import Workers
 from hearts_env.arrays import Floats
 from hearts_env.errors import CheckpointError, HeartsError
+from hearts_env.interrupts import held_interrupt, noted_interrupt
 from hearts_env.rules import Rules
 from hearts_env.solve.archive import check_folder, opened
 from hearts_env.solve.best_response import Profile, exploitability

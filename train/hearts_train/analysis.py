@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from hearts_agents.search import Pimc
 from hearts_env import Game, HeartsError
-from hearts_env.game import action_name
 from hearts_env.solve import Table, solve
 from hearts_env.solve.beliefs import check_two_players
 
@@ -160,7 +159,7 @@ def analyse(
         player = replay.player
         assert player is not None
         legal = replay.legal_actions()
-        cards = [action_name(game.rules, a) for a in legal]
+        cards = [game.rules.action_name(a) for a in legal]
         found = solve(replay, table=table).values
         means: dict[str, float] = {}
         count = 0
@@ -175,7 +174,7 @@ def analyse(
                 number,
                 trick,
                 player,
-                action_name(game.rules, action),
+                game.rules.action_name(action),
                 {name: found[a] for name, a in zip(cards, legal, strict=True)},
                 means,
                 count,

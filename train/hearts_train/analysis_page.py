@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hearts_env._files import write_whole
+from hearts_env.files import write_whole
 from hearts_train.analysis import BLUNDER, SLIP, Analysis, Moment, possessive, summary
 from hearts_train.pictures import (
     BLACK,

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from hearts_agents import Agent, make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env._seeds import secret_seed
-from hearts_env.game import derived_seed
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
 from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
 

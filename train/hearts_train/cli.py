@@ -612,7 +612,8 @@ def show_rules(
     as_json: Json = False,
 ) -> None:
     """Explain a game in plain words, or list all."""
-    from hearts_env.rules import PRESETS, Rules
+    from hearts_env.presets import PRESETS
+    from hearts_env.rules import Rules
     from hearts_train.explain import SUMMARIES, explain, option_rows, players_of
 
     if name is None:

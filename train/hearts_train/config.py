@@ -26,8 +26,8 @@ from pydantic import (
     model_validator,
 )
 
-from hearts_env._files import read_limited
 from hearts_env.errors import HeartsError, did_you_mean, quoted
+from hearts_env.files import read_limited
 from hearts_train.evaluation import MAX_PAIRS, MIN_PAIRS
 
 SELF = "self"

@@ -102,7 +102,7 @@ class Commands(typer.core.TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, which SIGTERM and SIGHUP stop as Ctrl-C does."""
-        from hearts_env._interrupts import interruptible  # what --help can do without
+        from hearts_env.interrupts import interruptible  # what --help can do without
 
         try:
             with interruptible():
@@ -113,7 +113,7 @@ class Commands(typer.core.TyperGroup):
 
 def stopped() -> typer.Exit:
     """What ends a command that a signal has stopped and that has shown what it had."""
-    from hearts_env._interrupts import exit_status  # what --help can do without
+    from hearts_env.interrupts import exit_status  # what --help can do without
 
     return typer.Exit(exit_status())
 

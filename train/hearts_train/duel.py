@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
-from hearts_env._seeds import secret_seed
-from hearts_env.game import derived_seed
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.contenders import Contender, Seat
 from hearts_train.guard import NO_ACTION, Fault
 

@@ -40,9 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env._seeds import secret_seed
 from hearts_env.arguments import check_seed
 from hearts_env.errors import install
+from hearts_env.seeds import secret_seed
 from hearts_train.contenders import Contender, Entrant, named, rules_for
 from hearts_train.duel import Duel, Example, deals_digest
 from hearts_train.matches import chips_won, string_matches

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 
 from hearts_env.cards import SUIT_NAMES, SUITS
-from hearts_env.rules import FIELDS, PRESETS, Rules
+from hearts_env.presets import PRESETS
+from hearts_env.rules import FIELDS, Rules
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 

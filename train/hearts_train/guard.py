@@ -23,9 +23,9 @@ from hearts_agents.outside import describe
 from hearts_agents.registry import OWN, find_factory
 from hearts_agents.solved import SolvedAgent
 from hearts_env import IllegalActionError, PlayerView
-from hearts_env._interrupts import signals_apart
 from hearts_env.batch import BatchView
 from hearts_env.game import action_number
+from hearts_env.interrupts import signals_apart
 
 RAISED, ILLEGAL, TAMPERED, CRASHED, LATE = "raised", "illegal", "tampered", "crashed", "late"
 KINDS = (RAISED, ILLEGAL, TAMPERED, CRASHED, LATE)

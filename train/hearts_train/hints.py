@@ -146,10 +146,9 @@ def tell(found: Hint, view: PlayerView, cards: CardText, choices: dict[str, str]
         cards: how cards are written.
         choices: words for actions that are no cards, by their names.
     """
-    from hearts_env.game import action_name
 
     def named(action: int) -> str:
-        name = action_name(view.rules, action)
+        name = view.rules.action_name(action)
         return choices.get(name) or cards.card(name)
 
     lines = [f"{found.agent} would choose {named(found.action)}."]

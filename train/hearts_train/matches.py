@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env import Match, Rules, settle
-from hearts_env.game import Game
-
-
-@dataclass
-class _PlayedDeal:
-    """What a match asks of a finished game."""
-
-    own_scores: list[int]
-    own_points: list[int]
-    revoker: int | None = None
-
-    def scores(self) -> list[int]:
-        return self.own_scores
-
-    def points(self) -> list[int]:
-        return self.own_points
-
-
-class _Ledger(Match):
-    """The book-keeping of a match whose deals were played elsewhere."""
-
-    def _deal(self) -> Game:
-        return cast(Game, _PlayedDeal([], []))
-
-    def add(self, scores: list[int], points: list[int]) -> None:
-        """Enter a deal."""
-        self.game = cast(Game, _PlayedDeal(scores, points))
-        self.finish_deal()
+from hearts_env import Rules, settle
+from hearts_env.scoreboard import Scoreboard
 
 
 def string_matches(
@@ -48,14 +19,14 @@ def string_matches(
     A first place shared (a match may end so by ``max_deals``) counts in part.
     """
     finished, won = 0, Fraction()
-    match = _Ledger(rules, 0)
+    board = Scoreboard(rules)
     for row, taken in zip(scores.tolist(), points.tolist(), strict=True):
-        match.add(row, taken)
-        if match.is_over:
-            best = max(match.totals) if match.in_chips else min(match.totals)
+        board.add(row, taken)
+        if board.is_over:
+            leaders = board.leaders
             finished += 1
-            won += Fraction(match.totals[0] == best, match.totals.count(best))
-            match = _Ledger(rules, 0)
+            won += Fraction(0 in leaders, len(leaders))
+            board = Scoreboard(rules)
     return finished, float(won)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hearts_env import HeartsError
-from hearts_env._files import write_whole
+from hearts_env.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -33,14 +33,13 @@ from hearts_agents.network import Network, NetworkAgent
 from hearts_agents.pool import OpponentPool
 from hearts_agents.registry import make_agent
 from hearts_agents.sb3 import HeartsSB3VecEnv
-from hearts_env._files import write_whole
-from hearts_env._interrupts import Interrupted, noted_interrupt
-from hearts_env._seeds import secret_seed
 from hearts_env.arguments import check_array
 from hearts_env.encoders import make_encoder
 from hearts_env.errors import CheckpointError, HeartsError
-from hearts_env.game import derived_seed
+from hearts_env.files import write_whole
+from hearts_env.interrupts import Interrupted, noted_interrupt
 from hearts_env.rules import Rules
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train import runs
 from hearts_train.config import SELF, ConfigError, TrainConfig, load_config
 from hearts_train.display import Display

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from hearts_env import HeartsError, __version__
-from hearts_env._files import held, lock_beside, read_limited, write_whole
 from hearts_env.errors import quoted
+from hearts_env.files import held, lock_beside, read_limited, write_whole
 from hearts_train.duel import Block
 
 FORMAT = "hearts-env results"

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from hearts_env import Game, NotationError
-from hearts_env._files import read_limited, write_whole
-from hearts_env.game import action_name
+from hearts_env.files import read_limited, write_whole
 from hearts_env.notation import Record, parse_records
 from hearts_train.cardtext import CardText
 
@@ -138,7 +137,7 @@ def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
             if len(passed) == rules.pass_count:
                 yield 0, f"{does(seat, 'passes')} {cards.cards(passed)} {replay.direction}"
         elif phase == "moon":
-            choice = action_name(rules, action).partition(":")[2]
+            choice = rules.action_name(action).partition(":")[2]
             yield (
                 len(replay.tricks),
                 f"{does(seat, 'takes')} the points off"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hearts_env import BatchGame, HeartsError, Rules
-from hearts_env._interrupts import held_interrupt
+from hearts_env.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.duel import Example
 from hearts_train.evaluation import Contest, Evaluation, check_pairs

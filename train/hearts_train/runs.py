@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from hearts_agents._tensors import DIGEST, digest_of, read_tensors, write_tensors
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
-from hearts_env._files import held, remove_leftovers, write_whole
 from hearts_env.errors import CheckpointError
+from hearts_env.files import held, remove_leftovers, write_whole
 from hearts_env.rules import Rules
 from hearts_train.config import ConfigError, TrainConfig
 from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped

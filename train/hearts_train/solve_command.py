@@ -17,8 +17,8 @@ import numpy as np
 from hearts_agents import make_agent
 from hearts_agents.base import check_rules
 from hearts_env import HeartsError, Rules
-from hearts_env._files import held, lock_beside, remove_leftovers
-from hearts_env._interrupts import held_interrupt
+from hearts_env.files import held, lock_beside, remove_leftovers
+from hearts_env.interrupts import held_interrupt
 from hearts_env.solve.archive import check_folder
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
 from hearts_env.solve.equilibrium import (

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hearts_env import Game, Match, PlayerView
-from hearts_env.game import action_name
 from hearts_train.cardtext import CardText
 
 CHOICES = {"moon:off": "take the points off oneself", "moon:others": "let the others pay"}
@@ -69,7 +68,7 @@ class Teller:
             return
         own = seat == self.seat
         if phase == "moon":
-            choice = CHOICES[action_name(view.rules, action)]
+            choice = CHOICES[view.rules.action_name(action)]
             self.say(f"{self.who(seat)} {'choose' if own else 'chooses'} to {choice}.")
             return
         name = game.rules.deck[action]

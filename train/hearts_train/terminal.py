@@ -19,13 +19,12 @@ from pathlib import Path
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
-from hearts_env._files import write_whole
-from hearts_env._interrupts import Interrupted, held_interrupt
-from hearts_env._seeds import secret_seed
 from hearts_env.arguments import check_seed
 from hearts_env.cards import SUITS, parse_card
-from hearts_env.game import action_name, derived_seed
+from hearts_env.files import write_whole
+from hearts_env.interrupts import Interrupted, held_interrupt
 from hearts_env.notation import Record, parse_games, parse_records
+from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train import replay
 from hearts_train.cardtext import CardText
 from hearts_train.contenders import Contender, rules_for
@@ -246,7 +245,7 @@ class Table:
             NotationError: it names cards that cannot be played now.
         """
         game, view, cards = self.game, self.game.view(self.seat), self.teller.cards
-        names = {action_name(game.rules, action): action for action in view.legal_actions()}
+        names = {game.rules.action_name(action): action for action in view.legal_actions()}
         if game.phase == "moon":
             chosen = {"1": "moon:off", "2": "moon:others", "off": "moon:off"}
             name = chosen.get(line.lower(), f"moon:{line.lower()}")

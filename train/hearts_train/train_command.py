@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from hearts_env import Rules
-from hearts_env._files import write_whole
+from hearts_env.files import write_whole
 from hearts_train import console, ppo, runs
 from hearts_train.config import TrainConfig, load_config
 from hearts_train.evaluation import Evaluation, plot

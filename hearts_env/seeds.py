@@ -1,9 +1,10 @@
-"""Seeds that may be handed out: what they were made from cannot be computed from them.
+"""Seeds from seeds: of deals, of episodes, and of what may be handed out.
 
-The seeds of deals follow from one another by a mixing function that runs backwards as well as
-forwards (``derived_seed``), so that whoever is given one of them can find the others, and with
-them the cards. What a player is given while cards are hidden comes from here instead. Small seeds
-(0, 1, 2, ...) can still be found by trying them all: where that matters, draw a large one.
+``derived_seed`` and ``stream_seed`` mix well but can be computed backwards: whoever knows one of
+their results can find the others, and with them the cards. What a player is given while cards are
+hidden comes from ``secret_seed`` and ``episode_seed`` instead, from whose results nothing else
+follows. Small seeds (0, 1, 2, ...) can still be found by trying them all: where that matters, draw
+a large one.
 """
 
 from __future__ import annotations
@@ -12,9 +13,22 @@ from hashlib import blake2b
 
 import numpy as np
 
+from hearts_env import kernel as k
 from hearts_env._jit import inlined, jit
 
 _U = np.uint64
+
+
+def derived_seed(seed: int, number: int) -> int:
+    """The `number`-th seed that follows from `seed`, in [0, 2**63), well mixed."""
+    return int(k.mix(_U((seed + int(k.mix(_U(number)))) % 2**64))) >> 1
+
+
+@jit
+def stream_seed(seed: int, stream: int, number: int) -> np.int64:
+    """The `number`-th seed of one of many streams, which all follow from `seed`, in [0, 2**63)."""
+    start = k.mix(_U(seed) + k.mix(_U(stream)))
+    return np.int64(k.mix(start + _U(number)) >> _U(1))
 
 
 def secret_seed(seed: int, *purpose: int | str) -> int:
