@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -53,7 +54,7 @@ class Stopping(Lowest):
     def act(self, view):
         Stopping.left -= 1
         if Stopping.left < 0:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return super().act(view)
 
 

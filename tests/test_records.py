@@ -127,6 +127,7 @@ def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatc
     weights.write_bytes(b"1")
     specs = (f"{code}:Mine?weights={weights}", f"pimc_belief?model={code}:Mine")
     before = [digest(spec) for spec in specs]
+    assert [contenders._digest(None, spec) for spec in specs] == before  # not made here
     weights.write_bytes(b"2")
     code.write_text(body + "# changed\n")
     after = [digest(spec) for spec in specs]

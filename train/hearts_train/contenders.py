@@ -72,12 +72,12 @@ class Contender:
         self._enquiry: Enquiry | None = None
         self._options: dict[str, Any] = {}
         if isolate and isinstance(entrant, str | os.PathLike) and is_outside(entrant):
-            self._digest = _digest(None, self.spec)
+            self.digest = _digest(None, self.spec)
             self._enquiry = Enquiry(self.name, os.fspath(entrant))
             return
         self._agent = make_agent(entrant, seed=seed) if is_named else as_agent(entrant)
         self._options = _options(self.spec)
-        self._digest = _digest(self._agent, self.spec)
+        self.digest = _digest(self._agent, self.spec)
 
     @property
     def agent(self) -> Agent:
@@ -154,7 +154,7 @@ class Contender:
             "spec": self.spec,
             "kind": kind,
             "options": options,
-            "digest": self._digest,
+            "digest": self.digest,
         }
 
     def close(self) -> None:
