@@ -27,8 +27,8 @@ from hearts_agents import make_agent
 from hearts_env import Game, Rules, __version__
 from hearts_env.files import write_whole
 from hearts_train import console
-from hearts_train.evaluation import Contest, platform_versions
-from hearts_train.reports import prepare
+from hearts_train.command.reports import prepare
+from hearts_train.measure.evaluation import Contest, platform_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -148,7 +148,7 @@ def run_commands(name: str) -> None:
     records = []
     for command in COMMANDS[name]:
         words = command.format(histories=histories).split()
-        code = "from hearts_train.cli import main; main()"
+        code = "from hearts_train.command.cli import main; main()"
         done = subprocess.run(
             [sys.executable, "-c", code, *words, "--json"], stdout=subprocess.PIPE, check=True
         )
@@ -169,9 +169,9 @@ def pro_against_itself() -> Iterator[str]:
 
 def train(training: Training, seed: int) -> None:
     """Train a recipe for its budget in decisions, evaluate the player, and write its file."""
-    from hearts_train import ppo
-    from hearts_train.config import load_config
-    from hearts_train.reports import evaluate_against
+    from hearts_train.command.reports import evaluate_against
+    from hearts_train.learn import ppo
+    from hearts_train.learn.config import load_config
 
     settings = [f"seed={seed}", f"budget.decisions={training.decisions}", "budget.minutes=null"]
     words = [word for setting in settings for word in ("--set", setting)]

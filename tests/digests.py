@@ -25,7 +25,7 @@ from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, encode
 from hearts_env.presets import PRESETS
 from hearts_env.solve.double_dummy import solve
-from hearts_train.evaluation import evaluate
+from hearts_train.measure.evaluation import evaluate
 from tests.learners import plain
 
 DATA = Path(__file__).parent / "data" / "digests.json"

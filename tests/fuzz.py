@@ -49,10 +49,11 @@ from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
 from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
-from hearts_train import records, runs
-from hearts_train.config import TrainConfig, load_config, shipped_configs
-from hearts_train.duel import Block
-from hearts_train.replay import read_games
+from hearts_train.command.replay import read_games
+from hearts_train.learn import runs
+from hearts_train.learn.config import TrainConfig, load_config, shipped_configs
+from hearts_train.measure import records
+from hearts_train.measure.duel import Block
 
 Data = str | bytes
 

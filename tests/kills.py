@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hearts_agents.checkpoint import read_checkpoint
-from hearts_train import runs
+from hearts_train.learn import runs
 from tests.solve_kills import SIGNALS, Count, begin, kill_solve, ready
 from tests.tournament_kills import kill_tournament
 from tests.training_runs import assert_same_history, recipe
@@ -39,9 +39,9 @@ RECIPE = recipe(
 TRAIN = """
 import sys
 from pathlib import Path
-from hearts_train.config import load_config
-from hearts_train.ppo import train
-from hearts_train import runs
+from hearts_train.learn.config import load_config
+from hearts_train.learn.ppo import train
+from hearts_train.learn import runs
 folder, config = map(Path, sys.argv[1:])
 print("ready", flush=True)
 begun = (folder / runs.CONFIG_NAME).exists()

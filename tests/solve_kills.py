@@ -36,7 +36,7 @@ DECK, ITERATIONS = "mini hand_size=3", 2000
 
 SOLVE = """
 import hearts_env.solve.equilibrium as equilibrium
-from hearts_train.cli import main
+from hearts_train.command.cli import main
 equilibrium._FIRST_SAVE = equilibrium._SAVE_EVERY = 0.05  # seconds, so that kills meet saves
 print("ready", flush=True)
 main()

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError
 from hearts_env.seeds import derived_seed
-from hearts_train.calibration import calibrate
-from hearts_train.cli import app
+from hearts_train.command.cli import app
+from hearts_train.measure.calibration import calibrate
 
 
 def test_equally_likely_worlds_lose_the_logarithm_of_their_number() -> None:

@@ -20,8 +20,8 @@ from hearts_env.encoders import make_encoder
 from hearts_env.interrupts import held_interrupt
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
-from hearts_train.cli import app
-from hearts_train.explain import SUMMARIES, explain, option_rows
+from hearts_train.command.cli import app
+from hearts_train.command.explain import SUMMARIES, explain, option_rows
 
 COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "bench", "rules", "agents"]
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +46,7 @@ def run(*args, input=None):
 
 def command(*args, before=""):
     """The same in a process of its own, as a user starts it."""
-    code = f"{before}\nfrom hearts_train.cli import main; main()"
+    code = f"{before}\nfrom hearts_train.command.cli import main; main()"
     paths = [str(ROOT), str(ROOT / "agents"), str(ROOT / "train")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     environment.pop("PYTHONWARNINGS", None)
@@ -105,7 +105,7 @@ def test_help_names_all_commands():
 def test_help_is_light_and_playing_needs_no_torch():
     script = (
         "import sys\n"
-        "from hearts_train import cli\n"
+        "from hearts_train.command import cli\n"
         "assert not {'numba', 'torch', 'rich.table', 'hearts_env'} & set(sys.modules)\n"
         "from typer.testing import CliRunner\n"
         "for args in (['agents'], ['rules', 'classic'], ['tournament', 'easy', 'standard',\n"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from hearts_env import HeartsError
-from hearts_train.config import (
+from hearts_train.learn.config import (
     SELF,
     ConfigError,
     TrainConfig,

@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_env.presets import PRESETS
-from hearts_train.cli import app
-from hearts_train.config import load_config
-from hearts_train.duel import Duel
-from hearts_train.evaluation import evaluate
+from hearts_train.command.cli import app
+from hearts_train.learn.config import load_config
+from hearts_train.measure.duel import Duel
+from hearts_train.measure.evaluation import evaluate
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -19,8 +19,8 @@ from hearts_env.solve.best_response import exploit, exploitability
 from hearts_env.solve.equilibrium import ALGORITHMS, Solver, load, solve
 from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.tree import Tree, TreeSize, estimate, measure
-from hearts_train import solve_command
-from hearts_train.cli import app
+from hearts_train.command import solve_command
+from hearts_train.command.cli import app
 from tests.perft import count_lines
 from tests.test_exploit import all_deals, openspiel_exploitability
 

@@ -16,17 +16,17 @@ from hearts_agents.network import snapshot
 from hearts_env import Game, HeartsError, Rules, __version__, settle
 from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
-from hearts_train import evaluation
-from hearts_train.evaluation import (
+from hearts_train.command.reports import show_evaluations
+from hearts_train.measure import evaluation
+from hearts_train.measure.evaluation import (
     Evaluation,
     evaluate,
     mean_and_interval,
     plot,
     string_matches,
 )
-from hearts_train.matches import chips_won
-from hearts_train.reports import show_evaluations
-from hearts_train.tournament import tournament
+from hearts_train.measure.matches import chips_won
+from hearts_train.measure.tournament import tournament
 
 
 class Lowest:

@@ -17,7 +17,7 @@ from hearts_agents import make_agent
 from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.sb3 import HeartsSB3VecEnv
 from hearts_env import BatchGame, HeartsError
-from hearts_train.export import export_policy
+from hearts_train.learn.export import export_policy
 
 
 def envs(rules: str = "micro") -> HeartsSB3VecEnv:

@@ -20,13 +20,13 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.interrupts import SIGNALS
 from hearts_env.seeds import derived_seed, secret_seed
-from hearts_train.calibration import calibrate
-from hearts_train.contenders import Contender
-from hearts_train.evaluation import Contest, evaluate
-from hearts_train.guard import NO_ACTION
-from hearts_train.reports import prepare
-from hearts_train.terminal import open_table
-from hearts_train.tournament import tournament
+from hearts_train.command.reports import prepare
+from hearts_train.command.terminal import open_table
+from hearts_train.measure.calibration import calibrate
+from hearts_train.measure.contenders import Contender
+from hearts_train.measure.evaluation import Contest, evaluate
+from hearts_train.measure.guard import NO_ACTION
+from hearts_train.measure.tournament import tournament
 
 MASK = 2**64 - 1
 PAIRS, SEED = 60, 20001

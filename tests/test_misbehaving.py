@@ -12,10 +12,10 @@ from hearts_agents import Agent, as_agent
 from hearts_env import BatchGame, Game, IllegalActionError, Rules
 from hearts_env.interrupts import noted_interrupt
 from hearts_env.seeds import derived_seed
-from hearts_train.evaluation import evaluate
-from hearts_train.guard import ask
-from hearts_train.reports import show_evaluations, show_tournament
-from hearts_train.tournament import tournament
+from hearts_train.command.reports import show_evaluations, show_tournament
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.guard import ask
+from hearts_train.measure.tournament import tournament
 
 PAIRS, SEED = 20, 4
 RULES = Rules.preset("two_player")

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from hearts_env import Game, HeartsError
-from hearts_train import analysis_page, calibration, endgames, evaluation, runs, solve_command
-from hearts_train.analysis import analyse
-from hearts_train.pictures import PALETTE, check_picture, save_figure, short_names, styles
+from hearts_train.command import analysis_page, solve_command
+from hearts_train.learn import runs
+from hearts_train.measure import calibration, endgames, evaluation
+from hearts_train.measure.analysis import analyse
+from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
 from tests.test_cli import ROOT, refused, run
 
 pytest.importorskip("matplotlib")
@@ -111,7 +113,10 @@ def test_a_player_looks_the_same_in_every_figure():
     for name in known:  # unless the other has its colour already
         if styles([name])[name].color != own.color:
             assert styles([name, "my_run"])["my_run"].color == own.color
-    program = "from hearts_train.pictures import styles; print(styles(['my_run'])['my_run'].color)"
+    program = (
+        "from hearts_train.measure import pictures; "
+        "print(pictures.styles(['my_run'])['my_run'].color)"
+    )
     paths = ":".join(str(ROOT / part) for part in ("", "train"))
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -14,12 +14,12 @@ from hearts_env import CheckpointError, HeartsError, Rules, __version__
 from hearts_env.encoders import make_encoder
 from hearts_env.files import held
 from hearts_env.interrupts import Interrupted, interruptible
-from hearts_train import contenders, evaluation, records
-from hearts_train.contenders import Contender
-from hearts_train.duel import Block
-from hearts_train.evaluation import Contest, evaluate
-from hearts_train.records import read_settings
-from hearts_train.tournament import tournament
+from hearts_train.measure import contenders, evaluation, records
+from hearts_train.measure.contenders import Contender
+from hearts_train.measure.duel import Block
+from hearts_train.measure.evaluation import Contest, evaluate
+from hearts_train.measure.records import read_settings
+from hearts_train.measure.tournament import tournament
 from tests.test_cli import command, refused, run
 from tests.tournament_kills import timeless
 
@@ -183,7 +183,7 @@ def test_files_that_cannot_be_used_are_refused(tmp_path):
 def test_each_agent_is_made_once(monkeypatch):
     made = []
     monkeypatch.setattr(
-        "hearts_train.contenders.make_agent",
+        "hearts_train.measure.contenders.make_agent",
         lambda name, seed: made.append(name) or _make(name, seed=seed),
     )
     contest = Contest(["pro", "easy", "standard"], "two_player", 0)
@@ -201,7 +201,7 @@ def _make(name, seed):
 # ---- stopped and killed --------------------------------------------------------------------------
 STOPPED = """
 import os, signal
-from hearts_train.duel import Duel
+from hearts_train.measure.duel import Duel
 
 play = Duel.play
 played = []

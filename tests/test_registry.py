@@ -17,9 +17,9 @@ from hearts_agents.solved import SolvedAgent
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.solve.equilibrium import load
-from hearts_train.evaluation import evaluate
-from hearts_train.terminal import open_table
-from hearts_train.tournament import tournament
+from hearts_train.command.terminal import open_table
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.tournament import tournament
 
 TABLE = ["easy", "standard", "standard_trump", "pro", "pro_trump"]
 

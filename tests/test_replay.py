@@ -10,8 +10,8 @@ import pytest
 
 from hearts_env import Game
 from hearts_env.notation import Record
-from hearts_train.cardtext import CardText
-from hearts_train.replay import pages_of, show, write_pictures
+from hearts_train.command.cardtext import CardText
+from hearts_train.command.replay import pages_of, show, write_pictures
 from tests.deals import make_game, play
 from tests.test_cli import refused, run
 

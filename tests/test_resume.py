@@ -24,10 +24,11 @@ from hearts_agents.sb3 import HeartsSB3VecEnv
 from hearts_env import CheckpointError, HeartsError
 from hearts_env.files import held
 from hearts_env.interrupts import Interrupted
-from hearts_train import ppo, runs, train_command
-from hearts_train.cli import app
-from hearts_train.config import ConfigError
-from hearts_train.ppo import DivergenceError, Trainer, train
+from hearts_train.command import train_command
+from hearts_train.command.cli import app
+from hearts_train.learn import ppo, runs
+from hearts_train.learn.config import ConfigError
+from hearts_train.learn.ppo import DivergenceError, Trainer, train
 from tests.faults import Died
 from tests.training_runs import assert_same_history, history, on_update, recipe
 from tests.training_runs import quick as quick
@@ -101,7 +102,8 @@ def test_a_process_killed_in_an_update_goes_on_where_it_last_saved(whole, tmp_pa
     folder = tmp_path / "run"
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from hearts_train.config import load_config; from hearts_train.ppo import Trainer, train\n"
+        "from hearts_train.learn.config import load_config\n"
+        "from hearts_train.learn.ppo import Trainer, train\n"
         "update = Trainer._update\n"
         "def killed(self):\n"
         "    if self.counters.updates == 4:\n"

@@ -15,9 +15,9 @@ import pytest
 from hearts_agents._tensors import read_tensors, write_tensors
 from hearts_agents.checkpoint import read_checkpoint
 from hearts_env import CheckpointError, HeartsError
-from hearts_train import runs
-from hearts_train.config import ConfigError
-from hearts_train.ppo import Trainer, train
+from hearts_train.learn import runs
+from hearts_train.learn.config import ConfigError
+from hearts_train.learn.ppo import Trainer, train
 from tests.faults import KINDS, Died, Faults
 from tests.training_runs import assert_same_history, recipe
 from tests.training_runs import quick as quick

@@ -9,7 +9,7 @@ from hearts_agents import agent_names, make_agent, register_agent
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.solve import solve
 from hearts_env.solve.beliefs import belief
-from hearts_train.evaluation import evaluate
+from hearts_train.measure.evaluation import evaluate
 
 TWO = ["two_player", "mini", "micro"]
 

@@ -25,7 +25,7 @@ from hearts_env.interrupts import SIGNALS
 from hearts_env.solve import archive, equilibrium, solved_files
 from hearts_env.solve.equilibrium import Solver, _next_look, load, solve
 from hearts_env.solve.tree import Tree
-from hearts_train.cli import app
+from hearts_train.command.cli import app
 from tests.faults import KINDS, Died, Faults
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")

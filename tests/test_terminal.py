@@ -13,12 +13,12 @@ import pytest
 from hearts_agents import make_agent, register_agent, registry
 from hearts_env import Game, HeartsError, Match, Rules
 from hearts_env.notation import parse_records
-from hearts_train import terminal
-from hearts_train.cardtext import CardText, wrap
-from hearts_train.hints import best_hinter, hint
-from hearts_train.kept import Keeper, TableState, data_folder, latest_table
-from hearts_train.telling import Teller
-from hearts_train.terminal import Quit, Table, open_table, reopen_table
+from hearts_train.command import terminal
+from hearts_train.command.cardtext import CardText, wrap
+from hearts_train.command.hints import best_hinter, hint
+from hearts_train.command.kept import Keeper, TableState, data_folder, latest_table
+from hearts_train.command.telling import Teller
+from hearts_train.command.terminal import Quit, Table, open_table, reopen_table
 from tests.deals import make_game, play
 from tests.test_cli import command, refused, run
 

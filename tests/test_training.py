@@ -14,10 +14,10 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.network import Network
 from hearts_env import HeartsError
-from hearts_train import runs
-from hearts_train.config import ConfigError, NetworkConfig, load_config
-from hearts_train.networks import HeartsPolicy, TorchNetwork, policy_kwargs, policy_tensors
-from hearts_train.ppo import Trainer, train
+from hearts_train.learn import runs
+from hearts_train.learn.config import ConfigError, NetworkConfig, load_config
+from hearts_train.learn.networks import HeartsPolicy, TorchNetwork, policy_kwargs, policy_tensors
+from hearts_train.learn.ppo import Trainer, train
 from tests.test_fair_play import assert_no_number_leads_to_the_deals
 
 ROOT = Path(__file__).resolve().parents[1]

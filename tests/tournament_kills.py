@@ -16,14 +16,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hearts_train.records import read_settings
+from hearts_train.measure.records import read_settings
 from tests.solve_kills import HITS, SIGNALS, Count, begin, ready
 
 ENTERED = ("easy", "standard", "pro")
 PAIRS = 5_000
 
 PLAY = """
-from hearts_train.cli import main
+from hearts_train.command.cli import main
 print("ready", flush=True)
 main()
 """

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
-from hearts_train import runs
-from hearts_train.config import TrainConfig, load_config
-from hearts_train.ppo import Trainer, train
+from hearts_train.learn import runs
+from hearts_train.learn.config import TrainConfig, load_config
+from hearts_train.learn.ppo import Trainer, train
 
 
 def recipe(*overrides: str) -> TrainConfig:

@@ -12,10 +12,11 @@ import typer
 
 from hearts_env import Rules
 from hearts_env.files import write_whole
-from hearts_train import console, ppo, runs
-from hearts_train.config import TrainConfig, load_config
-from hearts_train.evaluation import Evaluation, plot
-from hearts_train.reports import command_line, evaluate_against, show_evaluations
+from hearts_train import console
+from hearts_train.command.reports import command_line, evaluate_against, show_evaluations
+from hearts_train.learn import ppo, runs
+from hearts_train.learn.config import TrainConfig, load_config
+from hearts_train.measure.evaluation import Evaluation, plot
 
 DEFAULT_CONFIG = "demo"
 EVALUATION_NAME = "evaluation.json"

@@ -25,14 +25,14 @@ from hearts_env.files import write_whole
 from hearts_env.interrupts import Interrupted, held_interrupt
 from hearts_env.notation import Record, parse_games, parse_records
 from hearts_env.seeds import derived_seed, secret_seed
-from hearts_train import replay
-from hearts_train.cardtext import CardText
-from hearts_train.contenders import Contender, rules_for
-from hearts_train.explain import explain
-from hearts_train.guard import ILLEGAL, LATE, TAMPERED, Fault, ask_one
-from hearts_train.hints import best_hinter, hint, tell
-from hearts_train.kept import Keeper, TableState
-from hearts_train.telling import CHOICES, Teller
+from hearts_train.command import replay
+from hearts_train.command.cardtext import CardText
+from hearts_train.command.explain import explain
+from hearts_train.command.hints import best_hinter, hint, tell
+from hearts_train.command.kept import Keeper, TableState
+from hearts_train.command.telling import CHOICES, Teller
+from hearts_train.measure.contenders import Contender, rules_for
+from hearts_train.measure.guard import ILLEGAL, LATE, TAMPERED, Fault, ask_one
 
 HELP = """\
 Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone, where only one card fits (but
@@ -404,8 +404,10 @@ class Table:
         self.teller.begin_deal(self.play)
 
     def _analyse(self, game: Game) -> None:
-        from hearts_train import analysis  # the solver, which a game without it can do without
         from hearts_train.console import print_table
+        from hearts_train.measure import (
+            analysis,  # the solver, which a game without it can do without
+        )
 
         found = analysis.analyse(game, names=Record(game, self._tags(game)).names())
         print_table("card by card", analysis.columns(found), analysis.rows(found))

@@ -33,8 +33,8 @@ from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoin
 from hearts_env.errors import CheckpointError
 from hearts_env.files import held, remove_leftovers, write_whole
 from hearts_env.rules import Rules
-from hearts_train.config import ConfigError, TrainConfig
-from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.learn.config import ConfigError, TrainConfig
+from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"

@@ -13,8 +13,8 @@ from hearts_agents.base import check_rules
 from hearts_agents.outside import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch import BatchView
-from hearts_train.cardtext import CardText
-from hearts_train.guard import ask_one, is_ours
+from hearts_train.command.cardtext import CardText
+from hearts_train.measure.guard import ask_one, is_ours
 
 _SURE = 1.96
 _ANOTHER = "ask another player, as in: hint pro"

@@ -16,7 +16,7 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
-from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hearts_env.files import write_whole
-from hearts_train.analysis import BLUNDER, SLIP, Analysis, Moment, possessive, summary
-from hearts_train.pictures import (
+from hearts_train.measure.analysis import BLUNDER, SLIP, Analysis, Moment, possessive, summary
+from hearts_train.measure.pictures import (
     BLACK,
     BLUE,
     GREY,

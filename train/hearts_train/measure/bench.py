@@ -26,9 +26,9 @@ from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.encoders import ENCODERS, make_encoder
 from hearts_env.presets import PRESETS
-from hearts_train import peers
-from hearts_train.peers import Measure, aec, rate
-from hearts_train.pictures import BLUE, GREY, save_figure
+from hearts_train.measure import peers
+from hearts_train.measure.peers import Measure, aec, rate
+from hearts_train.measure.pictures import BLUE, GREY, save_figure
 
 Progress = Callable[[float, float], None]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hearts_env import Game, Match, PlayerView
-from hearts_train.cardtext import CardText
+from hearts_train.command.cardtext import CardText
 
 CHOICES = {"moon:off": "take the points off oneself", "moon:others": "let the others pay"}
 

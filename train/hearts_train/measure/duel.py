@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
-from hearts_train.contenders import Contender, Seat
-from hearts_train.guard import NO_ACTION, Fault
+from hearts_train.measure.contenders import Contender, Seat
+from hearts_train.measure.guard import NO_ACTION, Fault
 
 Ints = NDArray[np.int64]
 

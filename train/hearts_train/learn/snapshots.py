@@ -15,8 +15,8 @@ from hearts_env.arguments import check_array
 from hearts_env.encoders import Encoder
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
-from hearts_train.config import SELF, TrainConfig
-from hearts_train.networks import TorchNetwork
+from hearts_train.learn.config import SELF, TrainConfig
+from hearts_train.learn.networks import TorchNetwork
 
 
 class Snapshots:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from hearts_train import runs
 from hearts_train.console import note, screen
-from hearts_train.evaluation import Evaluation
+from hearts_train.learn import runs
+from hearts_train.learn.config import TrainConfig
+from hearts_train.measure.evaluation import Evaluation
 
-if TYPE_CHECKING:
-    from hearts_train.ppo import Trainer
+
+class Learning(Protocol):
+    """What is shown of a trainer."""
+
+    config: TrainConfig
+    counters: runs.Counters
+
+    @property
+    def progress(self) -> float:
+        """Which part of the budget is used up, 0 to 1."""
 
 
 class Display:
     """How the run goes, on standard error: a bar with the time left, and a line an evaluation."""
 
-    def __init__(self, trainer: Trainer, *, is_shown: bool) -> None:
+    def __init__(self, trainer: Learning, *, is_shown: bool) -> None:
         self.trainer = trainer
         self.is_shown = is_shown
         self.console = Console(file=screen())

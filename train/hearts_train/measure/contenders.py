@@ -26,8 +26,8 @@ from hearts_env import HeartsError, Rules
 from hearts_env.batch import BatchView
 from hearts_env.files import kind_of
 from hearts_env.solve.equilibrium import SHIPPED, shipped_file
-from hearts_train.guard import Answer, ask, is_ours
-from hearts_train.isolation import Enquiry, Isolated
+from hearts_train.measure.guard import Answer, ask, is_ours
+from hearts_train.measure.isolation import Enquiry, Isolated
 
 Entrant = str | os.PathLike[str] | Player
 """An agent, or what names one for ``make_agent``."""

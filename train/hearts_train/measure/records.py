@@ -20,7 +20,7 @@ from typing import IO, Any
 from hearts_env import HeartsError, __version__
 from hearts_env.errors import quoted
 from hearts_env.files import held, lock_beside, read_limited, write_whole
-from hearts_train.duel import Block
+from hearts_train.measure.duel import Block
 
 FORMAT = "hearts-env results"
 VERSION = 1

@@ -16,7 +16,7 @@ from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
-from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

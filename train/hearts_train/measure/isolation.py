@@ -42,9 +42,8 @@ import numpy as np
 from hearts_agents import Agent
 from hearts_agents.outside import describe, split_spec
 from hearts_env import HeartsError, Rules
-from hearts_env import kernel as k
 from hearts_env.batch import BatchView
-from hearts_train.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check
+from hearts_train.measure.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check
 
 _START_SECONDS = 300.0  # a first start may compile
 _MOST_TEXTS = 20
@@ -58,7 +57,7 @@ import signal
 for name in ("SIGINT", "SIGTERM", "SIGHUP"):
     if hasattr(signal, name):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-from hearts_train.isolation import serve
+from hearts_train.measure.process import serve
 serve()
 """
 """Signals that end a group of processes are for whoever asks, who ends this one when it is done."""
@@ -368,79 +367,3 @@ def _exactly(back: IO[bytes], size: int) -> bytes:
     if len(data) < size:
         raise EOFError("nothing more came")
     return data
-
-
-# ---- in the process ------------------------------------------------------------------------------
-def serve() -> None:
-    """Be the process: answer messages until there are no more."""
-    back = os.fdopen(os.dup(1), "wb")
-    to = os.fdopen(os.dup(0), "rb")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what the agent prints is no answer
-    contender: Any = None
-    agent: Any = None
-    rules, hello, sent = Rules(), {}, None
-    while True:
-        try:
-            message = read_message(to, 2**40)
-        except (EOFError, OSError):
-            return
-        if message[:1] == b"V":
-            write_message(back, _answer(agent, rules, message))
-            continue
-        if message[:1] == b"J":
-            hello = json.loads(message[1:])
-            rules = rules if hello["rules"] is None else Rules.from_dict(hello["rules"])
-            sent = None if hello["spec"] is not None else read_message(to, 2**40)
-            continue
-        reply = b"R"
-        try:
-            if contender is None:
-                contender = _contender(hello, sent)
-            if message[:1] == b"Q":
-                reply = _card(contender)
-            elif message[:1] == b"C":
-                contender.check_rules(Rules.from_dict(json.loads(message[1:])))
-            else:
-                agent = contender.fresh(int.from_bytes(message[1:9], "little"))
-        except BaseException as error:  # signals are ignored: it is the agent's
-            text = str(error) if isinstance(error, HeartsError) else describe(error)
-            reply = b"X" + text.encode()[: _MOST_WORDS - 1]
-        write_message(back, reply)
-
-
-def _contender(hello: dict[str, Any], sent: bytes | None) -> Any:
-    """The agent as the other process has it."""
-    from hearts_train.contenders import Contender
-
-    sys.path[:] = hello["path"]
-    if sent is None:
-        return Contender(hello["spec"], 0)
-    try:
-        return Contender(pickle.loads(sent), 0)
-    except BaseException as error:
-        raise HeartsError(
-            f"agent: {hello['name']!r} cannot be made in a process of its own "
-            f"({describe(error)}); name it as FILE.py:CLASS, or leave isolate off"
-        ) from None
-
-
-def _card(contender: Any) -> bytes:
-    record = contender.to_json()
-    rules = None if contender.rules is None else contender.rules.to_dict()
-    card = {"kind": record["kind"], "options": record["options"], "rules": rules}
-    return b"Q" + json.dumps(card).encode()
-
-
-def _answer(agent: Agent, rules: Rules, message: bytes) -> bytes:
-    from hearts_train.guard import ask
-
-    size = int.from_bytes(message[1:9], "little")
-    numbers = np.frombuffer(message, "<i8", offset=9).astype(np.int64)
-    vectors = numbers[: size * k.STATE_SIZE].reshape(size, k.STATE_SIZE)
-    players = numbers[size * k.STATE_SIZE :]
-    actions, faults = ask(agent, BatchView(rules, vectors, players))
-    for fault in faults:
-        actions[fault.row] = -2 - KINDS.index(fault.kind)
-    texts = [[fault.row, fault.text] for fault in faults[:_MOST_TEXTS]]
-    return b"A" + actions.astype("<i8").tobytes() + json.dumps(texts).encode()

@@ -34,7 +34,7 @@ from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.tree import Tree
 from hearts_train import console
 from hearts_train.console import Mistake
-from hearts_train.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 
 SOLVE_COLUMNS = (
     "algorithm",

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.interrupts import held_interrupt
 from hearts_train import console
-from hearts_train.duel import Example
-from hearts_train.evaluation import Contest, Evaluation, check_pairs
-from hearts_train.pictures import short_names
-from hearts_train.records import read_settings
-from hearts_train.tournament import Tournament
+from hearts_train.measure.duel import Example
+from hearts_train.measure.evaluation import Contest, Evaluation, check_pairs
+from hearts_train.measure.pictures import short_names
+from hearts_train.measure.records import read_settings
+from hearts_train.measure.tournament import Tournament
 
 Path = str | os.PathLike[str]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hearts_env import Game, NotationError
 from hearts_env.files import read_limited, write_whole
 from hearts_env.notation import Record, parse_records
-from hearts_train.cardtext import CardText
+from hearts_train.command.cardtext import CardText
 
 PROMPT = "Enter next, b back, number of a trick, q quit> "
 _MOST = 64 * 2**20  # bytes of a file: some fifty thousand deals

@@ -1,0 +1,1 @@
+"""The command line ``hearts``: what each command reads, shows and keeps."""

@@ -1,0 +1,482 @@
+"""What a training run is: every setting, its default and its check; recipes are differences.
+
+An empty recipe is a whole one. A recipe (``configs/*.yaml``) names what differs from the
+defaults below, and ``--set key.sub=value`` what differs from the recipe.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from hearts_env.errors import HeartsError, did_you_mean, quoted
+from hearts_env.files import read_limited
+from hearts_train.measure.evaluation import MAX_PAIRS, MIN_PAIRS
+
+SELF = "self"
+"""The opponent that stands for the learner's own snapshots."""
+
+
+_MAX_RECIPE = 100_000  # bytes; all settings written out take some 2,000
+_MAX_KEY = 200  # characters
+_MAX_DEPTH = 20  # of lists and mappings within each other; settings have 4
+_MAX_MESSAGES = 10
+"""Faults of a recipe that one message names."""
+
+
+class ConfigError(HeartsError):
+    """A recipe or a setting that cannot be used."""
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Pairs = Annotated[int, Field(ge=MIN_PAIRS, le=MAX_PAIRS)]
+Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class EnvConfig(_Section):
+    """The games that are learnt from."""
+
+    rules: str = Field(default="two_player", description="preset, with field=value words behind it")
+    players: int | None = Field(
+        default=None, description="where the preset is played by several numbers"
+    )
+    observation: str = Field(default="flat", description="encoder")
+    reward: Literal["margin", "points", "trick", "win", "chips"] = "margin"
+    seat: int | str = Field(default="random", description="the learner's, or random")
+    num_envs: Count = Field(default=1024, description="games at once")
+    skip_forced: bool = Field(default=True, description="leave out decisions with one legal action")
+
+    @field_validator("seat")
+    @classmethod
+    def _is_seat(cls, seat: int | str) -> int | str:
+        if seat != "random" and (isinstance(seat, str) or seat < 0):
+            raise ValueError("give a seat's number from 0, or random")
+        return seat
+
+
+class NetworkConfig(_Section):
+    """Layer sizes: a trunk that policy and value share, then a head for each."""
+
+    trunk: Sizes = [256]
+    policy: Sizes = [128]
+    value: Sizes = [128]
+    activation: Literal["relu", "tanh"] = "relu"
+
+
+class PPOConfig(_Section):
+    """Proximal policy optimisation (Schulman et al. 2017), as sb3-contrib's MaskablePPO has it.
+
+    Pairs ``x`` and ``x_end`` go in a straight line from one to the other over the budget; an
+    ``x_end`` of null keeps ``x``.
+    """
+
+    num_steps: Count = Field(default=16, description="decisions of each game in one update")
+    batch_size: Annotated[int, Field(ge=2)] = Field(
+        default=1024, description="decisions in a minibatch"
+    )
+    num_epochs: Count = 3
+    learning_rate: Positive = 2e-3
+    learning_rate_end: NotNegative | None = 1e-4
+    gamma: Share = Field(default=1.0, description="deals are short: nothing is discounted")
+    gae_lambda: Share = 0.95
+    clip_range: Positive = 0.2
+    clip_range_vf: Positive | None = None
+    normalize_advantage: bool = True
+    ent_coef: NotNegative = 0.003
+    ent_coef_end: NotNegative | None = 0.0003
+    vf_coef: NotNegative = 0.5
+    max_grad_norm: Positive = 0.5
+    target_kl: Positive | None = None
+
+
+class Phase(_Section):
+    """Who is played against until this share of the budget is spent."""
+
+    until: Annotated[float, Field(gt=0, le=1)] = 1.0
+    opponents: dict[str, Positive] = Field(
+        default={SELF: 1.0}, min_length=1, description="agent, or self for snapshots -> weight"
+    )
+
+
+class SelfPlayConfig(_Section):
+    """Snapshots of the learner, which it plays against as ``self``."""
+
+    every: Count = Field(default=1, description="updates between snapshots")
+    keep: Count = Field(default=8, description="past snapshots in the pool, beside the latest")
+    keep_every: Count = Field(default=10, description="snapshots between those kept in the pool")
+    latest: Share = Field(default=0.8, description="share of the games of self against the latest")
+
+
+class BudgetConfig(_Section):
+    """When the run is over: at whichever of the two comes first."""
+
+    minutes: Positive | None = Field(
+        default=None, description="of training, its evaluations included"
+    )
+    decisions: Count | None = Field(
+        default=None, description="of the learner, forced ones not counted"
+    )
+
+    @model_validator(mode="after")
+    def _has_an_end(self) -> BudgetConfig:
+        if self.minutes is None and self.decisions is None:
+            raise ValueError("neither minutes nor decisions is set; give one, like minutes: 3")
+        return self
+
+
+class EvaluationConfig(_Section):
+    """Duplicate pairs played greedily, for the learning curve and at the end."""
+
+    times: Annotated[int, Field(ge=0)] = Field(default=10, description="evenly over the budget")
+    pairs: Pairs = 500
+    opponents: list[str] = ["standard_trump", "pro"]
+    final_pairs: Pairs = Field(default=5000, description="after the training")
+    seed: Annotated[int, Field(ge=0)] = 20_000
+
+
+class CheckpointConfig(_Section):
+    """What survives a kill."""
+
+    every_seconds: Positive = 30.0
+
+
+class TrainConfig(_Section):
+    """A whole training run."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] = "run"
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    threads: Annotated[int, Field(ge=1, le=64)] = Field(
+        default=2, description="of torch; its own default was seen ten times slower on busy cores"
+    )
+    env: EnvConfig = EnvConfig()
+    network: NetworkConfig = NetworkConfig()
+    ppo: PPOConfig = PPOConfig()
+    schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
+    self_play: SelfPlayConfig = SelfPlayConfig()
+    budget: BudgetConfig = BudgetConfig(minutes=3.0)
+    evaluation: EvaluationConfig = EvaluationConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+
+    @field_validator("schedule")
+    @classmethod
+    def _in_order(cls, phases: list[Phase], info: ValidationInfo) -> list[Phase]:
+        ends = [phase.until for phase in phases]
+        if sorted(set(ends)) != ends or ends[-1] != 1.0:
+            raise ValueError(f"the phases end at {ends}; let them ascend, and the last be 1.0")
+        return phases
+
+    @model_validator(mode="after")
+    def _batches_fit(self) -> TrainConfig:
+        rollout = self.env.num_envs * self.ppo.num_steps
+        if self.ppo.batch_size > rollout:
+            raise ValueError(
+                f"ppo.batch_size: {self.ppo.batch_size} is more than the {rollout} decisions of an "
+                "update (env.num_envs * ppo.num_steps); make it smaller"
+            )
+        if rollout % self.ppo.batch_size == 1:
+            raise ValueError(
+                f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision of "
+                f"the {rollout} of an update; let it divide them"
+            )
+        return self
+
+    def phase_at(self, progress: float) -> int:
+        """The number of the phase in which `progress` (0 to 1 of the budget) lies."""
+        for number, phase in enumerate(self.schedule):
+            if progress < phase.until:
+                return number
+        return len(self.schedule) - 1
+
+    @property
+    def opponents(self) -> list[str]:
+        """All who are ever played against, in order of appearance."""
+        return list(dict.fromkeys(name for phase in self.schedule for name in phase.opponents))
+
+    def to_yaml(self) -> str:
+        """The whole resolved recipe; ``load_config`` reads it back."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with 1e6 a number (as in YAML 1.2), of bounded depth, without silently doubled keys."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._depth += 1
+        try:
+            if self._depth > _MAX_DEPTH:
+                raise yaml.composer.ComposerError(
+                    None,
+                    None,
+                    f"more than {_MAX_DEPTH} lists or mappings within each other",
+                    self.peek_event().start_mark,  # type: ignore[no-untyped-call]
+                )
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
+        try:
+            value = super().construct_object(node, deep)
+            if isinstance(value, int) and abs(value) >= 2**64:  # nor could it be written again
+                raise OverflowError
+            return value
+        except yaml.YAMLError:
+            raise
+        except Exception:  # PyYAML lets its converters' own errors through, of many kinds
+            value = quoted(node.value) if isinstance(node, yaml.ScalarNode) else "what stands here"
+            kind = node.tag.rpartition(":")[2]
+            raise yaml.constructor.ConstructorError(
+                problem=f"{value} cannot be read as {kind}", problem_mark=node.start_mark
+            ) from None
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str | int | float | bool | None):
+                raise yaml.constructor.ConstructorError(
+                    problem="a key that is not plain", problem_mark=key_node.start_mark
+                )
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"{quoted(key)} is set twice", problem_mark=key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(?:[0-9][0-9_]*)(?:\.[0-9_]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
+
+
+def parse_yaml(text: str, source: str) -> Any:
+    """The value of YAML text.
+
+    Raises:
+        ConfigError: it is none, or larger or deeper than a recipe can be; `source` and, where it is
+            known, the line are named.
+    """
+    if len(text) > _MAX_RECIPE:
+        raise ConfigError(
+            f"{source}: {len(text):,} characters; a recipe has {_MAX_RECIPE:,} at most"
+        )
+    try:
+        return yaml.load(text, _Loader)  # a SafeLoader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{source}, line {mark.line + 1}" if mark else source
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    except Exception as error:  # from a converter that runs late, or a depth beyond Python's
+        where, problem = source, str(error) or type(error).__name__
+    raise ConfigError(f"{where}: not YAML that can be read: {_shortened(problem)}") from None
+
+
+def _shortened(text: str) -> str:
+    """Words that are not ours, in one line of bounded length that can be printed."""
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.split()))
+    return line if len(line) <= 200 else line[:197] + "..."
+
+
+def shipped_configs() -> dict[str, Traversable]:
+    """The recipes that come with the package, by name."""
+    here = Path(__file__).resolve()
+    folders: list[Traversable] = [resources.files("hearts_train") / "configs"]
+    if len(here.parents) > 3:  # in a checkout
+        folders.append(here.parents[3] / "configs")
+    for folder in folders:
+        if folder.is_dir():
+            found = {f.name.removesuffix(".yaml"): f for f in folder.iterdir()}
+            recipes = {name: f for name, f in sorted(found.items()) if f.name.endswith(".yaml")}
+            if recipes:
+                return recipes
+    return {}
+
+
+def load_config(
+    name_or_path: str | Path | None = None, overrides: Sequence[str] = ()
+) -> TrainConfig:
+    """The recipe of a file or of a shipped name, with ``key.sub=value`` overrides.
+
+    Args:
+        name_or_path: None: the defaults alone.
+        overrides: values as in YAML; lists by number (``schedule.0.until=0.5``).
+
+    Raises:
+        ConfigError: no such recipe, unknown keys, or values that cannot be used.
+    """
+    tree: Any = {}
+    source = "defaults"
+    if name_or_path is not None:
+        text, source = _read(name_or_path)
+        tree = parse_yaml(text, source)
+        if tree is None:
+            tree = {}
+        if not isinstance(tree, dict):
+            raise ConfigError(
+                f"{source}: {quoted(tree)} is not a list of settings; write key: value lines"
+            )
+        stem = Path(source).stem
+        if "name" not in tree and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", stem):
+            tree["name"] = stem
+    for override in overrides:
+        _override(tree, override)
+    return make_config(tree, source)
+
+
+def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
+    """The recipe of nested settings.
+
+    Raises:
+        ConfigError: unknown keys, or values that cannot be used.
+    """
+    try:
+        return TrainConfig.model_validate(tree)
+    except ValidationError as error:
+        told = list(itertools.islice(_explain(error, tree), _MAX_MESSAGES + 1))
+        if len(told) > _MAX_MESSAGES:
+            told[_MAX_MESSAGES:] = [f"and more, {error.error_count()} in all"]
+        problems = "; ".join(told)
+        raise ConfigError(f"{source}: {problems}") from None
+
+
+def _read(name_or_path: str | Path) -> tuple[str, str]:
+    """The text of a recipe, and what to call it in messages."""
+    shipped = shipped_configs()
+    name = str(name_or_path)
+    path = Path(name_or_path)
+    if name in shipped and not path.is_file():
+        return shipped[name].read_text(encoding="utf-8"), f"{name}.yaml"
+    try:
+        return read_limited(path, _MAX_RECIPE, "a recipe").decode("utf-8"), str(path)
+    except FileNotFoundError:
+        raise ConfigError(
+            f"config: {quoted(name)} is neither a file nor a shipped recipe; "
+            f"{did_you_mean(name, shipped)}"
+        ) from None
+    except HeartsError as error:
+        raise ConfigError(str(error)) from None
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name with a null byte
+        raise ConfigError(f"config: {quoted(name)} cannot be read: {error}") from None
+
+
+def _override(tree: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise ConfigError(f"--set: {quoted(override)} is not of the form key.sub=value")
+    if len(key) > _MAX_KEY or not key.isprintable():  # half a surrogate could not be written
+        raise ConfigError(f"--set: {quoted(key)} is not a setting's name; see docs/training.md")
+    value = parse_yaml(text, f"--set {_shortened(key)}")
+    *parents, last = key.split(".")
+    place: Any = tree
+    for depth, part in enumerate(parents):
+        if isinstance(place, list):
+            place = place[_index(place, part, override)]
+        else:
+            if place.get(part) is None:
+                place[part] = _default_tree(key.split(".")[: depth + 1])
+            place = place[part]
+        if not isinstance(place, dict | list):
+            raise ConfigError(
+                f"--set: {quoted(override)}: {quoted(part)} is {quoted(place)} and has no keys "
+                "below it"
+            )
+    if isinstance(place, list):
+        place[_index(place, last, override)] = value
+    else:
+        place[last] = value
+
+
+def _index(items: list[Any], part: str, override: str) -> int:
+    is_number = part.isascii() and part.isdecimal() and len(part) < 10
+    if not is_number or int(part) >= len(items):
+        raise ConfigError(
+            f"--set: {quoted(override)}: {quoted(part)} is no place in a list of {len(items)}; "
+            f"give 0 to {len(items) - 1}"
+        )
+    return int(part)
+
+
+def _default_tree(keys: list[str]) -> Any:
+    """What an override starts from where the recipe is silent: a list's default, else nothing."""
+    place: Any = TrainConfig()
+    for key in keys:
+        known = isinstance(place, BaseModel) and key in type(place).model_fields
+        place = getattr(place, key) if known else None
+    if isinstance(place, list):
+        return [item.model_dump() if isinstance(item, BaseModel) else item for item in place]
+    return {}
+
+
+# ---- messages ------------------------------------------------------------------------------------
+
+
+def _explain(error: ValidationError, tree: Mapping[str, Any]) -> Iterator[str]:
+    """One clause for each fault: the key, the value and the mend."""
+    for fault in error.errors(include_url=False):
+        place = fault["loc"]
+        key = _shortened(".".join(str(part) for part in place))
+        if fault["type"] == "extra_forbidden":
+            known = _fields_at(place[:-1])
+            yield f"unknown key {quoted(key)}; {did_you_mean(str(place[-1]), known)}"
+            continue
+        message = _shortened(str(fault["msg"]).removeprefix("Value error, "))
+        if message.startswith(("ppo.", "env.")) or not key:
+            yield message
+        elif isinstance(fault["input"], dict | list):
+            yield f"{key}: {_lower(message)}"
+        else:
+            yield f"{key}: {quoted(fault['input'])} cannot be used; {_lower(message)}"
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+def _fields_at(place: Sequence[int | str]) -> list[str]:
+    """The known keys at a place of the tree."""
+    model: type[BaseModel] = TrainConfig
+    for part in place:
+        if isinstance(part, int):
+            continue
+        model = next(_models(model.model_fields[str(part)].annotation))
+    return list(model.model_fields)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in typing.get_args(annotation):
+        yield from _models(inner)

@@ -1,0 +1,126 @@
+"""A policy trained with your own script, as a player that needs no torch."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy
+from torch import nn
+
+from hearts_agents.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.network import Network
+from hearts_env import HeartsError, Rules
+from hearts_env.encoders import make_encoder
+from hearts_train.learn.networks import policy_tensors
+
+_ACTIVATIONS: dict[type[nn.Module], str] = {nn.ReLU: "relu", nn.Tanh: "tanh"}
+_PARTS = ("features_extractor", "mlp_extractor", "action_net", "value_net")
+"""What a policy is made of, also under names like ``pi_features_extractor``."""
+
+
+def export_policy(
+    model: Any,
+    path: str | Path,
+    rules: Rules | str = "two_player",
+    *,
+    observation: str = "flat",
+    training: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the policy of a PPO, A2C or MaskablePPO as a player's file, whole or not at all.
+
+    ``make_agent(path)`` then plays it, ``hearts evaluate path`` evaluates it.
+
+    Args:
+        model: with a policy of linear layers and one activation (``MlpPolicy``).
+        path: of the file, best ``*.safetensors``.
+        rules: that it was trained for.
+        observation: the name of the encoder that it was trained on.
+        training: whatever should be known of the training, of types that JSON has.
+
+    Raises:
+        HeartsError: if it has a network of another kind, or one for other observations or actions,
+            or weights that are not finite.
+    """
+    rules = Rules.make(rules)
+    policy, activation = _linear_policy(model)
+    if not isinstance(observation, str):
+        raise HeartsError(
+            f"observation: {observation!r} is not the name of an encoder; register_encoder gives "
+            "yours one"
+        )
+    tensors = policy_tensors(policy)
+    sizes = Network(tensors).sizes
+    inputs = math.prod(make_encoder(observation).space(rules).shape)
+    if (sizes[0], sizes[-1]) != (inputs, rules.num_actions):
+        raise HeartsError(
+            f"model: {sizes[0]} inputs, {sizes[-1]} actions; {observation!r} of {rules.name} has "
+            f"{inputs} and {rules.num_actions}; name the rules and the observation of the training"
+        )
+    _check_agrees(model, Network(tensors, activation))
+    facts = {"algorithm": type(model).__name__, "decisions": int(model.num_timesteps)}
+    try:
+        facts |= json.loads(json.dumps(dict(training or {}), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise HeartsError(f"training: {error}; give a mapping of types that JSON has") from None
+    meta = Checkpoint(
+        rules=rules, encoder=observation, layers=sizes, activation=activation, training=facts
+    )
+    save_checkpoint(path, tensors, meta)
+
+
+def _linear_policy(model: Any) -> tuple[ActorCriticPolicy | MaskableActorCriticPolicy, str]:
+    """The policy of a model and its activation, if it is made of linear layers alone."""
+    policy = getattr(model, "policy", None)
+    if not isinstance(policy, ActorCriticPolicy | MaskableActorCriticPolicy):
+        raise HeartsError(
+            f"model: a {type(model).__name__} has no policy that can be exported; give a PPO, A2C "
+            "or MaskablePPO with MlpPolicy"
+        )
+    foreign = [
+        name
+        for name, part in policy.named_children()
+        if not name.endswith(_PARTS) and next(part.parameters(), None) is not None
+    ]
+    modules = [
+        module
+        for part in (policy.features_extractor, policy.mlp_extractor.policy_net, policy.action_net)
+        for module in part.modules()
+    ]
+    parametric = [m for m in modules if next(m.parameters(recurse=False), None) is not None]
+    if foreign or not all(isinstance(module, nn.Linear) for module in parametric):
+        names = foreign or [type(m).__name__ for m in parametric if not isinstance(m, nn.Linear)]
+        raise HeartsError(
+            f"model: only policies of linear layers can be exported, like MlpPolicy, not {names[0]}"
+        )
+    used = {_ACTIVATIONS[type(m)] for m in modules if type(m) in _ACTIVATIONS}
+    if len(used) > 1:
+        raise HeartsError(f"model: the activations {', '.join(sorted(used))} are mixed; use one")
+    if model.get_vec_normalize_env() is not None:
+        raise HeartsError("model: trained on observations that VecNormalize changed; train without")
+    return policy, used.pop() if used else "relu"
+
+
+def _check_agrees(model: Any, network: Network) -> None:
+    """Compare the network with the policy itself: whatever was overlooked shows here."""
+    if not all(bool(torch.isfinite(weights).all()) for weights in model.policy.parameters()):
+        raise HeartsError("model: its weights are not finite numbers; the training diverged")
+    space = model.observation_space
+    rng = np.random.default_rng(0)
+    observations = rng.integers(0, 2, (32, *space.shape)).astype(space.dtype)
+    with torch.no_grad():
+        inputs = torch.as_tensor(observations, device=model.device)
+        theirs = model.policy.get_distribution(inputs).distribution.logits.cpu().numpy()
+    ours = network.logits(observations)
+    ours = ours - np.log(np.exp(ours - ours.max(1)[:, None]).sum(1))[:, None] - ours.max(1)[:, None]
+    if not np.allclose(ours, theirs, atol=1e-3):
+        raise HeartsError(
+            "model: its policy is more than linear layers with ReLU or Tanh between them; use "
+            "MlpPolicy with one of these activations"
+        )

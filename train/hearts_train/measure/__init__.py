@@ -1,0 +1,1 @@
+"""Measuring players: evaluations, tournaments, calibration, speed, and their figures; no torch."""

@@ -1,0 +1,225 @@
+"""A round robin: every agent against every other on the same duplicate deals, and a ranking.
+
+The rating of an agent is its mean margin against the others, in points a deal. All pairings play
+the same deals, so its interval is taken over deals, not over pairings, and is right whatever the
+deals have in common. With more than two players "i against j" is one i among copies of j, and the
+reverse is played too; the margin between them is then half the difference of the two.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import HeartsError, Rules, __version__
+from hearts_train.measure.evaluation import (
+    MIN_PAIRS,
+    Contest,
+    Entrant,
+    Evaluation,
+    Progress,
+    blocks,
+    check_pairs,
+    mean_and_interval,
+    named,
+    platform_versions,
+)
+
+_MOST_OPEN = 4
+"""With more pairings than this the players' processes are ended after each block."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One line of the ranking: an agent's mean margin against all others, in points a deal."""
+
+    place: int
+    agent: str
+    rating: float
+    ci95: tuple[float, float]
+    won: float
+    ms_per_decision: float
+    faults: int = 0
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """All pairings of some agents, and the ranking that follows.
+
+    Attributes:
+        agents: Names, as they were entered.
+        rules: The rules, as ``Rules.from_text`` reads them.
+        pairs: Duplicate deals of each pairing.
+        seed: What deals and chance follow from.
+        evaluations: Every pairing that was played, as (row, column) of the table.
+        standings: The ranking, best first.
+        interrupted: Whether it was stopped before all pairs were played.
+        command: The command line, if there was one.
+    """
+
+    agents: tuple[str, ...]
+    rules: str
+    pairs: int
+    seed: int
+    evaluations: dict[tuple[int, int], Evaluation]
+    standings: tuple[Standing, ...]
+    interrupted: bool = False
+    command: str | None = None
+
+    def margin(self, row: int, column: int) -> tuple[float, tuple[float, float]]:
+        """By how many points a deal `row` is better than `column`, and the 95 % interval."""
+        return mean_and_interval(_margins(self.evaluations, row, column))
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures, of types that JSON knows."""
+        return {
+            "agents": list(self.agents),
+            "rules": self.rules,
+            "pairs": self.pairs,
+            "seed": self.seed,
+            "interrupted": self.interrupted,
+            "version": __version__,
+            "platform": platform_versions(),
+            "command": self.command,
+            "rules_in_full": Rules.make(self.rules).to_dict(),
+            "ranking": [
+                {**standing.__dict__, "ci95": list(standing.ci95)} for standing in self.standings
+            ],
+            "evaluations": [e.to_json() for e in self.evaluations.values()],
+        }
+
+
+def tournament(
+    agents: Sequence[Entrant],
+    rules: Rules | str | None = None,
+    pairs: int = 1000,
+    seed: int = 0,
+    progress: Progress | None = None,
+    *,
+    isolate: bool = False,
+    time_limit: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    command: str | None = None,
+) -> Tournament:
+    """Let every agent play every other on `pairs` duplicate deals.
+
+    Ctrl-C ends it with the deals that all pairings have finished.
+
+    Args:
+        agents: two or more, by name, checkpoint or as objects.
+        rules: the rules, or a preset's name; None: as for ``evaluate``.
+        pairs: duplicate deals of each pairing, 2 to 10,000,000.
+        seed: what deals and the agents' chance follow from.
+        progress: called with the pairs done over all pairings, and all of them.
+        isolate: every player in a process of its own, which gets views only.
+        time_limit: with `isolate`, seconds that a process may take for one answer.
+        out: a file that finished blocks of deals are written to.
+        resume: such a file, to go on with; all other arguments as before.
+        command: the command line, for the results.
+
+    Raises:
+        HeartsError: too few agents or pairs, an agent entered twice, unknown, or one that cannot
+            play the rules.
+    """
+    pairs = check_pairs(pairs)
+    names = tuple(named(agent) for agent in agents)
+    if len(names) < 2:
+        raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
+    for name in names:
+        if names.count(name) > 1:
+            raise HeartsError(f"agents: {name!r} is entered twice; enter each agent once")
+    contest = Contest(agents, rules, seed, isolate=isolate, time_limit=time_limit, command=command)
+    contest.pairings = [
+        (i, j)
+        for i in range(len(names))
+        for j in range(len(names))
+        if i < j or (i != j and contest.rules.players > 2)
+    ]
+    with contest.recorded(pairs, out, resume):
+        return _play(contest, names, pairs, progress)
+
+
+def _play(
+    contest: Contest, names: tuple[str, ...], pairs: int, progress: Progress | None
+) -> Tournament:
+    duels = {pairing: contest.duel(*pairing) for pairing in contest.pairings}
+    done, interrupted = 0, False
+    try:
+        for size in blocks(pairs):
+            for number, (pairing, duel) in enumerate(duels.items()):
+                before = done * (len(duels) - 1) + number * size  # by the other pairings
+
+                def tell(pairs_done: float, before: int = before) -> None:
+                    if progress is not None:
+                        progress(before + pairs_done, pairs * len(duels))
+
+                try:
+                    contest.play(duel, pairing, size, tell)
+                finally:
+                    if len(duels) > _MOST_OPEN:
+                        duel.close()
+            done += size  # now all pairings stand at the same deal
+    except KeyboardInterrupt:
+        if done < MIN_PAIRS:
+            raise
+        interrupted = True
+    finally:
+        for duel in duels.values():
+            duel.close()
+    results = {
+        pairing: contest.summary(duel, done, interrupted=interrupted)
+        for pairing, duel in duels.items()
+    }
+    return Tournament(
+        names,
+        contest.rules.name,
+        done,
+        contest.seed,
+        results,
+        _rank(names, results),
+        interrupted,
+        contest.command,
+    )
+
+
+def _margins(
+    results: dict[tuple[int, int], Evaluation], row: int, column: int
+) -> NDArray[np.float64]:
+    """The margin of `row` over `column` in each duplicate deal."""
+    forth, back = results.get((row, column)), results.get((column, row))
+    if forth is None:
+        assert back is not None
+        return -back.margins
+    return forth.margins if back is None else (forth.margins - back.margins) / 2
+
+
+def _rank(
+    names: tuple[str, ...], results: dict[tuple[int, int], Evaluation]
+) -> tuple[Standing, ...]:
+    """The agents by rating; of equal ones the first entered comes first, at the same place."""
+    rows = []
+    for i, name in enumerate(names):
+        others = [j for j in range(len(names)) if j != i]
+        rating, ci95 = mean_and_interval(np.mean([_margins(results, i, j) for j in others], 0))
+        as_agent = [e for (row, _), e in results.items() if row == i]
+        as_other = [
+            e for (row, column), e in results.items() if column == i and (i, row) not in results
+        ]
+        won = [e.won for e in as_agent] + [1 - e.won for e in as_other]
+        times = [e.ms_per_decision for e in as_agent]
+        times += [e.opponent_ms_per_decision for e in as_other]
+        faults = sum(e.faults for e in as_agent)
+        faults += sum(e.opponent_faults for (_, column), e in results.items() if column == i)
+        rows.append((rating, ci95, name, float(np.mean(won)), float(np.mean(times)), faults))
+    rows.sort(key=lambda row: -row[0])
+    ratings = [row[0] for row in rows]
+    return tuple(
+        Standing(ratings.index(rating) + 1, name, rating, ci95, won, ms, faults)
+        for rating, ci95, name, won, ms, faults in rows
+    )
