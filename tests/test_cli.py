@@ -363,7 +363,7 @@ def test_ctrl_c_waits_where_it_must():
         (["evaluate", "pro", "--against", "bob"], ["'bob'", "easy"]),
         (["evaluate", "pro", "--against", ","], ["--against"]),
         (["evaluate", "pro", "--pairs", "x"], ["--pairs", "--help"]),
-        (["evaluate", "pro", "--pairs", "1"], ["pairs", "2 or more"]),
+        (["evaluate", "pro", "--pairs", "1"], ["pairs", "2 to 10,000,000"]),
         (["evaluate", "pro", "--seed", "-1"], ["seed"]),
         (["evaluate", "pro", "--rules", "two_players"], ["did you mean 'two_player'"]),
         (["evaluate", "pro", "--rules", "classic", "--players", "3"], ["exactly 4", "3"]),
