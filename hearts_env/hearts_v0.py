@@ -387,7 +387,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._give_result(game)
         self._deads_step_first()
 
-    def _tell_result(self, game: Game) -> None:
+    def _give_result(self, game: Game) -> None:
         """Clear everybody's mask, and write the deal's result to everybody's info."""
         offender = None if self._offender is None else self._seats[self._offender]
         result = read_only_values(result_of(game, self.match, offender=offender))
