@@ -260,9 +260,9 @@ def test_text_has_room_for_the_longest_view() -> None:
 def test_unknown_names_and_wrong_objects_are_refused() -> None:
     with pytest.raises(HeartsError, match="did you mean 'planes'"):
         make_encoder("plane")
-    with pytest.raises(HeartsError, match="no encoder"):
+    with pytest.raises(HeartsError, match="not an encoder"):
         make_encoder(3)  # type: ignore[arg-type]
-    with pytest.raises(HeartsError, match="no encoder"):
+    with pytest.raises(HeartsError, match="not an encoder"):
         register_encoder("mine", object())  # type: ignore[arg-type]
 
 
