@@ -171,7 +171,7 @@ def ppo_overrides(**changed: Any) -> list[str]:
 def at_share(trainer: Trainer, share: float) -> None:
     assert trainer.config.budget.decisions is not None
     trainer.counters.decisions = int(share * trainer.config.budget.decisions)
-    trainer.model.num_timesteps = trainer.counters.decisions
+    trainer.learner.model.num_timesteps = trainer.counters.decisions
 
 
 def test_every_setting_of_ppo_arrives_in_the_update(seen):
@@ -181,7 +181,7 @@ def test_every_setting_of_ppo_arrives_in_the_update(seen):
     trainer = Trainer(smoke("env.num_envs=16", "budget.decisions=1000", *ppo_overrides()))
     for share in (0.0, 0.5, 1.0):
         at_share(trainer, share)
-        trainer._update()
+        trainer.learner.update()
     for row, rates in zip(seen, [(0.011, 0.041), (0.009, 0.03), (0.007, 0.019)], strict=True):
         expected = {k: v for k, v in PPO.items() if not k.endswith("_end")}
         expected |= {"learning_rate": rates[0], "ent_coef": rates[1]}
@@ -193,15 +193,15 @@ def test_rates_without_an_end_stay(seen):
     trainer = Trainer(smoke("env.num_envs=16", "budget.decisions=1000", *settings))
     for share in (0.0, 0.9):
         at_share(trainer, share)
-        trainer._update()
+        trainer.learner.update()
     assert [(row["learning_rate"], row["ent_coef"]) for row in seen] == [(0.011, 0.041)] * 2
     assert [row["clip_range_vf"] for row in seen] == [None, None]
 
 
 def test_advantages_of_a_rollout_follow_the_recipes_gamma_and_lambda():
     trainer = Trainer(smoke("env.num_envs=16", "env.reward=trick", *ppo_overrides()))
-    trainer._update()
-    buffer = trainer._buffer
+    trainer.learner.update()
+    buffer = trainer.learner._buffer
     assert buffer.rewards.any()
     assert buffer.episode_starts[1:].any()
     for step in range(PPO["num_steps"] - 1):
@@ -217,7 +217,7 @@ def test_a_small_target_kl_ends_an_update_early():
     free = Trainer(smoke("ppo.num_epochs=8", "ppo.learning_rate=0.05"))
     bound = Trainer(smoke("ppo.num_epochs=8", "ppo.learning_rate=0.05", "ppo.target_kl=1e-9"))
     for trainer in (free, bound):
-        trainer._update()
+        trainer.learner.update()
     assert free.counters.gradient_epochs == 8
     assert bound.counters.gradient_epochs == 1  # the first minibatch moves, the second measures
 
@@ -234,7 +234,7 @@ def test_every_setting_of_the_games_arrives_in_the_environment():
     }
     assert settings.keys() == EnvConfig.model_fields.keys()
     config = smoke(*(f"env.{name}={str(value).lower()}" for name, value in settings.items()))
-    arena = Trainer(config).env.arena
+    arena = Trainer(config).learner.env.arena
     assert (arena.rules.name, arena.rules.players) == ("mini", 2)
     assert arena.rewarder.kind == "win"
     assert type(arena.batch.encoder).__name__ == "PlanesEncoder"
@@ -245,8 +245,8 @@ def test_every_setting_of_the_games_arrives_in_the_environment():
 @pytest.mark.parametrize("skip", [True, False])
 def test_forced_plays_are_learnt_from_only_where_the_recipe_says_so(skip):
     trainer = Trainer(smoke(f"env.skip_forced={str(skip).lower()}"))
-    trainer._update()
-    choices = trainer._buffer.action_masks.sum(axis=2)
+    trainer.learner.update()
+    choices = trainer.learner._buffer.action_masks.sum(axis=2)
     assert choices.max() > 1
     assert bool(choices.min() == 1) != skip
 
@@ -262,11 +262,11 @@ def test_kept_snapshots_are_the_player_as_it_was():
     )
     past = []
     for update in range(1, 11):
-        trainer._update()
+        trainer.learner.update()
         if update % 2 == 0:
-            past.append(policy_tensors(trainer.model.policy))
+            past.append(policy_tensors(trainer.learner.model.policy))
     # Five were taken; three places: the fourth and fifth have taken the first two.
-    kept = [agent.network.tensors() for agent in trainer.snapshots.agents]
+    kept = [agent.network.tensors() for agent in trainer.learner.snapshots.agents]
     for network, number in zip(kept, (4, 3, 4, 2), strict=True):
         for name, array in past[number].items():
             assert np.array_equal(network[name], array), (number, name)
@@ -282,11 +282,11 @@ def test_opponents_are_drawn_as_the_schedule_weighs_them():
             "ppo.batch_size=4000",
         )
     )
-    assert set(trainer.env.arena.cast[:, 1].tolist()) == {0}
+    assert set(trainer.learner.env.arena.cast[:, 1].tolist()) == {0}
     at_share(trainer, 0.5)
-    trainer._set_rates()
-    trainer._begin_games()
-    share = trainer.env.arena.cast[:, 1].mean()  # of standard: 1/4, deviation 0.007
+    trainer.learner._set_rates()
+    trainer.learner._begin_games()
+    share = trainer.learner.env.arena.cast[:, 1].mean()  # of standard: 1/4, deviation 0.007
     assert abs(share - 0.25) < 0.035
 
 

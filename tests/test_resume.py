@@ -26,9 +26,10 @@ from hearts_env.files import held
 from hearts_env.interrupts import Interrupted
 from hearts_train.command import train_command
 from hearts_train.command.cli import app
-from hearts_train.learn import ppo, runs
+from hearts_train.learn import learner, ppo, runs
 from hearts_train.learn.config import ConfigError
-from hearts_train.learn.ppo import DivergenceError, Trainer, train
+from hearts_train.learn.learner import DivergenceError, Learner
+from hearts_train.learn.ppo import Trainer, train
 from tests.faults import Died
 from tests.training_runs import assert_same_history, history, on_update, recipe
 from tests.training_runs import quick as quick
@@ -55,7 +56,7 @@ def hears_signals() -> Iterator[None]:
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
     whole, tmp_path, monkeypatch, quick, stops
 ):
-    def stop(trainer: Trainer) -> None:
+    def stop(trainer: Learner) -> None:
         if trainer.counters.updates in stops:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -77,7 +78,7 @@ def test_a_run_killed_and_resumed_is_the_run_never_killed(
     kills = iter([3, 3, 6, 8])
     next_kill = next(kills)
 
-    def kill(trainer: Trainer) -> None:
+    def kill(trainer: Learner) -> None:
         nonlocal next_kill
         if trainer.counters.updates == next_kill:
             next_kill = next(kills, 0)
@@ -103,14 +104,15 @@ def test_a_process_killed_in_an_update_goes_on_where_it_last_saved(whole, tmp_pa
     code = (
         "import os, signal, sys; from pathlib import Path\n"
         "from hearts_train.learn.config import load_config\n"
-        "from hearts_train.learn.ppo import Trainer, train\n"
-        "update = Trainer._update\n"
+        "from hearts_train.learn.learner import Learner\n"
+        "from hearts_train.learn.ppo import train\n"
+        "update = Learner.update\n"
         "def killed(self):\n"
         "    if self.counters.updates == 4:\n"
         "        Path(sys.argv[2], f'.x.{os.getpid()}-01234567.tmp').touch()\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return update(self)\n"
-        "Trainer._update = killed\n"
+        "Learner.update = killed\n"
         "train(load_config(sys.argv[1]), Path(sys.argv[2]), progress=False)\n"
     )
     config = tmp_path / "smoke.yaml"
@@ -138,7 +140,7 @@ def test_games_with_an_exchange_go_on_in_the_middle_of_it(tmp_path, quick, monke
     ]
     train(recipe(*settings), tmp_path / "whole", progress=False)
 
-    def stop(trainer: Trainer) -> None:
+    def stop(trainer: Learner) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     on_update(monkeypatch, stop)
@@ -151,9 +153,9 @@ def test_games_with_an_exchange_go_on_in_the_middle_of_it(tmp_path, quick, monke
 
 def test_warming_up_leaves_no_trace():
     trainer = Trainer(recipe())
-    before = trainer.state()
-    trainer._warm_up()
-    after = trainer.state()
+    before = trainer.learner.state()
+    trainer.learner.warm_up()
+    after = trainer.learner.state()
     assert before.counters == after.counters
     assert before.tensors.keys() == after.tensors.keys()
     for name, array in before.tensors.items():
@@ -163,13 +165,13 @@ def test_warming_up_leaves_no_trace():
 def test_other_games_begin_with_other_deals_where_the_recipe_of_the_games_has_changed(
     tmp_path, quick
 ):
-    first = Trainer(recipe()).env.arena.deals.copy()
+    first = Trainer(recipe()).learner.env.arena.deals.copy()
     folder = tmp_path / "run"
     train(recipe("budget.decisions=72"), folder, progress=False)
     config = recipe("env.num_envs=36", "schedule=[{opponents: {standard: 1}}]")
     trainer = Trainer(config, runs.load_state(folder / runs.STATE_NAME))
-    assert trainer.env.arena.num_envs == 36
-    assert not set(trainer.env.arena.deals.tolist()) & set(first.tolist())
+    assert trainer.learner.env.arena.num_envs == 36
+    assert not set(trainer.learner.env.arena.deals.tolist()) & set(first.tolist())
     assert train(config, resume=folder, progress=False).is_finished
 
 
@@ -196,7 +198,7 @@ def kept(folder: Path) -> list[int]:
 
 
 def test_players_of_a_lost_future_are_not_kept(whole, tmp_path, monkeypatch, quick):
-    def kill(trainer: Trainer) -> None:
+    def kill(trainer: Learner) -> None:
         if trainer.counters.updates == 8:
             raise Died
 
@@ -401,7 +403,7 @@ def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
                 raise OSError(5, "Input/output error")
             return len(text)
 
-    def hang_up(trainer: Trainer) -> None:
+    def hang_up(trainer: Learner) -> None:
         if trainer.counters.updates == 3:
             gone.append(True)
             os.kill(os.getpid(), signal.SIGHUP)
@@ -415,20 +417,20 @@ def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
 
 
 def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, monkeypatch, quick):
-    warm_up = Trainer._warm_up
+    warm_up = Learner.warm_up
 
-    def interrupted(self: Trainer) -> None:
+    def interrupted(self: Learner) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         warm_up(self)
 
-    monkeypatch.setattr(Trainer, "_warm_up", interrupted)
+    monkeypatch.setattr(Learner, "warm_up", interrupted)
     result = train(recipe(), tmp_path / "run", progress=False)
     assert (result.updates, result.signal_number) == (0, signal.SIGTERM)
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 0
 
 
 def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
-    def stop(trainer: Trainer) -> None:
+    def stop(trainer: Learner) -> None:
         if trainer.counters.updates == 4:
             os.kill(os.getpid(), signal.SIGINT)
             os.kill(os.getpid(), signal.SIGTERM)
@@ -450,8 +452,8 @@ def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatc
             with torch.no_grad():
                 model.policy.action_net.bias[2] = torch.nan
 
-    train_once = ppo.MaskablePPO.train
-    monkeypatch.setattr(ppo.MaskablePPO, "train", spoil)
+    train_once = learner.MaskablePPO.train
+    monkeypatch.setattr(learner.MaskablePPO, "train", spoil)
     folder = tmp_path / "run"
     config = recipe("checkpoint.every_seconds=0.0001")
     with pytest.raises(DivergenceError, match=r"update 5: .*diverged.*ppo\.learning_rate"):

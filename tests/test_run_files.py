@@ -102,7 +102,7 @@ def two_saves(tmp_path_factory) -> tuple[Trainer, Path]:
     config = recipe("budget.decisions=144", "evaluation.times=0")
     trainer = Trainer(config)
     save_all(trainer, folder)
-    trainer._update()
+    trainer.learner.update()
     return trainer, folder
 
 

@@ -89,20 +89,20 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     trainer = Trainer(config)
 
     def weights():
-        return {entry.name: entry.weight for entry in trainer.env.opponents.entries}
+        return {entry.name: entry.weight for entry in trainer.learner.env.opponents.entries}
 
     nobody = {"easy": 0.0, "standard": 0.0, "self 0": 0.0, "self 1": 0.0, "self 2": 0.0}
     assert weights() == nobody | {"easy": 1.0}
-    trainer._warm_up()
+    trainer.learner.warm_up()
     for _ in range(5):
-        trainer._update()
-    trainer._set_rates()
-    assert trainer.snapshots.kept == 2
+        trainer.learner.update()
+    trainer.learner._set_rates()
+    assert trainer.learner.snapshots.kept == 2
     assert weights() == nobody | {"standard": 1.0, "self 0": 1.5, "self 1": 0.75, "self 2": 0.75}
-    newest = policy_tensors(trainer.model.policy)
-    for name, array in trainer.snapshots.agents[0].network.tensors().items():
+    newest = policy_tensors(trainer.learner.model.policy)
+    for name, array in trainer.learner.snapshots.agents[0].network.tensors().items():
         assert np.array_equal(array, newest[name])
-    older = trainer.snapshots.agents[1].network.tensors()["policy.0.weight"]
+    older = trainer.learner.snapshots.agents[1].network.tensors()["policy.0.weight"]
     assert not np.array_equal(older, newest["policy.0.weight"])
 
 
@@ -116,9 +116,9 @@ def test_an_opponent_gets_no_number_that_leads_to_the_deals():
 def test_rates_go_in_a_straight_line():
     trainer = Trainer(smoke("ppo.learning_rate=0.01", "ppo.learning_rate_end=0.002"))
     trainer.counters.decisions = 2500
-    trainer._set_rates()
-    assert trainer._learning_rate == pytest.approx(0.008)
-    assert trainer.progress == 0.25
+    trainer.learner._set_rates()
+    assert trainer.learner._learning_rate == pytest.approx(0.008)
+    assert trainer.learner.progress == 0.25
 
 
 def test_policy_agrees_with_sb3_contrib():

@@ -11,7 +11,8 @@ from safetensors.numpy import load_file
 
 from hearts_train.learn import runs
 from hearts_train.learn.config import TrainConfig, load_config
-from hearts_train.learn.ppo import Trainer, train
+from hearts_train.learn.learner import Learner
+from hearts_train.learn.ppo import train
 
 
 def recipe(*overrides: str) -> TrainConfig:
@@ -50,16 +51,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def on_update(monkeypatch: pytest.MonkeyPatch, action: Callable[[Trainer], None]) -> None:
+def on_update(monkeypatch: pytest.MonkeyPatch, action: Callable[[Learner], None]) -> None:
     """Do something after each update, before it is logged or saved."""
-    update = Trainer._update
+    update = Learner.update
 
-    def watched(self: Trainer) -> dict[str, Any]:
+    def watched(self: Learner) -> dict[str, Any]:
         row = update(self)
         action(self)
         return row
 
-    monkeypatch.setattr(Trainer, "_update", watched)
+    monkeypatch.setattr(Learner, "update", watched)
 
 
 def history(folder: Path) -> dict[str, Any]:

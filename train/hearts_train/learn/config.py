@@ -147,6 +147,15 @@ class BudgetConfig(_Section):
             raise ValueError("neither minutes nor decisions is set; give one, like minutes: 3")
         return self
 
+    def share(self, decisions: int, seconds: float) -> float:
+        """The share of the budget that is spent after these decisions and seconds, 0 to 1."""
+        shares = [0.0]
+        if self.decisions is not None:
+            shares.append(decisions / self.decisions)
+        if self.minutes is not None:
+            shares.append(seconds / (60 * self.minutes))
+        return min(1.0, max(shares))
+
 
 class EvaluationConfig(_Section):
     """Duplicate pairs played greedily, for the learning curve and at the end."""
