@@ -364,7 +364,7 @@ def test_a_start_killed_while_compiling_has_written_nothing_but_the_lock(tmp_pat
     def die(*_: Any) -> None:
         raise Died
 
-    monkeypatch.setattr(Trainer, "_warm_up", die)
+    monkeypatch.setattr(Learner, "warm_up", die)
     with pytest.raises(Died):
         train(recipe(), tmp_path / "run", progress=False)
     assert [path.name for path in (tmp_path / "run").iterdir()] == [runs.LOCK_NAME]

@@ -141,7 +141,7 @@ def test_every_field_has_a_bad_value_above() -> None:
             lambda: Rules.from_text('party card_points={"QS":13,"QS":5}'),
             ["card_points:", "QS", "once"],
         ),
-        (lambda: Rules.from_text("classic moon=None"), ["moon: None", "others_plus"]),
+        (lambda: Rules.from_text("classic moon=None"), ["moon: unknown value None", "others_plus"]),
         (lambda: Rules.preset("party", players=4.0), ["players: 4.0", "3 to 7"]),  # type: ignore[arg-type]
         (lambda: Rules.from_text(f"mini hand_size={'9' * 5000}"), ["hand_size", "too long"]),
         (lambda: Rules.from_text(f"mini trump={'[' * 5000}"), ["trump", "nested"]),

@@ -1,0 +1,240 @@
+"""Commands that measure: evaluate, tournament, bench, warmup, calibrate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hearts_train import console
+from hearts_train.command.cli_options import (
+    Isolate,
+    Json,
+    Out,
+    Pairs,
+    Players,
+    Plot,
+    Resume,
+    RulesName,
+    Seed,
+    TimeLimit,
+    app,
+    check_folder,
+    check_plot,
+    names_in,
+    rules_of,
+)
+from hearts_train.console import Mistake
+
+if TYPE_CHECKING:
+    from hearts_train.command.reports import Settings
+
+
+@app.command(
+    rich_help_panel="Measure",
+    epilog="Example: hearts evaluate runs/demo-1 --against standard,pro --plot margins.pdf",
+)
+def evaluate(
+    context: typer.Context,
+    agent: Annotated[
+        str | None,
+        typer.Argument(help="A player's name, a checkpoint, a run's folder or FILE.py:CLASS."),
+    ] = None,
+    against: Annotated[
+        str, typer.Option("--against", metavar="AGENT,...", help="Opponents, with commas between.")
+    ] = "easy,standard,standard_trump,pro",
+    pairs: Pairs = 2000,
+    rules: RulesName = None,
+    players: Players = None,
+    seed: Seed = 0,
+    isolate: Isolate = False,
+    time_limit: TimeLimit = None,
+    out: Out = None,
+    resume: Resume = None,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Measure an agent on duplicate deals against others."""
+    from hearts_train.command.reports import command_line, evaluate_against, show_evaluations
+    from hearts_train.measure.evaluation import plot as draw
+
+    check_plot(plot)
+    check_folder(out, "--out")
+    played = rules_of(rules, players)
+    if resume is not None:
+        (agent, *opponents), played, pairs, seed, isolate, time_limit = _resumed(
+            context, resume, is_tournament=False, is_given=agent is not None
+        )
+    else:
+        opponents = names_in(against, "--against")
+    if agent is None:
+        raise Mistake("agent: none given; name one; see 'hearts evaluate --help'")
+    results = evaluate_against(
+        agent,
+        opponents,
+        played,
+        pairs,
+        seed,
+        isolate=isolate,
+        time_limit=time_limit,
+        out=out,
+        resume=resume,
+        command=command_line(),
+    )
+    show_evaluations(results, to_stderr=as_json)
+    if as_json:
+        console.print_json([result.to_json() for result in results])
+    if plot is not None and results:
+        draw(results, plot)
+        console.note(f"drawn: {plot}")
+    if len(results) < len(opponents) or results[-1].interrupted:
+        _say_how_to_go_on("evaluate", out or resume)
+        raise console.stopped()
+
+
+@app.command(
+    rich_help_panel="Measure", epilog="Example: hearts tournament easy standard pro runs/demo-1"
+)
+def tournament(
+    context: typer.Context,
+    agents: Annotated[list[str] | None, typer.Argument(help="Two or more players.")] = None,
+    pairs: Pairs = 1000,
+    rules: RulesName = None,
+    players: Players = None,
+    seed: Seed = 0,
+    isolate: Isolate = False,
+    time_limit: TimeLimit = None,
+    out: Out = None,
+    resume: Resume = None,
+    as_json: Json = False,
+) -> None:
+    """Let every agent play every other, and rank them."""
+    from hearts_train.command.reports import command_line, show_tournament
+    from hearts_train.measure.tournament import tournament as play
+
+    check_folder(out, "--out")
+    entered, played = agents or [], rules_of(rules, players)
+    if resume is not None:
+        entered, played, pairs, seed, isolate, time_limit = _resumed(
+            context, resume, is_tournament=True, is_given=bool(entered)
+        )
+    with console.progress("tournament") as tell:
+        result = play(
+            entered,
+            played,
+            pairs,
+            seed,
+            tell,
+            isolate=isolate,
+            time_limit=time_limit,
+            out=out,
+            resume=resume,
+            command=command_line(),
+        )
+    show_tournament(result, to_stderr=as_json)
+    if as_json:
+        console.print_json(result.to_json())
+    if result.interrupted:
+        _say_how_to_go_on("tournament", out or resume)
+        raise console.stopped()
+
+
+@app.command(rich_help_panel="Measure", epilog="Example: hearts bench --quick")
+def bench(
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter, rougher.")] = False,
+    peers: Annotated[
+        bool, typer.Option("--peers/--no-peers", help="Measure other libraries too.")
+    ] = True,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Measure speed on this machine, beside the peers that are installed (extra `bench`)."""
+    from hearts_train.measure.bench import draw, left_out, run_bench, tables, to_json
+
+    check_plot(plot)
+    with console.progress("bench") as tell:
+        results = run_bench(quick=quick, with_peers=peers, progress=tell)
+    for title, columns, rows in tables(results):
+        console.print_table(title, columns, rows, to_stderr=as_json)
+    if missing := left_out(results):
+        console.note("left out: " + "; ".join(missing))
+    if plot is not None:
+        draw(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json(to_json(results))
+
+
+@app.command(rich_help_panel="Measure", epilog="Example: hearts warmup")
+def warmup() -> None:
+    """Compile everything now, so that nothing has to wait later."""
+    from hearts_train.measure.bench import warm_up
+
+    with console.progress("compiling") as tell:
+        seconds = warm_up(tell)
+    print(f"everything is compiled ({console.format_seconds(seconds)})")
+
+
+@app.command(
+    rich_help_panel="Measure", epilog="Example: hearts calibrate pro --deals 200 --plot told.svg"
+)
+def calibrate(
+    agent: Annotated[str, typer.Argument(help="Who plays both hands.")],
+    model: Annotated[
+        str, typer.Option("--model", metavar="AGENT,...", help="How it is taken to play.")
+    ] = "standard,pro",
+    deals: Annotated[int, typer.Option("--deals", help="Deals to play.")] = 100,
+    noise: Annotated[
+        float, typer.Option("--noise", help="Chance that it is taken to play at random.")
+    ] = 0.1,
+    rules: RulesName = None,
+    seed: Seed = 0,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how much models of a player reveal of its hidden hand."""
+    from hearts_train.measure.calibration import COLUMNS, draw, rows
+    from hearts_train.measure.calibration import calibrate as measure
+
+    check_plot(plot)
+    models = names_in(model, "--model")
+    with console.progress(f"{agent} against itself") as tell:
+        results = measure(
+            agent,
+            models,
+            rules_of(rules, None) or "two_player",
+            deals=deals,
+            noise=noise,
+            seed=seed,
+            progress=tell,
+        )
+    title = f"what the play of {agent} reveals about its hand, {deals} deals, 95 % intervals"
+    console.print_table(title, COLUMNS, rows(results), to_stderr=as_json)
+    if plot is not None:
+        draw(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json([result.to_json() for result in results])
+
+
+def _resumed(
+    context: typer.Context, resume: Path, *, is_tournament: bool, is_given: bool
+) -> Settings:
+    """What a file of results was begun with; refused is whatever the command line says besides."""
+    from hearts_train.command.reports import read_begun
+
+    said = ("against", "pairs", "rules", "players", "seed", "isolate", "time_limit", "out")
+    for name in said:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = "--" + name.replace("_", "-")
+            raise Mistake(f"{option}: with --resume it is as {resume} says; omit it")
+    if is_given:
+        raise Mistake(f"agents: with --resume they are as {resume} says; omit them")
+    return read_begun(resume, is_tournament=is_tournament)
+
+
+def _say_how_to_go_on(command: str, kept: Path | None) -> None:
+    if kept is not None:
+        console.note(f"kept; go on with: hearts {command} --resume {kept}")

@@ -1,0 +1,87 @@
+"""What the commands of ``hearts`` share: the application, options and checks of their values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hearts_train.console import Commands, Mistake
+
+if TYPE_CHECKING:
+    from hearts_env import Rules
+
+app = typer.Typer(
+    name="hearts",
+    cls=Commands,
+    help="Hearts for reinforcement learning: train, evaluate and play.",
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+RulesName = Annotated[
+    str | None,
+    typer.Option(
+        "--rules", metavar="NAME", help="A preset, also with changes: 'party trump=\"S\"'."
+    ),
+]
+Players = Annotated[int | None, typer.Option("--players", help="How many play.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one machine-readable line at the end.")]
+Seed = Annotated[int, typer.Option("--seed", help="What deals and chance follow from.")]
+MaxMemory = Annotated[
+    float, typer.Option("--max-memory", metavar="GB", help="Refuse what would take more.")
+]
+Isolate = Annotated[bool, typer.Option("--isolate", help="Every player in a process of its own.")]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option("--time-limit", metavar="SECONDS", help="With --isolate: at most, an answer."),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Keep finished deals here, to go on.")
+]
+Resume = Annotated[
+    Path | None, typer.Option("--resume", metavar="FILE", help="Go on with what --out has kept.")
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw a picture: .png, .svg or .pdf."),
+]
+Pairs = Annotated[
+    int, typer.Option("--pairs", help="Deals, each played with the agent in every seat.")
+]
+
+
+def rules_of(name: str | None, players: int | None) -> Rules | None:
+    """The rules named; None where nothing is said, for a checkpoint to say."""
+    from hearts_env import Rules
+
+    if name is None and players is None:
+        return None
+    if name is None:
+        name = "two_player" if players == 2 else "party"
+    return Rules.make(name, players)
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuse a picture that could not be drawn, before anything is measured."""
+    if path is not None:
+        from hearts_train.measure.pictures import check_picture
+
+        check_picture(path)
+
+
+def check_folder(path: Path | None, option: str) -> None:
+    """Refuse a file that could not be written, before anything is computed."""
+    if path is not None and not path.parent.is_dir():
+        raise Mistake(f"{option}: there is no folder {path.parent}; make it first")
+
+
+def names_in(text: str, option: str) -> list[str]:
+    """The names in a list with commas."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise Mistake(f"{option}: {text!r} names no player; give some, like standard,pro")
+    return names

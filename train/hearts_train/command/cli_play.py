@@ -1,0 +1,223 @@
+"""Commands for people: play, replay, analyse, rules, agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hearts_train import console
+from hearts_train.command.cli_options import (
+    Json,
+    Players,
+    Plot,
+    RulesName,
+    app,
+    check_folder,
+    check_plot,
+    names_in,
+    rules_of,
+)
+from hearts_train.console import Mistake
+
+if TYPE_CHECKING:
+    pass
+
+
+@app.command(
+    rich_help_panel="Play",
+    epilog="Example: hearts play --rules party --players 5 --against standard --match",
+)
+def play(
+    against: Annotated[
+        str, typer.Option("--against", metavar="AGENT,...", help="One for all seats, or one each.")
+    ] = "pro",
+    rules: RulesName = None,
+    players: Players = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Deal these cards.")] = None,
+    seat: Annotated[int, typer.Option("--seat", help="Your seat.")] = 0,
+    match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Write the deals here, too.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the deal or match left last.")
+    ] = False,
+) -> None:
+    """Sit down and play, in the terminal. Every deal is kept; --resume goes on where you left."""
+    import contextlib
+
+    from hearts_train.command.kept import Keeper, latest_table
+    from hearts_train.command.terminal import Quit, open_table, reopen_table
+
+    if resume:
+        given = {
+            "--against": against != "pro",
+            "--rules": rules is not None,
+            "--players": players is not None,
+            "--seed": seed is not None,
+            "--seat": seat != 0,
+            "--match": match,
+            "--record": record is not None,
+        }
+        if extra := [option for option, is_given in given.items() if is_given]:
+            raise Mistake(f"--resume: the table goes on as it was; omit {', '.join(extra)}")
+    with contextlib.ExitStack() as stack:
+        if resume:
+            keeper, state = stack.enter_context(latest_table())
+            table = reopen_table(keeper, state)
+        else:
+            keeper = Keeper.begin(record)
+            table = open_table(
+                rules_of(rules, players),
+                names_in(against, "--against"),
+                seed,
+                seat,
+                is_match=match,
+                keeper=keeper,
+            )
+            stack.enter_context(keeper.holding())
+        try:
+            table.teller.say(table.greeting() + "\n")
+            table.run()
+        except Quit:
+            table.teller.say(table.farewell())
+        except KeyboardInterrupt:
+            console.note("\n" + table.farewell())
+            raise
+
+
+@app.command(rich_help_panel="Play", epilog="Example: hearts replay deal.txt")
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Do not stop after each trick.")
+    ] = False,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="DIR", help="Write a picture of every position.")
+    ] = None,
+) -> None:
+    """Show recorded deals again, trick by trick."""
+    import sys
+
+    from hearts_train.command import replay as shown
+    from hearts_train.command.cardtext import CardText
+    from hearts_train.command.terminal import ask_at_terminal
+
+    records = shown.read_records(file)
+    if svg is not None:
+        paths = shown.write_pictures([record.game for record in records], svg)
+        print(f"{len(paths)} pictures in {svg}")
+        return
+    cards = CardText.of(sys.stdout)
+    if not everything and sys.stdin.isatty() and sys.stdout.isatty():
+        shown.show(records, cards, ask_at_terminal)
+        return
+    for number, record in enumerate(records, 1):
+        for _, text in shown.pages_of(record, number, len(records), cards):
+            print(cards.wrap(text))
+
+
+@app.command(rich_help_panel="Play", epilog="Example: hearts analyse deal.txt --html deal.html")
+def analyse(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
+    number: Annotated[
+        int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
+    ] = None,
+    worlds: Annotated[
+        bool,
+        typer.Option("--worlds/--no-worlds", help="Also judge by what the players could know."),
+    ] = True,
+    page: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with all of it.")
+    ] = None,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Show what each card of a deal was worth, and where points were lost."""
+    from hearts_train.command import analysis_page
+    from hearts_train.command.replay import read_records
+    from hearts_train.measure import analysis as told
+
+    check_plot(plot)
+    check_folder(page, "--html")
+    records = told.pick(read_records(file), number)
+    if plot is not None and len(records) != 1:
+        raise Mistake("--plot: it draws one deal; say which with --game N")
+    found = []
+    for place, record in enumerate(records, 1):
+        with console.progress(f"deal {place} of {len(records)}") as tell:
+            found.append(
+                told.analyse(record.game, worlds=worlds, progress=tell, names=record.names())
+            )
+    for analysis in found:
+        title = f"{analysis.game.rules.name}, card by card"
+        console.print_table(title, told.columns(analysis), told.rows(analysis), to_stderr=as_json)
+        for line in told.summary(analysis):
+            console.note(line) if as_json else print(line)
+    if page is not None:
+        analysis_page.write_html(found, page)
+        console.note(f"written: {page}")
+    if plot is not None:
+        analysis_page.draw(found[0], plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json([analysis.to_json() for analysis in found])
+
+
+@app.command("rules", rich_help_panel="Play", epilog="Example: hearts rules two_player")
+def show_rules(
+    name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,
+    players: Players = None,
+    as_json: Json = False,
+) -> None:
+    """Explain a game in plain words, or list all."""
+    from hearts_env.presets import PRESETS
+    from hearts_env.rules import Rules
+    from hearts_train.command.explain import SUMMARIES, explain, option_rows, players_of
+
+    if name is None:
+        if as_json:
+            console.print_json(
+                {preset: {"players": list(numbers)} for preset, (numbers, _) in PRESETS.items()}
+            )
+            return
+        rows = [(preset, players_of(preset), SUMMARIES.get(preset, "")) for preset in PRESETS]
+        width = max(len(row[0]) for row in rows)
+        for preset, numbers, summary in rows:
+            print(f"{preset:{width}}  {numbers:>3} players  {summary}")
+        print("\n'hearts rules NAME' explains one.")
+        return
+    rules = Rules.from_text(name, players)
+    if as_json:
+        console.print_json({"name": rules.name, **rules.to_dict()})
+        return
+    print(f"{rules.name}\n")
+    print("\n".join(explain(rules)) + "\n")
+    options = option_rows(rules)
+    widths = [max(len(row[column]) for row in options if len(row[1]) < 30) for column in range(2)]
+    for option, value, meaning in options:
+        print(f"{option:{widths[0]}}  {value:{widths[1]}}  {meaning}".rstrip())
+
+
+@app.command(rich_help_panel="Play", epilog="Example: hearts agents")
+def agents(as_json: Json = False) -> None:
+    """List the players that can be named: what they do, what they can play, their options."""
+    from hearts_agents import agent_names
+    from hearts_agents.registry import describe_agent
+
+    listed = {name: describe_agent(name) for name in agent_names()}
+    if as_json:
+        console.print_json(listed)
+        return
+    width = max(map(len, listed))
+    for name, told in listed.items():
+        print(f"{name:{width}}  {told['about']}".rstrip())
+        options = ", ".join(f"{option}={value}" for option, value in told["options"].items())
+        print(f"{'':{width}}  plays {told['plays']}" + (f"; options: {options}" if options else ""))
+    print(
+        "\nAlso players: the path of a checkpoint, of a training run's folder or of a solved file "
+        "(.npz);\nmy_agent.py:MyAgent and package.module:MyAgent. Options follow a ?, as in "
+        "pro?worlds=50."
+    )

@@ -1,0 +1,201 @@
+"""Commands that compute exactly: solve, exploit, endgame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hearts_train import console
+from hearts_train.command.cli_options import (
+    Json,
+    MaxMemory,
+    Plot,
+    RulesName,
+    Seed,
+    app,
+    check_folder,
+    check_plot,
+    names_in,
+)
+from hearts_train.console import Mistake
+
+if TYPE_CHECKING:
+    pass
+
+
+@app.command(
+    "solve",
+    rich_help_panel="Solve",
+    epilog="Example: hearts solve mini --out mini.npz --plot mini.png",
+)
+def solve_deck(
+    deck: Annotated[
+        str | None, typer.Argument(help="Rules for two players with few cards: micro, mini, ...")
+    ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            "--algorithm",
+            metavar="NAME,...",
+            help="pdcfr+ (default), pcfr+, cfr+, dcfr; for micro also lp.",
+        ),
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option("--iterations", help="At most this many in all.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", help="At most this long in all.")
+    ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option("--target", help="Stop at this exploitability; 1e-5 if nothing else stops."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Keep the state here, to go on.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with a state.")
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", metavar="FILE", help="Write a player's file: .npz."),
+    ] = None,
+    max_memory: MaxMemory = 4.0,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Compute an equilibrium of a small deck."""
+    from hearts_train.command import solve_command as solving
+
+    check_plot(plot)
+    for path, option in ((out, "--out"), (policy, "--policy")):
+        check_folder(path, option)
+    if policy is not None and policy.suffix != ".npz":
+        raise Mistake(f"--policy: {policy.name!r} is not a player's file; end its name in .npz")
+    results = solving.solve_deck(
+        deck,
+        None if algorithm is None else names_in(algorithm, "--algorithm"),
+        target=target,
+        iterations=iterations,
+        minutes=minutes,
+        out=out,
+        resume=resume,
+        max_memory=max_memory,
+    )
+    title = f"{results[0].rules.name}: points a deal; the memory is that of all arrays"
+    console.print_table(
+        title, solving.SOLVE_COLUMNS, solving.solve_rows(results), to_stderr=as_json
+    )
+    if policy is not None:
+        results[-1].save(policy)
+        console.note(f"written: {policy}")
+    if plot is not None:
+        solving.draw_curves(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json([solving.solve_json(found) for found in results])
+    if results[-1].interrupted:
+        raise typer.Exit(128 + results[-1].signal)
+
+
+@app.command(
+    "exploit", rich_help_panel="Solve", epilog="Example: hearts exploit pro mini.npz --deck mini"
+)
+def exploit_agents(
+    agents: Annotated[
+        list[str], typer.Argument(help="Players, checkpoints, files of solve; random is known.")
+    ],
+    deck: Annotated[
+        str | None,
+        typer.Option("--deck", metavar="NAME,...", help="micro, mini (default) or both."),
+    ] = None,
+    rules: RulesName = None,
+    seed: Seed = 0,
+    max_memory: MaxMemory = 4.0,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Compute what a perfect opponent would win from players of a small deck."""
+    from hearts_env import Rules
+    from hearts_train.command import solve_command as solving
+
+    check_plot(plot)
+    if deck is not None and rules is not None:
+        raise Mistake("--deck: --rules names the deck too; omit one of them")
+    decks = [rules] if rules is not None else names_in("mini" if deck is None else deck, "--deck")
+    results = []
+    for played in [Rules.from_text(text) for text in decks]:
+        found = solving.exploit_agents(agents, played, seed=seed, max_memory=max_memory)
+        title = f"{played.name}: what a best response wins, points a deal, exact"
+        console.print_table(
+            title, solving.EXPLOIT_COLUMNS, solving.exploit_rows(found), to_stderr=as_json
+        )
+        results += found
+    if plot is not None:
+        solving.draw_bars(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json([found.to_json() for found in results])
+
+
+@app.command(rich_help_panel="Solve", epilog="Example: hearts endgame deal.txt --tricks 4")
+def endgame(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
+    tricks: Annotated[int, typer.Option("--tricks", help="How many are left.")] = 4,
+    number: Annotated[
+        int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
+    ] = None,
+    agent: Annotated[
+        str,
+        typer.Option("--agent", metavar="AGENT,...", help="Whose exploitability is computed."),
+    ] = "pro,pimc",
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="AGENT", help="How both are taken to have played so far."),
+    ] = None,
+    noise: Annotated[
+        float, typer.Option("--noise", help="Chance that they are taken to have played at random.")
+    ] = 0.1,
+    target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
+    max_memory: MaxMemory = 4.0,
+    seed: Seed = 0,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Solve the last tricks of recorded deals, with all that is hidden."""
+    from hearts_agents import make_agent
+    from hearts_train.command.replay import read_games
+    from hearts_train.measure import endgames
+    from hearts_train.measure.analysis import pick
+
+    check_plot(plot)
+    agents = {name: make_agent(name, seed=seed) for name in names_in(agent, "--agent")}
+    mind = None if model is None else make_agent(model, seed=seed)
+    games = pick(read_games(file), number)
+    found = []
+    with console.progress("endgames") as tell:
+        for place, game in enumerate(games):
+            tell(place, len(games))
+            found.append(
+                endgames.solve_endgame(
+                    game,
+                    place + 1 if number is None else number,
+                    tricks,
+                    agents,
+                    mind,
+                    noise=noise,
+                    target=target,
+                    max_memory=max_memory,
+                )
+            )
+    title = f"last {tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
+    console.print_table(
+        title, endgames.columns(list(agents)), endgames.rows(found), to_stderr=as_json
+    )
+    if plot is not None:
+        endgames.draw(found, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json([one.to_json() for one in found])

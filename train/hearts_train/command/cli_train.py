@@ -1,0 +1,36 @@
+"""The command that learns: train."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hearts_train.command.cli_options import Json, app
+from hearts_train.console import Mistake
+
+
+@app.command(rich_help_panel="Train", epilog="Example: hearts train demo --set seed=2")
+def train(
+    config: Annotated[
+        str | None, typer.Argument(help="A recipe: its path, or the name of a shipped one (demo).")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a run's folder.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The run's folder; default in runs/."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a policy, then evaluate it against the baselines."""
+    if resume is not None and out is not None:
+        raise Mistake("--out: a resumed run stays in its folder; omit --out")
+    from hearts_train.command.train_command import train_and_evaluate
+
+    train_and_evaluate(config, settings or [], resume, out, as_json=as_json)
