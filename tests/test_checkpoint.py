@@ -173,8 +173,8 @@ def test_files_that_are_none(tmp_path):
     ("section", "values", "words"),
     [
         ("encoder", {"name": "flatt"}, ["encoder", "'flatt'", "did you mean 'flat'"]),
-        ("encoder", {"size": INPUTS + 1}, ["encoder", str(INPUTS + 1), "train anew"]),
-        ("encoder", {"layout": "0" * 16}, ["encoder", "layout", "train anew"]),
+        ("encoder", {"size": INPUTS + 1}, ["encoder", str(INPUTS + 1), "train again"]),
+        ("encoder", {"layout": "0" * 16}, ["encoder", "layout", "train again"]),
         ("rules", {"trump": "X"}, ["rules", "trump", "'X'"]),
         ("rules", {"jokers": 2}, ["rules", "jokers"]),
         ("rules", {"moon": "choose"}, ["network.layers", "30"]),

@@ -201,5 +201,5 @@ def test_play_that_the_model_would_not_choose_is_told_in_options(tmp_path) -> No
     result = CliRunner().invoke(app, [*arguments, "--noise", "0"])
     assert result.exit_code == 2
     assert "error: --model: deal 1: " in result.stderr
-    assert "give --noise above 0, or leave --model away" in result.stderr
+    assert "give --noise above 0, or omit --model" in result.stderr
     assert CliRunner().invoke(app, arguments).exit_code == 0

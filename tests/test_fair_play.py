@@ -372,7 +372,7 @@ def test_a_process_that_hangs_is_ended_and_named(tmp_path):
 def test_a_time_limit_needs_isolation():
     with pytest.raises(HeartsError, match="isolate"):
         evaluate("easy", "easy", pairs=4, time_limit=1.0)
-    with pytest.raises(HeartsError, match="time_limit must be"):
+    with pytest.raises(HeartsError, match="time_limit: must be"):
         evaluate("easy", "easy", pairs=4, isolate=True, time_limit=0.0)
 
 

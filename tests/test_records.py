@@ -164,7 +164,7 @@ def test_a_file_of_another_version_is_refused(tmp_path, monkeypatch):
 def test_files_that_cannot_be_used_are_refused(tmp_path):
     file = tmp_path / "results.jsonl"
     file.write_text("mine\n")
-    with pytest.raises(HeartsError, match="is there already"):
+    with pytest.raises(HeartsError, match="already exists"):
         evaluate(*ARGUMENTS, out=file)
     with pytest.raises(HeartsError, match="is not a file of results"):
         evaluate(*ARGUMENTS, resume=file)

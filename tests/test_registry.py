@@ -114,7 +114,7 @@ def test_unknown_names_are_refused_with_the_nearest():
 def test_unknown_options_are_refused_with_the_nearest():
     with pytest.raises(HeartsError, match=r"world: .*'pro'.*did you mean 'worlds'"):
         make_agent("pro", world=3)
-    with pytest.raises(HeartsError, match="it takes none but seed"):
+    with pytest.raises(HeartsError, match="its only option is seed"):
         make_agent("easy", worlds=3)
     register_agent("mine", First)
     with pytest.raises(HeartsError, match="did you mean 'step'"):
@@ -408,7 +408,7 @@ def test_pools_take_names_agents_lists_and_weights():
 
 
 def test_pools_refuse_what_cannot_be():
-    with pytest.raises(HeartsError, match="nobody"):
+    with pytest.raises(HeartsError, match="none to draw"):
         OpponentPool.of([])
     with pytest.raises(HeartsError, match="weight"):
         OpponentPool({"easy": -1})

@@ -1,6 +1,6 @@
 """Players of Hearts, and environments with players inside.
 
-``make_agent`` knows the computer players of the table, players that users and other packages
+``make_agent`` knows the baselines, players that search, players that users and other packages
 register, and trained networks. ``gym_env`` and ``vector`` are Gymnasium environments in which they
 are the opponents, ``sb3`` is the same for stable-baselines3.
 """

@@ -1,13 +1,13 @@
-"""Many episodes at once, one learner in each, everybody else played by opponents inside.
+"""Many episodes at once, one learner in each, the other seats played by opponents inside.
 
 The core of the vector environments. Baselines are moved by one compiled loop over all games;
-other agents by ``act_batch``, called once for all the games that wait for them. All that
+other agents by ``act_batch``, called once for all the games that wait for them. Everything that
 is drawn for an episode (cards, the learner's seat, the opponents, their random numbers) follows
 from the episode's seed, and that from the environment's seed and the number of the episode, so
 that game i of many is the game of a single environment with the same seed.
 
-An episode's seed is its deal. It is told with the end of the episode, not before, and agents from
-outside the compiled loop are seeded with ``secret_seed``, from which it cannot be computed.
+An episode's seed is its deal. It is revealed when the episode ends, not before, and agents outside
+the compiled loop are seeded with ``secret_seed``, from which it cannot be computed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _STATE = ("learner", "cast", "seeds", "numbers", "deals", "returns", "lengths", 
 class Finished:
     """The episodes that a step ended, in the order of their games; all arrays (len(games), ...).
 
-    ``facts`` has what final infos tell, by their keys; see ``Arena.no_facts``.
+    ``facts`` has what final infos contain, by their keys; see ``Arena.no_facts``.
     """
 
     games: Ints
@@ -156,15 +156,15 @@ class Arena:
             if not len(ended):
                 return
             rows = ended  # only with skip_forced: an episode without a decision is passed over
-        raise HeartsError("skip_forced: these rules leave nothing to decide; leave it off")
+        raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
 
     def step(self, actions: Any) -> tuple[Floats, NDArray[np.bool_], Finished | None]:
-        """Do the learners' actions: rewards, which episodes ended, and what came of those."""
+        """Play the learners' actions: rewards, which episodes ended, and the results of those."""
         acts = whole_numbers(actions)
         if acts is None or acts.shape != (self.num_envs,):
-            given = np.shape(acts) if acts is not None else type(actions).__name__
+            form = np.shape(acts) if acts is not None else type(actions).__name__
             raise HeartsError(
-                f"actions: got {given}; give one whole number for each of {self.num_envs} "
+                f"actions: got {form}; give one whole number for each of {self.num_envs} "
                 "environments"
             )
         r, n = self.rules.vector, self.num_envs
@@ -205,7 +205,7 @@ class Arena:
                 finished.facts["offender"][illegal] = finished.facts["seat"][illegal]
             cut = self.truncated.copy()
             self.begin(finished.games)
-            self.truncated[:] = cut  # and not of a match that was passed over
+            self.truncated[:] = cut  # `begin` also marks matches that it passes over
         return rewards, done, finished
 
     # -- reading -------------------------------------------------------------------------------
@@ -226,23 +226,23 @@ class Arena:
         own = self.learner[rows, None]
         seats = np.arange(others)
         played = names[np.take_along_axis(self.cast[rows], seats + (seats >= own), axis=1)]
-        told = played[:, 0]
+        listed = played[:, 0]
         for column in played.T[1:]:
-            told = told + ", " + column
-        return told
+            listed = listed + ", " + column
+        return listed
 
     def no_facts(self, number: int) -> dict[str, NDArray[Any]]:
-        """What infos tell of `number` episodes under way, new arrays.
+        """What infos contain of `number` episodes under way, new arrays.
 
-        What comes with the end, the seed too, is there with the values of ``no_result``.
+        What is known only at the end, the seed included, has the values of ``no_result``.
         """
-        told = no_result(self.rules, is_match=self.episode == "match")
-        told = {"seat": NOBODY, "seed": NOBODY, "opponent": "", **told}
-        return {key: np.array([value] * number, _dtype(value)) for key, value in told.items()}
+        facts = no_result(self.rules, is_match=self.episode == "match")
+        facts = {"seat": NOBODY, "seed": NOBODY, "opponent": "", **facts}
+        return {key: np.array([value] * number, _dtype(value)) for key, value in facts.items()}
 
     # -- saving --------------------------------------------------------------------------------
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that the episodes under way need to go on, new arrays by name.
+        """Everything that the episodes under way need to continue, new arrays by name.
 
         To be taken between two steps. The opponents themselves are not in it, only their random
         numbers (``opponents/NAME``) and who sits where (``cast``, places in the pool).
@@ -256,7 +256,7 @@ class Arena:
         return state | {f"opponents/{name}": a for name, a in self.pool.state().items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what ``state`` gave, in an arena with the same arguments.
+        """Continue from what ``state`` returned, in an arena with the same arguments.
 
         Raises:
             HeartsError: if the episodes are matches, or arrays are missing, of other shapes, or
@@ -288,17 +288,17 @@ class Arena:
             raise HeartsError('episode: the state of matches cannot be saved; use episode="deal"')
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays of ``state`` but those of games and opponents; ``restore`` writes to them."""
+        """The arrays of ``state`` except games and opponents; ``restore`` writes to them."""
         own = {name: getattr(self, name) for name in _STATE}
         return own | {"rngs": self._rngs, "paid": self._paid, "carry": self._carry}
 
     # -- helpers -------------------------------------------------------------------------------
     def _read_pool(self) -> None:
-        """Take up what has changed in the pool: who is compiled, and the chances to be drawn."""
+        """Read what has changed in the pool: which agents are compiled, and how they are drawn."""
         if self._version == self.pool.version:
             return
         if not any(entry.weight for entry in self.pool.entries):
-            raise HeartsError("opponent: every weight of the pool is 0; give somebody some")
+            raise HeartsError("opponent: all weights in the pool are 0; set one above 0")
         self._version = self.pool.version
         kinds, limits, most = [], [], 1
         for entry in self.pool.entries:
@@ -312,7 +312,7 @@ class Arena:
         self._memories = [make_memory(most) for _ in range(self.batch.num_threads)]
 
     def _run(self, rows: Ints, rewards: Floats) -> Ints:
-        """Play on to the learners' next decisions, add their rewards; returns episodes ended."""
+        """Play on to the learners' next decisions, add their rewards; returns ended episodes."""
         over: list[Ints] = []
         while len(rows):
             self._move_opponents(rows)
@@ -339,7 +339,7 @@ class Arena:
         return over[0] if len(over) == 1 else np.sort(np.concatenate(over))
 
     def _end_deal(self, g: int, rewards: Floats) -> bool:
-        """Settle a deal of a match; False: the match goes on, and the next deal is in its place."""
+        """Settle a deal of a match; False: the match goes on, and the next deal takes its place."""
         board, r, state = self._boards[g], self.rules.vector, self.states[g]
         scores = [int(k.score(r, state, p)) for p in range(self.rules.players)]
         board.add(scores, points_settled(self.rules, state))
@@ -358,7 +358,7 @@ class Arena:
         return False
 
     def _move_opponents(self, rows: Ints) -> None:
-        """Move everybody but the learners until they are to move or the deal ends."""
+        """Move the opponents until the learners are to move or the deal ends."""
         while True:
             self._advance(rows)
             waiting = rows[self._stand[rows] == WAITS]
@@ -392,7 +392,7 @@ class Arena:
         )
 
     def _finish(self, games: Ints) -> Finished:
-        """What came of the episodes that have ended."""
+        """The results of the episodes that have ended."""
         n, seats = self.rules.players, self.learner[games]
         scores, points = np.empty((len(games), n), np.int64), np.empty((len(games), n), np.int64)
         shooters = np.empty(len(games), np.int64)
@@ -459,7 +459,11 @@ def compiled_kind(agent: Any, rules: Rules) -> int:
 
 
 def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
-    """One seed a game, as Gymnasium does it: counting up from an int, a list, or at random."""
+    """One seed per game, as Gymnasium does it: counting up from an int, a list, or at random.
+
+    Raises:
+        HeartsError: if `seed` is none of these, or a list of another length.
+    """
     if seed is None:
         return fallback.integers(2**62, size=num_envs)
     first = whole(seed)
@@ -480,6 +484,6 @@ def check_env_seed(seed: int) -> int:
     """`seed` as a whole number that fits 63 bits.
 
     Raises:
-        HeartsError: it is negative or no whole number.
+        HeartsError: if it is negative or not a whole number.
     """
     return check_any_seed(seed) % 2**63

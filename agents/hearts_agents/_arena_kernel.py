@@ -40,9 +40,9 @@ class Cast(NamedTuple):
     kinds: Ints
     """``(pool,)``: the number of the baseline at each place of the pool; -1: another agent."""
     limits: Ints
-    """``(pool,)``: worlds that it looks at, at most."""
+    """``(pool,)``: the most worlds that it examines."""
     rngs: Numbers
-    """``(games,)``: the baselines' random numbers; change as they draw."""
+    """``(games,)``: the baselines' random numbers, changed by each draw."""
 
 
 @jit
@@ -60,7 +60,7 @@ def draw_place(
     what: int,
     cumulative: Floats,
 ) -> int:
-    """A place drawn with the chances whose sums are `cumulative`."""
+    """A place drawn with the probabilities whose cumulative sums are `cumulative`."""
     u = np.float64(draw(seed, what) >> np.uint64(11)) * 2.0**-53
     place = 0
     while u >= cumulative[place]:
@@ -104,9 +104,9 @@ def advance(
     stand: Ints,
     legal: Ints,
 ) -> None:
-    """Move the baselines in each of `rows` until somebody else is to move or the deal ends.
+    """Move the baselines in each of `rows` until another agent is to move or the deal ends.
 
-    `stand` says which of these it is, per game; `legal` gets the legal actions there.
+    `stand` says which of these it is, for each game; `legal` gets the legal actions there.
     """
     for g in rows:
         st = states[g]
@@ -142,7 +142,7 @@ def play_learner(
     bad: Bools,
     revoke: int,
 ) -> None:
-    """Do the learner's action in each game, in place; an illegal one is a revoke or nothing."""
+    """Play the learner's action in each game, in place; an illegal one is a revoke or ignored."""
     for g in range(len(states)):
         if not bad[g]:
             k.play(r, states[g], actions[g])

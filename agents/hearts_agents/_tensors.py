@@ -1,4 +1,4 @@
-"""Safetensors files with a digest: whatever is damaged in one is noticed when it is read.
+"""Safetensors files with a digest: any damage is noticed when the file is read.
 
 The header key ``digest`` has the BLAKE2b digest of everything else: the other header values, and
 the name, type, shape and bytes of each tensor.
@@ -46,16 +46,16 @@ def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
         with safe_open(str(path), framework="numpy") as opened:
             header = dict(opened.metadata() or {})
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    except Exception as error:  # of many kinds, by version: types that NumPy lacks, sizes, text
+    except Exception as error:  # the type differs by version and damage
         raise CheckpointError(" ".join(str(error).split())[:200] or type(error).__name__) from None
     return tensors, header
 
 
 def digest_of(tensors: Mapping[str, NDArray[Any]], header: Mapping[str, str]) -> str:
-    """The digest of a file's content, its own header key left out."""
-    told = {name: value for name, value in header.items() if name != DIGEST}
+    """The digest of a file's content, without its own header key."""
+    stated = {name: value for name, value in header.items() if name != DIGEST}
     shapes = {name: [a.dtype.str, list(a.shape)] for name, a in tensors.items()}
-    digest = hashlib.blake2b(json.dumps([told, shapes], sort_keys=True).encode(), digest_size=16)
+    digest = hashlib.blake2b(json.dumps([stated, shapes], sort_keys=True).encode(), digest_size=16)
     for name in sorted(tensors):
         digest.update(np.ascontiguousarray(tensors[name]).tobytes())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""What a player is: anything with ``act(view)``; better, many views at once."""
+"""What a player is: anything with ``act(view)``; ``Agent`` answers many views at once."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Player(Protocol):
 
 
 class Agent:
-    """Base of our players. An agent sees views only, and remembers nothing but its random numbers.
+    """Base class of players. It sees views only, and remembers nothing but its random numbers.
 
     Derive from it and write ``act``; write ``act_batch`` too where many decisions at once are
-    quicker than one after another.
+    faster than one after another.
     """
 
     name: str = ""
@@ -42,10 +42,10 @@ class Agent:
     """Which rules it can play, in words; ``check_rules`` decides."""
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules that this player cannot play, before anything is dealt; here none.
+        """Refuse rules that this player cannot play, before anything is dealt; by default none.
 
         Raises:
-            HeartsError: it cannot play them; the message says what it plays.
+            HeartsError: if it cannot play them; the message says what it plays.
         """
 
     def act(self, view: PlayerView) -> int:
@@ -53,33 +53,34 @@ class Agent:
         raise NotImplementedError
 
     def act_batch(self, views: BatchView) -> Actions:
-        """The actions chosen in many games, (len(views),) int64; here one after another."""
+        """The actions chosen in many games, (len(views),) int64; by default one by one."""
         rules, rows = views.rules, range(len(views))
-        given = (action_number(rules, self.act(views[row])) for row in rows)
-        return np.fromiter(given, np.int64, len(views))
+        actions = (action_number(rules, self.act(views[row])) for row in rows)
+        return np.fromiter(actions, np.int64, len(views))
 
     def policy_batch(self, views: BatchView) -> Chances:
-        """The chance of each action in many games, ``(len(views), num_actions) float64``.
+        """The probability of each action in many games, ``(len(views), num_actions) float64``.
 
-        Here all of it lies on what ``act_batch`` chooses, which is right for players whose choice
-        follows from the view. Others should write their own.
+        This is the player's behaviour strategy. By default the choice of ``act_batch`` has
+        probability 1, which is right for players whose choice follows from the view alone; others
+        should write their own.
         """
         chances = np.zeros((len(views), views.rules.num_actions))
         chances[np.arange(len(views)), self.act_batch(views)] = 1.0
         return chances
 
     def reseed(self, seed: int) -> None:
-        """Begin the random numbers anew, in place; without random numbers nothing happens."""
+        """Restart the random numbers from `seed`, in place; nothing happens if there are none."""
 
     def random_state(self) -> RandomState:
-        """Where the random numbers stand, ``(n,) uint64``; empty without random numbers."""
+        """The state of the random numbers, ``(n,) uint64``; empty if there are none."""
         return np.zeros(0, np.uint64)
 
     def restore_random(self, state: RandomState) -> None:
-        """Go on with the random numbers where ``random_state`` stood.
+        """Continue the random numbers from what ``random_state`` returned.
 
         Raises:
-            HeartsError: `state` is that of another kind of player.
+            HeartsError: if `state` is that of another kind of player.
         """
         if len(state):
             raise HeartsError(f"{type(self).__name__} has no random numbers to restore")
@@ -89,14 +90,14 @@ class Agent:
 
 
 class Adapted(Agent):
-    """A player that has only ``act``, made an ``Agent``; everything else is passed through."""
+    """Makes an ``Agent`` of a player that has only ``act``; other attributes are passed through."""
 
     def __init__(self, player: Player, name: str = "") -> None:
         self.player = player
         self.name = name or getattr(player, "name", "") or type(player).__name__
 
     def act(self, view: PlayerView) -> int:
-        """The action that the player chooses, as a number."""
+        """The action that the player chooses, as its number."""
         return action_number(view.rules, self.player.act(view))
 
     def check_rules(self, rules: Rules) -> None:
@@ -104,18 +105,18 @@ class Adapted(Agent):
         check_rules(self.player, rules)
 
     def reseed(self, seed: int) -> None:
-        """Begin the player's random numbers anew, if it has a method for it."""
+        """Restart the player's random numbers, if it has a method for it."""
         reseed = getattr(self.player, "reseed", None)
         if callable(reseed):
             reseed(seed)
 
     def random_state(self) -> RandomState:
-        """Where the player's random numbers stand, if it has a method for it; else empty."""
+        """The state of the player's random numbers, if it has a method for it; else empty."""
         state = getattr(self.player, "random_state", None)
         return np.asarray(state(), np.uint64) if callable(state) else super().random_state()
 
     def restore_random(self, state: RandomState) -> None:
-        """Go on with the player's random numbers, if it has a method for it."""
+        """Continue the player's random numbers, if it has a method for it."""
         restore = getattr(self.player, "restore_random", None)
         if callable(restore):
             restore(state)
@@ -130,7 +131,7 @@ _WORD = 2**64 - 1
 
 
 def generator_state(rng: np.random.Generator) -> RandomState:
-    """Where a generator of ``np.random.default_rng`` (PCG64) stands, ``(6,) uint64``."""
+    """The state of a generator of ``np.random.default_rng`` (PCG64), ``(6,) uint64``."""
     state = rng.bit_generator.state
     now, step = state["state"]["state"], state["state"]["inc"]
     numbers = (now & _WORD, now >> 64, step & _WORD, step >> 64)
@@ -138,10 +139,10 @@ def generator_state(rng: np.random.Generator) -> RandomState:
 
 
 def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
-    """Let a generator go on where ``generator_state`` stood, in place.
+    """Set a generator to what ``generator_state`` returned, in place.
 
     Raises:
-        HeartsError: `state` is not such a state.
+        HeartsError: if `state` is not the state of a PCG64 generator.
     """
     numbers = [int(number) for number in np.ravel(state)]
     fits = len(numbers) == 6 and numbers[2] % 2 == 1
@@ -156,10 +157,10 @@ def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
 
 
 def as_agent(player: Any, name: str = "") -> Agent:
-    """`player` itself if it can do all that an ``Agent`` can, else adapted.
+    """`player` itself if it has ``act_batch``, else adapted.
 
     Raises:
-        HeartsError: it has no ``act``.
+        HeartsError: if it has no ``act``.
     """
     if not callable(getattr(player, "act", None)) or isinstance(player, type):
         raise HeartsError(
@@ -176,7 +177,7 @@ def random_numbers(seed: int | None) -> np.random.Generator:
     """A stream of random numbers; None: from the operating system.
 
     Raises:
-        HeartsError: `seed` is neither None nor a whole number from 0.
+        HeartsError: if `seed` is neither None nor a whole number from 0.
     """
     return np.random.default_rng(None if seed is None else check_any_seed(seed))
 
@@ -185,7 +186,7 @@ def check_rules(player: Any, rules: Rules) -> None:
     """Ask a player whether it can play these rules; one without ``check_rules`` plays all.
 
     Raises:
-        HeartsError: it cannot.
+        HeartsError: if it cannot.
     """
     check = getattr(player, "check_rules", None)
     if callable(check):

@@ -3,7 +3,7 @@
 The rule book's section "The computer players of the table" is their definition. The functions
 read views (states in which everything hidden is empty) or states; of a state they use nothing
 that the player to act may not know. They own no memory: the caller passes a ``Memory``. Legality,
-play and scores are the kernel's.
+play and scoring are the kernel's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_COMBINATIONS = 20_000
 """Up to this many possible hands of the other player are tried one by one."""
 
 SCRATCH_SIZE = 3 * (k.MAX_PLAYERS + 1) + 2 * 64
-"""Of the scratch memory that ``worlds_of_two`` needs."""
+"""Length of the scratch memory that ``worlds_of_two`` needs."""
 
 
 class Memory(NamedTuple):
@@ -153,7 +153,7 @@ def standard_card(
     else:
         card = lowest_value(r, legal)
     if aware and queen >> card & 1 and not safe >> card & 1:
-        # It would take the trick with QS: rather with the highest of her suit's others.
+        # It would take the trick with QS: take it with the highest other card of that suit.
         others = legal & ~queen & r[k.R_SUIT_MASK + r[k.R_SUIT_OF + card]]
         if others:
             card = highest(others)
@@ -217,7 +217,7 @@ def combinations(
     n: int,
     size: int,
 ) -> int:
-    """How many sets of `size` of `n` cards there are, or more than MAX_COMBINATIONS."""
+    """The number of sets of `size` out of `n` cards, or any above MAX_COMBINATIONS."""
     count = 1
     for i in range(size):
         count = count * (n - i) // (i + 1)
@@ -236,7 +236,7 @@ def enumerate_worlds(
 ) -> int:
     """Write all worlds of a two-player view into ``memory.worlds``; returns their number.
 
-    -1: more than `limit`, or more than MAX_COMBINATIONS to look through.
+    -1: more than `limit`, or more than MAX_COMBINATIONS hands to try.
     """
     unseen = unseen_mask(r, v, player)
     other = 1 - player
@@ -265,10 +265,10 @@ def sum_margins(
     aware: int,
     memory: Memory,
 ) -> None:
-    """Write into ``memory.sums`` per card of `legal` its summed margins over `n` worlds.
+    """Write into ``memory.sums`` the margin of each card of `legal`, summed over `n` worlds.
 
     Each card is played in each of the first `n` rows of ``memory.worlds``, and the deal played to
-    its end; what counts is ``kernel.margin_sum`` of `player`.
+    its end; the margin is ``kernel.margin_sum`` of `player`.
     """
     worlds, base, s, sums = memory.worlds, memory.base, memory.state, memory.sums
     players = r[k.R_PLAYERS]
@@ -286,7 +286,7 @@ def sum_margins(
         while rest:
             card = lowest(rest)
             rest &= rest - 1
-            # What has been played is the same in all; what follows is written before it is read.
+            # The history is the same in all; what follows it is written before it is read.
             for i in range(k.HISTORY):
                 s[i] = base[i]
             k.play_card(r, s, card)
@@ -319,7 +319,7 @@ def pro_action(
     limit: int,
     memory: Memory,
 ) -> int:
-    """The action of ``pro`` (`aware`: ``pro_trump``), or -1: too many worlds, or players."""
+    """The action of ``pro`` (`aware`: ``pro_trump``), or -1: too many worlds or players."""
     if v[k.PHASE] != k.PLAY:
         return rule_action(r, v, aware)
     legal = k.legal_mask(r, v)
@@ -344,7 +344,7 @@ def act_row(
     rng: Numbers,
     memory: Memory,
 ) -> int:
-    """The action of the baseline number `policy`, or -1: too many worlds to take all."""
+    """The action of the baseline number `policy`, or -1: too many worlds to take them all."""
     if policy < PRO:
         return plain_action(r, v, policy, rng)
     aware = policy == PRO_TRUMP

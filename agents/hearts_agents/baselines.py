@@ -1,7 +1,7 @@
 """The baselines: the computer players of the rule book, from random cards to all-world playouts.
 
 Their play is compiled (``baseline_kernel``); here they are agents with options, random numbers
-and, where worlds are too many to take all, sampling.
+and, where there are too many worlds to take them all, sampling.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 
 NAMES = ("easy", "standard", "standard_trump", "pro", "pro_trump")
-"""By the number of the policy."""
+"""Names by the number of the policy."""
 
 DEFAULT_WORLDS = 200
 """``pro`` takes all worlds up to this number, and samples this number where there are more."""
 
 CHUNK = 8
-"""Worlds that are played out between two looks at the clock, where time is limited."""
+"""Worlds that are played out between two checks of the clock, where time is limited."""
 
 
 class Baseline(Agent):
-    """One of the baselines. Not to be shared by threads: it works in memory of its own."""
+    """One of the baselines. Not thread-safe: each one works in memory of its own."""
 
     policy: int
     worlds: int
@@ -76,19 +76,19 @@ class Baseline(Agent):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """As ``make_agent`` knows it."""
+        """The name by which ``make_agent`` knows it."""
         return NAMES[self.policy]
 
     def reseed(self, seed: int) -> None:
-        """Restart the random numbers, as if made with `seed`, in place."""
+        """Restart the random numbers from `seed`, in place."""
         self.rng[0] = seed_number(seed)
 
     def random_state(self) -> RandomState:
-        """Where the random numbers stand, ``(1,) uint64``."""
+        """The state of the random numbers, ``(1,) uint64``."""
         return self.rng.copy()
 
     def restore_random(self, state: RandomState) -> None:
-        """Go on with the random numbers where ``random_state`` stood."""
+        """Continue the random numbers from what ``random_state`` returned."""
         if np.shape(state) != (1,):
             raise HeartsError(f"{self.name}: found {np.size(state)} random numbers, needed 1")
         self.rng[:] = state
@@ -107,13 +107,13 @@ class Baseline(Agent):
         """The actions chosen in many games, (len(views),) int64; one compiled call."""
         if (wrong := views.vectors[:, k.PLAYER] != views.players).any():
             row = int(np.flatnonzero(wrong)[0])
-            raise HeartsError(f"views: nothing is to be done in row {row}; its game is over")
+            raise HeartsError(f"views: row {row} has nothing to decide; its game is over")
         return self.act_states(views.rules, views.vectors, views.players)
 
     def act_states(self, rules: Rules, vectors: Ints, players: Ints) -> Actions:
-        """The same for views, or states, as the compiled core has them, a row each.
+        """The same for views, or states, as the compiled core has them, one per row.
 
-        Of states nothing is used that the player to act may not know.
+        Nothing of a state is used that the player to act may not know.
         """
         out = np.empty(len(vectors), np.int64)
         undone = act_rows(
@@ -135,7 +135,7 @@ class Baseline(Agent):
         return out
 
     def _act_in_sample(self, view: PlayerView) -> int:
-        """The action where worlds are too many, or of too many players, to be enumerated above."""
+        """The action where there are too many worlds, or players, for the compiled loop."""
         self._sum_in_sample(view)
         return int(best_of(view.legal_mask, self.memory.sums))
 
@@ -157,7 +157,7 @@ class Baseline(Agent):
         chunk = min(CHUNK, self.worlds) if self.milliseconds else self.worlds
         if worlds.count <= chunk:
             source = iter(worlds)
-        else:  # the first of all worlds would be no fair sample if time cut them off
+        else:  # the first worlds would not be a fair sample if the time ran out
             draw = worlds.sampler(random.Random(self._draw_number()))
             source = itertools.islice(iter(draw, None), self.samples)
         rows = self.memory.worlds
@@ -190,7 +190,7 @@ class Easy(Baseline):
     policy = EASY
 
     def policy_batch(self, views: BatchView) -> Chances:
-        """Every legal action has the same chance."""
+        """The same probability for every legal action."""
         legal = views.legal_table
         chances: Chances = legal / legal.sum(1, keepdims=True)
         return chances
@@ -219,12 +219,12 @@ class Pro(Baseline):
         worlds: int | None = None,
         milliseconds: float | None = None,
     ) -> None:
-        """A player who looks at all worlds, or where there are too many, at a sample of them.
+        """A player that examines all worlds or, where there are too many, a sample of them.
 
         Args:
             seed: of the random numbers, which only sampled worlds need.
             worlds: at most this many worlds a decision, 1 to 1,000,000. None: 200; with
-                `milliseconds` as many as there is time for.
+                `milliseconds`, as many as there is time for.
             milliseconds: at most about this long a decision. The play then depends on the machine,
                 except where all worlds are taken: of two players up to 200 of them, which take
                 less than a millisecond, of more players up to 8.
@@ -239,13 +239,13 @@ class Pro(Baseline):
             self.samples = number
 
     def margins(self, view: PlayerView) -> list[float]:
-        """The mean margin of each legal card of `view`, ascending by action, which it chooses by.
+        """The mean margin of each legal card of `view`, by which it chooses; ascending by action.
 
         Raises:
-            HeartsError: it is not the turn of the player, or no card is to be played.
+            HeartsError: if it is not the turn of the player, or no card is to be played.
         """
         if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play in it")
+            raise HeartsError(f"view: player {view.player} has no card to play")
         number = self._sum_over_all(view)
         if number < 0:
             number = self._sum_in_sample(view)
@@ -253,17 +253,17 @@ class Pro(Baseline):
         return [int(self.memory.sums[action]) / whole for action in view.legal_actions()]
 
     def world_margins(self, view: PlayerView) -> WorldMargins:
-        """The margin of each legal card in each world that it would look at, and their weights.
+        """The margin of each legal card in each world that it would examine, and their weights.
 
         Returns:
             margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
             whether there are more worlds than these.
 
         Raises:
-            HeartsError: it is not the turn of the player, or no card is to be played.
+            HeartsError: if it is not the turn of the player, or no card is to be played.
         """
         if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play in it")
+            raise HeartsError(f"view: player {view.player} has no card to play")
         margins: list[Ints] = []
         worlds = Worlds(view)
         number = self._sum_over_all(view)
@@ -289,7 +289,7 @@ def check_worlds(worlds: int | None) -> int | None:
     """`worlds`, checked.
 
     Raises:
-        HeartsError: if it is not an integer in [1, 1000000] or None.
+        HeartsError: if it is neither None nor a whole number from 1 to 1,000,000.
     """
     if worlds is None:
         return None
@@ -300,7 +300,7 @@ def check_milliseconds(milliseconds: float | None) -> float | None:
     """`milliseconds`, checked.
 
     Raises:
-        HeartsError: if it is not a positive finite number or None.
+        HeartsError: if it is neither None nor a positive finite number.
     """
     if milliseconds is None:
         return None
@@ -319,7 +319,7 @@ def seed_number(seed: int | None) -> int:
     """The start of a stream of random numbers, 0 .. 2**64 - 1.
 
     Raises:
-        HeartsError: if `seed` is not None or an integer of at least 0.
+        HeartsError: if `seed` is neither None nor a whole number from 0.
     """
     if seed is None:
         return secrets.randbits(64)

@@ -1,7 +1,7 @@
-"""Checkpoints: the files of trained players, read and written without running anything in them.
+"""Checkpoints: the files of trained players, read and written without running code from them.
 
 A checkpoint is one safetensors file: the policy's weights, and in the header, as text, what they
-are for. Nothing in it can run code, and no torch is needed to play.
+are for. Nothing in it can run code, and playing does not need torch.
 
 | header key | value |
 |---|---|
@@ -11,7 +11,7 @@ are for. Nothing in it can run code, and no torch is needed to play.
 | `rules` | JSON: all fields of ``Rules`` |
 | `network` | JSON: `kind` (`mlp`), `layers` (sizes, input to output), `activation` |
 | `training` | JSON: opponents, decisions, seed, figures; for people |
-| `digest` | of all the rest (see ``_tensors``); older files have none, and are read too |
+| `digest` | of everything else (see ``_tensors``); files of older versions lack it |
 
 Tensors, float32: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias` (outputs), i from 0.
 """
@@ -84,12 +84,12 @@ class Checkpoint:
 
 
 def layout_of(encoder: Encoder, rules: Rules) -> str | None:
-    """A digest of what each place of an observation means; None where an encoder does not tell."""
+    """A digest of what each place of an observation means; None if an encoder has no ``blocks``."""
     blocks = getattr(encoder, "blocks", None)
     if blocks is None:
         return None
-    listed = [[block.name, block.seat, block.size] for block in blocks(rules)]
-    return hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
+    layout = [[block.name, block.seat, block.size] for block in blocks(rules)]
+    return hashlib.sha256(json.dumps(layout).encode()).hexdigest()[:16]
 
 
 def save_checkpoint(path: str | Path, tensors: Mapping[str, Array], meta: Checkpoint) -> None:
@@ -118,8 +118,8 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
         path: the file, or a run folder that has a ``checkpoint.safetensors``.
 
     Raises:
-        CheckpointError: there is none, it is cut short or no checkpoint, or does not agree with
-            itself or with this version's encoders and rules.
+        CheckpointError: if there is no such file, or it is cut short, is not a checkpoint, or does
+            not agree with itself or with this version's encoders and rules.
     """
     file = Path(path)
     if kind_of(file) == "folder":
@@ -137,7 +137,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     except CheckpointError as error:
         raise CheckpointError(
             f"checkpoint: {where!r} is not a whole safetensors file ({error}); it was cut short or "
-            "is something else: give a file that `hearts train` has written"
+            "is something else: give a file that `hearts train` wrote"
         ) from None
     meta = _parse_header(where, header, tensors)
     _check_tensors(where, {name: tensor.shape for name, tensor in tensors.items()}, meta)
@@ -158,11 +158,11 @@ def _parse_header(
     where: str, header: Mapping[str, str], tensors: Mapping[str, Array]
 ) -> Checkpoint:
     """The header's content, checked against this version's encoders and rules."""
-    found = header.get("format")
-    if found != FORMAT:
+    stated = header.get("format")
+    if stated != FORMAT:
         raise CheckpointError(
-            f"format: {where!r} says {found!r} and not {FORMAT!r}; it is a safetensors file of "
-            "something else: give a player that `hearts train` has written"
+            f"format: {where!r} says {stated!r} and not {FORMAT!r}; it is a safetensors file of "
+            "something else: give a player that `hearts train` wrote"
         )
     if header.get("version") != str(VERSION):
         raise CheckpointError(
@@ -183,13 +183,13 @@ def _parse_header(
             parsed[name] = []  # type: ignore[assignment]
         if not isinstance(parsed[name], dict):
             raise CheckpointError(
-                f"{name}: missing or damaged in the header of {where!r}; write it anew with "
+                f"{name}: missing or damaged in the header of {where!r}; write the file again with "
                 "save_checkpoint"
             )
     try:
         rules = Rules.from_dict(parsed["rules"])
     except (HeartsError, TypeError) as error:
-        raise CheckpointError(f"rules: cannot be played, in {where!r}: {error}") from None
+        raise CheckpointError(f"rules: those in {where!r} cannot be played: {error}") from None
     encoder = _check_encoder(where, parsed["encoder"], rules)
     layers, activation = _check_network(where, parsed["network"])
     for end, need, what in (
@@ -207,21 +207,22 @@ def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
     name = stated.get("name")
     if not isinstance(name, str) or name not in ENCODERS:
         raise CheckpointError(
-            f"encoder: {where!r} wants {name!r}, which is not registered; "
+            f"encoder: {where!r} needs {name!r}, which is not registered; "
             f"{did_you_mean(str(name), ENCODERS)}; register_encoder adds your own"
         )
     encoder = ENCODERS[name]
     size = math.prod(encoder.space(rules).shape)
     if stated.get("size") != size:
         raise CheckpointError(
-            f"encoder: {name!r} has observations of size {size} here, but "
-            f"{stated.get('size')!r} in {where!r}; install the version that wrote it, or train anew"
+            f"encoder: {name!r} has observations of size {size} here, but of "
+            f"{stated.get('size')!r} in {where!r}; install the version that wrote it, or train "
+            "again"
         )
     if stated.get("layout") != layout_of(encoder, rules):
         raise CheckpointError(
-            f"encoder: {name!r} means other things here than in {where!r} (layout "
-            f"{stated.get('layout')!r}, here {layout_of(encoder, rules)!r}); install the version "
-            "that wrote it, or train anew"
+            f"encoder: {name!r} has the layout {layout_of(encoder, rules)!r} here, but "
+            f"{stated.get('layout')!r} in {where!r}; install the version that wrote it, or train "
+            "again"
         )
     return name
 
@@ -238,7 +239,7 @@ def _check_network(where: str, stated: Mapping[str, Any]) -> tuple[tuple[int, ..
     sizes = layers if isinstance(layers, list) else []
     if len(sizes) < 2 or not all(type(size) is int and size > 0 for size in sizes):
         raise CheckpointError(
-            f"network.layers: {layers!r} in {where!r} are not two or more positive sizes"
+            f"network.layers: {layers!r} in {where!r} is not a list of two or more positive sizes"
         )
     return tuple(sizes), str(activation)
 
@@ -251,9 +252,9 @@ def _check_tensors(where: str, shapes: Mapping[str, tuple[int, ...]], meta: Chec
     for name, shape in expected.items():
         if shapes.get(name) != shape:
             raise CheckpointError(
-                f"{name}: {where!r} has shape {shapes.get(name)}, its layers {list(meta.layers)} "
-                f"need {shape}"
+                f"{name}: has shape {shapes.get(name)} in {where!r}, but its layers "
+                f"{list(meta.layers)} need {shape}"
             )
     for name in shapes:
         if name not in expected:
-            raise CheckpointError(f"{name}: a tensor in {where!r} that no layer of it uses")
+            raise CheckpointError(f"{name}: no layer of {where!r} uses this tensor")

@@ -30,15 +30,15 @@ __all__ = ["ENV_ID", "HeartsEnv", "register_envs"]
 class HeartsEnv(gymnasium.Env[Array, np.int64]):
     """A deal, or a match, against opponents: ``gymnasium.make("hearts_env/Hearts-v0")``.
 
-    Around ``hearts_v0.raw_env``, from which rules, rewards, options and drawing are. A step plays
-    the learner's action and then everybody else's up to the learner's next decision or the end of
-    the episode; the reward is the sum of what the learner got meanwhile, so that nothing is lost.
+    A wrapper of ``hearts_v0.raw_env``, which has the rules, rewards, options and drawing. A step
+    plays the learner's action and then the opponents' up to the learner's next decision or the end
+    of the episode; the reward is the sum of what the learner got meanwhile, so nothing is lost.
 
     ``info`` has the same keys with the same types after every reset and step: ``action_mask``
-    (int8), ``seat``, ``opponent``, and of how it ended ``scores``, ``points``, ``shooter``,
+    (int8), ``seat``, ``opponent``, and of the result ``scores``, ``points``, ``shooter``,
     ``offender``, ``deal`` (its text) and ``seed`` (``Game.deal(rules, seed)``), under rules that
     settle in chips ``chips``, in matches ``totals`` and ``winner``; zeros, "" and -1 before the
-    end. The seed of the episode under way, which tells every card, is
+    end. The seed of the episode under way, which reveals every card, is
     ``env.unwrapped.episode_seed``.
     """
 
@@ -56,7 +56,7 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
     ) -> None:
         """An environment that waits for its first ``reset``.
 
-        Agents among the opponents that can be (``reseed``) are seeded with each episode.
+        Opponents that have a ``reseed`` method are reseeded for each episode.
 
         Args:
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
@@ -98,11 +98,11 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
 
         Args:
             seed: cards, seat, opponents and their random numbers follow from it (the deal is that
-                of ``episode_seed``); None: the next episode of what the last seed leads to.
+                of ``episode_seed``); None: the next episode in the sequence of the last seed.
             options: those of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``.
 
         Raises:
-            HeartsError: a seed, an option or a deal that cannot be; what comes next is as before.
+            HeartsError: if the seed, an option or a deal is invalid; the sequence stays as it was.
         """
         if seed is not None:
             seed = check_env_seed(seed)
@@ -119,18 +119,18 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
             if not self._is_over:
                 return self._observe(), self._info()
             number += 1  # only with skip_forced
-        raise HeartsError("skip_forced: this leaves nothing to decide; leave it off")
+        raise HeartsError("skip_forced: there is nothing left to decide; omit it")
 
     def _begin(self, seed: int, options: dict[str, Any] | None) -> None:
         players = self.rules.players
         seat = int(draw(seed, SEAT)) % players if self._seat_wanted < 0 else self._seat_wanted
-        shown = self.table.render_for
+        render_for = self.table.render_for
         if self._shows_learner:
             self.table.render_for = self.table.possible_agents[seat]
         try:
             self.table.reset(seed=seed, options=options)
         except Exception:
-            self.table.render_for = shown
+            self.table.render_for = render_for
             raise
         self.seat, self.episode_seed = seat, seed
         chances, entries = self.opponents.cumulative, self.opponents.entries
@@ -145,11 +145,11 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
     def step(
         self, action: int | np.int64
     ) -> tuple[Array, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Do the learner's action, and everything until its next decision.
+        """Play the learner's action, and everything up to its next decision.
 
         Raises:
-            IllegalActionError: no action of these rules at all, or, under
-                ``illegal_action="raise"``, one that they do not allow now.
+            IllegalActionError: if `action` is not an action of these rules at all or, under
+                ``illegal_action="raise"``, is not legal now.
         """
         if self._is_over:
             raise gymnasium.error.ResetNeeded("the episode is over, or has not begun: call reset")
@@ -179,7 +179,7 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
     # -- reading ----------------------------------------------------------------------------------
     @property
     def game(self) -> Game:
-        """The deal being played; everything known: for search and baselines."""
+        """The deal being played, hidden cards included: for search and baselines."""
         return self.table.game
 
     def action_masks(self) -> NDArray[np.int8]:
@@ -190,11 +190,11 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         return masks
 
     def render(self) -> Any:
-        """The table, as ``hearts_v0`` draws it in this render mode."""
+        """The game, as ``hearts_v0`` draws it in this render mode."""
         return self.table.render()
 
     def close(self) -> None:
-        """Close the window, where there is one."""
+        """Close the window, if there is one."""
         self.table.close()
 
     # -- helpers ----------------------------------------------------------------------------------
@@ -233,10 +233,10 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         return observation
 
     def _numbers_for(self, entry: Entry) -> int:
-        """What an opponent is seeded with: only to compiled code may it tell the episode's seed."""
+        """An opponent's seed; only from that of compiled code can the episode's be computed."""
         assert self.episode_seed is not None
         if compiled_kind(entry.agent, self.rules) >= 0:
-            return int(draw(self.episode_seed, NUMBERS)) >> 1  # as in many environments at once
+            return int(draw(self.episode_seed, NUMBERS)) >> 1  # as in the vector environment
         return secret_seed(self.episode_seed, "opponents")
 
     def _info(self, *, offender: int | None = None) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Network:
         return named
 
     def logits(self, observations: Array) -> Array:
-        """Preferences of actions, higher better, ``(n, size) -> (n, actions) float32``."""
+        """The logits of the actions, ``(n, size) -> (n, actions) float32``; higher is better."""
         x = observations.reshape(len(observations), -1).astype(np.float32)
         last = len(self.layers) - 1
         for i, (weight, bias) in enumerate(self.layers):
@@ -91,10 +91,10 @@ class NetworkAgent(Agent):
             encoder: what its network sees.
             greedy: take the preferred action; False: draw from the policy's probabilities.
             seed: of those draws; None: from the operating system.
-            checkpoint: what its file says of it.
+            checkpoint: what its file says about it.
 
         Raises:
-            CheckpointError: the network fits neither the encoder nor the actions of the rules.
+            CheckpointError: if the network does not fit the encoder or the actions of the rules.
         """
         self.network = network
         self.rules = Rules.make(rules)
@@ -127,7 +127,7 @@ class NetworkAgent(Agent):
         return self._choose(self._observe(views), views.legal_masks)
 
     def policy_batch(self, views: BatchView) -> Array:
-        """The chances of the actions; a greedy player has one preferred action."""
+        """The probabilities of the actions; a greedy player's preferred action has 1."""
         if self.greedy:
             return super().policy_batch(views)
         logits = self.network.logits(self._observe(views)).astype(np.float64)
@@ -147,15 +147,15 @@ class NetworkAgent(Agent):
         return (legal[:, np.newaxis] >> self._actions) & 1 == 1
 
     def reseed(self, seed: int) -> None:
-        """Begin the draws anew."""
+        """Restart the draws from `seed`."""
         self._rng = random_numbers(seed)
 
     def random_state(self) -> RandomState:
-        """Where the draws stand, ``(6,) uint64``."""
+        """The state of the draws, ``(6,) uint64``."""
         return generator_state(self._rng)
 
     def restore_random(self, state: RandomState) -> None:
-        """Go on with the draws where ``random_state`` stood."""
+        """Continue the draws from what ``random_state`` returned."""
         restore_generator(self._rng, state)
 
     def _choose(self, observations: Array, legal: Array) -> Array:
@@ -170,7 +170,7 @@ class NetworkAgent(Agent):
         """Refuse rules that this player was not trained for.
 
         Raises:
-            CheckpointError: they are other rules; what differs is named.
+            CheckpointError: if they are other rules; the message names what differs.
         """
         if rules is self._known:
             return

@@ -1,7 +1,7 @@
 """Agents from outside the package: ``my_agent.py:MyAgent``, ``pkg.mod:Cls``, and their options.
 
-A *spec* is what names an agent in one text, wherever an agent can be named: a name, a path, or
-code as ``FILE.py:NAME`` or ``MODULE:NAME``; options may follow as ``?worlds=50&noise=0.2``.
+A *spec* is the text that names an agent, wherever an agent can be named: a name, a path, or code
+as ``FILE.py:NAME`` or ``MODULE:NAME``; options may follow as ``?worlds=50&noise=0.2``.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def describe(error: BaseException) -> str:
 def blamed(what: str, fix: str) -> Iterator[None]:
     """Run code from outside, whose exceptions become a ``HeartsError`` in one line.
 
-    A ``HeartsError`` of its own goes through, and so does what a signal raises.
+    A ``HeartsError`` passes through, and so does what a signal raises.
 
     Args:
-        what: what has failed, to begin the message with: "agent: 'mine' could not be made".
+        what: what failed, the beginning of the message: "agent: 'mine' could not be made".
         fix: what to do about it.
 
     Raises:
-        HeartsError: the code raised anything else, ``SystemExit`` and the like included.
+        HeartsError: if the code raised anything else, ``SystemExit`` and the like included.
     """
     with signals_apart() as check_signals:
         try:
@@ -68,7 +68,7 @@ def split_spec(spec: str) -> tuple[str, dict[str, str]]:
     """The agent's part of a spec, and its options as text.
 
     Raises:
-        HeartsError: an option without a value, or given twice.
+        HeartsError: if an option has no value or is given twice.
     """
     base, mark, rest = spec.partition("?")
     options: dict[str, str] = {}
@@ -95,16 +95,16 @@ def find_code(name: str) -> Callable[..., Any]:
     NAME is a class, a function that returns an agent, or an agent itself.
 
     Raises:
-        HeartsError: the file or module cannot be imported, or has no such name.
+        HeartsError: if the file or module cannot be imported, or has no such name.
     """
-    found = _CODE.fullmatch(name)
-    assert found is not None
-    module = _module(name, found["where"])
-    value = getattr(module, found["name"], None)
+    match = _CODE.fullmatch(name)
+    assert match is not None
+    module = _module(name, match["where"])
+    value = getattr(module, match["name"], None)
     if value is None:
         known = [key for key, item in vars(module).items() if _could_be_agent(item, module)]
-        hint = did_you_mean(found["name"], known) if known else "it has none that could be one"
-        raise HeartsError(f"agent: {found['where']} has no {found['name']!r}; {hint}")
+        hint = did_you_mean(match["name"], known) if known else "nothing in it could be an agent"
+        raise HeartsError(f"agent: {match['where']} has no {match['name']!r}; {hint}")
     if not callable(value) and callable(getattr(value, "act", None)):
         return lambda: value
     if not callable(value):
@@ -120,12 +120,12 @@ def code_file(name: str) -> Path | None:
 
     Nothing is imported to find it.
     """
-    found = _CODE.fullmatch(name)
-    if found is None:
+    match = _CODE.fullmatch(name)
+    if match is None:
         return None
-    if found["where"].endswith(".py"):
-        return Path(found["where"])
-    source = getattr(sys.modules.get(found["where"]), "__file__", None) or _source(found["where"])
+    if match["where"].endswith(".py"):
+        return Path(match["where"])
+    source = getattr(sys.modules.get(match["where"]), "__file__", None) or _source(match["where"])
     return Path(source) if source else None
 
 
@@ -159,7 +159,7 @@ def _module(name: str, where: str) -> types.ModuleType:
             return importlib.import_module(where)
         except HeartsError:
             raise
-        except BaseException as error:  # whatever somebody's code does when it is imported
+        except BaseException as error:  # whatever the user's code does on import
             check_signals()
             raise HeartsError(
                 f"agent: {name!r}: {where} cannot be imported ({describe(error)}"
@@ -180,7 +180,7 @@ def _module_of_file(path: Path) -> types.ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     if str(file.parent) not in sys.path:
-        sys.path.append(str(file.parent))  # for what the file imports from beside it
+        sys.path.append(str(file.parent))  # for modules beside the file
     sys.modules[key] = module
     try:
         spec.loader.exec_module(module)
@@ -191,9 +191,9 @@ def _module_of_file(path: Path) -> types.ModuleType:
 
 
 def _line_of(error: BaseException, where: str) -> str:
-    """Where in the user's file it happened, like ``, line 3``."""
+    """The line of the user's file in which it happened, like ``, line 3``."""
     if isinstance(error, SyntaxError):
-        return ""  # says it by itself
+        return ""  # its message has the line
     line, trace = None, error.__traceback__
     while trace is not None:
         if Path(trace.tb_frame.f_code.co_filename).name == Path(where).name:
@@ -207,7 +207,7 @@ def parse_options(agent: str, factory: Callable[..., Any], texts: dict[str, str]
     """The values of options given as text, by the types of the factory's parameters.
 
     Raises:
-        HeartsError: a text that is not of its parameter's type.
+        HeartsError: if a text is not of its parameter's type.
     """
     try:
         parameters = dict(inspect.signature(factory).parameters)
@@ -228,7 +228,7 @@ def _hints(factory: Callable[..., Any]) -> dict[str, Any]:
         try:
             names = getattr(target, "__globals__", {})
             hints[name] = eval(hint, dict(names)) if isinstance(hint, str) else hint
-        except Exception:  # a name that only the type checker knows: say what can be seen
+        except Exception:  # a name that only the type checker knows: take the plain types
             parts = {part.strip() for part in hint.split("|")}
             plain = {"str": str, "int": int, "float": float, "bool": bool, "None": type(None)}
             hints[name] = tuple(plain[part] for part in parts if part in plain)
@@ -236,7 +236,7 @@ def _hints(factory: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _kinds(hint: Any, parameter: inspect.Parameter | None) -> set[type] | None:
-    """The plain types that a parameter takes; None where nothing says."""
+    """The plain types that a parameter takes; None if nothing says."""
     if isinstance(hint, tuple):
         return set(hint) or None
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:

@@ -1,4 +1,4 @@
-"""Who sits opposite: one opponent, a list to draw from, or a pool that grows during training."""
+"""Opponents: one, a list to draw from, or a pool that grows during training."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class OpponentPool:
         envs = HeartsVectorEnv(num_envs=512, opponent=pool)
         pool.add(snapshot, name="step 100000", weight=1.0)   # from the next episodes on
 
-    Entries stay in their places: what is removed is only never drawn again, so that episodes
-    under way end as they began.
+    Entries keep their places: a removed one is only never drawn again, so that episodes under way
+    end with the opponents they began with.
     """
 
     def __init__(self, opponents: Any = (), *, seed: int | None = None) -> None:
@@ -69,13 +69,13 @@ class OpponentPool:
         """The pool that an argument ``opponent`` means; a pool itself is not copied.
 
         Raises:
-            HeartsError: none can be drawn from it.
-            CheckpointError: a player in it was trained for other rules.
+            HeartsError: if no opponent can be drawn from it.
+            CheckpointError: if a player in it was trained for other rules.
         """
         pool = opponent if isinstance(opponent, OpponentPool) else cls(opponent)
         if not any(entry.weight for entry in pool.entries):
             raise HeartsError(
-                "opponent: nobody to draw from; give a name, an agent, or a list of them"
+                "opponent: there is none to draw; give a name, an agent, or a list of them"
             )
         for entry in pool.entries:
             if rules is not None:
@@ -85,21 +85,23 @@ class OpponentPool:
     def add(self, agent: Any, *, weight: float = 1.0, name: str | None = None) -> int:
         """Add an opponent (a name, a path or an agent), and return its place.
 
+        Its entry gets a number if another one has its name, as in ``pro (2)``.
+
         Raises:
-            HeartsError: an unknown name, a negative weight, or a name that is taken.
+            HeartsError: if the agent is unknown, or the weight is not a number from 0.
         """
         if name is None and isinstance(agent, str | os.PathLike):
             name = os.fspath(agent)
         weight = _check_weight(weight)
         seed = None if self._seed is None else self._seed + len(self.entries)
-        made = make_agent(agent, seed if isinstance(agent, str | os.PathLike) else None)
-        name = name or getattr(made, "name", "") or type(made).__name__
+        opponent = make_agent(agent, seed if isinstance(agent, str | os.PathLike) else None)
+        name = name or getattr(opponent, "name", "") or type(opponent).__name__
         if name in self.names:
             number = 2
             while f"{name} ({number})" in self.names:
                 number += 1
             name = f"{name} ({number})"
-        self.entries.append(Entry(name, made, weight))
+        self.entries.append(Entry(name, opponent, weight))
         self.version += 1
         return len(self.entries) - 1
 
@@ -109,10 +111,10 @@ class OpponentPool:
         self.version += 1
 
     def remove(self, name: str) -> None:
-        """Draw `name` no more.
+        """Stop drawing `name`.
 
         Raises:
-            HeartsError: it is the last one that can be drawn.
+            HeartsError: if it is the last one that can be drawn.
         """
         place = self.place(name)
         if not any(e.weight for i, e in enumerate(self.entries) if i != place):
@@ -123,7 +125,7 @@ class OpponentPool:
         """The number of the entry of this name.
 
         Raises:
-            HeartsError: there is none.
+            HeartsError: if there is none.
         """
         if name not in self.names:
             raise HeartsError(f"opponent: {name!r} is not in the pool; it has {self.names}")
@@ -136,23 +138,23 @@ class OpponentPool:
 
     @property
     def cumulative(self) -> NDArray[np.float64]:
-        """The chance to draw each entry or one before it, (len,) float64, the last of them 1."""
+        """The probability to draw each entry or one before it, (len,) float64; the last is 1."""
         weights = np.array([entry.weight for entry in self.entries])
         sums = np.cumsum(weights / weights.sum())
         sums[np.flatnonzero(weights)[-1] :] = 1.0
         return sums
 
     def reseed(self, seed: int) -> None:
-        """Begin the random numbers of all agents that have some anew."""
+        """Restart the random numbers of all agents that have any."""
         for place, entry in enumerate(self.entries):
             reseed = getattr(entry.agent, "reseed", None)
             if callable(reseed):
                 reseed(seed + place)
 
     def state(self) -> dict[str, RandomState]:
-        """Where the random numbers of each agent stand, by the name of its entry.
+        """The state of the random numbers of each agent, by the name of its entry.
 
-        Agents without ``random_state`` have no part in it.
+        Agents without ``random_state`` are not in it.
         """
         return {
             entry.name: entry.agent.random_state()
@@ -161,7 +163,7 @@ class OpponentPool:
         }
 
     def restore(self, state: Mapping[str, RandomState]) -> None:
-        """Let each agent go on with the random numbers where ``state`` stood.
+        """Continue the random numbers of each agent from what ``state`` returned.
 
         Raises:
             HeartsError: if an agent is missing, or its state is that of another kind of agent.
@@ -181,8 +183,8 @@ class OpponentPool:
         return len(self.entries)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{entry.name}: {entry.weight:g}" for entry in self.entries)
-        return f"<OpponentPool {shown}>"
+        weights = ", ".join(f"{entry.name}: {entry.weight:g}" for entry in self.entries)
+        return f"<OpponentPool {weights}>"
 
 
 def _check_weight(weight: float) -> float:
@@ -191,5 +193,5 @@ def _check_weight(weight: float) -> float:
     except (TypeError, ValueError):
         number = -1.0
     if not (number >= 0 and math.isfinite(number)):
-        raise HeartsError(f"weight: {weight!r} is not a number from 0")
+        raise HeartsError(f"weight: {weight!r} is not a number from 0; give 0 or more")
     return number

@@ -1,4 +1,4 @@
-"""Players by name: the table's, those of users and installed packages, checkpoints, and code."""
+"""Players by name: our own, those of users and installed packages, checkpoints, and code."""
 
 from __future__ import annotations
 
@@ -48,27 +48,27 @@ def register_agent(name: str, factory: Factory) -> None:
     """Make a player known under `name`, everywhere that an agent or opponent can be named.
 
     Args:
-        name: not one of the table's players, nor anything that looks like a path. A name of one's
-            own may be registered again: the last factory counts.
+        name: neither one of this package's players nor anything that looks like a path. Your own
+            names may be registered again: the last factory counts.
         factory: ``factory(seed=None, **options)`` -> an object with ``act(view)``, and perhaps
             ``act_batch(views)``.
 
     Raises:
-        HeartsError: a name that cannot be, or something that is not callable.
+        HeartsError: if the name cannot be used, or the factory is not callable.
     """
     given: object = name
     if not isinstance(given, str) or not given.strip():
-        raise HeartsError(f"agent: {name!r} cannot be registered; give its name as a text")
+        raise HeartsError(f"agent: {name!r} cannot be registered; give a name as text")
     if looks_like_path(name) or set(name) & set("?:,"):
         raise HeartsError(
-            f"agent: {name!r} cannot be registered; take a name without path separators, "
-            f"without any of ?:, and without {CHECKPOINT_SUFFIX}"
+            f"agent: {name!r} cannot be registered; take a name without path separators "
+            f"or any of '?:,' that does not end in {CHECKPOINT_SUFFIX} or {SOLVED_SUFFIX}"
         )
     if name in OWN:
         raise HeartsError(f"agent: {name!r} is one of the package's own; choose another name")
     if not callable(factory):
         raise HeartsError(
-            f"agent: {factory!r} is no factory; give a callable "
+            f"agent: {factory!r} is not a factory; give a callable "
             "factory(seed=None, **options) that returns an object with act(view)"
         )
     _registered[name] = factory
@@ -88,20 +88,19 @@ def make_agent(
     Args:
         agent: a name of ``agent_names()``; the path of a checkpoint or of a training run's
             folder; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function
-            that returns a player; or an object with ``act(view)``, which is returned, fit for
-            ``act_batch``. Options may follow a name, as in ``pro?worlds=50``.
+            that returns a player; or an object with ``act(view)``, which is returned, adapted if it
+            lacks ``act_batch``. Options may follow a name, as in ``pro?worlds=50``.
         seed: of the player's random numbers; None: from the operating system.
         **options: the player's own, such as ``worlds`` of ``pro``.
 
     Raises:
-        HeartsError: an unknown name or option, code that cannot be imported, or a factory that
-            raises.
-        CheckpointError: a path that holds no checkpoint.
+        HeartsError: if a name or option is unknown, code cannot be imported, or a factory raises.
+        CheckpointError: if there is no checkpoint at a path.
     """
     if not isinstance(agent, str | os.PathLike):
         if options or seed is not None:
             wrong = "seed" if seed is not None else next(iter(options))
-            raise HeartsError(f"{wrong}: an agent that is made already takes none; leave it out")
+            raise HeartsError(f"{wrong}: cannot be set for an agent that is already made; omit it")
         return as_agent(agent)
     name = os.fspath(agent)
     factory, texts = resolve(agent)
@@ -122,7 +121,7 @@ def resolve(agent: str | os.PathLike[str]) -> tuple[Factory, dict[str, str]]:
     """The factory of a spec, and the options that the spec gives, as text.
 
     Raises:
-        HeartsError: an unknown name, or code that cannot be imported.
+        HeartsError: if the name is unknown, or code cannot be imported.
     """
     name = os.fspath(agent)
     if isinstance(agent, os.PathLike) or (looks_like_path(name) and kind_of(name)):
@@ -155,10 +154,10 @@ def _path_factory(path: str) -> Factory:
 
 
 def is_outside(agent: str | os.PathLike[str]) -> bool:
-    """Whether naming an agent so imports code that is not the package's, when it is made.
+    """Whether making the agent of this spec imports code that is not this package's.
 
-    That is so of ``FILE.py:NAME`` and ``MODULE:NAME``, of the entry points of installed packages,
-    and of options that name one of these. What was registered in this process is imported already.
+    That is so for ``FILE.py:NAME`` and ``MODULE:NAME``, for the entry points of installed packages,
+    and for options that name one of these. What was registered in this process is imported already.
     """
     name = os.fspath(agent)
     if isinstance(agent, os.PathLike) or (looks_like_path(name) and kind_of(name)):
@@ -182,7 +181,7 @@ def is_registered_here(spec: str) -> bool:
 
 
 def find_factory(name: str) -> Factory | None:
-    """The factory registered under `name` by us, by the user or by a package; None: by nobody."""
+    """The factory of `name`: ours, the user's or an installed package's; None if there is none."""
     if name in OWN:
         factory: Factory = EntryPoint(name, OWN[name], GROUP).load()
         return factory
@@ -197,7 +196,8 @@ def find_factory(name: str) -> Factory | None:
                 factory = point.load()
             if not callable(factory):
                 raise HeartsError(
-                    f"agent: the entry point {name!r} of {_home(point)} is not callable"
+                    f"agent: the entry point {name!r} of {_home(point)} is not callable; "
+                    "correct or remove that package"
                 )
             _registered[name] = factory
             return factory
@@ -234,7 +234,7 @@ def _with_path(load: Factory, path: str) -> Factory:
 def _check_options(name: str, factory: Factory, options: dict[str, Any]) -> list[str] | None:
     """Refuse options that the factory does not take, by name; returns what it takes.
 
-    None: it takes everything, or does not tell.
+    None: it takes everything, or has no signature.
     """
     try:
         parameters = inspect.signature(factory).parameters
@@ -248,13 +248,13 @@ def _check_options(name: str, factory: Factory, options: dict[str, Any]) -> list
     known = [option for option in taken if option != "seed"]
     for option in options:
         if option not in known:
-            fix = did_you_mean(option, known) if known else "it takes none but seed"
+            fix = did_you_mean(option, known) if known else "its only option is seed"
             raise HeartsError(f"{option}: the agent {name!r} has no such option; {fix}")
     return taken
 
 
 def options_of(factory: Factory) -> dict[str, Any]:
-    """The options that a factory takes, with their defaults; None where it has none."""
+    """The options that a factory takes, with their defaults; None for one without."""
     try:
         parameters = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):
@@ -271,7 +271,7 @@ def describe_agent(name: str) -> dict[str, Any]:
     """What an agent does, which games it plays, and its options with their defaults."""
     try:
         factory = find_factory(name)
-    except HeartsError as error:  # an installed package that does not work hides no others
+    except HeartsError as error:  # a broken package must not hide the others
         return {"about": f"Cannot be used: {error}", "plays": "nothing", "options": {}}
     document = (getattr(factory, "__doc__", None) or "").strip()
     about = " ".join(document.partition("\n\n")[0].split()).replace("``", "")

@@ -36,7 +36,7 @@ class HeartsSB3VecEnv(VecEnv):
     Finished episodes are followed by the next in the same step, as stable-baselines3 wants it;
     ``infos[i]`` then has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``), as
     stable-baselines3's own environments have them then and only then. All other keys are always
-    there, with the same types: those of a ``HeartsEnv``'s info but ``action_mask`` (call
+    there, with the same types: those of a ``HeartsEnv``'s info except ``action_mask`` (call
     ``action_masks()``), and ``TimeLimit.truncated``. An environment's info is one and the same
     dictionary until its episode ends, so a step needs no loop over environments: copy it before
     writing to it.
@@ -78,13 +78,13 @@ class HeartsSB3VecEnv(VecEnv):
 
     @property
     def opponents(self) -> OpponentPool:
-        """Whom the opponents are drawn from; what is added takes part from the next episodes on."""
+        """The pool that opponents are drawn from; additions count from the next episodes on."""
         return self.arena.pool
 
     def reset(self) -> Array:
         """Begin new episodes everywhere; returns the observations."""
         if any(self._options):
-            raise HeartsError("options: none are known to many environments at once")
+            raise HeartsError("options: a vector environment takes none; omit them")
         seeds = self._seeds
         if self._begun and all(seed is None for seed in seeds):
             self.arena.begin(np.arange(self.num_envs))
@@ -106,7 +106,7 @@ class HeartsSB3VecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
-        """Do the actions: observations, rewards, dones, infos."""
+        """Play the actions: observations, rewards, dones, infos."""
         if self._actions is None or not self._begun:
             raise HeartsError("step: call reset and step_async first")
         actions, self._actions = self._actions, None
@@ -121,11 +121,11 @@ class HeartsSB3VecEnv(VecEnv):
 
     @property
     def episode_seeds(self) -> NDArray[np.int64]:
-        """The seeds of the episodes under way, a new array (num_envs,): all that is hidden."""
+        """The seeds of the episodes under way, a new array (num_envs,); they reveal all cards."""
         return self.arena.deals.copy()
 
     def _make_scratch(self) -> None:
-        """What the infos of all episodes share until they end; nobody can write to its arrays."""
+        """What the infos of all episodes share until they end; its arrays are read-only."""
         facts = {name: values[0] for name, values in self.arena.no_facts(1).items()}
         self._no_info = read_only_values({"TimeLimit.truncated": False, **facts})
 
@@ -165,11 +165,11 @@ class HeartsSB3VecEnv(VecEnv):
             info.write, info.subject = finished.text, place
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is held open."""
 
     # -- saving ------------------------------------------------------------------------------------
     def state(self) -> dict[str, Array]:
-        """All that the episodes under way need to go on, arrays by name; between two steps.
+        """Everything that the episodes under way need to continue, arrays by name; between steps.
 
         A pool's opponents are not in it, only their random numbers and who sits where.
 
@@ -181,7 +181,7 @@ class HeartsSB3VecEnv(VecEnv):
         return self.arena.state() | {"seeding": generator_state(self._random)}
 
     def restore(self, state: Mapping[str, Array]) -> Array:
-        """Go on from what ``state`` gave, with the same arguments; returns the observations.
+        """Continue from what ``state`` returned, with the same arguments; returns the observations.
 
         Raises:
             HeartsError: if `state` is of other environments; call ``reset`` then.
@@ -221,14 +221,14 @@ class HeartsSB3VecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
     ) -> list[Any]:
-        """``action_masks`` of each environment, as sb3-contrib asks for it; and nothing else."""
+        """``action_masks`` of each environment, as sb3-contrib asks for it; no other method."""
         if method_name != "action_masks" or method_args or method_kwargs:
             raise AttributeError(f"{type(self).__name__}: environments have no {method_name!r}")
         masks = self.arena.masks()
         return list(masks if indices is None else masks[self._places(indices)])
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
-        """False for each: nothing is wrapped, except that episodes are monitored already."""
+        """False for each: nothing is wrapped; True for ``Monitor``, whose work is done here."""
         from stable_baselines3.common.monitor import Monitor
 
         return [wrapper_class is Monitor for _ in self._places(indices)]

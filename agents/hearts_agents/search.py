@@ -1,9 +1,10 @@
 """Players that search: perfect-information Monte Carlo over all hidden worlds, solved exactly.
 
-``pimc`` asks in every possible world how much each of its cards would make if both hands were seen
-from here on (the double-dummy value), and plays the best on average (Ginsberg 2001 for bridge).
-With at most a few hundred worlds it takes all of them. ``pimc_belief`` weighs them by how a model
-of the other player would have played in each (Bayes' rule, see ``hearts_env.solve.beliefs``).
+``pimc`` computes in every possible world how much each of its cards would make if both hands were
+seen from here on (the double-dummy value), and plays the best on average (determinization;
+Ginsberg 2001 for bridge). With at most a few hundred worlds it takes all of them. ``pimc_belief``
+weights them by how a model of the other player would have played in each (Bayes' rule, see
+``hearts_env.solve.beliefs``).
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ Floats = NDArray[np.float64]
 
 _TIE = 1e-9
 MAX_HANDS = 1024
-"""Hidden hands that ``pimc_rows`` looks at, at most; 105 are possible in the 28-card game."""
+"""The most hidden hands that ``pimc_rows`` examines; 105 are possible in the 28-card game."""
 
 
 class Memory(NamedTuple):
     """What ``pimc_rows`` works in; written before it is read in each decision."""
 
     table: k.Vector
-    """Of the double-dummy solver, see ``double_dummy.Table``."""
+    """The double-dummy solver's transposition table, see ``double_dummy.Table``."""
     hands: k.Vector
     """``(MAX_HANDS,)``: the other player's possible hands."""
     scratch: k.Vector
@@ -57,13 +58,13 @@ class Memory(NamedTuple):
     values: k.Vector
     """``(MAX_CARDS,)``: the double-dummy value of each card in one world."""
     sums: k.Vector
-    """``(MAX_CARDS,)``: of the values, over the worlds."""
+    """``(MAX_CARDS,)``: the sums of the values over the worlds."""
 
 
 class Pimc(Agent):
     """``pimc``: the card that is best on average over all worlds, each solved double dummy.
 
-    Not to be shared by threads: it works in memory of its own.
+    Not thread-safe: each one works in memory of its own.
     """
 
     name = "pimc"
@@ -74,10 +75,10 @@ class Pimc(Agent):
 
         Args:
             seed: of the random numbers, which only sampled worlds need.
-            worlds: at most so many worlds a decision, drawn without repetition; None: all.
+            worlds: at most this many worlds a decision, drawn without repetition; None: all.
 
         Raises:
-            HeartsError: an option that cannot be; it is named.
+            HeartsError: if an option has an unusable value; it is named.
         """
         self._rng = np.random.default_rng(seed_number(seed))
         self.worlds = None if worlds is None else check_number("worlds", worlds, 1, 1_000_000)
@@ -87,7 +88,7 @@ class Pimc(Agent):
         """Refuse games of other than two players, or with an exchange.
 
         Raises:
-            HeartsError: it is such a game.
+            HeartsError: if `rules` has another number of players, or an exchange.
         """
         if rules.players != 2:
             raise HeartsError(
@@ -111,7 +112,7 @@ class Pimc(Agent):
         if view.phase == "moon":  # of two players the shooter is as far ahead either way
             return legal[-1]  # the others pay
         means = self._means(view)
-        # Of cards that are worth the same the lowest.
+        # The lowest of equally good cards.
         return legal[int((means >= means.max() - _TIE).argmax())]
 
     def act_batch(self, views: BatchView) -> Actions:
@@ -128,43 +129,43 @@ class Pimc(Agent):
         return actions
 
     def margins(self, view: PlayerView) -> list[float]:
-        """The mean margin of each legal card of `view`, ascending by action, which it chooses by.
+        """The mean margin of each legal card of `view`, by which it chooses; ascending by action.
 
         Raises:
-            HeartsError: the player of `view` has no card to play in it.
+            HeartsError: if the player of `view` has no card to play.
         """
         if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play in it")
+            raise HeartsError(f"view: player {view.player} has no card to play")
         check_view(view)
         means: list[float] = self._means(view).tolist()
         return means
 
     def world_margins(self, view: PlayerView) -> WorldMargins:
-        """The margin of each legal card in each world that it would look at, and their weights.
+        """The margin of each legal card in each world that it would examine, and their weights.
 
         Returns:
             margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
             whether there are more worlds than these.
 
         Raises:
-            HeartsError: the player of `view` has no card to play in it.
+            HeartsError: if the player of `view` has no card to play.
         """
         if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play in it")
+            raise HeartsError(f"view: player {view.player} has no card to play")
         check_view(view)
         hands, weights, is_sample = self._drawn(view)
         return self._values(view, hands).astype(np.float64), weights, is_sample
 
     def reseed(self, seed: int) -> None:
-        """Begin the random numbers anew."""
+        """Restart the random numbers from `seed`."""
         self._rng = np.random.default_rng(seed_number(seed))
 
     def random_state(self) -> RandomState:
-        """Where the draws stand, ``(6,) uint64``."""
+        """The state of the draws, ``(6,) uint64``."""
         return generator_state(self._rng)
 
     def restore_random(self, state: RandomState) -> None:
-        """Go on with the draws where ``random_state`` stood."""
+        """Continue the draws from what ``random_state`` returned."""
         restore_generator(self._rng, state)
 
     def _means(self, view: PlayerView) -> Floats:
@@ -179,7 +180,7 @@ class Pimc(Agent):
         return values
 
     def _drawn(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats, bool]:
-        """The hands to look at, their weights, and whether there are more."""
+        """The hands to examine, their weights, and whether there are more."""
         hands, weights = self._weighed(view)
         count = len(hands)
         if self.worlds is not None and len(hands) > self.worlds:
@@ -203,7 +204,7 @@ class Pimc(Agent):
 
 
 class PimcBelief(Pimc):
-    """``pimc_belief``: the same, worlds weighed by how a model of the other player plays."""
+    """``pimc_belief``: the same, worlds weighted by how a model of the other player plays."""
 
     name = "pimc_belief"
 
@@ -218,20 +219,24 @@ class PimcBelief(Pimc):
 
         Args:
             seed: of the random numbers, which only sampled worlds need.
-            worlds: at most so many worlds a decision, drawn without repetition; None: all.
-            model: how the other player is taken to play: an agent, or its name.
-            noise: with this chance it is taken to play at random instead.
+            worlds: at most this many worlds a decision, drawn without repetition; None: all.
+            model: how the other player is assumed to play: an agent, or its name.
+            noise: the probability, in (0, 1], that it is assumed to play at random instead.
 
         Raises:
-            HeartsError: an option that cannot be; it is named.
+            HeartsError: if an option has an unusable value; it is named.
         """
         super().__init__(seed, worlds)
         if isinstance(model, str) and model in (self.name, ""):
-            raise HeartsError(f"model: {model!r} would think about itself without end; take pimc")
+            raise HeartsError(
+                f"model: {model!r} cannot be its own model; give another agent, such as pimc"
+            )
         self.model = make_agent(model, seed=0) if isinstance(model, str) else make_agent(model)
         self.noise = check_chance("noise", noise)
         if not self.noise:
-            raise HeartsError("noise: 0 lets one play rule out every world; give more")
+            raise HeartsError(
+                "noise: must be in (0, 1], got 0; with 0 a single card can rule out every world"
+            )
 
     def check_rules(self, rules: Rules) -> None:
         """Refuse what ``pimc`` refuses, and what the model does."""
@@ -239,8 +244,8 @@ class PimcBelief(Pimc):
         check_rules(self.model, rules)
 
     def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
-        found = belief(view, self.model.policy_batch, noise=self.noise)
-        return found.hands, found.weights
+        posterior = belief(view, self.model.policy_batch, noise=self.noise)
+        return posterior.hands, posterior.weights
 
 
 @jit
@@ -251,9 +256,9 @@ def pimc_rows(
     memory: Memory,
     actions: k.Vector,
 ) -> None:
-    """Write the choice of ``pimc`` for each view; left alone where it is not so simple.
+    """Write the choice of ``pimc`` for each view into `actions`, except in these cases.
 
-    Those are choices after a moon, more worlds than `hands` has places, and games that are over.
+    They are choices after a moon, more worlds than MAX_HANDS, and games that are over.
     """
     hands, values, sums = memory.hands, memory.values, memory.sums
     for i in range(len(vectors)):

@@ -23,7 +23,7 @@ from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load
 
 
 class SolvedAgent(Agent):
-    """Plays the policy of an equilibrium, from either seat: draws from its chances."""
+    """Plays the policy of an equilibrium in either seat, drawing from its probabilities."""
 
     def __init__(self, solved: Equilibrium, seed: int | None = None) -> None:
         """A player of the rules of `solved`, whose draws follow from `seed`."""
@@ -41,7 +41,7 @@ class SolvedAgent(Agent):
         """Refuse rules other than those solved.
 
         Raises:
-            HeartsError: they are others.
+            HeartsError: if they are others.
         """
         if not self.can_play(rules):
             raise HeartsError(
@@ -50,7 +50,7 @@ class SolvedAgent(Agent):
             )
 
     def policy_batch(self, views: BatchView) -> Chances:
-        """The chances of the actions in many views, ``(len(views), num_actions) float64``."""
+        """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
         tree = self.solved.tree
         self.check_rules(views.rules)
         roles, infosets = tree.find(BatchView(self.rules, views.vectors, views.players))
@@ -76,19 +76,19 @@ class SolvedAgent(Agent):
         return int(self.act_batch(BatchView.of([view]))[0])
 
     def reseed(self, seed: int) -> None:
-        """Begin the draws anew."""
+        """Restart the draws from `seed`."""
         self._rng = random_numbers(seed)
 
     def random_state(self) -> RandomState:
-        """Where the draws stand, ``(6,) uint64``."""
+        """The state of the draws, ``(6,) uint64``."""
         return generator_state(self._rng)
 
     def restore_random(self, state: RandomState) -> None:
-        """Go on with the draws where ``random_state`` stood."""
+        """Continue the draws from what ``random_state`` returned."""
         restore_generator(self._rng, state)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SolvedAgent:
-        """A player with draws of its own; the policy, which nobody changes, is shared."""
+        """A player with draws of its own; the policy, which is never changed, is shared."""
         player = copy.copy(self)
         player._rng = copy.deepcopy(self._rng, memo)
         return player
@@ -101,12 +101,16 @@ class EquilibriumAgent(Agent):
     plays = " and ".join(SHIPPED)
 
     def __init__(self, seed: int | None = None) -> None:
-        """A player whose draws follow from `seed`; which policy it plays, the rules say."""
+        """A player whose draws follow from `seed`; the rules decide which policy it plays."""
         self._rng = random_numbers(seed)
         self._player: SolvedAgent | None = None
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse rules of which no equilibrium comes with the package."""
+        """Refuse rules of which no equilibrium comes with the package.
+
+        Raises:
+            HeartsError: if `rules` is neither of the games that it plays.
+        """
         self._solved(rules)
 
     def act(self, view: PlayerView) -> int:
@@ -118,21 +122,21 @@ class EquilibriumAgent(Agent):
         return self._solved(views.rules).act_batch(views)
 
     def policy_batch(self, views: BatchView) -> Chances:
-        """The chances of the actions in many views, ``(len(views), num_actions) float64``."""
+        """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
         return self._solved(views.rules).policy_batch(views)
 
     def reseed(self, seed: int) -> None:
-        """Begin the draws anew."""
+        """Restart the draws from `seed`."""
         self._rng = random_numbers(seed)
         if self._player is not None:
             self._player._rng = self._rng
 
     def random_state(self) -> RandomState:
-        """Where the draws stand, ``(6,) uint64``."""
+        """The state of the draws, ``(6,) uint64``."""
         return generator_state(self._rng)
 
     def restore_random(self, state: RandomState) -> None:
-        """Go on with the draws where ``random_state`` stood."""
+        """Continue the draws from what ``random_state`` returned."""
         restore_generator(self._rng, state)
 
     def _solved(self, rules: Rules) -> SolvedAgent:
@@ -149,16 +153,16 @@ class EquilibriumAgent(Agent):
 
 
 def is_solved_by(solved: Rules, rules: Rules) -> bool:
-    """Whether a policy of `solved` plays deals of `rules`: it heeds no totals, unlike a network."""
+    """Whether a policy of `solved` plays deals of `rules`; unlike a network it ignores totals."""
     return solved.is_same_deal(rules) or solved.is_same_deal(
         rules.replace(end_score=solved.end_score)
     )
 
 
 def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:
-    """The player of a file that ``hearts solve --out`` has written.
+    """The player of a file that ``hearts solve --out`` wrote.
 
     Raises:
-        CheckpointError: it is no such file, or of another version.
+        CheckpointError: if it is not such a file, or is of another version.
     """
     return SolvedAgent(load(path), seed)

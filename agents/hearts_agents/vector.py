@@ -29,10 +29,10 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
 
     An environment whose episode ends begins the next in the same step
     (``AutoresetMode.SAME_STEP``): the observation is then the first of the new episode, and
-    ``infos["final_obs"]`` and ``infos["final_info"]`` tell of the one that ended. Environment i
+    ``infos["final_obs"]`` and ``infos["final_info"]`` describe the one that ended. Environment i
     after ``reset(seed=s)`` plays the episodes of a single ``HeartsEnv`` after
-    ``reset(seed=s + i)``; only agents from outside the table that draw random numbers of their
-    own (and ``pro`` where it samples) draw others, being asked for many games at once.
+    ``reset(seed=s + i)``; only agents other than the baselines that draw random numbers of their
+    own (and ``pro`` where it samples) draw different ones, being asked for many games at once.
 
     ``infos`` has ``action_mask`` (num_envs, n) int8, and otherwise the keys of a ``HeartsEnv``'s
     info, an array each; ``infos["final_info"]`` has them too, with ``episode`` (``r`` and ``l``,
@@ -60,8 +60,8 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         Args:
             num_envs: how many.
             num_threads: threads that share the opponents' work.
-            render_mode: None; render single environments.
-            render_for: as in the single environment, where it matters.
+            render_mode: must be None; render single environments instead.
+            render_for: as in the single environment; checked, but without effect.
         """
         if render_mode is not None:
             raise HeartsError(
@@ -83,7 +83,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         self._make_scratch()
 
     def _make_scratch(self) -> None:
-        """What every step's infos share: arrays that nobody can write to."""
+        """What every step's infos share: read-only arrays."""
         n = self.num_envs
         facts = {"action_mask": np.zeros(0), **self.arena.no_facts(n)}
         infos = _with_masks(facts, np.ones(n, np.bool_))
@@ -95,7 +95,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
 
     @property
     def opponents(self) -> OpponentPool:
-        """Whom the opponents are drawn from; what is added takes part from the next episodes on."""
+        """The pool that opponents are drawn from; additions count from the next episodes on."""
         return self.arena.pool
 
     def reset(
@@ -104,9 +104,9 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         """Begin new episodes everywhere.
 
         Args:
-            seed: of the first environment, the next counting up; or a list; None: play on with
-                what the seed before leads to, at first with a random one.
-            options: none are known here; to play known deals take a single environment.
+            seed: of the first environment, the next counting up; or a list; None: the
+                next episodes of the last seed's sequence, at first of a random one.
+            options: must be None or empty; for given deals use a single environment.
         """
         given: object = options
         if given is not None and not (isinstance(given, Mapping) and not given):
@@ -125,7 +125,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         return self.arena.observe(), self._infos()
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Do one action in each environment, and everything until the next decision there."""
+        """Play one action in each environment, and everything up to the next decision there."""
         if not self._begun:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
         rewards, done, finished = self.arena.step(actions)
@@ -144,7 +144,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
 
     @property
     def episode_seeds(self) -> NDArray[np.int64]:
-        """The seeds of the episodes under way, a new array (num_envs,): all that is hidden."""
+        """The seeds of the episodes under way, a new array (num_envs,); they reveal all cards."""
         return self.arena.deals.copy()
 
     def _infos(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
 
 
 def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, Any]:
-    """`facts`, each with Gymnasium's mask of the environments that it tells of."""
+    """`facts`, each with Gymnasium's mask of the environments that have it."""
     infos: dict[str, Any] = {}
     for name, values in facts.items():
         infos[name] = values

@@ -22,7 +22,7 @@ Progress = Callable[[float, float], None]
 T = TypeVar("T")
 
 SLIP, BLUNDER = 1.0, 5.0
-"""From so many points lost on, a card is marked with ``?`` and with ``??``."""
+"""A card that loses at least this many points is marked with ``?`` or with ``??``."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Moment:
         player: who played it.
         card: what was played.
         values: double-dummy margin of the whole deal for the player, by legal card.
-        means: the mean of that over the worlds which the player's view allows; empty if not asked.
-        worlds: how many they are; 0 if not asked.
+        means: the mean of that over the worlds that the view allows; empty if not measured.
+        worlds: how many there are; 0 if not measured.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Moment:
 
     @property
     def better(self) -> list[str]:
-        """The cards that were best by what the player could know (or, not asked, by all cards)."""
+        """The best cards by what the player could know (if not measured: with all cards seen)."""
         worth: dict[str, float] = self.means or dict(self.values)
         best = max(worth.values())
         return [card for card, value in worth.items() if value >= best - 1e-9]
@@ -144,7 +144,7 @@ def analyse(
         names: what the players are called: ``Record.names()``.
 
     Raises:
-        HeartsError: another number of players, or an exchange.
+        HeartsError: if there is another number of players, or an exchange.
     """
     check_two_players(game.rules)
     table, pimc, replay = Table(game.rules), Pimc(seed=0), game.start()
@@ -160,7 +160,7 @@ def analyse(
         assert player is not None
         legal = replay.legal_actions()
         cards = [game.rules.action_name(a) for a in legal]
-        found = solve(replay, table=table).values
+        values = solve(replay, table=table).values
         means: dict[str, float] = {}
         count = 0
         if worlds:
@@ -175,7 +175,7 @@ def analyse(
                 trick,
                 player,
                 game.rules.action_name(action),
-                {name: found[a] for name, a in zip(cards, legal, strict=True)},
+                {name: values[a] for name, a in zip(cards, legal, strict=True)},
                 means,
                 count,
             )
@@ -193,29 +193,29 @@ def pick(games: Sequence[T], number: int | None) -> list[T]:
     """The deal of this number, from 1; None: all.
 
     Raises:
-        HeartsError: there are not so many.
+        HeartsError: if there are fewer.
     """
     if number is None:
         return list(games)
     if not 1 <= number <= len(games):
-        raise HeartsError(f"--game: {number}, but the file has {len(games)}; give 1 to that")
+        raise HeartsError(f"--game: {number} is out of range; the file has deals 1 to {len(games)}")
     return [games[number - 1]]
 
 
 # ---- showing -------------------------------------------------------------------------------------
 def columns(analysis: Analysis) -> list[str]:
-    """The heads of the table; margins are those of seat 0."""
+    """The column headings; margins are those of seat 0."""
     margin = f"{possessive(analysis.names[0])} margin"
     return ["trick", "player", "card", margin, "lost", "expected", "worlds", "better"]
 
 
 def rows(analysis: Analysis) -> list[list[str]]:
-    """A row a card: trick, player, card, seat 0's margin, loss, loss by what could be known."""
-    shown = []
+    """A row per card: trick, player, card, seat 0's margin, loss, loss by what could be known."""
+    lines = []
     for m in analysis.moments:
         forced = len(m.values) == 1
         better = "" if forced or m.card in m.better else " ".join(m.better[:3])
-        shown.append(
+        lines.append(
             [
                 str(m.trick),
                 analysis.names[m.player],
@@ -227,7 +227,7 @@ def rows(analysis: Analysis) -> list[list[str]]:
                 better,
             ]
         )
-    return shown
+    return lines
 
 
 def possessive(name: str) -> str:
@@ -245,7 +245,7 @@ def _object(name: str) -> str:
 
 
 def summary(analysis: Analysis) -> list[str]:
-    """What the deal came to, in sentences."""
+    """The result of the deal, in sentences."""
     game, names = analysis.game, analysis.names
     lines = [
         "Best play by both, all cards seen: a margin of "
@@ -257,13 +257,13 @@ def summary(analysis: Analysis) -> list[str]:
     lines += _ending(analysis)
     for p in range(2):
         points = "point" if analysis.lost(p) == 1 else "points"
-        told = (
+        sentence = (
             f"{_subject(names[p])} lost {analysis.lost(p)} {points} by cards that were not the best"
         )
         if any(m.means for m in analysis.moments):
             who = "you" if names[p] == "You" else "it"
-            told += f"; by what {who} could know, {analysis.expected_loss(p):.2f}"
-        lines.append(told + ".")
+            sentence += f"; by what {who} could know, {analysis.expected_loss(p):.2f}"
+        lines.append(sentence + ".")
     worst = max(analysis.moments, key=lambda m: m.expected_loss, default=None)
     if worst is not None and worst.expected_loss >= SLIP:
         owner = names[worst.player]
@@ -278,7 +278,7 @@ _CHOICES = {"off": "the points come off {own} own score", "others": "the other p
 
 
 def _ending(analysis: Analysis) -> list[str]:
-    """How the deal ended, where that was not by its last card."""
+    """How the deal ended, if not by its last card."""
     game, names = analysis.game, analysis.names
     if game.revoker is not None:
         who = names[game.revoker]

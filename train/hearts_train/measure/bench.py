@@ -1,8 +1,8 @@
-"""Speed on this machine: the game, the environments, the batch and the players, beside the peers.
+"""Speed on this machine: the game, the environments, the batch and the players, and the peers.
 
 Every contestant is measured for a while in each of several rounds, in turn, so that a machine
-that slows down slows all of them; figures are medians over the rounds. Ours run on one core where
-nothing else is said. Peers that are not installed are named and left out (extra ``bench``).
+that slows down slows all of them; figures are medians over the rounds. Ours run on one core unless
+stated otherwise. Peers that are not installed are named and omitted (extra ``bench``).
 """
 
 from __future__ import annotations
@@ -88,39 +88,39 @@ def run_bench(
                 speed = measure(seconds)
                 values[place].append(1000 / speed if unit == "ms" else speed)
     return [
-        Result(group, name, unit, ours, statistics.median(found), min(found), max(found))
-        if found
+        Result(group, name, unit, ours, statistics.median(speeds), min(speeds), max(speeds))
+        if speeds
         else Result(group, name, unit, ours, missing=why)
-        for (ours, group, name, unit, _), found, why in zip(entered, values, missing, strict=True)
+        for (ours, group, name, unit, _), speeds, why in zip(entered, values, missing, strict=True)
     ]
 
 
 def _made(make: Callable[[], Measure]) -> tuple[Measure | None, str]:
-    """A contestant that is ready to be measured, or why there is none."""
+    """A contestant that is ready to be measured, or None and the reason."""
     try:
         measure = make()
         measure(0.0)
     except ImportError as error:
         return None, f"not installed: {error.name or error}"
-    except Exception as error:  # a peer that fails is named and left out, whatever its fault
+    except Exception as error:  # a peer that fails is named and omitted, whatever the error
         return None, f"{type(error).__name__}: {error}"
     return measure, ""
 
 
 # ---- showing -------------------------------------------------------------------------------------
 def tables(results: Sequence[Result]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Title, columns and rows of a table a group; ratios are to the best peer of the group."""
+    """Title, columns and rows, a table per group; ratios are to the best peer of the group."""
     for group, title in GROUPS.items():
-        found = [r for r in results if r.group == group and r.value is not None]
-        if not found:
+        members = [r for r in results if r.group == group and r.value is not None]
+        if not members:
             continue
-        best = max((r.value or 0.0 for r in found if not r.ours), default=0.0)
+        best = max((r.value or 0.0 for r in members if not r.ours), default=0.0)
         rows = []
-        for r in sorted(found, key=lambda r: (r.value or 0.0) * (1 if r.unit == "ms" else -1)):
+        for r in sorted(members, key=lambda r: (r.value or 0.0) * (1 if r.unit == "ms" else -1)):
             spread = f"{_shown(r.low, r.unit)} - {_shown(r.high, r.unit)}"
             ratio = f"{(r.value or 0.0) / best:.2f}" if best else ""
             rows.append([r.name, _shown(r.value, r.unit), spread, ratio])
-        columns = ["", f"{found[0].unit}, median", "least - most", "ratio" if best else ""]
+        columns = ["", f"{members[0].unit}, median", "least - most", "ratio" if best else ""]
         yield title, columns, rows
 
 
@@ -139,19 +139,19 @@ def draw(results: Sequence[Result], path: Path) -> None:
     from matplotlib.figure import Figure
 
     groups = [(title, [r for r in results if r.group == g and r.value]) for g, title in _RATES]
-    shown = [(title, found) for title, found in groups if found]
-    heights = [len(found) + 1.2 for _, found in shown]
+    charts = [(title, members) for title, members in groups if members]
+    heights = [len(members) + 1.2 for _, members in charts]
     figure = Figure(figsize=(8, 0.36 * sum(heights)), layout="constrained")
-    grid = figure.subplots(len(shown), squeeze=False, height_ratios=heights)[:, 0]
-    for axes, (title, found) in zip(grid, shown, strict=True):
-        found = sorted(found, key=lambda r: r.value or 0.0)
-        speeds = [r.value or 0.0 for r in found]
-        colors = [BLUE if r.ours else GREY for r in found]
-        axes.barh([r.name for r in found], speeds, color=colors, height=0.7)
+    grid = figure.subplots(len(charts), squeeze=False, height_ratios=heights)[:, 0]
+    for axes, (title, members) in zip(grid, charts, strict=True):
+        members = sorted(members, key=lambda r: r.value or 0.0)
+        speeds = [r.value or 0.0 for r in members]
+        colors = [BLUE if r.ours else GREY for r in members]
+        axes.barh([r.name for r in members], speeds, color=colors, height=0.7)
         for place, speed in enumerate(speeds):
             label = f" {_shown(speed, '')}"
             axes.annotate(label, (speed, place), va="center", fontsize=8)
-        axes.set_title(f"{title}, {found[0].unit}", fontsize=9, loc="left")
+        axes.set_title(f"{title}, {members[0].unit}", fontsize=9, loc="left")
         axes.set_xticks([])
         axes.tick_params(axis="y", length=0, labelsize=8)
         axes.margins(x=0.15)
@@ -246,7 +246,7 @@ def _playouts(rules: Rules) -> Measure:
 
 
 def _batch(rules: Rules, games: int, num_threads: int) -> Measure:
-    """Every decision observed and masked; the time that random choosing takes is left out."""
+    """Every decision observed and masked; without the time that choosing at random takes."""
     batch = BatchGame(rules, games, seed=3, num_threads=num_threads)
     observations, masks = batch.observe(), batch.masks()
     parts = np.array_split(np.arange(games), 30)
@@ -326,14 +326,14 @@ def warm_up(progress: Progress | None = None) -> float:
     for number, part in enumerate(parts):
         if progress is not None:
             progress(number, len(parts))
-        made = part()
-        if callable(made):  # a measure
-            made(0.0)
+        measure = part()
+        if callable(measure):
+            measure(0.0)
     return time.perf_counter() - begin
 
 
 def _save_games(rules: Rules) -> None:
-    """Take the state of games and go on from it, as training does."""
+    """Take the state of games and continue from it, as training does."""
     games = BatchGame(rules, 2)
     games.restore(games.state())
 

@@ -1,4 +1,4 @@
-"""How well a model of a player tells its hidden hand: log-loss of the posterior in random deals."""
+"""How well a model of a player predicts its hidden hand: log-loss in random deals."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class Calibration:
 
     Attributes:
         agent: who played both hands.
-        model: how it was taken to play; ``all alike``: worlds taken as equally likely.
+        model: how it was assumed to play; ``all alike``: all worlds equally likely.
         deals: deals played, the unit of the interval.
-        decisions: views looked at.
+        decisions: views examined.
         log_loss: mean of -log2(weight of the real hand), in bits.
         ci95: its 95 % interval over deals.
         impossible: share of views in which the real hand was ruled out (they count as if it had
             a millionth of the weight).
         by_trick: ``(tricks,)`` the mean log-loss in each trick.
-        by_trick_half: ``(tricks,)`` half the 95 % interval of that over deals; 0 where one deal
-            alone has a choice to look at.
+        by_trick_half: ``(tricks,)`` half the 95 % interval of that over deals; 0 where only one
+            deal has a choice to examine.
     """
 
     agent: str
@@ -57,7 +57,7 @@ class Calibration:
 
     @property
     def perplexity(self) -> float:
-        """As many equally likely worlds would leave the same doubt."""
+        """The number of equally likely worlds that would leave the same uncertainty."""
         return float(2**self.log_loss)
 
     def to_json(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def calibrate(
 
     Args:
         agent: who plays, by its name for ``make_agent``.
-        models: how it is taken to play, by name; equally likely worlds come first by themselves.
+        models: how it is assumed to play, by name; equally likely worlds are always measured too.
         rules: of two players.
         deals: 2 to 1,000,000.
         noise: see ``hearts_env.solve.beliefs.belief``.
@@ -95,7 +95,8 @@ def calibrate(
         A result for equally likely worlds, then one for each model.
 
     Raises:
-        HeartsError: an unknown agent, rules for other numbers of players, too few or many deals.
+        HeartsError: if an agent is unknown, the rules are not for two players, or there are too few
+            or too many deals.
     """
     rules = Rules.make(rules)
     check_two_players(rules)
@@ -157,7 +158,7 @@ def _result(
 
 
 def _ratio(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> tuple[float, float]:
-    """The mean of what is summed deal by deal, and half its 95 % interval; 0 of one deal."""
+    """The mean of what is summed deal by deal, and half its 95 % interval; 0 for one deal."""
     total, n = counts.sum(), int((counts > 0).sum())
     if not total:
         return 0.0, 0.0
@@ -174,7 +175,7 @@ COLUMNS = ["model", "log-loss in bits", "perplexity", "ruled out"]
 
 
 def rows(results: Sequence[Calibration]) -> list[list[str]]:
-    """A row a model."""
+    """A row per model."""
     return [
         [
             r.model,
@@ -187,7 +188,7 @@ def rows(results: Sequence[Calibration]) -> list[list[str]]:
 
 
 def draw(results: Sequence[Calibration], path: Path) -> None:
-    """The log-loss trick by trick with its 95 % intervals, a line a model, as a picture."""
+    """The log-loss trick by trick with its 95 % intervals, a line per model, as a picture."""
     save_figure(figure_of(results), path)
 
 

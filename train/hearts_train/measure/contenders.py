@@ -2,7 +2,7 @@
 
 The agent that was entered never plays. What plays are copies of it as it was on entering, one for
 each seat of each seating of each block of deals, so that no player has seen a deal before: what
-one remembers is worth nothing to any other. An isolated agent whose making runs code from outside
+one remembers is of no use to another. An isolated agent whose making runs code from outside
 is made in other processes only.
 """
 
@@ -40,13 +40,13 @@ class Seat(Protocol):
         """Wait until it can be asked."""
 
     def ask(self, views: BatchView) -> Answer:
-        """What it answers."""
+        """Its answer."""
 
     def renew(self, seed: int) -> None:
-        """Go on with a player that remembers nothing."""
+        """Continue with a player that remembers nothing."""
 
     def close(self) -> None:
-        """Nothing more is asked."""
+        """End it; it is asked nothing more."""
 
 
 class Contender:
@@ -58,11 +58,11 @@ class Contender:
         """Make the agent, if it is named; its random numbers follow from `seed`.
 
         With `isolate` its players have processes of their own, and an agent whose making runs code
-        from outside is made there alone: a process is started to tell what it is (``close`` ends
+        from outside is made only there: a process is started to say what it is (``close`` ends
         it).
 
         Raises:
-            HeartsError: an unknown agent.
+            HeartsError: if the agent is unknown.
         """
         is_named = isinstance(entrant, str | os.PathLike)
         self.spec = os.fspath(entrant) if isinstance(entrant, str | os.PathLike) else None
@@ -81,18 +81,18 @@ class Contender:
 
     @property
     def agent(self) -> Agent:
-        """The agent, which never plays; there is none where only other processes make it."""
+        """The agent, which never plays; not to be asked for where only other processes make it."""
         assert self._agent is not None
         return self._agent
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is one of the package's own players, all through."""
+        """Whether it is one of the package's own players, its model included."""
         return self._agent is not None and is_ours(self._agent)
 
     @property
     def rules(self) -> Rules | None:
-        """What it was trained for, if it says so."""
+        """The rules it was trained for, if it states them."""
         if self._enquiry is not None:
             return self._enquiry.card.rules
         rules = getattr(self.agent, "rules", None)
@@ -102,7 +102,7 @@ class Contender:
         """Ask it whether it can play these rules.
 
         Raises:
-            HeartsError: it cannot.
+            HeartsError: if it cannot.
         """
         if self._enquiry is not None:
             self._enquiry.check_rules(rules)
@@ -113,7 +113,7 @@ class Contender:
         """A player as the agent was when it was entered, its random numbers from `seed`.
 
         Raises:
-            HeartsError: the agent can be neither copied nor made again.
+            HeartsError: if the agent can be neither copied nor made again.
         """
         player: Agent | None = None
         try:
@@ -137,14 +137,14 @@ class Contender:
         return player
 
     def seat(self, rules: Rules, seed: int, time_limit: float | None = None) -> Seat:
-        """A fresh player; of an isolated contender in a process of its own."""
+        """A fresh player; that of an isolated contender has a process of its own."""
         if not self.isolate:
             return _InProcess(self, seed)
         spec = None if self.spec is None or is_registered_here(self.spec) else self.spec
         return Isolated(self.name, spec, self._agent, rules, seed, time_limit)
 
     def to_json(self) -> dict[str, Any]:
-        """What tells this agent from others."""
+        """What distinguishes this agent from others."""
         if self._enquiry is not None:
             kind, options = self._enquiry.card.kind, self._enquiry.card.options
         else:
@@ -158,7 +158,7 @@ class Contender:
         }
 
     def close(self) -> None:
-        """Nothing more is asked of the agent itself; its players go on."""
+        """End the process that says what the agent is; its players stay."""
         if self._enquiry is not None:
             self._enquiry.close()
 
@@ -171,18 +171,18 @@ class _InProcess:
         self._player = contender.fresh(seed)
 
     def ready(self) -> None:
-        """It is, always."""
+        """Return at once: it can always be asked."""
 
     def ask(self, views: BatchView) -> Answer:
-        """What it answers."""
+        """Its answer."""
         return ask(self._player, views)
 
     def renew(self, seed: int) -> None:
-        """Go on with another copy."""
+        """Continue with another copy."""
         self._player = self._contender.fresh(seed)
 
     def close(self) -> None:
-        """Nothing is to be ended."""
+        """Do nothing: there is no process to end."""
 
 
 def named(agent: Entrant) -> str:
@@ -213,7 +213,7 @@ def _options(spec: str | None) -> dict[str, Any]:
 
 
 def _digest(agent: Agent | None, spec: str | None) -> str | None:
-    """A SHA-256 of what makes a player of its kind this one; None where there is nothing such."""
+    """A SHA-256 of what distinguishes a player from others of its kind; None if nothing does."""
     digest = hashlib.sha256()
     is_any = False
     for part in _parts(agent, spec):
@@ -234,7 +234,7 @@ def _parts(agent: Agent | None, spec: str | None) -> Iterator[bytes]:
     elif isinstance(agent, SolvedAgent):
         for chances in agent.solved.chances:
             yield chances.tobytes()
-    elif isinstance(agent, EquilibriumAgent):  # which of them it plays, the rules say later
+    elif isinstance(agent, EquilibriumAgent):  # the rules decide later which it plays
         for name in SHIPPED:
             yield shipped_file(name).read_bytes()
     elif isinstance(agent, PimcBelief):

@@ -1,9 +1,9 @@
-"""Two agents on duplicate deals, block by block: what is played, by whom, and what came of it.
+"""Two agents on duplicate deals, block by block: what is played, by whom, and the results.
 
 All deals of a block are played with the agent in seat 0, then all of them with it in seat 1, and
-so on: never is a view of one play of a deal shown in one batch with a view of another play of it.
-Each seat of each seating has a player of its own, made afresh for each block. The seeds that the
-players get are hashes of the evaluation's seed, from which it cannot be found.
+so on: no batch shows views of two plays of the same deal. Each seat of each seating has a player of
+its own, a fresh one for each block. The seeds that the players get are hashes of the evaluation's
+seed, from which it cannot be computed.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Ints = NDArray[np.int64]
 
 ROLES = ("agent", "opponent")
 _MOST_EXAMPLES = 3
-"""Of an agent's faults, so many are told in full, in each block."""
+"""At most this many of an agent's faults are described in full in each block."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A fault with all that is needed to see it again.
+    """A fault with everything needed to reproduce it.
 
     Attributes:
         agent: The name of the agent.
@@ -56,15 +56,15 @@ class Example:
 
 @dataclass
 class Block:
-    """What came of some duplicate deals. Rows are plays: all seats of a deal, then the next deal.
+    """The results of some duplicate deals. Rows are plays: all seats of a deal, then the next deal.
 
     Attributes:
         first: The number of the first deal.
         deals: How many deals.
         scores: ``(deals * players, players) int64``, the agent's first, others in order of play.
         points: The same for the points of the cards taken; of a revoked deal its scores.
-        shooters: Who shot the moon, counted from the agent; -1: nobody.
-        seconds: Time that agent and opponents took to decide, the first calls left out.
+        shooters: Who shot the moon, counted from the agent; -1: no player.
+        seconds: Time that agent and opponents took to decide, without the first calls.
         decisions: How many decisions that were.
         faults: How many faults agent and opponents committed.
         examples: Some of them.
@@ -92,7 +92,7 @@ class Block:
         """The block that ``to_json`` wrote.
 
         Raises:
-            ValueError, TypeError, KeyError: it wrote something else.
+            ValueError, TypeError, KeyError: if `record` is something else.
         """
         deals = int(record["deals"])
         if deals < 1:  # reshape would take -1 for whatever fits
@@ -138,7 +138,7 @@ class Duel:
     def play(self, deals: int, progress: Callable[[float], None] | None = None) -> Block:
         """Play the next `deals` deals in every seat; all or, if interrupted, none of them count.
 
-        `progress` is called with the deals done, a part of those being played counted in.
+        `progress` is called with the deals done, including part of those being played.
         """
         n, first = self.rules.players, self.pairs
         seeds = np.array([derived_seed(self.seed, first + i) for i in range(deals)], np.int64)
@@ -148,12 +148,12 @@ class Duel:
         batch = BatchGame(self.rules, num_games=deals, observation="flat", autodeal=False)
         for seating in range(n):
 
-            def tell(share: float, before: int = seating) -> None:
+            def report(share: float, before: int = seating) -> None:
                 if progress is not None:
                     progress(first + deals * (before + share) / n)
 
             batch.reset(seeds=seeds)
-            self._play_out(batch, seating, block, tell)
+            self._play_out(batch, seating, block, report)
             order = (seating + np.arange(n)) % n
             scores[:, seating] = batch.scores()[:, order]
             taken = batch.states[:, k.POINTS : k.POINTS + n][:, order]
@@ -172,7 +172,7 @@ class Duel:
         self.pairs += block.deals
 
     def close(self) -> None:
-        """End the players' processes; more can be played after it."""
+        """End the players' processes; more can be played afterwards."""
         for seat in self._seats.values():
             seat.close()
         self._seats.clear()
@@ -210,7 +210,7 @@ class Duel:
         self._is_warm = True
 
     def _seat(self, first: int, seating: int, seat: int) -> Seat:
-        """A fresh player; in a process of its own it is the process of the blocks before."""
+        """A fresh player; one in a process of its own keeps the process of earlier blocks."""
         role = int(seat != seating)
         seed = secret_seed(self.seed, "evaluation", ROLES[role], first, seating, seat)
         if (seating, seat) in self._seats:
@@ -225,8 +225,8 @@ class Duel:
         self, batch: BatchGame, games: Ints, faults: list[Fault], role: int, block: Block
     ) -> None:
         """End the games of these faults at the expense of whoever committed them."""
-        told = sum(example.role == ROLES[role] for example in block.examples)
-        for fault in faults[: max(0, _MOST_EXAMPLES - told)]:
+        described = sum(example.role == ROLES[role] for example in block.examples)
+        for fault in faults[: max(0, _MOST_EXAMPLES - described)]:
             game = int(games[fault.row])
             view = batch.views(games=np.array([game]))[0]
             block.examples.append(
@@ -245,7 +245,7 @@ class Duel:
 
 
 _DEALT_AT_ONCE = 2048
-"""Deals of which the cards are in memory together."""
+"""How many deals are held in memory at once."""
 
 
 def deals_digest(rules: Rules, seed: int, pairs: int) -> str:
@@ -257,6 +257,6 @@ def deals_digest(rules: Rules, seed: int, pairs: int) -> str:
         seeds = np.array([derived_seed(seed, number) for number in numbers], np.int64)
         batch = BatchGame(rules, num_games=len(seeds), autodeal=False)
         batch.reset(seeds=seeds)
-        told = np.column_stack([seeds, batch.states[:, fields]])
-        digest.update(np.ascontiguousarray(told, "<i8").tobytes())
+        cards = np.column_stack([seeds, batch.states[:, fields]])
+        digest.update(np.ascontiguousarray(cards, "<i8").tobytes())
     return digest.hexdigest()

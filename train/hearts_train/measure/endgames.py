@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Solved:
-    """An endgame and what was found of it.
+    """An endgame and its solution.
 
     Attributes:
         deal: Which deal of the file, from 1.
         tricks: Tricks that were left.
         pairs: Pairs of hands that agree with the play.
-        value: What seat 0 is ahead in the whole deal where both play an equilibrium from here.
+        value: Seat 0's margin in the whole deal if both play an equilibrium from here on.
         exploitability: Of that equilibrium, in points.
         build_seconds: Time to list hands, weigh them and build the tree.
         solve_seconds: Time to solve it.
@@ -65,12 +65,12 @@ def solve_endgame(
     """Solve the last `tricks` of a deal as it was played.
 
     Raises:
-        HeartsError: not two players, the deal does not get so far, or the model cannot have played
-            so.
+        HeartsError: if there are not two players, the deal ends before its last `tricks` begin, or
+            the model cannot have played it.
     """
     check_two_players(game.rules)
     if not 1 <= tricks <= game.rules.hand_size:
-        raise HeartsError(f"--tricks: {tricks}; give 1 to {game.rules.hand_size}")
+        raise HeartsError(f"--tricks: {tricks} is out of range; give 1 to {game.rules.hand_size}")
     replay = game.start()
     for action in game.actions:
         if replay.rules.hand_size - replay.trick_number <= tricks and not replay.trick:
@@ -85,21 +85,21 @@ def solve_endgame(
     try:
         end = Endgame(replay, (policy, policy), noise=noise, max_memory=max_memory)
     except HeartsError as error:
-        told = str(error).removeprefix("policies: ").removesuffix("noise, or None")
-        if told == str(error):
+        reason = str(error).removeprefix("policies: ").removesuffix("noise, or None")
+        if reason == str(error):
             raise
         raise HeartsError(
-            f"--model: deal {deal}: {told}--noise above 0, or leave --model away"
+            f"--model: deal {deal}: {reason}--noise above 0, or omit --model"
         ) from None
     built = time.perf_counter()
-    found = solve(end, target=target)
+    solution = solve(end, target=target)
     done = time.perf_counter()
     return Solved(
         deal,
         tricks,
         len(end.deals),
-        found.value,
-        found.exploitability,
+        solution.value,
+        solution.exploitability,
         built - begin,
         done - built,
         {name: exploit(agent, end, name).exploitability for name, agent in agents.items()},
@@ -107,13 +107,13 @@ def solve_endgame(
 
 
 def columns(agents: Sequence[str]) -> list[str]:
-    """The heads of the table."""
+    """The column headings."""
     return ["deal", "pairs", "value", "solved to", "build s", "solve s", *agents]
 
 
-def rows(found: Sequence[Solved]) -> list[list[str]]:
-    """A row a deal, and behind them the means."""
-    shown = [
+def rows(solved: Sequence[Solved]) -> list[list[str]]:
+    """A row per deal, followed by the means."""
+    lines = [
         [
             str(one.deal),
             f"{one.pairs:,}",
@@ -123,39 +123,42 @@ def rows(found: Sequence[Solved]) -> list[list[str]]:
             f"{one.solve_seconds:.2f}",
             *(f"{value:.3f}" for value in one.agents.values()),
         ]
-        for one in found
+        for one in solved
     ]
-    if len(found) > 1:
-        n = len(found)
-        shown.append(
+    if len(solved) > 1:
+        n = len(solved)
+        lines.append(
             [
                 "mean",
-                f"{sum(one.pairs for one in found) / n:,.0f}",
+                f"{sum(one.pairs for one in solved) / n:,.0f}",
                 "",
-                f"{sum(one.exploitability for one in found) / n:.2g}",
-                f"{sum(one.build_seconds for one in found) / n:.2f}",
-                f"{sum(one.solve_seconds for one in found) / n:.2f}",
-                *(f"{sum(one.agents[name] for one in found) / n:.3f}" for name in found[0].agents),
+                f"{sum(one.exploitability for one in solved) / n:.2g}",
+                f"{sum(one.build_seconds for one in solved) / n:.2f}",
+                f"{sum(one.solve_seconds for one in solved) / n:.2f}",
+                *(
+                    f"{sum(one.agents[name] for one in solved) / n:.3f}"
+                    for name in solved[0].agents
+                ),
             ]
         )
-    return shown
+    return lines
 
 
-def draw(found: Sequence[Solved], path: Path) -> None:
+def draw(solved: Sequence[Solved], path: Path) -> None:
     """The mean exploitability of each player in the endgames, and of the solution, as a picture."""
-    save_figure(figure_of(found), path)
+    save_figure(figure_of(solved), path)
 
 
-def figure_of(found: Sequence[Solved]) -> Figure:
+def figure_of(solved: Sequence[Solved]) -> Figure:
     """The same as a figure; one deal alone has no interval."""
     from matplotlib.figure import Figure
 
-    short = short_names(list(found[0].agents))
-    values = {short[name]: np.array([one.agents[name] for one in found]) for name in short}
-    values["solved"] = np.array([one.exploitability for one in found])
+    short = short_names(list(solved[0].agents))
+    values = {short[name]: np.array([one.agents[name] for one in solved]) for name in short}
+    values["solved"] = np.array([one.exploitability for one in solved])
     means = [float(v.mean()) for v in values.values()]
     halves = None
-    if len(found) > 1:
+    if len(solved) > 1:
         halves = [1.96 * float(v.std(ddof=1)) / len(v) ** 0.5 for v in values.values()]
     figure = Figure(figsize=(7, 1.2 + 0.4 * len(values)), layout="constrained")
     axes = figure.subplots()
@@ -169,8 +172,8 @@ def figure_of(found: Sequence[Solved]) -> Figure:
     axes.margins(x=0.15)
     interval = "95 % interval over deals" if halves else "of one deal, so without an interval"
     axes.set_xlabel(f"points that a best response wins, {interval}")
-    deals = f"{len(found)} deals" if len(found) > 1 else "one deal"
-    title = f"the last {found[0].tricks} tricks of {deals}"
+    deals = f"{len(solved)} deals" if len(solved) > 1 else "one deal"
+    title = f"the last {solved[0].tricks} tricks of {deals}"
     axes.set_title(wrapped(title), fontsize=10, loc="left")
     axes.spines[["top", "right", "left"]].set_visible(False)
     return figure

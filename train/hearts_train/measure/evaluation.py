@@ -6,20 +6,20 @@ together, is the unit of every interval. Arguments and results call their number
 with two players it is two plays, with the seats swapped.
 
 - The margin of a deal is the others' mean score minus the agent's own: positive is good.
-- Intervals are the mean over duplicate deals +- 1.96 standard errors (normal approximation, fair
-  from some dozens of them on).
+- Intervals are the mean over duplicate deals +- 1.96 standard errors (normal approximation,
+  adequate from a few dozen of them on).
 - Deals won: 1 where the agent alone has the lowest score, a share of 1 where it is shared.
-- Rank: 1 for the lowest score of the deal, 2 for the next, and so on; ties in the middle.
+- Rank: 1 for the lowest score of the deal, 2 for the next, and so on; ties share the mean rank.
 - Chips, where the rules settle in chips: what the agent wins in a deal that is settled on its own.
 - Matches: for each seat, the deals that the agent played there, in order, are strung together into
   matches that end as the rules say (end score, ties, chips); unfinished ones do not count. The
   players do not know the totals, and deal number and dealer are those of each deal.
-- Nobody plays a deal twice: each seating has players of its own (``hearts_train.measure.duel``).
+- No player sees a deal twice: each seating has players of its own (``hearts_train.measure.duel``).
 - An agent that raises, answers with something illegal or changes its views commits a fault: it is
   charged all points of the deal, as after a revoke at the card table, and the rest goes on.
 - Milliseconds per decision are those of ``act_batch``, many games at once. Everything else follows
-  from the seed: the deals from it alone, so that whoever plays gets the same; with players that
-  draw random numbers the play also from the number of deals, which says how many play at once.
+  from the seed: the deals from it alone, so that they are the same whoever plays; with players that
+  draw random numbers the play also from the number of deals, which decides how many run at once.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ __all__ = [
 ]
 
 Progress = Callable[[float, int], None]
-"""Called with the duplicate deals done, part of the present ones counted in, and all of them."""
+"""Called with the duplicate deals done, including part of those being played, and all of them."""
 
 MIN_PAIRS = 2
 MAX_PAIRS = 10_000_000
@@ -85,11 +85,11 @@ def mean_and_interval(values: NDArray[np.float64]) -> tuple[float, tuple[float, 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an agent did against an opponent on duplicate deals.
+    """The results of an agent against an opponent on duplicate deals.
 
     Attributes:
         agent: Name or checkpoint of the agent.
-        opponent: Name or checkpoint of everybody else at the table.
+        opponent: Name or checkpoint of the agent in all other seats.
         rules: The rules, as ``Rules.from_text`` reads them.
         pairs: Duplicate deals, each played with the agent in every seat: the intervals' unit.
         margin: Points a deal by which the agent was better: others' mean score minus its own.
@@ -97,7 +97,7 @@ class Evaluation:
         won: Share of the deals played that the agent won; a shared first place counts in part.
         won_ci95: Its 95 % interval.
         tied: Share of the deals played in which the agent shared the lowest score.
-        rank: The agent's mean rank in a deal, 1 the best; ties in the middle.
+        rank: The agent's mean rank in a deal, 1 the best; ties share the mean rank.
         rank_ci95: Its 95 % interval.
         moons: Moons that the agent shot.
         opponent_moons: Moons that the others shot, all together.
@@ -110,7 +110,7 @@ class Evaluation:
         interrupted: Whether it was stopped before all deals were played.
         faults: Deals charged to the agent for misbehaving.
         opponent_faults: Deals charged to the opponents.
-        examples: Some of those faults, each with what is needed to see it again.
+        examples: Some of those faults, each with everything needed to reproduce it.
         chips: Chips that the agent won a deal; None where the rules settle in points.
         chips_ci95: Its 95 % interval.
         version: Of this package.
@@ -182,8 +182,8 @@ def evaluate(
     Ctrl-C ends it with the duplicate deals finished, marked as interrupted.
 
     Args:
-        agent: an agent, or its name or checkpoint for ``make_agent``. An agent that is given made
-            is copied and does not play itself.
+        agent: an agent, or its name or checkpoint for ``make_agent``. An agent object is
+            copied; it does not play itself.
         opponent: the same for all other seats.
         rules: the rules, or a preset's name; None: those that a checkpoint was trained for, else
             ``two_player``.
@@ -194,11 +194,11 @@ def evaluate(
         isolate: every player in a process of its own, which gets views only.
         time_limit: with `isolate`, seconds that a process may take for one answer.
         out: a file that finished blocks of deals are written to.
-        resume: such a file, to go on with; all other arguments as before.
+        resume: such a file, to be continued; all other arguments as before.
 
     Raises:
-        HeartsError: an unknown agent or rule set, an agent that cannot play the rules or cannot be
-            copied, or too few or too many deals.
+        HeartsError: if an agent or rule set is unknown, an agent cannot play the rules or cannot be
+            copied, or there are too few or too many deals.
     """
     pairs = check_pairs(pairs)
     contest = Contest(
@@ -234,7 +234,7 @@ class Contest:
             command: the command line, for the results.
 
         Raises:
-            HeartsError: an unknown agent, or one that cannot play the rules.
+            HeartsError: if an agent is unknown or cannot play the rules.
         """
         self.seed = check_seed(seed)
         self.isolate = bool(isolate)
@@ -286,7 +286,7 @@ class Contest:
         out: str | os.PathLike[str] | None,
         resume: str | os.PathLike[str] | None,
     ) -> Iterator[None]:
-        """Keep the blocks that are played in this block in a file, or take them from there."""
+        """Save the blocks that are played in this context to a file, or take them from it."""
         with results_file(out, resume, self.settings(pairs)) as results:
             self._results = results
             try:
@@ -317,14 +317,14 @@ class Contest:
         duel = self.duel(i, j)
         interrupted = False
 
-        def tell(pairs_done: float) -> None:
+        def report(pairs_done: float) -> None:
             if progress is not None:
                 progress(pairs_done, pairs)
 
         try:
             for size in blocks(pairs):
-                self.play(duel, (i, j), size, tell)
-            tell(pairs)
+                self.play(duel, (i, j), size, report)
+            report(pairs)
         except KeyboardInterrupt:
             if duel.pairs < MIN_PAIRS:
                 raise
@@ -343,15 +343,19 @@ class Contest:
 
 
 def check_pairs(pairs: object) -> int:
-    """The number of duplicate deals; refused where it gives no interval, or fills the memory."""
+    """`pairs` as a number of duplicate deals that gives an interval and fits in memory.
+
+    Raises:
+        HeartsError: if it is not a whole number from 2 to 10,000,000.
+    """
     try:
         number = operator.index(pairs)  # type: ignore[arg-type]
     except TypeError:
         number = 0
     if not MIN_PAIRS <= number <= MAX_PAIRS:
         raise HeartsError(
-            f"pairs: {pairs!r} duplicate deals cannot be evaluated; "
-            f"give {MIN_PAIRS} to {MAX_PAIRS:,}, best 1000 or more"
+            f"pairs: {pairs!r} is not a usable number of duplicate deals; "
+            f"give {MIN_PAIRS} to {MAX_PAIRS:,}, preferably 1000 or more"
         )
     return number
 
@@ -363,14 +367,14 @@ def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
         raise HeartsError("time_limit: only a process of its own can be stopped; set isolate too")
     is_number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
     if not (is_number and 0 < time_limit < math.inf):
-        raise HeartsError(f"time_limit must be a number of seconds above 0, got {time_limit!r}")
+        raise HeartsError(f"time_limit: must be a number of seconds above 0, got {time_limit!r}")
     return float(time_limit)
 
 
 def blocks(pairs: int) -> list[int]:
-    """How many deals are played at once, one block after another: first few, then more.
+    """How many deals are played at once in each block: few at first, then more.
 
-    So that something stands early for whoever stops, and a slow agent shows progress.
+    There are then results early if play is stopped, and a slow agent shows progress.
     """
     sizes, size = [], _FIRST_BLOCK
     while pairs:
@@ -393,7 +397,7 @@ def summarize(duel: Duel, pairs: int | None = None, *, interrupted: bool = False
     own = scores[:, :1]
     lower, level = (scores < own).sum(1), (scores == own).sum(1)  # level counts the agent
     first = np.where(lower == 0, 1 / level, 0.0)
-    # In whole numbers up to one division, so that level is exactly 0.
+    # Integers up to a single division, so that an even result is exactly 0.
     margins = (scores.sum(1) - n * scores[:, 0]).reshape(pairs, n).sum(1) / (n * (n - 1))
     margin, ci95 = mean_and_interval(margins)
     won, won_ci95 = mean_and_interval(first.reshape(pairs, n).mean(1))
@@ -412,7 +416,7 @@ def summarize(duel: Duel, pairs: int | None = None, *, interrupted: bool = False
         decisions = sum(block.decisions[role] for block in played)
         ms.append(1000 * seconds / decisions if decisions else 0.0)
     examples = [example for block in played for example in block.examples]
-    told = [
+    described = [
         example
         for role in ("agent", "opponent")
         for example in [e for e in examples if e.role == role][:_MOST_EXAMPLES]
@@ -440,7 +444,7 @@ def summarize(duel: Duel, pairs: int | None = None, *, interrupted: bool = False
         interrupted=interrupted,
         faults=sum(block.faults[0] for block in played),
         opponent_faults=sum(block.faults[1] for block in played),
-        examples=tuple(told),
+        examples=tuple(described),
         chips=chips,
         chips_ci95=chips_ci95,
         rules_in_full=rules.to_dict(),
@@ -468,7 +472,8 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     """Draw margins as horizontal bars with their 95 % intervals into a PNG, SVG or PDF file.
 
     Raises:
-        HeartsError: matplotlib is not installed, there is nothing to draw, or another suffix.
+        HeartsError: if matplotlib is not installed, there is nothing to draw, or the suffix is
+            another.
     """
     if not evaluations:
         raise HeartsError("plot: there is no evaluation to draw; give one or more")

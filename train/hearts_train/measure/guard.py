@@ -2,7 +2,7 @@
 
 An agent that raises, answers with something that is not a legal action, or changes the views that
 it is given, commits a *fault*: its deal is charged to it, and all others go on. Whatever it raises
-is its own, but for what a signal raises while it thinks. A card's name is as good an answer as the
+counts as its own, except what a signal raises meanwhile. A card's name is as good an answer as the
 action's number.
 """
 
@@ -55,9 +55,9 @@ Answer = tuple[NDArray[np.int64], list[Fault]]
 
 
 def ask(agent: Agent, views: BatchView) -> Answer:
-    """What `agent` answers; it may do with `views` what it likes.
+    """What `agent` answers; it may do anything with `views`.
 
-    What a signal raises meanwhile, as Ctrl-C does, goes through, even if the agent has caught it.
+    What a signal raises meanwhile, as Ctrl-C does, passes through, even if the agent caught it.
     """
     if is_ours(agent):  # tested not to touch its views
         return check(agent.act_batch(views), views)
@@ -73,7 +73,7 @@ def ask_one(agent: Agent, view: PlayerView, seed: int | None = None) -> tuple[in
     Args:
         agent: who is asked.
         view: what it is asked about.
-        seed: of its random numbers from here on; None: they go on.
+        seed: of its random numbers from here on; None: they continue.
     """
     with signals_apart() as check_signals:
         try:
@@ -97,13 +97,13 @@ def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], Non
     try:
         given: Any = agent.act_batch(views)
         if isinstance(given, np.ndarray):
-            given = np.asarray(given)  # not of a class of its own
-        elif not isinstance(given, str):  # an iterator may do more, and for ever
+            given = np.asarray(given)  # not of a subclass
+        elif not isinstance(given, str):  # an iterator may be endless, and run code
             given = list(itertools.islice(given, len(before) + 1))
     except BaseException:
         check_signals()
 
-        # One view may have been too much for it: which, is seen when they are asked one by one.
+        # A single view may be the cause; asking about one after another shows which.
         def act(view: PlayerView) -> Any:
             return _only(agent.act_batch(BatchView.of([view])))
 
@@ -116,7 +116,7 @@ def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], Non
 
 
 def is_ours(agent: object) -> bool:
-    """Whether an agent is one of the package's own, all through."""
+    """Whether an agent is one of the package's own, its model included."""
     if type(agent) not in _OURS:
         return False
     model = getattr(agent, "model", None)
@@ -155,7 +155,7 @@ def check(given: Any, views: BatchView) -> Answer:
 def _ask_each(
     act: Callable[[Any], Any], views: BatchView, check_signals: Callable[[], None]
 ) -> Answer:
-    """Ask about one view after another, so that a fault concerns none but its own."""
+    """Ask about one view after another, so that a fault affects its own view only."""
     actions, faults = np.full(len(views), NO_ACTION), []
     masks = views.legal_masks.tolist()
     changed = np.zeros(len(views), np.bool_)
@@ -180,7 +180,7 @@ def _number(views: BatchView, row: int, given: Any, mask: int) -> tuple[int, lis
         number = action_number(views.rules, given)
     except IllegalActionError as error:
         return NO_ACTION, [Fault(row, ILLEGAL, str(error)[:_MOST_TEXT])]
-    except BaseException as error:  # what an odd object does when it is asked for its number
+    except BaseException as error:  # whatever an odd object does when it is converted to a number
         return NO_ACTION, [Fault(row, ILLEGAL, describe(error))]
     if not (0 <= number < views.rules.num_actions and mask >> number & 1):
         return NO_ACTION, [Fault(row, ILLEGAL, _illegal(views, row, number))]
@@ -188,7 +188,7 @@ def _number(views: BatchView, row: int, given: Any, mask: int) -> tuple[int, lis
 
 
 def _changed(now: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which numbers differ; all of them in an array that was given another form."""
+    """Which numbers differ; all of them if the shape or dtype was changed."""
     if now.shape != before.shape or now.dtype != before.dtype:
         return np.ones(before.shape, np.bool_)
     return now != before

@@ -3,12 +3,12 @@
 The process is started afresh, not forked, so that nothing of this one's memory is in it. Views go
 there over a pipe as the arrays of a ``BatchView``; what comes back are whole numbers, checked like
 any agent's actions, what the agent is, and the text of errors. Nothing that the agent wrote is ever
-unpickled here, and an agent named by its code is neither imported nor made here: what it is and
-which rules it plays, a process of its own is asked (``Enquiry``). An agent that is given made, or
-that this process has registered, was made here by whoever gave it.
+unpickled here, and an agent named by its code is neither imported nor made here: a process of its
+own says what it is and which rules it plays (``Enquiry``). An agent object, and an agent that this
+process has registered, were made here by the caller.
 
 It keeps an agent from what an evaluation holds in memory, and from itself in another seat. It is
-not a sandbox: the process has the user's rights. docs/evaluation.md says more.
+not a sandbox: the process has the user's rights. See docs/evaluation.md.
 
 | to the process | then |
 |---|---|
@@ -60,7 +60,7 @@ for name in ("SIGINT", "SIGTERM", "SIGHUP"):
 from hearts_train.measure.process import serve
 serve()
 """
-"""Signals that end a group of processes are for whoever asks, who ends this one when it is done."""
+"""The process ignores signals to its group: the asking process ends it when it is done."""
 
 
 class _Process:
@@ -76,11 +76,11 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
-            start_new_session=True,  # signals to us are not for it, and it ends with all it started
+            start_new_session=True,  # apart from our signals; it ends with all it started
         )
 
     def send(self, message: bytes, limit: int) -> Future[bytes]:
-        """Send a message, and get the reply; in a thread, since a full pipe would wait."""
+        """Send a message, and get the reply; in a thread, since a full pipe blocks."""
         to, back = self._process.stdin, self._process.stdout
         assert to is not None
         assert back is not None
@@ -129,7 +129,7 @@ def _hello(name: str, spec: str | None, rules: Rules | None) -> bytes:
 
 def _ended_early(name: str) -> HeartsError:
     return HeartsError(
-        f"agent: the process of {name!r} ended before it was ready; what it printed says why"
+        f"agent: the process of {name!r} ended before it was ready; see what it printed"
     )
 
 
@@ -140,7 +140,7 @@ class Card:
     Attributes:
         kind: The name of its class.
         options: Those of its spec, as it reads them.
-        rules: What it was trained for, if it says so.
+        rules: The rules it was trained for, if it states them.
     """
 
     kind: str
@@ -152,7 +152,7 @@ class Enquiry:
     """A process that makes an agent to say what it is, and which rules it plays."""
 
     def __init__(self, name: str, spec: str) -> None:
-        """Start it; nothing is waited for."""
+        """Start it without waiting for it."""
         self._name, self._spec = name, spec
         self._process: _Process | None = _Process([_hello(name, spec, None)])
         self._awaited = self._process.send(b"Q", _MOST_WORDS)
@@ -162,7 +162,7 @@ class Enquiry:
         """What the agent is, once it is made.
 
         Raises:
-            HeartsError: it cannot be made, or its process ended.
+            HeartsError: if it cannot be made, or its process ended.
         """
         reply = self._reply(self._awaited, b"Q")
         try:
@@ -181,9 +181,9 @@ class Enquiry:
         """Ask the agent whether it plays some rules.
 
         Raises:
-            HeartsError: it does not.
+            HeartsError: if it does not.
         """
-        _ = self.card  # asked first
+        _ = self.card  # must be asked first
         assert self._process is not None
         question = b"C" + json.dumps(rules.to_dict()).encode()
         self._reply(self._process.send(question, _MOST_WORDS), b"R")
@@ -233,7 +233,7 @@ class Isolated:
             time_limit: seconds that one answer may take; then the process is ended.
 
         Raises:
-            HeartsError: the agent cannot be sent.
+            HeartsError: if the agent cannot be sent.
         """
         self.name = name
         self.time_limit = time_limit
@@ -250,7 +250,7 @@ class Isolated:
         """Wait until the agent is made there.
 
         Raises:
-            HeartsError: it cannot be made, or its process ended.
+            HeartsError: if it cannot be made, or its process ended.
         """
         awaited, self._awaited = self._awaited, None
         if awaited is None:
@@ -268,7 +268,7 @@ class Isolated:
             raise HeartsError(reply[1:].decode(errors="replace"))
 
     def renew(self, seed: int) -> None:
-        """Go on with an agent that remembers nothing, its random numbers from `seed`."""
+        """Continue with an agent that remembers nothing, its random numbers from `seed`."""
         self.ready()
         self._seed = int(seed).to_bytes(8, "little")
         if self._process is None:
@@ -319,7 +319,7 @@ def _pickled(name: str, agent: Agent | None) -> bytes:
     except Exception as error:
         raise HeartsError(
             f"agent: {name!r} cannot be sent to a process of its own ({describe(error)}); name it "
-            "as FILE.py:CLASS, or leave isolate off"
+            "as FILE.py:CLASS, or omit isolate"
         ) from None
     return data
 
@@ -348,7 +348,7 @@ def _read_answer(reply: bytes, views: BatchView) -> Answer:
 
 
 def write_message(to: IO[bytes], message: bytes) -> None:
-    """Write a message with its length before it."""
+    """Write a message, preceded by its length."""
     to.write(len(message).to_bytes(8, "little"))
     to.write(message)
     to.flush()
@@ -358,12 +358,12 @@ def read_message(back: IO[bytes], limit: int) -> bytes:
     """Read a message of at most `limit` bytes."""
     size = int.from_bytes(_exactly(back, 8), "little")
     if size > limit:
-        raise HeartsError(f"a message of {size} bytes, of which {limit} are allowed")
+        raise HeartsError(f"a message of {size} bytes; at most {limit} are allowed")
     return _exactly(back, size)
 
 
 def _exactly(back: IO[bytes], size: int) -> bytes:
     data = back.read(size)
     if len(data) < size:
-        raise EOFError("nothing more came")
+        raise EOFError("the pipe was closed")
     return data

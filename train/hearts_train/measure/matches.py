@@ -14,9 +14,9 @@ from hearts_env.scoreboard import Scoreboard
 def string_matches(
     rules: Rules, scores: NDArray[np.int64], points: NDArray[np.int64]
 ) -> tuple[int, float]:
-    """Strings deals, one a row, into matches: how many ended, and how many the first column won.
+    """String deals, one per row, into matches: how many ended, and how many the first column won.
 
-    A first place shared (a match may end so by ``max_deals``) counts in part.
+    A shared first place, with which ``max_deals`` may end a match, counts in part.
     """
     finished, won = 0, Fraction()
     board = Scoreboard(rules)
@@ -31,9 +31,9 @@ def string_matches(
 
 
 def chips_won(rules: Rules, points: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The chips that the first column wins in each deal, one a row, settled on its own.
+    """The chips that the first column wins in each deal, one per row, settled on its own.
 
-    Without a pool: what nobody wins of a deal is nobody's.
+    There is no pool: chips that no player wins in a deal are not carried over.
     """
     kinds, places = np.unique(points, axis=0, return_inverse=True)
     net = [float(settle(rules.settlement, row)[0][0]) for row in kinds.tolist()]

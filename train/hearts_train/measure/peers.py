@@ -1,6 +1,6 @@
-"""Other libraries that the bench measures beside this one: random legal play, as their users do it.
+"""Other libraries that the bench measures: random legal play, in the way their users write it.
 
-Each function here makes a contestant, or raises ImportError where the library is not installed.
+Each function here makes a contestant, or raises ImportError if the library is not installed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 Measure = Callable[[float], float]
-"""Plays for about so many seconds; returns steps a second."""
+"""Plays for about the given number of seconds; returns steps per second."""
 
 
 def rate(seconds: float, work: Callable[[], int]) -> float:
-    """How much of `work` is done a second, which tells how much it did."""
+    """The units of `work` done per second; each call returns how many it did."""
     done, begin = 0, time.perf_counter()
     while True:
         done += work()
@@ -95,18 +95,18 @@ def pgx(name: str, num_games: int) -> Measure:
     def run(state: Any, key: Any) -> Any:
         def one(carry: Any, _: Any) -> Any:
             state, key = carry
-            key, draw, anew = jax.random.split(key, 3)
+            key, draw, deal = jax.random.split(key, 3)
             logits = jax.numpy.log(state.legal_action_mask.astype(jax.numpy.float32))
             action = jax.random.categorical(draw, logits)
             after = step(state, action)
             over = after.terminated | after.truncated
-            fresh = init(jax.random.split(anew, num_games))
-            kept = jax.tree_util.tree_map(
+            fresh = init(jax.random.split(deal, num_games))
+            states = jax.tree_util.tree_map(
                 lambda a, b: jax.numpy.where(over.reshape((-1, *[1] * (a.ndim - 1))), a, b),
                 fresh,
                 after,
             )
-            return (kept, key), kept.observation.sum(dtype=jax.numpy.float32)
+            return (states, key), states.observation.sum(dtype=jax.numpy.float32)
 
         return jax.lax.scan(one, (state, key), None, length=16)
 

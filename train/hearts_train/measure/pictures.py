@@ -1,4 +1,4 @@
-"""Figures: colours that everybody can tell apart, names that fit, files of the kind they say."""
+"""Figures: colours for colour-blind readers too, names that fit, files as their suffix says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg", "pdf")
 
-# Okabe and Ito's colours, which the colour-blind can tell apart (jfly.uni-koeln.de/color).
+# Okabe and Ito's colours, distinct for colour-blind readers too (jfly.uni-koeln.de/color).
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILLION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
 GREY = "#8A8A8A"
@@ -27,7 +27,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 class Style(NamedTuple):
-    """How a player is drawn: by a colour and by a sign."""
+    """How a player is drawn: a colour and a marker."""
 
     color: str
     marker: str
@@ -51,37 +51,37 @@ _KNOWN = {
 def styles(names: Sequence[str]) -> dict[str, Style]:
     """The style of each player in a figure: the same in every figure, whoever else is in it.
 
-    Players of other names than the package's get theirs by their name; only where two in one
-    figure would look alike the later one takes another.
+    The style of a player that is not the package's follows from its name; only where two in one
+    figure would look alike, the later one takes another.
     """
-    found = {name: _KNOWN[name] for name in names if name in _KNOWN}
+    chosen = {name: _KNOWN[name] for name in names if name in _KNOWN}
     for name in names:
-        if name in found:
+        if name in chosen:
             continue
         start = hashlib.blake2b(name.encode(), digest_size=2).digest()
-        taken = {style.color for style in found.values()}
+        taken = {style.color for style in chosen.values()}
         order = [(start[0] + step) % len(PALETTE) for step in range(len(PALETTE))]
         place = next((i for i in order if PALETTE[i] not in taken), order[0])
-        signs = {style.marker for style in found.values()}
+        signs = {style.marker for style in chosen.values()}
         marks = [_MARKERS[(start[1] + step) % len(_MARKERS)] for step in range(len(_MARKERS))]
-        found[name] = Style(PALETTE[place], next((m for m in marks if m not in signs), marks[0]))
-    return {name: found[name] for name in names}
+        chosen[name] = Style(PALETTE[place], next((m for m in marks if m not in signs), marks[0]))
+    return {name: chosen[name] for name in names}
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """What to call each player in a picture or table: a run by its folder, not by its path.
 
-    As many parts of a path are kept as tell the players apart.
+    As many parts of a path stay as are needed to distinguish the players.
     """
-    kept = 1
+    length = 1
     while True:
-        short = {name: _short(name, kept) for name in names}
-        if len(set(short.values())) == len(short) or kept > max(n.count("/") for n in names) + 1:
+        short = {name: _short(name, length) for name in names}
+        if len(set(short.values())) == len(short) or length > max(n.count("/") for n in names) + 1:
             return short
-        kept += 1
+        length += 1
 
 
-def _short(name: str, kept: int) -> str:
+def _short(name: str, length: int) -> str:
     path, mark, options = name.partition("?")
     parts = [part for part in re.split(r"[/\\]", path) if part not in ("", ".")]
     if len(parts) < 2 or ":" in path:
@@ -89,20 +89,20 @@ def _short(name: str, kept: int) -> str:
     if len(parts) > 1 and parts[-1] in ("checkpoint.safetensors", "best.safetensors"):
         parts.pop()  # the folder is the run, and has the name
     parts[-1] = parts[-1].removesuffix(".safetensors").removesuffix(".npz")
-    return "/".join(parts[-kept:]) + mark + options
+    return "/".join(parts[-length:]) + mark + options
 
 
 def check_picture(path: Path | None, option: str = "--plot") -> None:
     """Refuse a file that could not be drawn, before anything is measured.
 
     Raises:
-        HeartsError: it is of another kind than png, svg and pdf, or its folder is not there.
+        HeartsError: if it is not a png, svg or pdf file, or its folder does not exist.
     """
     if path is None:
         return
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         known = ", ".join(f".{kind}" for kind in FORMATS)
-        raise HeartsError(f"{option}: {path.name!r} is of no kind that can be drawn; give {known}")
+        raise HeartsError(f"{option}: {path.name!r} has an unknown suffix; choose from {known}")
     if not path.parent.is_dir():
         raise HeartsError(f"{option}: there is no folder {path.parent}; make it first")
 
@@ -123,10 +123,10 @@ def wrapped(title: str, width: int = 78) -> str:
 
 
 def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:
-    """Write a figure as PNG, SVG or PDF, by its suffix; nothing of it cut off; whole or not at all.
+    """Write a figure as PNG, SVG or PDF, by its suffix; nothing is cut off; whole or not at all.
 
     Raises:
-        HeartsError: another suffix, or no such folder.
+        HeartsError: if the suffix is another, or there is no such folder.
     """
     check_picture(path, "plot")
     kind = path.suffix.lower().removeprefix(".")

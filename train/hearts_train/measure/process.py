@@ -1,6 +1,6 @@
 """What runs in the process of an isolated agent: it makes the agent and answers messages.
 
-The other side, and what the messages are, is ``isolation``.
+The other side, and the list of messages, is in ``isolation``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def serve() -> None:
     back = os.fdopen(os.dup(1), "wb")
     to = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what the agent prints is no answer
+    os.dup2(2, 1)  # what the agent prints is not an answer
     contender: Contender | None = None
     agent: Any = None
     rules, hello, sent = Rules(), {}, None
@@ -58,7 +58,7 @@ def serve() -> None:
                 contender.check_rules(Rules.from_dict(json.loads(message[1:])))
             else:
                 agent = contender.fresh(int.from_bytes(message[1:9], "little"))
-        except BaseException as error:  # signals are ignored: it is the agent's
+        except BaseException as error:  # signals are ignored, so it is the agent's
             text = str(error) if isinstance(error, HeartsError) else describe(error)
             reply = b"X" + text.encode()[: _MOST_WORDS - 1]
         write_message(back, reply)
@@ -74,7 +74,7 @@ def _contender(hello: dict[str, Any], sent: bytes | None) -> Contender:
     except BaseException as error:
         raise HeartsError(
             f"agent: {hello['name']!r} cannot be made in a process of its own "
-            f"({describe(error)}); name it as FILE.py:CLASS, or leave isolate off"
+            f"({describe(error)}); name it as FILE.py:CLASS, or omit isolate"
         ) from None
 
 

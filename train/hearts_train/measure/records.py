@@ -1,7 +1,7 @@
 """Files of results: blocks of deals as they are finished, so that nothing played is lost.
 
 A file has one line of JSON for the settings and one for each block. Each line carries a digest of
-itself; a line that is damaged or cut short is ignored, and what it told is played again. Every
+itself; a line that is damaged or cut short is ignored, and its block is played again. Every
 block follows from the settings and the version of the package alone, so that the result is the same
 however often it was resumed.
 """
@@ -46,7 +46,7 @@ class Results:
         """Write a block to the file, so that it outlives this process.
 
         Raises:
-            OSError: it cannot be written; the lines before it stand.
+            OSError: if it cannot be written; the earlier lines remain.
         """
         try:
             self._file.write(_line({"pairing": list(pairing), "block": block.to_json()}))
@@ -63,20 +63,20 @@ def results_file(
     resume: str | os.PathLike[str] | None,
     settings: dict[str, Any],
 ) -> Iterator[Results | None]:
-    """The file that blocks are kept in during an evaluation, held against other processes.
+    """The file that blocks are saved to during an evaluation, locked against other processes.
 
     Args:
-        out: a file to begin; it must not be there yet.
-        resume: a file to go on with.
-        settings: what the blocks follow from; a file to go on with must have the same.
+        out: a file to begin; it must not exist yet.
+        resume: a file to continue.
+        settings: what the blocks follow from; a file to continue must have the same.
 
     Raises:
-        HeartsError: both are given; the file is there already, is in use, is of other settings, or
+        HeartsError: if both are given; the file already exists, is in use, has other settings, or
             was written by another version of the package.
-        OSError: it cannot be read or written.
+        OSError: if it cannot be read or written.
     """
     if out is not None and resume is not None:
-        raise HeartsError("out: what is resumed stays in its file; omit out")
+        raise HeartsError("out: a resumed evaluation stays in its file; omit out")
     if out is None and resume is None:
         yield None
         return
@@ -86,13 +86,13 @@ def results_file(
         if resume is None:
             if path.exists():
                 raise HeartsError(
-                    f"out: {str(path)!r} is there already; go on with it by resume, or name "
-                    "another file"
+                    f"out: {str(path)!r} already exists; continue it with resume, or "
+                    "name another file"
                 )
             write_whole(path, _line(_header(settings)))
         else:
-            kept, blocks, whole = _read(path)
-            _compare(path, kept, settings)
+            recorded, blocks, whole = _read(path)
+            _compare(path, recorded, settings)
             if whole < path.stat().st_size:  # a last line that was cut short
                 os.truncate(path, whole)
         with path.open("ab") as file:
@@ -103,8 +103,8 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The settings in a file of results.
 
     Raises:
-        HeartsError: it is no such file, or one of another version of the package.
-        OSError: it cannot be read.
+        HeartsError: if it is not such a file, or is of another version of the package.
+        OSError: if it cannot be read.
     """
     return _read(Path(path))[0]
 
@@ -120,7 +120,7 @@ def _line(entry: dict[str, Any]) -> bytes:
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
-    """What a line tells; None where it is damaged."""
+    """The entry of a line; None if it is damaged."""
     try:
         record = json.loads(line)
         entry = record["entry"]
@@ -155,28 +155,29 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[tuple[int, int, int], Any], 
     blocks = {}
     for line in lines[1:]:
         entry = _entry(line)
-        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):  # of another kind
+        # A line of another kind is passed over.
+        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
             i, j = entry["pairing"]  # type: ignore[index]
             blocks[int(i), int(j), int(entry["block"]["first"])] = entry["block"]  # type: ignore[index]
     return header["settings"], blocks, whole
 
 
-def _compare(path: Path, kept: dict[str, Any], settings: dict[str, Any]) -> None:
+def _compare(path: Path, recorded: dict[str, Any], settings: dict[str, Any]) -> None:
     for name, value in json.loads(json.dumps(settings)).items():
         if name == "agents":
-            _compare_agents(path, kept.get(name), value)
-        if kept.get(name) != value:
+            _compare_agents(path, recorded.get(name), value)
+        if recorded.get(name) != value:
             raise HeartsError(
-                f"resume: {name} of {str(path)!r} is {_short(kept.get(name))}, here it is "
+                f"resume: {name} of {str(path)!r} is {_short(recorded.get(name))}, here it is "
                 f"{_short(value)}; give the same, or begin another file"
             )
 
 
-def _compare_agents(path: Path, kept: Any, agents: list[dict[str, Any]]) -> None:
-    """Say which agent is another one, and in what."""
-    if not isinstance(kept, list) or len(kept) != len(agents):
+def _compare_agents(path: Path, recorded: Any, agents: list[dict[str, Any]]) -> None:
+    """Refuse an agent that is another one, saying in what it differs."""
+    if not isinstance(recorded, list) or len(recorded) != len(agents):
         return
-    for old, new in zip(kept, agents, strict=True):
+    for old, new in zip(recorded, agents, strict=True):
         for field in new:
             if isinstance(old, dict) and old.get(field) != new[field]:
                 raise HeartsError(

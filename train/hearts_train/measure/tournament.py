@@ -1,9 +1,9 @@
 """A round robin: every agent against every other on the same duplicate deals, and a ranking.
 
 The rating of an agent is its mean margin against the others, in points a deal. All pairings play
-the same deals, so its interval is taken over deals, not over pairings, and is right whatever the
-deals have in common. With more than two players "i against j" is one i among copies of j, and the
-reverse is played too; the margin between them is then half the difference of the two.
+the same deals, so its interval is taken over deals, not over pairings, and is right although the
+pairings share the cards. With more than two players "i against j" is one i among copies of j, and
+the reverse is played too; the margin between them is then half the difference of the two.
 """
 
 from __future__ import annotations
@@ -120,12 +120,12 @@ def tournament(
         isolate: every player in a process of its own, which gets views only.
         time_limit: with `isolate`, seconds that a process may take for one answer.
         out: a file that finished blocks of deals are written to.
-        resume: such a file, to go on with; all other arguments as before.
+        resume: such a file, to be continued; all other arguments as before.
         command: the command line, for the results.
 
     Raises:
-        HeartsError: too few agents or pairs, an agent entered twice, unknown, or one that cannot
-            play the rules.
+        HeartsError: if there are too few agents or pairs, or an agent is entered twice, unknown, or
+            cannot play the rules.
     """
     pairs = check_pairs(pairs)
     names = tuple(named(agent) for agent in agents)
@@ -155,16 +155,16 @@ def _play(
             for number, (pairing, duel) in enumerate(duels.items()):
                 before = done * (len(duels) - 1) + number * size  # by the other pairings
 
-                def tell(pairs_done: float, before: int = before) -> None:
+                def report(pairs_done: float, before: int = before) -> None:
                     if progress is not None:
                         progress(before + pairs_done, pairs * len(duels))
 
                 try:
-                    contest.play(duel, pairing, size, tell)
+                    contest.play(duel, pairing, size, report)
                 finally:
                     if len(duels) > _MOST_OPEN:
                         duel.close()
-            done += size  # now all pairings stand at the same deal
+            done += size  # now all pairings have reached the same deal
     except KeyboardInterrupt:
         if done < MIN_PAIRS:
             raise
