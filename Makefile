@@ -1,5 +1,5 @@
-# Every target prepares .venv by itself and leaves it alone while pyproject.toml and
-# constraints.txt stay as they are. `make` alone says what there is.
+# Every target prepares .venv by itself, and leaves it unchanged unless pyproject.toml or
+# constraints.txt have changed. `make` alone lists the targets.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,7 +17,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 .PHONY: help install demo test lint format types verify mutants matrix fuzz kills soak bench \
 	docs-tables figures clean distclean
 
-help: ## say what there is
+help: ## list the targets
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
 	@echo
 	@echo "  make demo     see it: train a two-player policy for three minutes and evaluate it"
@@ -27,13 +27,13 @@ help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "Each installs into $(VENV) what it needs. Variables, as in 'make test WORKERS=4':"
-	@echo "  PYTHON=python3.12     the Python that $(VENV) is made of (now: $(PYTHON)); 3.11 or later"
-	@echo "  WORKERS=4             processes that share the tests (now: $(WORKERS))"
-	@echo "  PYTEST_ARGS='-k moon' more for pytest; likewise DEMO_ARGS, BENCH_ARGS, MATRIX_ARGS, PIP_ARGS"
+	@echo "  PYTHON=python3.12     the Python for $(VENV) (now: $(PYTHON)); 3.11 or later"
+	@echo "  WORKERS=4             processes that run the tests (now: $(WORKERS))"
+	@echo "  PYTEST_ARGS='-k moon' arguments for pytest; also DEMO_ARGS, BENCH_ARGS, MATRIX_ARGS, PIP_ARGS"
 	@echo
 	@echo "Afterwards: $(BIN)/hearts --help"
 
-install: $(VENV)/.installed ## make .venv with everything but the bench peers
+install: $(VENV)/.installed ## create .venv with everything but the libraries for bench
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -42,19 +42,19 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing into $(VENV) (some minutes the first time) ..."
+	@echo "Installing into $(VENV) (a few minutes the first time) ..."
 	$(PIP_INSTALL) --editable ".[test,dev]"
 	@touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed
-	@echo "Installing the peers to measure beside ..."
+	@echo "Installing the libraries to compare with ..."
 	$(PIP_INSTALL) --editable ".[test,dev,bench]"
 	@touch $@
 
 demo: install ## train a two-player policy for about three minutes and evaluate it
 	$(BIN)/hearts train demo $(DEMO_ARGS)
 
-# torch takes all cores for itself in every process, and is many times slower where they are shared.
+# torch uses all cores in every process, and is many times slower if processes share them.
 test: install ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
@@ -69,31 +69,31 @@ format: install ## format, and fix what ruff can fix
 types: install ## check types
 	$(BIN)/mypy
 
-verify: install ## the tests' full counts, results in docs/verification.md (long)
+verify: install ## run the checks in full and write docs/verification.md (long)
 	$(BIN)/python tests/verify.py
 
-mutants: install ## put over a hundred faults into copies of the code; tests must catch each (20 minutes)
+mutants: install ## put over a hundred faults into copies of the code; the tests must catch each (20 minutes)
 	$(BIN)/python tests/mutants.py
 
-fuzz: install ## a million texts and files that nobody meant, for every parser and reader (long)
+fuzz: install ## feed a million damaged texts and files to every parser and reader (long)
 	nice $(BIN)/python tests/fuzz.py
 
 kills: install ## kill commands at random moments and resume them; nothing may be lost (10 minutes)
 	nice $(BIN)/python tests/kills.py
 
-soak: install ## ten minutes of play in every environment, the memory flat
+soak: install ## play ten minutes in every environment; memory must not grow
 	$(BIN)/python tests/soak.py
 
 matrix: install ## try the lowest, pinned and newest dependencies under each Python (long)
 	$(BIN)/python tests/matrix.py $(MATRIX_ARGS)
 
-bench: $(VENV)/.installed-bench ## measure speed beside the peers
+bench: $(VENV)/.installed-bench ## measure speed, and that of comparable libraries
 	$(BIN)/hearts bench $(BENCH_ARGS)
 
-docs-tables: install ## write the docs' tables anew from the code
+docs-tables: install ## regenerate the tables in docs/ from the code
 	$(BIN)/python docs/tables.py
 
-figures: install ## measure the docs' figures of strength that are not there yet (hours)
+figures: install ## measure the playing strengths that docs/ still lacks (hours)
 	$(BIN)/python docs/figures.py
 	$(BIN)/python docs/tables.py
 

@@ -879,10 +879,11 @@ def section(rows: dict[str, dict[str, int]]) -> str:
     lines = [
         "## fuzz",
         "",
-        "`make fuzz`: texts and files that nobody meant (tests/fuzz.py): samples with bits "
+        "`make fuzz`: damaged and hostile texts and files (tests/fuzz.py): samples with bits "
         "flipped, parts cut out, doubled, exchanged or replaced by hostile constants, and noise. "
-        "Each was read, and what was written of it read alike, or was refused in one line; none "
-        f"took more than {MOST_SECONDS:g} s of processor time. Seconds are those of one process.",
+        "Each was either read, and read the same after it was written again, or refused in one "
+        f"line; none took more than {MOST_SECONDS:g} s of processor time. Seconds are those of "
+        "one process.",
         "",
         "| | what reads | inputs | read | refused | seconds |",
         "|---|---|---:|---:|---:|---:|",

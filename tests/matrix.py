@@ -187,7 +187,8 @@ def section(lines: dict[str, str]) -> str:
         "`make matrix`: the lowest dependencies that pyproject.toml allows, those of "
         "constraints.txt and the newest, under each Python. The digests of tests/data/digests.json "
         "(games, observations, infos, evaluations, solutions) are compared twice, once with `-O`, "
-        "a random hash seed and three threads. Then the command line and a few quick tests run.",
+        "a random hash seed and three threads. After that the command line and a few quick tests "
+        "are run.",
         "",
         "| Python, versions | NumPy | numba | Gymnasium | PettingZoo | typer | SB3 | torch "
         "| digests | tests |",

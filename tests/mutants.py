@@ -235,9 +235,9 @@ def section(results: Sequence[Result]) -> str:
     lines = [
         "## mutants",
         "",
-        "`make mutants`: deliberate faults of one place each (tests/data/mutants.toml), put into a "
-        "copy of the tree one at a time; caught are those that make one of the tests named for "
-        "them fail.",
+        "`make mutants`: deliberate faults in one place each (tests/data/mutants.toml), put into a "
+        "copy of the tree one at a time. A fault is caught if one of the tests named for it "
+        "fails.",
         "",
         "| file | faults | caught | seconds |",
         "|---|---:|---:|---:|",

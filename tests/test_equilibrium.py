@@ -552,9 +552,9 @@ def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.delattr(solve_command, "Tree")  # refused before it is built
         for args, words in (
-            (("micro", "--out", state), f"{state} is already there; go on with --resume {state}"),
-            (("micro", "--out", text), f"{text} is already there"),
-            (("--resume", state, "--out", text), f"{text} is already there"),
+            (("micro", "--out", state), f"{state} already exists; go on with --resume {state}"),
+            (("micro", "--out", text), f"{text} already exists"),
+            (("--resume", state, "--out", text), f"{text} already exists"),
             (("micro", "--out", tmp_path), f"{tmp_path} is a folder"),
         ):
             shown = run("solve", *args)
@@ -571,7 +571,7 @@ def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
     run("solve", "micro", "--iterations", 9, "--out", state)
     shown = run("solve", "--resume", state, "--algorithm", "dcfr")
     assert shown.exit_code == 2
-    assert "error: --algorithm: the state is of pdcfr+; leave it out" in shown.stderr
+    assert "error: --algorithm: the state is of pdcfr+; omit it" in shown.stderr
     shown = run("solve", "--resume", state, "--algorithm", "pdcfr+", "--iterations", 12)
     assert shown.exit_code == 0
     assert "already" not in shown.stderr

@@ -71,7 +71,7 @@ def test_what_cannot_be_exported_is_refused_with_a_reason(tmp_path: Path) -> Non
         (model_of(PPO, policy_kwargs=own_layer), "not PReLU"),
         (model_of(PPO, policy_kwargs={"activation_fn": nn.ELU}), "ReLU or Tanh"),
         (model_of(PPO, policy_kwargs={"activation_fn": Odd}), "ReLU or Tanh"),
-        (model_of(PPO, envs("mini")), "name the rules"),
+        (model_of(PPO, envs("mini")), "give the rules"),
         (normalised, "VecNormalize"),
         (diverged, "not finite"),
     ]:

@@ -391,7 +391,7 @@ def test_a_second_ctrl_c_ends_it_at_once_and_leaves_the_state_whole(tmp_path, mo
         shown = run("solve", "micro", "--target", "1e-9", "--out", state)
     assert shown.exit_code == 130
     assert shown.stderr.splitlines()[-2:] == [
-        "stopping after this iteration (Ctrl-C again: at once)",
+        "stopping after this iteration (Ctrl-C again stops at once)",
         "stopped",
     ]
     assert sorted(path.name for path in tmp_path.iterdir()) == [".state.npz.lock", "state.npz"]

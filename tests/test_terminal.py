@@ -14,10 +14,10 @@ from hearts_agents import make_agent, register_agent, registry
 from hearts_env import Game, HeartsError, Match, Rules
 from hearts_env.notation import parse_records
 from hearts_train.command import terminal
+from hearts_train.command.announcer import Announcer
 from hearts_train.command.cardtext import CardText, wrap
 from hearts_train.command.hints import best_hinter, hint
-from hearts_train.command.kept import Keeper, TableState, data_folder, latest_table
-from hearts_train.command.telling import Teller
+from hearts_train.command.saved_tables import Keeper, TableState, data_folder, latest_table
 from hearts_train.command.terminal import Quit, Table, open_table, reopen_table
 from tests.deals import make_game, play
 from tests.test_cli import command, refused, run
@@ -105,7 +105,7 @@ def test_play_to_the_end(rules, against, seed, seat, match, capsys):
     assert "lowest score" in out
     assert bool(re.search(r"wins? the match\.", out)) == match
     assert "left the table" not in told
-    assert f"Your deals are kept in {table.keeper.games}." == told
+    assert f"Your deals are saved in {table.keeper.games}." == told
 
 
 # ---- nothing is lost -----------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_a_finished_deal_is_kept_and_can_be_analysed(capsys):
     assert re.search(r"You lost \d+ points", out)
     assert " 1. " in out  # of the replay
     file = next((data_folder() / "games").iterdir())
-    assert told == f"Your deals are kept in {file}."
+    assert told == f"Your deals are saved in {file}."
     (record,) = parse_records(file.read_text(encoding="utf-8"))
     assert record.game.is_over
     assert record.names() == ["You", "standard"]
@@ -283,7 +283,7 @@ def test_record_writes_a_file_of_its_own_and_never_over_another(tmp_path):
     (kept,) = parse_records(record.read_text(encoding="utf-8"))
     assert kept.game.history[0] == (0, "2C")
     assert "Seed" not in kept.tags  # the deal is not over
-    refused(run("play", "--record", record), "is there already")
+    refused(run("play", "--record", record), "already exists")
     refused(run("play", "--record", tmp_path / "none" / "x.txt"), "no folder")
     run("play", "--resume", input="undo\n")
     (kept,) = parse_records(record.read_text(encoding="utf-8"))
@@ -340,21 +340,21 @@ def goes_wrong(what: str):
     [
         ("raises", "wrong raised BaseException: oh;"),
         ("interrupts", "wrong raised KeyboardInterrupt:"),
-        ("is wrong", "wrong chose what is not legal now;"),
-        ("hangs", "wrong was broken off;"),
+        ("is wrong", "wrong chose an illegal action;"),
+        ("hangs", "wrong was interrupted;"),
     ],
 )
 def test_a_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, capsys):
     monkeypatch.setattr(registry, "_registered", {})
     register_agent("wrong", lambda: goes_wrong(what)())
-    say = Teller.say
+    say = Announcer.say
 
-    def press(teller, text=""):
-        say(teller, text)
+    def press(announcer, text=""):
+        say(announcer, text)
         if "still thinking" in text:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Teller, "say", press)
+    monkeypatch.setattr(Announcer, "say", press)
     monkeypatch.setattr(terminal, "_PATIENCE", 0.005 if what == "hangs" else 100.0)
     table = sit(Person("q"), "two_player hand_size=4", ["wrong"], seed=3)
     play_on(table)
@@ -379,7 +379,7 @@ def test_a_player_that_misbehaves_gives_no_hint_and_ends_no_deal(what, words, mo
         table._do(table.game.legal_actions()[0])
     play_on(table)
     out = capsys.readouterr().out
-    assert re.search(rf"hint: wrong has none \(.*{words}", " ".join(out.split()))
+    assert re.search(rf"hint: wrong gives none \(.*{words}", " ".join(out.split()))
     assert "standard would choose" in out
 
 
@@ -394,7 +394,7 @@ def test_play_shows_only_what_the_player_may_know():
     opening = {card[0] + symbols[card[1]] for card in hidden if card not in played}
     leads = next((line for line in shown.splitlines() if line.startswith("pro plays")), "")
     assert not [name for name in opening if name in shown and name not in leads]
-    assert "You have left the table; 'hearts play --resume' goes on with it." in result.stdout
+    assert "You have left the table; 'hearts play --resume' resumes it." in result.stdout
 
 
 def test_play_commands(tmp_path):
@@ -437,16 +437,16 @@ def test_play_commands(tmp_path):
     assert "'foo' is unknown" in text
     assert "did you mean 'pimc_belief'" in text
     assert "neither a card that fits nor a command" in text
-    assert "There is nothing to take back." in text
+    assert "There is nothing to undo." in text
     assert "Nothing has been played yet." in text
     assert "highest trump (hearts)" in text
     assert "cannot be written" in text
-    assert f"{saved} is there already" in text
+    assert f"{saved} already exists" in text
     assert text.count(f"Saved in {saved}.") == 2
-    assert "'quit' stands alone; leave 'now' out." in text
-    assert "Cards that cannot be played now stand in ( )." in text
+    assert "'quit' takes no argument; omit 'now'." in text
+    assert "Cards that cannot be played now are in ( )." in text
     assert "You play 2♣." in text
-    assert "Taken back." in text
+    assert "Undone." in text
     assert text.count("Leave the table? y or n") == 2
     assert text.count("highest trump") == 1  # left before the second 'rules'
     assert Game.from_text(saved.read_text()) == Game.deal("two_player", 3)
@@ -491,7 +491,7 @@ def test_q_alone_leaves_and_never_plays_a_queen(word):
 
 def test_play_says_why_not():
     text = run("play", "--seed", 3, input="AS\n9C\n").stdout
-    assert "A♠ cannot be played now; you may take 2♣" in text
+    assert "A♠ cannot be played now; choose from 2♣" in text
     assert "9♣ is not in your hand" in text
 
 
@@ -519,8 +519,8 @@ def test_an_agent_that_cannot_play_these_rules_is_refused_before_the_deal(rules,
 # ---- what is told --------------------------------------------------------------------------------
 def _table(game: Game, names=("you", "pro")) -> Table:
     agents = {p: make_agent("standard") for p in range(1, game.rules.players)}
-    teller = Teller(0, names, CardText(color=False, symbols=True))
-    return Table(game, 0, agents, ["standard"], teller)
+    announcer = Announcer(0, names, CardText(color=False, symbols=True))
+    return Table(game, 0, agents, ["standard"], announcer)
 
 
 def test_play_shows_the_award_of_the_kitty(capsys):
@@ -548,7 +548,7 @@ def test_all_who_share_the_lowest_score_are_named(hands, line, capsys):
     last = len(cards) - 1
     game = make_game(hands, dealer=last, first_lead="eldest_hand", break_on=None, moon="none")
     play(game, " ".join(cards))
-    _table(game, ["you", "1:b", "2:c", "3:d"][: len(cards)]).teller.result(game)
+    _table(game, ["you", "1:b", "2:c", "3:d"][: len(cards)]).announcer.result(game)
     assert capsys.readouterr().out.splitlines()[-2] == line
 
 
@@ -574,13 +574,13 @@ def test_it_is_told_why_hearts_are_broken(hands, cards, break_on, told, capsys):
 
 def test_a_deal_without_exchange_says_so(capsys):
     rules = Rules.preset("classic")
-    teller = Teller(0, ["you", "a", "b", "c"], CardText(color=False, symbols=False))
+    announcer = Announcer(0, ["you", "a", "b", "c"], CardText(color=False, symbols=False))
     for number, direction in enumerate(rules.pass_rotation):
-        teller.begin_deal(Game.deal(rules, 1, deal_number=number))
+        announcer.begin_deal(Game.deal(rules, 1, deal_number=number))
         out = capsys.readouterr().out
         assert ("No exchange in this deal (hold)." in out) == (direction == "hold")
         assert ("Exchange: 3 cards" in out) == (direction != "hold")
-    teller.begin_deal(Match("two_player", 1))
+    announcer.begin_deal(Match("two_player", 1))
     assert "exchange" not in capsys.readouterr().out
 
 

@@ -353,7 +353,7 @@ CHECKS = [
         "Random deals played at random, compared with the naive second implementation "
         "(tests/naive.py) after each action: phase, player, legal actions, hands, trick, taken "
         "cards, points, scores, broken hearts, exchange, kitty, moon. Every tenth deal ends with a "
-        "revoke, sooner or later.",
+        "revoke at some point.",
         lockstep_tasks,
     ),
     Check(
@@ -369,7 +369,7 @@ CHECKS = [
     Check(
         "micro",
         "Every deal of `micro` and every line of play, compared with the naive implementation at "
-        "every position; there, also each player's possible worlds against brute force.",
+        "every position, and each player's possible worlds compared with brute force.",
         micro_tasks,
     ),
     Check("mini", "Every deal of `mini` and every line of play, counted.", mini_tasks),
@@ -380,16 +380,16 @@ CHECKS = [
     ),
     Check(
         "worlds",
-        "`view.worlds()` and `view.num_worlds` against all assignments of the unseen cards tried: "
-        "kept are those from which the naive implementation can replay all that was seen.",
+        "`view.worlds()` and `view.num_worlds` compared with brute force: of all assignments of "
+        "the unseen cards, those from which the naive implementation can replay all that was seen.",
         worlds_tasks,
     ),
     Check(
         "hidden",
-        "What a player cannot know dealt anew, consistently with all that was shown, and the "
-        "history replayed: the view, its text, the legal actions, every encoding and what is drawn "
-        "(as text; in some deals as SVG and pixels too) stay the same, for the player to act and "
-        "another one.",
+        "The cards that a player cannot know are dealt again, consistently with all that was "
+        "shown, and the history is replayed: the view, its text, the legal actions, every encoding "
+        "and every rendering (as text; in some deals as SVG and pixels too) stay the same, for the "
+        "player to act and another one.",
         hidden_tasks,
     ),
     Check(
@@ -484,9 +484,9 @@ def _line(row: str, counts: Counts, keys: list[str]) -> str:
 _OPENING = """\
 # Verification
 
-What `make verify` compared, and found to agree, when it was last run; a fault would have stopped
-it. Seconds are those of one process; two work at a time. `make test` runs a seeded sample of each.
-The sections at the end name the commands that write them.
+What `make verify` compared when it was last run. Everything agreed: the first difference would have
+stopped it. Seconds are those of one process; two run at a time. `make test` runs a seeded sample of
+each check. The sections at the end name the commands that write them.
 """
 
 

@@ -1,4 +1,4 @@
-"""What the commands have in common: errors as one line, progress, tables. Light to import."""
+"""What all commands share: errors in one line, progress, tables. Quick to import."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ import typer.core
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 MISTAKE = 2
-"""Exit status after a mistake of the user's."""
+"""Exit status after a user's mistake."""
 
 _PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows a bar
 
-# The common base of typer's errors lies in click or, in later versions, in typer itself.
+# The base class of typer's errors is in click or, in later versions, in typer itself.
 _UsageError: type[Any] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 
@@ -30,11 +30,11 @@ _GROUPS = ("Play", "Train", "Measure", "Solve")
 
 
 class Mistake(Exception):
-    """A user's mistake that no ``HeartsError`` tells: the message is shown as it is."""
+    """A user's mistake without a ``HeartsError`` of its own; the message is shown unchanged."""
 
 
 class _Stopped(BaseException):
-    """Ctrl-C, SIGTERM or SIGHUP, past typer, which would forget which one it was."""
+    """Ctrl-C, SIGTERM or SIGHUP, raised past typer, which would lose the signal's number."""
 
 
 class Commands(typer.core.TyperGroup):
@@ -67,7 +67,7 @@ class Commands(typer.core.TyperGroup):
         except (_Stopped, KeyboardInterrupt, typer.Abort) as error:
             note("stopped")
             sys.exit(128 + getattr(error.__cause__, "number", INTERRUPTED - 128))
-        except BrokenPipeError:  # whoever read has gone, as in `hearts rules | head`
+        except BrokenPipeError:  # the reader is gone, as in `hearts rules | head`
             _silence(sys.stdout)
             sys.exit(1)
         except Exception as error:
@@ -75,20 +75,20 @@ class Commands(typer.core.TyperGroup):
             if message is None:
                 raise  # a fault of ours: its traceback is wanted
             if isinstance(error, OSError) and error.filename is None:
-                _silence(sys.stdout)  # else Python would try once more at exit
+                _silence(sys.stdout)  # else Python would try again at exit
             note("error: " + " ".join(message.split()))
             sys.exit(MISTAKE)
         finally:
             try:
                 sys.stderr.flush()
-            except (OSError, ValueError):  # the terminal has gone; the exit status is the work's
+            except (OSError, ValueError):  # the terminal is gone; the exit status stays as it is
                 _silence(sys.stderr)
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands by what they are for."""
+        """List the commands in groups."""
         groups: dict[str, list[tuple[str, str]]] = {title: [] for title in _GROUPS}
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
@@ -102,7 +102,7 @@ class Commands(typer.core.TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, which SIGTERM and SIGHUP stop as Ctrl-C does."""
-        from hearts_env.interrupts import interruptible  # what --help can do without
+        from hearts_env.interrupts import interruptible  # not needed for --help
 
         try:
             with interruptible():
@@ -112,14 +112,14 @@ class Commands(typer.core.TyperGroup):
 
 
 def stopped() -> typer.Exit:
-    """What ends a command that a signal has stopped and that has shown what it had."""
-    from hearts_env.interrupts import exit_status  # what --help can do without
+    """The exit of a command that was stopped by a signal and has shown its results so far."""
+    from hearts_env.interrupts import exit_status  # not needed for --help
 
     return typer.Exit(exit_status())
 
 
 def _explain(error: Exception) -> str | None:
-    """The message of a user's mistake; None: the error is none."""
+    """The message of a user's mistake; None if the error is not one."""
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "hearts"
@@ -162,13 +162,13 @@ _EXTRAS = {
 def prepare_streams() -> None:
     """Make input and output usable, whatever they are connected to.
 
-    Letters that an output cannot write are replaced by others, bytes that are no text in the input
-    by a sign for that. An input that is closed is empty.
+    Characters that an output cannot encode are replaced by plain ones, invalid bytes in the input
+    by a replacement character. A closed input is empty.
 
     Raises:
-        Mistake: standard output is closed.
+        Mistake: if standard output is closed.
     """
-    with contextlib.suppress(OSError):  # else the next file opened would get their numbers
+    with contextlib.suppress(OSError):  # else files opened later would get their numbers
         while (number := os.open(os.devnull, os.O_RDWR)) < 3:
             pass
         os.close(number)
@@ -193,21 +193,21 @@ _PLAIN |= {"…": "...", "×": "x", "’": "'", "─": "-", "━": "-", "✓": "
 
 
 def _plainly(error: UnicodeError) -> tuple[str, int]:
-    """Letters for those that an output cannot write."""
+    """Plain characters for those that an output cannot encode."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_PLAIN.get(c, "?") for c in error.object[error.start : error.end]), error.end
 
 
 def _silence(stream: IO[str]) -> None:
-    """Discard what a stream still holds and all that follows, also at exit."""
+    """Discard what a stream has buffered and all that follows, also at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 # ---- output ------------------------------------------------------------------------------------
 def print_json(value: Any) -> None:
-    """One machine-readable line on standard output, the last and only one there."""
+    """Print one machine-readable line, the only one on standard output."""
     print(json.dumps(value, allow_nan=False), flush=True)
 
 
@@ -239,7 +239,7 @@ def screen() -> IO[str]:
 
 
 def note(text: str) -> None:
-    """A line for the person at the terminal, on standard error."""
+    """Print a line for the person at the terminal, on standard error."""
     print(text, file=screen(), flush=True)
 
 
@@ -259,7 +259,7 @@ def print_table(
         table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
-    # Figures are never cut short: where the terminal is too narrow, it wraps the lines.
+    # Figures are never cut off: a terminal that is too narrow wraps the lines.
     needed = Measurement.get(console, console.options.update(max_width=1000), table).maximum
     console.width = max(console.width, needed)
     console.print(Text(title, style="bold"), soft_wrap=True)
@@ -268,9 +268,9 @@ def print_table(
 
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Callable[[float, float], None]]:
-    """Shows work in hand on standard error; gives a function of (done, all of it).
+    """Shows progress on standard error; yields a function of (done, total) that updates it.
 
-    A bar with the time left on a terminal, else a line now and then.
+    On a terminal it is a bar with the time left, elsewhere a line every few seconds.
     """
     if not sys.stderr.isatty():
         yield _plain_progress(label)
@@ -291,7 +291,7 @@ def progress(label: str) -> Iterator[Callable[[float, float], None]]:
         TaskProgressColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        TextColumn("gone"),
+        TextColumn("elapsed"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(file=screen()), transient=True) as bar:
@@ -300,20 +300,20 @@ def progress(label: str) -> Iterator[Callable[[float, float], None]]:
 
 
 def _plain_progress(label: str) -> Callable[[float, float], None]:
-    told, origin = time.monotonic(), (0.0, 0.0)
+    last, origin = time.monotonic(), (0.0, 0.0)
 
-    def tell(done: float, total: float) -> None:
-        nonlocal told, origin
+    def report(done: float, total: float) -> None:
+        nonlocal last, origin
         now = time.monotonic()
-        if done > 0 and not origin[0]:  # what came before was compiled
+        if done > 0 and not origin[0]:  # the time before went into compilation
             origin = now, done
-        if now - told < _PLAIN_EVERY or done <= origin[1]:
+        if now - last < _PLAIN_EVERY or done <= origin[1]:
             return
-        told = now
+        last = now
         left = (now - origin[0]) * (total - done) / (done - origin[1])
         note(f"{label}: {done / total:.0%}, about {format_seconds(left)} left")
 
-    return tell
+    return report
 
 
 def format_seconds(seconds: float) -> str:

@@ -1,6 +1,6 @@
-"""The page and the picture of an analysed deal: for every screen, by day and night, for all eyes.
+"""The page and the picture of an analysed deal: fit for narrow screens and dark mode.
 
-Colours are Okabe and Ito's, and each has a sign beside it, so that nobody needs to tell them apart.
+Colours are Okabe and Ito's, and each comes with a sign, so that no reader needs the colour.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SIDES = ((VERMILLION, "o", -14), (BLUE, "s", 8))
 
 
 def draw(analysis: Analysis, path: Path) -> None:
-    """The margin over the deal as a picture."""
+    """Draw the margin over the deal into a picture."""
     save_figure(_figure(analysis), path)
 
 
@@ -158,7 +158,7 @@ in brackets on average over the worlds.
 
 
 def write_html(analyses: Sequence[Analysis], path: Path) -> None:
-    """A page that needs nothing else: the hands, the margin over the deal, every card's worth."""
+    """A self-contained page: the hands, the margin over the deal, every card's worth."""
     parts = [
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width, initial-scale=1'>",
@@ -185,8 +185,8 @@ def _deal_html(analysis: Analysis, number: int) -> list[str]:
         parts.append(f"<tr><th scope='row'>Dead</th><td>{_cards(game.kitty)}</td></tr>")
     parts.append("</table>")
     parts += [f"<p>{html.escape(line)}</p>" for line in summary(analysis)]
-    told = f"The margin of {names[0]} over deal {number}, card by card; the table below has it too"
-    parts.append(f"<figure tabindex='0' role='group' aria-label=\"{told}\">")
+    label = f"The margin of {names[0]} over deal {number}, card by card; the table below has it too"
+    parts.append(f"<figure tabindex='0' role='group' aria-label=\"{label}\">")
     parts += [svg_text(_figure(analysis), f"deal{number}"), "</figure>"]
     heads = "".join(f"<th scope='col'>{head}</th>" for head in _HEADS)
     parts.append(f"<table class='cards'><caption>Card by card</caption><thead><tr>{heads}</tr>")
@@ -222,7 +222,7 @@ def _chips(moment: Moment) -> str:
     best = max(worth.values())
     chips = []
     for card, value in moment.values.items():
-        # What reads alike is marked alike.
+        # What reads the same is marked the same.
         is_best = f"{worth[card]:.1f}" == f"{best:.1f}"
         loss = best - worth[card]
         kind, sign = ("best", "✓ ") if is_best else ("", "")
@@ -239,8 +239,8 @@ def _chips(moment: Moment) -> str:
 
 
 def _cards(cards: Sequence[str]) -> str:
-    shown = []
+    spans = []
     for card in cards:
         kind = " class='red'" if card[1] in "DH" else ""
-        shown.append(f"<span{kind}>{card[0]}{_SUITS[card[1]]}</span>")
-    return " ".join(shown)
+        spans.append(f"<span{kind}>{card[0]}{_SUITS[card[1]]}</span>")
+    return " ".join(spans)

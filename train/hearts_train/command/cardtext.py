@@ -17,7 +17,7 @@ _COLORS = {"C": "32", "D": "33", "S": "36", "H": "31"}  # four colours tell suit
 
 
 class CardText:
-    """How one output shows cards."""
+    """How cards are written to one output."""
 
     def __init__(self, *, color: bool, symbols: bool, wraps: bool = False) -> None:
         """Use ANSI colours or not, suit symbols or letters; break lines at the terminal's edge."""
@@ -27,7 +27,7 @@ class CardText:
 
     @classmethod
     def of(cls, stream: TextIO | None = None) -> CardText:
-        """What `stream` (standard output) can show; NO_COLOR and TERM=dumb are heeded."""
+        """What `stream` (standard output) can show; NO_COLOR and TERM=dumb are respected."""
         stream = sys.stdout if stream is None else stream
         color = (
             stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -44,15 +44,15 @@ class CardText:
         return wrap(text, shutil.get_terminal_size().columns) if self.wraps else text
 
     def style(self, text: str, code: str) -> str:
-        """The text in an ANSI style, where there are any."""
+        """The text in an ANSI style, where the output has colours."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
 
     def bold(self, text: str) -> str:
-        """The text made to stand out."""
+        """The text in bold."""
         return self.style(text, "1")
 
     def dim(self, text: str) -> str:
-        """The text made to stand back."""
+        """The text dimmed."""
         return self.style(text, "2")
 
     def suit(self, suit: str) -> str:
@@ -70,7 +70,7 @@ class CardText:
         return " ".join(map(self.card, cards)) or "-"
 
     def hand(self, cards: Iterable[str], playable: Iterable[str] | None = None) -> str:
-        """A hand by suits; what is not `playable` stands in brackets (or dim)."""
+        """A hand by suits; what is not `playable` is in brackets (or dimmed)."""
         cards = list(cards)
         free = set(cards if playable is None else playable)
         suits = []
@@ -88,9 +88,9 @@ class CardText:
 
 
 def wrap(text: str, width: int) -> str:
-    """The text with lines of at most `width` columns, broken between words; styles take none.
+    """The text with lines of at most `width` columns, broken between words.
 
-    What follows a break is set in by two columns more than its line.
+    Styles take up no columns. What follows a break is indented by two columns more than its line.
     """
     return "\n".join(part for line in text.split("\n") for part in _broken(line, width))
 

@@ -48,7 +48,7 @@ def play(
     """Sit down and play, in the terminal. Every deal is kept; --resume goes on where you left."""
     import contextlib
 
-    from hearts_train.command.kept import Keeper, latest_table
+    from hearts_train.command.saved_tables import Keeper, latest_table
     from hearts_train.command.terminal import Quit, open_table, reopen_table
 
     if resume:
@@ -79,10 +79,10 @@ def play(
             )
             stack.enter_context(keeper.holding())
         try:
-            table.teller.say(table.greeting() + "\n")
+            table.announcer.say(table.greeting() + "\n")
             table.run()
         except Quit:
-            table.teller.say(table.farewell())
+            table.announcer.say(table.farewell())
         except KeyboardInterrupt:
             console.note("\n" + table.farewell())
             raise

@@ -32,8 +32,8 @@ _MEANINGS = {
     "hand_size": "cards dealt to each",
     "trump": "suit that beats all others",
     "first_lead": "who leads first, and what",
-    "break_on": "what allows hearts to be led",
-    "unbroken_lead": "who may lead a heart before",
+    "break_on": "what breaks hearts, so that they may be led",
+    "unbroken_lead": "who may lead a heart before that",
     "points_on_first_trick": "whether points may be thrown on trick 1",
     "queen_any_time": "whether QS may be played instead of following",
     "queen_breaks_hearts": "whether QS breaks hearts",
@@ -47,7 +47,7 @@ _MEANINGS = {
     "end_score": "score that ends a match",
     "end_when": "whether it must be exceeded",
     "tie": "when a match plays on",
-    "max_deals": "most deals of a match",
+    "max_deals": "the most deals of a match",
     "settlement": "points, or chips after each deal",
     "stake": "chips at the start",
     "target": "chips won that end a match",
@@ -61,7 +61,7 @@ def option_rows(rules: Rules) -> list[tuple[str, str, str]]:
 
 
 def _shown(value: object) -> str:
-    # Without blanks, which part the words of a rule set's text.
+    # Without spaces, which separate the words of a rule set's text.
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 

@@ -1,4 +1,4 @@
-"""What another player would do in one's place: its choice and its reasons, from one sample."""
+"""What another player would do in your place: its choice and its reasons, from one sample."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _ANOTHER = "ask another player, as in: hint pro"
 
 @dataclass(frozen=True)
 class Worth:
-    """What is known of one legal card.
+    """The estimated worth of one legal card.
 
     Attributes:
         action: The card.
         margin: Mean margin of the deal after it, for the player.
-        half: Half the 95 % interval of that, over worlds; 0 where all worlds were taken.
-        is_close: Whether it is not shown to be worse than the card chosen.
+        half: Half the 95 % interval of that, over worlds; 0 if all worlds were weighed.
+        is_close: Whether it has not been shown to be worse than the card chosen.
     """
 
     action: int
@@ -45,7 +45,7 @@ class Hint:
         agent: Its name.
         action: What it would choose.
         worths: The legal cards, best first; empty where the agent does not weigh worlds.
-        chances: The chance of each legal action, likeliest first, of an agent that has them.
+        chances: The probability of each legal action, likeliest first, if the agent gives them.
         worlds: How many worlds were weighed.
         is_sample: Whether there are more.
     """
@@ -72,12 +72,13 @@ def hint(agent: Agent, view: PlayerView) -> Hint:
     """What `agent` would do in a position: always the same, and always what its figures say.
 
     Raises:
-        HeartsError: the agent cannot play these rules, raises, or names no legal action.
+        HeartsError: if the agent cannot play these rules, raises, or does not choose a legal
+            action.
     """
     name = getattr(agent, "name", "") or type(agent).__name__
     if is_ours(agent):
         return _hint(agent, view, name)
-    with blamed(f"hint: {name} has none", _ANOTHER):
+    with blamed(f"hint: {name} gives none", _ANOTHER):
         return _hint(agent, view, name)
 
 
@@ -96,12 +97,12 @@ def _hint(agent: Agent, view: PlayerView, name: str) -> Hint:
         return Hint(name, ranked[0][0], chances=tuple(ranked))
     action, fault = ask_one(agent, view)
     if fault is not None:
-        raise HeartsError(f"hint: {name} has none ({fault.text}); {_ANOTHER}")
+        raise HeartsError(f"hint: {name} gives none ({fault.text}); {_ANOTHER}")
     return Hint(name, action)
 
 
 def _has_chances(agent: Agent) -> bool:
-    """Whether an agent tells chances of its own, not just its choice."""
+    """Whether an agent gives probabilities of its own, not just its choice."""
     own = getattr(type(agent), "policy_batch", None)
     return own is not None and own is not Agent.policy_batch
 
@@ -137,35 +138,35 @@ def _weighed(
     return Hint(name, legal[best], worths, worlds=n, is_sample=is_sample)
 
 
-def tell(found: Hint, view: PlayerView, cards: CardText, choices: dict[str, str]) -> list[str]:
+def describe(advice: Hint, view: PlayerView, cards: CardText, choices: dict[str, str]) -> list[str]:
     """A hint as lines of text.
 
     Args:
-        found: the hint.
-        view: what it is about.
+        advice: the hint.
+        view: the position that it is for.
         cards: how cards are written.
-        choices: words for actions that are no cards, by their names.
+        choices: words for actions that are not cards, by their names.
     """
 
     def named(action: int) -> str:
         name = view.rules.action_name(action)
         return choices.get(name) or cards.card(name)
 
-    lines = [f"{found.agent} would choose {named(found.action)}."]
-    if found.worths:
-        of = "sampled worlds" if found.is_sample else "possible worlds, all of them"
-        lines.append(f"Mean margin of the deal over {found.worlds} {of}:")
-        first = found.worths[0]
-        shown = [f"{named(first.action)} {_figure(first, is_sample=found.is_sample)}"]
-        for worth in found.worths[1:]:
-            words = "within noise" if found.is_sample else "as good"
+    lines = [f"{advice.agent} would choose {named(advice.action)}."]
+    if advice.worths:
+        of = "sampled worlds" if advice.is_sample else "possible worlds, all of them"
+        lines.append(f"Mean margin of the deal over {advice.worlds} {of}:")
+        first = advice.worths[0]
+        parts = [f"{named(first.action)} {_figure(first, is_sample=advice.is_sample)}"]
+        for worth in advice.worths[1:]:
+            words = "within noise" if advice.is_sample else "as good"
             near = f" ({words})" if worth.is_close else ""
-            figure = _figure(worth, is_sample=found.is_sample)
-            shown.append(f"{named(worth.action)} {figure}{near}")
-        lines.append("  " + ", ".join(shown))
-    elif found.chances:
-        likely = [f"{named(a)} {chance:.0%}" for a, chance in found.chances if chance >= 0.005]
-        lines.append("Its chances: " + ", ".join(likely))
+            figure = _figure(worth, is_sample=advice.is_sample)
+            parts.append(f"{named(worth.action)} {figure}{near}")
+        lines.append("  " + ", ".join(parts))
+    elif advice.chances:
+        likely = [f"{named(a)} {chance:.0%}" for a, chance in advice.chances if chance >= 0.005]
+        lines.append("Its probabilities: " + ", ".join(likely))
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Hand histories shown again: deals and plays as text, pictures as SVG."""
+"""Hand histories replayed: deals and plays as text, pictures as SVG."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_records(path: Path) -> list[Record]:
     """The games of a file with their tags, each play checked.
 
     Raises:
-        NotationError: it is not text, or not hand histories; the line is named.
+        NotationError: if it is not text, or not hand histories; the message names the line.
     """
     try:
         return parse_records(read_limited(path, _MOST, "hand histories").decode("utf-8-sig"))
@@ -33,19 +33,19 @@ def read_games(path: Path) -> list[Game]:
     """The games of a file, each play checked.
 
     Raises:
-        NotationError: it is not text, or not hand histories; the line is named.
+        NotationError: if it is not text, or not hand histories; the message names the line.
     """
     return [record.game for record in read_records(path)]
 
 
 def verb(name: str, does: str) -> str:
-    """A verb as it follows a name: ``leads``, but ``lead`` behind ``You``."""
+    """A verb as it follows a name: ``leads``, but ``lead`` after ``You``."""
     plain = _PLURAL.get(does, does.removesuffix("s"))
     return plain if name.partition(" ")[0] == "You" else does
 
 
 def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | None]) -> None:
-    """Show games step by step, forth and back as the person asks.
+    """Show games step by step, back and forth as the person asks.
 
     Args:
         records: the games.
@@ -57,12 +57,12 @@ def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | 
         for number, record in enumerate(records, 1)
         for trick, text in pages_of(record, number, len(records), cards)
     ]
-    place, shown = 0, -1
+    place, shown_place = 0, -1
     while place < len(pages):
         number, _, text = pages[place]
-        if place != shown:
+        if place != shown_place:
             print(cards.wrap(text))
-            shown = place
+            shown_place = place
         line = ask(PROMPT)
         if line is None or line.lower() in ("q", "quit"):
             return
@@ -70,13 +70,13 @@ def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | 
             place += 1
         elif line.lower() in ("b", "back"):
             place = max(place - 1, 0)
-            if place == shown:
+            if place == shown_place:
                 print("This is the beginning.")
         elif line.isdecimal():
             wanted = [i for i, page in enumerate(pages) if page[0] == number]
             wanted = [i for i in wanted if str(pages[i][1]) == line.lstrip("0")]
             if wanted:
-                place, shown = wanted[-1], -1
+                place, shown_place = wanted[-1], -1
             else:
                 last = max(page[1] for page in pages if page[0] == number)
                 print(f"There is no trick {line}; this deal has 1 to {last}.")
@@ -85,9 +85,9 @@ def show(records: Sequence[Record], cards: CardText, ask: Callable[[str], str | 
 
 
 def pages_of(record: Record, number: int, count: int, cards: CardText) -> Iterator[tuple[int, str]]:
-    """A game as pages: the number of the trick, 0 before the first one, and the text.
+    """A game as pages: the number of the trick (0 before the first) and the text.
 
-    The first page is what is dealt, the last one has the scores.
+    The first page has the deal, the last one the scores.
     """
     pages = [(0, header(record, number, count, cards)), *steps(record, cards)]
     yield from pages[:-1]
@@ -96,7 +96,7 @@ def pages_of(record: Record, number: int, count: int, cards: CardText) -> Iterat
 
 
 def header(record: Record, number: int, count: int, cards: CardText) -> str:
-    """What is dealt: the game's rules and all hands."""
+    """The deal: the game's rules and all hands."""
     game, names = record.game, record.names()
     start = game.start()
     lines = [cards.bold(f"Game {number} of {count}: {game.rules.name}")]
@@ -112,7 +112,7 @@ def header(record: Record, number: int, count: int, cards: CardText) -> str:
 
 
 def steps(record: Record, cards: CardText) -> Iterator[tuple[int, str]]:
-    """What happens, a text for each hand of the exchange, each trick and the rest; its trick."""
+    """What happens, as (trick, text): each hand of the exchange, each trick, and so on."""
     game, names = record.game, record.names()
     rules, replay = game.rules, game.start()
 
@@ -178,7 +178,7 @@ def _object(name: str) -> str:
 
 
 def _worth(game: Game, cards: Sequence[str]) -> str:
-    """The points of cards, like ``+5``; nothing where there are none."""
+    """The points of cards, like ``+5``; empty if there are none."""
     points = sum(game.rules.card_points.get(card, 0) for card in cards)
     return f"{points:+d}" if points else ""
 

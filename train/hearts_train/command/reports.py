@@ -21,8 +21,8 @@ Path = str | os.PathLike[str]
 
 
 def prepare(contest: Contest) -> None:
-    """Compile what the package's own players need before anything is timed or interrupted."""
-    with held_interrupt():  # compilers do not like to be interrupted
+    """Compile what the package's own players need, before anything is timed or interrupted."""
+    with held_interrupt():  # compilation cannot be interrupted safely
         batch = BatchGame(contest.rules, 1)
         views = batch.views()
         for contender in contest.contenders:
@@ -44,7 +44,7 @@ def evaluate_against(
     resume: Path | None = None,
     command: str | None = None,
 ) -> list[Evaluation]:
-    """Evaluate an agent against one after another; after Ctrl-C what there is."""
+    """Evaluate an agent against each opponent in turn; after Ctrl-C, return what is finished."""
     check_pairs(pairs)
     contest = Contest(
         [agent, *opponents], rules, seed, isolate=isolate, time_limit=time_limit, command=command
@@ -54,8 +54,8 @@ def evaluate_against(
     with contest.recorded(pairs, out, resume):
         for place, opponent in enumerate(opponents, 1):
             try:
-                with console.progress(f"{agent} against {opponent}") as tell:
-                    results.append(contest.evaluate(0, place, pairs, tell))
+                with console.progress(f"{agent} against {opponent}") as report:
+                    results.append(contest.evaluate(0, place, pairs, report))
             except KeyboardInterrupt:
                 if not results:
                     raise
@@ -66,7 +66,7 @@ def evaluate_against(
 
 
 class Settings(NamedTuple):
-    """What an evaluation or a tournament was begun with."""
+    """The settings of an evaluation or a tournament."""
 
     agents: list[str]
     rules: Rules
@@ -77,10 +77,10 @@ class Settings(NamedTuple):
 
 
 def read_begun(path: Path, *, is_tournament: bool) -> Settings:
-    """What a file of results was begun with.
+    """The settings in a file of results.
 
     Raises:
-        HeartsError: it is no such file, or of the other command.
+        HeartsError: if it is not such a file, or one of the other command.
     """
     settings = read_settings(path)
     names = [agent["spec"] for agent in settings["agents"]]
@@ -88,24 +88,26 @@ def read_begun(path: Path, *, is_tournament: bool) -> Settings:
     each_against_first = pairings == [(0, j) for j in range(1, len(names))]
     if is_tournament == each_against_first and len(names) > 2:
         right = "evaluate" if each_against_first else "tournament"
-        raise HeartsError(f"resume: go on with {str(path)!r} by hearts {right} --resume")
+        raise HeartsError(
+            f"resume: {str(path)!r} is not of this command; use hearts {right} --resume"
+        )
     if None in names:
         raise HeartsError(
-            f"resume: {str(path)!r} is of agents that a program made; go on with it in that program"
+            f"resume: {str(path)!r} has agents that a program made; resume it in that program"
         )
     rest = (settings[name] for name in ("pairs", "seed", "isolate", "time_limit"))
     return Settings(names, Rules.from_dict(settings["rules_in_full"]), *rest)
 
 
 def command_line() -> str:
-    """The command line of this process, as one would type it."""
+    """The command line of this process, as it would be typed."""
     return shlex.join(["hearts", *sys.argv[1:]])
 
 
 def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
-    """One table of evaluations of one agent."""
+    """Print a table of the evaluations of one agent."""
     first = results[0]
-    # With two players the rank is 2 less the share of deals won.
+    # With two players the rank is 2 minus the share of deals won.
     is_ranked = Rules.make(first.rules).players > 2
     in_chips = first.chips is not None
     has_faults = any(result.faults or result.opponent_faults for result in results)
@@ -137,8 +139,8 @@ def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
 
 
 def show_faults(results: Sequence[Evaluation]) -> None:
-    """Name the agents that misbehaved, each with one view to see it again, on standard error."""
-    shown: dict[tuple[str, str], Example] = {}
+    """Name the agents that misbehaved, with a view that reproduces it, on standard error."""
+    examples: dict[tuple[str, str], Example] = {}
     counts: dict[str, int] = {}
     for result in results:
         for name, faults in (
@@ -147,11 +149,11 @@ def show_faults(results: Sequence[Evaluation]) -> None:
         ):
             counts[name] = counts.get(name, 0) + faults
         for example in result.examples:
-            shown.setdefault((example.agent, example.kind), example)
+            examples.setdefault((example.agent, example.kind), example)
     for name, count in counts.items():
         if count:
             console.note(f"{name}: misbehaved; {count:,} deals are charged to it, for example:")
-        for (agent, kind), example in shown.items():
+        for (agent, kind), example in examples.items():
             if agent == name:
                 console.note(
                     f"  {kind}, deal seed {example.seed}, seat {example.seat}: {example.text}"
@@ -172,7 +174,7 @@ def format_rank(rank: float, ci95: tuple[float, float]) -> str:
 
 
 def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
-    """The ranking, and below it the margins of each agent over each other."""
+    """Print the ranking, and below it the margin of each agent over each other."""
     note = " (stopped early)" if result.interrupted else ""
     title = (
         f"{result.rules}: mean margin over all others in points a deal, 95 % interval over "
@@ -206,5 +208,5 @@ def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
 
 
 def format_ms(milliseconds: float) -> str:
-    """Milliseconds to three places."""
+    """Milliseconds to three decimal places."""
     return f"{milliseconds:.3f}" if milliseconds >= 0.001 else "<0.001"

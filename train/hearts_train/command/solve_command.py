@@ -61,12 +61,12 @@ def solve_deck(
     resume: Path | None,
     max_memory: float,
 ) -> list[Equilibrium]:
-    """Solve a deck with one algorithm or, for comparison, several; after a signal what there is."""
+    """Solve a deck with one algorithm or, for comparison, several; a signal ends it early."""
     _check_algorithms(algorithms, has_file=out is not None or resume is not None)
     if (deck is None) == (resume is None):
         raise Mistake("solve: give either a deck, like micro or mini, or --resume FILE")
     if algorithms == ["lp"] and (target, iterations, minutes) != (None,) * 3:
-        raise Mistake("--algorithm: lp goes to the end; leave target, iterations and minutes out")
+        raise Mistake("--algorithm: lp takes no limits; omit --target, --iterations and --minutes")
     for option, value in (
         ("--target", target),
         ("--iterations", iterations),
@@ -76,51 +76,52 @@ def solve_deck(
             raise Mistake(f"{option}: {value} is out of range; give a number above 0")
     seconds = None if minutes is None else 60.0 * minutes
     results: list[Equilibrium] = []
-    with _kept(out, resume) as kept:
+    with _state_file(out, resume) as state_file:
         _compile()
-        begun = None if resume is None else Solver.load(resume, max_memory)
-        if begun is not None:
-            _tell_what_is_used_up(begun, algorithms, iterations, seconds)
-        tree = Tree(str(deck), max_memory) if begun is None else begun.tree
+        resumed = None if resume is None else Solver.load(resume, max_memory)
+        if resumed is not None:
+            _check_resumed(resumed, algorithms, iterations, seconds)
+        tree = Tree(str(deck), max_memory) if resumed is None else resumed.tree
         console.note(f"{tree.rules.name}: {tree.size}")
-        for algorithm in [begun.algorithm] if begun else algorithms or [DEFAULT_ALGORITHM]:
+        for algorithm in [resumed.algorithm] if resumed else algorithms or [DEFAULT_ALGORITHM]:
             if algorithm == "lp":
                 results.append(solve_linear(tree))
                 continue
-            solver = begun or Solver(tree, algorithm)
-            with _told(f"{tree.rules.name}, {algorithm}") as tell:
-                found = solve(
+            solver = resumed or Solver(tree, algorithm)
+            with _progress(f"{tree.rules.name}, {algorithm}") as report:
+                result = solve(
                     solver,
                     target=target,
                     iterations=iterations,
                     seconds=seconds,
-                    save_to=kept,
-                    progress=tell,
+                    save_to=state_file,
+                    progress=report,
                     warn=console.note,
                     stopping=_say_stopping,
                 )
-            results.append(found)
-            if found.interrupted:
+            results.append(result)
+            if result.interrupted:
                 with held_interrupt():
-                    if kept is None:
-                        kept = _free_name(f"solve-{_slug(tree.rules.name)}-{_slug(algorithm)}")
-                        solver.save(kept)
+                    if state_file is None:
+                        name = f"solve-{_slug(tree.rules.name)}-{_slug(algorithm)}"
+                        state_file = _free_name(name)
+                        solver.save(state_file)
                 console.note(
                     f"stopped after {solver.iteration:,} iterations; go on with: "
-                    f"hearts solve --resume {kept}"
+                    f"hearts solve --resume {state_file}"
                 )
                 break
     return results
 
 
 def _say_stopping() -> None:
-    line = "\n" if sys.stderr.isatty() else ""  # below that of the progress
+    line = "\n" if sys.stderr.isatty() else ""  # below the line of progress
     with suppress(RuntimeError):  # the signal came while something was printed
-        console.note(f"{line}stopping after this iteration (Ctrl-C again: at once)")
+        console.note(f"{line}stopping after this iteration (Ctrl-C again stops at once)")
 
 
 def _check_algorithms(algorithms: Sequence[str] | None, *, has_file: bool) -> None:
-    """Refuse unknown algorithms, and a file where there is no state to keep in it."""
+    """Refuse unknown algorithms, and a file where there is no state, or several, to save in it."""
     for algorithm in algorithms or ():
         if algorithm not in (*ALGORITHMS, "lp"):
             try:
@@ -128,13 +129,13 @@ def _check_algorithms(algorithms: Sequence[str] | None, *, has_file: bool) -> No
             except HeartsError as error:
                 raise Mistake(f"{error}, lp") from None
     if has_file and len(algorithms or ()) > 1:
-        raise Mistake("--algorithm: a state is kept of one algorithm; give one")
+        raise Mistake("--algorithm: a saved state has one algorithm; give one")
     if has_file and "lp" in (algorithms or ()):
-        raise Mistake("--algorithm: lp has no state to keep; leave --out and --resume out")
+        raise Mistake("--algorithm: lp has no state to save; omit --out and --resume")
 
 
 def _compile() -> None:
-    """Compile what solving needs; compilers do not like to be interrupted, a signal waits."""
+    """Compile what solving needs; a signal waits, as compilation cannot be interrupted safely."""
     with held_interrupt():
         solver = Solver(Tree("micro hand_size=1"), num_threads=1)
         solver.step()
@@ -142,50 +143,50 @@ def _compile() -> None:
 
 
 @contextmanager
-def _kept(out: Path | None, resume: Path | None) -> Iterator[Path | None]:
-    """The file for the state, if there is one, which nobody else writes in this block."""
-    kept = out or resume
-    if kept is None:
+def _state_file(out: Path | None, resume: Path | None) -> Iterator[Path | None]:
+    """The file for the state, if there is one, locked against other processes in this block."""
+    state_file = out or resume
+    if state_file is None:
         yield None
         return
     _check_out(out, resume)
     if resume is not None and not resume.is_file():
         raise Mistake(f"--resume: there is no file {resume}; check the path")
-    check_folder(kept)
-    # From before it is read, so that nobody goes on with what another process is about to replace.
-    lock = lock_beside(kept)
-    with held(lock, f"solve: {str(kept)!r}"):
+    check_folder(state_file)
+    # Before the state is read: another process may be about to replace it.
+    lock = lock_beside(state_file)
+    with held(lock, f"solve: {str(state_file)!r}"):
         _check_out(out, resume)
         remove_leftovers(lock.parent)
-        yield kept
+        yield state_file
 
 
-def _tell_what_is_used_up(
-    begun: Solver, algorithms: Sequence[str] | None, iterations: int | None, seconds: float | None
+def _check_resumed(
+    solver: Solver, algorithms: Sequence[str] | None, iterations: int | None, seconds: float | None
 ) -> None:
-    """Refuse another algorithm than a state's, and say where its limits are met already."""
-    if algorithms is not None and list(algorithms) != [begun.algorithm]:
-        raise Mistake(f"--algorithm: the state is of {begun.algorithm}; leave it out")
-    if iterations is not None and begun.iteration >= iterations:
-        console.note(f"--iterations: the state has {begun.iteration:,} already; none is added")
-    if seconds is not None and begun.seconds >= seconds:
-        told = console.format_seconds(begun.seconds)
-        console.note(f"--minutes: the state has taken {told} already; nothing is added")
+    """Refuse an algorithm other than the state's, and say which limits it has already reached."""
+    if algorithms is not None and list(algorithms) != [solver.algorithm]:
+        raise Mistake(f"--algorithm: the state is of {solver.algorithm}; omit it")
+    if iterations is not None and solver.iteration >= iterations:
+        console.note(f"--iterations: the state already has {solver.iteration:,}; none is added")
+    if seconds is not None and solver.seconds >= seconds:
+        spent = console.format_seconds(solver.seconds)
+        console.note(f"--minutes: the state has already taken {spent}; no time is added")
 
 
 def _check_out(out: Path | None, resume: Path | None) -> None:
-    """Refuse to write over what is there, but for the state that goes on."""
+    """Refuse to overwrite a file, except the state that is resumed."""
     if out is None:
         return
     if out.is_dir():
         raise Mistake(f"--out: {out} is a folder; give a file")
     if not out.exists() or (resume is not None and resume.exists() and out.samefile(resume)):
         return
-    raise Mistake(f"--out: {out} is already there; go on with --resume {out}, or give another name")
+    raise Mistake(f"--out: {out} already exists; go on with --resume {out}, or give another name")
 
 
 def _free_name(stem: str) -> Path:
-    """A file that is not there yet: stem.npz, stem-2.npz, stem-3.npz, ..."""
+    """A file that does not exist yet: stem.npz, stem-2.npz, stem-3.npz, ..."""
     names = itertools.chain([f"{stem}.npz"], (f"{stem}-{n}.npz" for n in itertools.count(2)))
     return next(path for path in map(Path, names) if not path.exists())
 
@@ -195,23 +196,23 @@ def _slug(text: str) -> str:
 
 
 @contextmanager
-def _told(label: str) -> Iterator[Any]:
-    """Shows exploitability and the time left on standard error; gives a function for it."""
+def _progress(label: str) -> Iterator[Any]:
+    """Shows exploitability and the time left on standard error; yields a function that does."""
     on_terminal = sys.stderr.isatty()
     last = time.monotonic()
 
-    def tell(found: Checkpoint) -> None:
+    def report(point: Checkpoint) -> None:
         nonlocal last
         now = time.monotonic()
         if not on_terminal and now - last < _PLAIN_EVERY:
             return
         last = now
         left = ""
-        if found.seconds_left is not None:
-            left = f", about {console.format_seconds(found.seconds_left)} left"
+        if point.seconds_left is not None:
+            left = f", about {console.format_seconds(point.seconds_left)} left"
         line = (
-            f"{label}: {found.iteration:,} iterations, "
-            f"exploitability {found.exploitability:.2e}{left}"
+            f"{label}: {point.iteration:,} iterations, "
+            f"exploitability {point.exploitability:.2e}{left}"
         )
         if on_terminal:
             print(f"\r\x1b[2K{line}", end="", file=console.screen(), flush=True)
@@ -219,50 +220,50 @@ def _told(label: str) -> Iterator[Any]:
             console.note(line)
 
     try:
-        yield tell
+        yield report
     finally:
         if on_terminal:
             print("\r\x1b[2K", end="", file=console.screen(), flush=True)
 
 
 def solve_rows(results: Sequence[Equilibrium]) -> list[list[str]]:
-    """A table's rows, one a result."""
+    """The rows of a table, one for each result."""
     return [
         [
-            found.algorithm + " (stopped)" * found.interrupted,
-            f"{found.value:+.9f}",
-            f"{max(found.exploitability, 0.0):.2e}",
-            f"{found.iterations:,}",
-            f"{found.seconds:.1f}",
-            f"{found.megabytes:,.0f} MB" if found.megabytes >= 1 else "< 1 MB",
+            result.algorithm + " (stopped)" * result.interrupted,
+            f"{result.value:+.9f}",
+            f"{max(result.exploitability, 0.0):.2e}",
+            f"{result.iterations:,}",
+            f"{result.seconds:.1f}",
+            f"{result.megabytes:,.0f} MB" if result.megabytes >= 1 else "< 1 MB",
         ]
-        for found in results
+        for result in results
     ]
 
 
-def solve_json(found: Equilibrium) -> dict[str, Any]:
-    """The figures of a result, of types that JSON knows."""
-    size = found.tree.size
+def solve_json(result: Equilibrium) -> dict[str, Any]:
+    """The figures of a result, as JSON types."""
+    size = result.tree.size
     return {
-        "rules": found.rules.name,
-        "algorithm": found.algorithm,
-        "value": found.value,
-        "exploitability": found.exploitability,
-        "iterations": found.iterations,
-        "seconds": found.seconds,
-        "megabytes": found.megabytes,
+        "rules": result.rules.name,
+        "algorithm": result.algorithm,
+        "value": result.value,
+        "exploitability": result.exploitability,
+        "iterations": result.iterations,
+        "seconds": result.seconds,
+        "megabytes": result.megabytes,
         "peak_megabytes": peak_megabytes(),
         "deals": int(size.deals),
         "lines": int(size.lines),
         "infosets": [int(n) for n in size.infosets],
         "sequences": [int(n) for n in size.sequences],
-        "interrupted": found.interrupted,
-        "curve": [[c.iteration, c.seconds, c.exploitability] for c in found.curve],
+        "interrupted": result.interrupted,
+        "curve": [[c.iteration, c.seconds, c.exploitability] for c in result.curve],
     }
 
 
 def peak_megabytes() -> float | None:
-    """The most memory that this process has had, in 10^6 bytes; None where nobody tells."""
+    """The most memory that this process has had, in 10^6 bytes; None where that is unknown."""
     try:
         import resource
     except ImportError:
@@ -275,7 +276,7 @@ def peak_megabytes() -> float | None:
 def exploit_agents(
     names: Sequence[str], rules: Rules, *, seed: int, max_memory: float
 ) -> list[Exploitability]:
-    """The exact exploitability of one agent after another."""
+    """The exact exploitability of each agent."""
     agents = [make_agent(name, seed=seed) for name in names]
     for agent in agents:
         check_rules(agent, rules)
@@ -283,26 +284,26 @@ def exploit_agents(
     console.note(f"{tree.rules.name}: {tree.size}")
     results = []
     for name, agent in zip(names, agents, strict=True):
-        with console.progress(name) as tell:
-            results.append(exploit(agent, tree, name, progress=tell))
+        with console.progress(name) as report:
+            results.append(exploit(agent, tree, name, progress=report))
         if results[-1].frozen:
             console.note(
-                f"{name}: draws random numbers and tells no chances (policy_batch); one draw for "
-                "each information set was taken for what it always plays"
+                f"{name}: draws random numbers and gives no probabilities (policy_batch); one draw "
+                "for each information set was taken as what it always plays"
             )
     return results
 
 
 def exploit_rows(results: Sequence[Exploitability]) -> list[list[str]]:
-    """A table's rows, one an agent."""
+    """The rows of a table, one for each agent."""
     return [
         [
-            found.agent + " (one draw)" * found.frozen,
-            _points(found.exploitability),
-            *(f"{value:+.4f}" for value in found.best_responses),
-            f"{found.seconds:.1f}",
+            result.agent + " (one draw)" * result.frozen,
+            _points(result.exploitability),
+            *(f"{value:+.4f}" for value in result.best_responses),
+            f"{result.seconds:.1f}",
         ]
-        for found in results
+        for result in results
     ]
 
 
@@ -312,13 +313,13 @@ def _points(value: float) -> str:
 
 # ---- pictures ------------------------------------------------------------------------------------
 def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
-    """Draw exploitability against iterations and against seconds into a picture."""
+    """Draw exploitability against iterations and against seconds as a picture."""
     figure = _figure(9, 4)
     left, right = figure.subplots(1, 2, sharey=True)
-    style = styles([found.algorithm for found in results])
-    for found in results:
-        color, sign = style[found.algorithm]
-        points = [c for c in found.curve if c.iteration and c.exploitability > 0]
+    style = styles([result.algorithm for result in results])
+    for result in results:
+        color, sign = style[result.algorithm]
+        points = [c for c in result.curve if c.iteration and c.exploitability > 0]
         for axes, xs in (
             (left, [c.iteration for c in points]),
             (right, [c.seconds for c in points]),
@@ -328,7 +329,7 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
                 xs,
                 values,
                 color=color,
-                label=found.algorithm,
+                label=result.algorithm,
                 marker=sign,
                 markersize=5,
                 markevery=[-1] if points else None,
@@ -347,25 +348,25 @@ def draw_curves(results: Sequence[Equilibrium], path: Path) -> None:
 
 
 def draw_bars(results: Sequence[Exploitability], path: Path) -> None:
-    """Draw exploitability as horizontal bars into a picture."""
+    """Draw exploitability as a picture of horizontal bars."""
     figure = _figure(7, 1.6 + 0.45 * len(results))
     axes = figure.subplots()
     places = range(len(results))
-    short = short_names([found.agent for found in results])
+    short = short_names([result.agent for result in results])
     style = styles(list(short.values()))
-    colors = [style[short[found.agent]].color for found in results]
-    axes.barh(places, [found.exploitability for found in results], color=colors, height=0.6)
-    for place, found in zip(places, results, strict=True):
+    colors = [style[short[result.agent]].color for result in results]
+    axes.barh(places, [result.exploitability for result in results], color=colors, height=0.6)
+    for place, result in zip(places, results, strict=True):
         axes.annotate(
-            _points(found.exploitability),
-            (found.exploitability, place),
+            _points(result.exploitability),
+            (result.exploitability, place),
             (6, 0),
             textcoords="offset points",
             va="center",
         )
-    decks = list(dict.fromkeys(found.rules for found in results))
+    decks = list(dict.fromkeys(result.rules for result in results))
     is_one = len(decks) == 1
-    labels = [short[f.agent] if is_one else f"{short[f.agent]}, {f.rules}" for f in results]
+    labels = [short[r.agent] if is_one else f"{short[r.agent]}, {r.rules}" for r in results]
     axes.set_yticks(places, [literal(label) for label in labels])
     axes.invert_yaxis()
     axes.margins(x=0.15)

@@ -1,8 +1,8 @@
 """Hearts at the terminal: one person, agents in the other seats.
 
-Every deal is kept, and the table after every card, so that nothing is lost (``kept``). What the
-person is told is in ``telling``, what another player would do in ``hints``. An agent that
-misbehaves ends no deal: a card is played for it.
+Every deal is saved, and the table after every card, so that nothing is lost (``saved_tables``).
+What the person reads is in ``announcer``, what another player would do in ``hints``. An agent that
+misbehaves does not end the deal: a card is played for it.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from hearts_env.interrupts import Interrupted, held_interrupt
 from hearts_env.notation import Record, parse_games, parse_records
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.command import replay
+from hearts_train.command.announcer import CHOICES, Announcer
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.explain import explain
-from hearts_train.command.hints import best_hinter, hint, tell
-from hearts_train.command.kept import Keeper, TableState
-from hearts_train.command.telling import CHOICES, Teller
+from hearts_train.command.hints import best_hinter, describe, hint
+from hearts_train.command.saved_tables import Keeper, TableState
 from hearts_train.measure.contenders import Contender, rules_for
 from hearts_train.measure.guard import ILLEGAL, LATE, TAMPERED, Fault, ask_one
 
 HELP = """\
 Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone, where only one card fits (but
 the queen of spades is qs: q alone leaves the table). In an exchange several cards may be given at
-once: qs ah kh. Enter alone plays a forced card. Cards that cannot be played now stand {marked}.
+once: qs ah kh. Enter alone plays a forced card. Cards that cannot be played now are {marked}.
   hint [NAME]  what the best player for these rules, or another one, would do
-  undo         take everything back to your last decision
+  undo         take back everything since your last decision
   history      the tricks so far
   rules        the rules of this game
   save FILE    write the deals so far, all cards open, as text for 'hearts replay FILE'
-  quit         leave the table; 'hearts play --resume' goes on with it
-Commands may be shortened to two letters or more: un, hin, his."""
+  quit         leave the table; 'hearts play --resume' resumes it
+Commands may be shortened to two or more letters: un, hin, his."""
 
 _COMMANDS = ("hint", "undo", "history", "rules", "save", "save!", "quit", "help")
 _WITH_ARGUMENT = ("hint", "save", "save!")
 _MENU = ("analyse", "replay", "save", "save!", "undo", "next", "quit", "help")
 _PLAYS = 2**62  # seeds of the deals and matches that follow the first one count from here
-_PATIENCE = 10.0  # seconds after which it is said that an agent is still thinking
+_PATIENCE = 10.0  # seconds until a line says that an agent is still thinking
 
 Ask = Callable[[str], "str | None"]
-"""Asks for a line after a prompt; None: there are no more."""
+"""Asks for a line after a prompt; None at the end of the input."""
 
 
 class Quit(Exception):
@@ -61,36 +61,36 @@ class Quit(Exception):
 
 
 def ask_at_terminal(prompt: str) -> str | None:
-    """The next line of standard input, its ends stripped."""
+    """The next line of standard input, without the spaces around it."""
     print(prompt, end="", flush=True)
     line = sys.stdin.readline()
     if not line:
         print()
         return None
-    if not sys.stdin.isatty():  # what was typed belongs into the record
+    if not sys.stdin.isatty():  # else the output would lack what was entered
         print(line.strip())
     return line.strip()
 
 
 @dataclass
 class Table:
-    """A sitting: deals or matches with one person at the table.
+    """A session: deals or matches with one person at the table.
 
     Attributes:
         play: The deal, or the match, that is played.
-        seed: What all deals and the agents' chance follow from.
-        agents: Who plays in each other seat.
+        seed: The seed of all deals and of the agents' random numbers.
+        agents: The agent in each other seat.
         against: The agents, as they were named.
-        teller: Tells the person what happens.
-        keeper: Writes what is to be kept; None: nothing is.
-        ask: Where the person's words come from.
+        announcer: Says what happens.
+        keeper: Saves deals and the table; None: nothing is saved.
+        ask: Asks the person for a line.
     """
 
     play: Game | Match
     seed: int
     agents: dict[int, Agent]
     against: Sequence[str]
-    teller: Teller
+    announcer: Announcer
     keeper: Keeper | None = None
     ask: Ask = ask_at_terminal
     date: str = field(default_factory=lambda: datetime.date.today().isoformat())
@@ -109,16 +109,16 @@ class Table:
     @property
     def seat(self) -> int:
         """Where the person sits."""
-        return self.teller.seat
+        return self.announcer.seat
 
     def run(self) -> None:
         """Play until the person leaves.
 
         Raises:
-            Quit: the person leaves, or the input ends.
+            Quit: when the person leaves, or the input ends.
         """
         if self._ended is None:
-            self.teller.begin_deal(self.play)
+            self.announcer.begin_deal(self.play)
         self._keep()
         while True:
             if self._ended is not None:
@@ -129,54 +129,54 @@ class Table:
                 self._let_act()
 
     def greeting(self) -> str:
-        """What is played, for somebody who sits down."""
-        goes_on = bool(self._past or self._deals or self._earlier or self.game.actions)
-        again = ", going on where you left" if goes_on else ""
-        return f"{self.play.rules.name}, seed {self.seed}{again}. 'help' tells what you can do."
+        """The first line: what is played."""
+        is_resumed = bool(self._past or self._deals or self._earlier or self.game.actions)
+        again = ", resumed where you left off" if is_resumed else ""
+        return f"{self.play.rules.name}, seed {self.seed}{again}. 'help' lists what you can do."
 
     def farewell(self) -> str:
-        """What to say to somebody who leaves."""
+        """The last line, when the person leaves."""
         if self.keeper is not None:
             self.keeper.write_record(self._text(unfinished=True))
         if self.play.player is not None:
             if self.keeper is None or not self.keeper.is_kept:
                 return "You have left the table."
-            return "You have left the table; 'hearts play --resume' goes on with it."
+            return "You have left the table; 'hearts play --resume' resumes it."
         if self.keeper is None or not self.keeper.games.is_file():
             return "Good-bye."
-        return f"Your deals are kept in {self.keeper.games}."
+        return f"Your deals are saved in {self.keeper.games}."
 
     # -- actions -----------------------------------------------------------------------------------
     def _let_act(self) -> None:
-        """Let an agent act; its chance follows from the table's seed and the position alone.
+        """Let an agent act; its random numbers follow from the table's seed and the position alone.
 
-        The table's seed cannot be computed from what the agent is given. For an agent that
-        misbehaves the first legal action is played.
+        The agent cannot compute the table's seed from the seed that it gets. If it misbehaves, the
+        first legal action is played for it.
         """
         seat = self.play.player
         assert seat is not None
         game, name = self.game, self._name(seat)
         place = 1000 * len(self._deals) + len(game.actions)
         view, action = game.view(seat), 0
-        fault: Fault | None = Fault(0, LATE, "was broken off")
+        fault: Fault | None = Fault(0, LATE, "was interrupted")
         with self._patience(name, "Ctrl-C plays a card for it"):
             seed = secret_seed(self.seed, "act", self.number, place)
             action, fault = ask_one(self.agents[seat], view, seed)
         if fault is not None:
             action = view.legal_actions()[0]
-            self.teller.say(f"{name} {_misdeed(fault)}; its first legal card is played for it.")
+            self.announcer.say(f"{name} {_misdeed(fault)}; its first legal card is played for it.")
         self._do(action)
 
     @contextlib.contextmanager
     def _patience(self, name: str, way_out: str) -> Iterator[None]:
-        """Say after a while that `name` still thinks; from then on Ctrl-C ends this block alone."""
+        """Say after a while that `name` is thinking; from then on Ctrl-C ends this block alone."""
         is_said = threading.Event()
 
-        def tell() -> None:
+        def announce() -> None:
             is_said.set()
-            self.teller.say(f"{name} is still thinking; {way_out}.")
+            self.announcer.say(f"{name} is still thinking; {way_out}.")
 
-        timer = threading.Timer(_PATIENCE, tell)
+        timer = threading.Timer(_PATIENCE, announce)
         timer.daemon = True
         timer.start()
         try:
@@ -188,34 +188,34 @@ class Table:
             timer.cancel()
 
     def _do(self, action: int) -> None:
-        """Play an action, keep the table, and tell what it did."""
+        """Play an action, save the table, and announce what happened."""
         game, before = self.game, self.game.clone()
-        with held_interrupt():  # what is played is kept
-            self.play.play(action)  # a match has then perhaps begun its next deal
+        with held_interrupt():  # what has been played is saved
+            self.play.play(action)  # a match may then have begun its next deal
             if game.is_over:
                 self._deals.append(game)
                 self._ended = game
             self._keep()
-        self.teller.action(before, game, action)
+        self.announcer.action(before, game, action)
         if game.is_over:
-            self.teller.result(game)
+            self.announcer.result(game)
             if isinstance(self.play, Match):
-                self.teller.totals(self.play)
+                self.announcer.totals(self.play)
 
     def _decide(self, action: int) -> None:
         self._past.append((self.play.clone(), len(self._deals)))
         self._do(action)
 
     def _own_turn(self) -> None:
-        """Show the position and ask until an action is played or taken back."""
-        self.teller.position(self.game.view(self.seat))
+        """Show the position and ask until an action is played or undone."""
+        self.announcer.position(self.game.view(self.seat))
         while True:
             prompt = {"pass": "Pass", "moon": "Choose"}.get(self.game.phase, "Play")
             line = self._line(prompt)
             if not line:
                 legal = self.game.legal_actions()
                 if len(legal) > 1:
-                    self.teller.say("Name a card, or 'help'.")
+                    self.announcer.say("Name a card, or 'help'.")
                     continue
                 self._decide(legal[0])
                 return
@@ -226,25 +226,25 @@ class Table:
                         return
                     continue
             except HeartsError as error:
-                self.teller.say(str(error))
+                self.announcer.say(str(error))
                 continue
             for action in actions:
                 self._decide(action)
             return
 
     def _line(self, prompt: str) -> str:
-        line = self.ask(self.teller.cards.bold(f"{prompt}> "))
+        line = self.ask(self.announcer.cards.bold(f"{prompt}> "))
         if line is None:
             raise Quit
         return line
 
     def _read(self, line: str) -> list[int] | None:
-        """The actions that a line names; None: it may be a command.
+        """The actions that a line names; None if it may be a command.
 
         Raises:
-            NotationError: it names cards that cannot be played now.
+            NotationError: if it names cards that cannot be played now.
         """
-        game, view, cards = self.game, self.game.view(self.seat), self.teller.cards
+        game, view, cards = self.game, self.game.view(self.seat), self.announcer.cards
         names = {game.rules.action_name(action): action for action in view.legal_actions()}
         if game.phase == "moon":
             chosen = {"1": "moon:off", "2": "moon:others", "off": "moon:off"}
@@ -253,20 +253,20 @@ class Table:
         words = line.replace(",", " ").split()
         if not words or _command(words[0]) or (len(words) > 1 and game.phase != "pass"):
             return None
-        found: list[str] = []
+        choices: list[str] = []
         for word in words:
-            card = self._card(word, [name for name in names if name not in found])
+            card = self._card(word, [name for name in names if name not in choices])
             if card is None:
                 return None
-            if card not in names or card in found:
-                held = card in view.hand
-                why = "cannot be played now" if held else "is not in your hand"
-                raise NotationError(f"{cards.card(card)} {why}; you may take {cards.cards(names)}")
-            found.append(card)
+            if card not in names or card in choices:
+                is_held = card in view.hand
+                why = "cannot be played now" if is_held else "is not in your hand"
+                raise NotationError(f"{cards.card(card)} {why}; choose from {cards.cards(names)}")
+            choices.append(card)
         left = game.rules.pass_count - len(view.passed)
-        if game.phase == "pass" and len(found) > left:
-            raise NotationError(f"{len(found)} cards are too many; {left} are still to be passed")
-        return [names[card] for card in found]
+        if game.phase == "pass" and len(choices) > left:
+            raise NotationError(f"{len(choices)} cards are too many; {left} are still to be passed")
+        return [names[card] for card in choices]
 
     def _card(self, word: str, legal: Sequence[str]) -> str | None:
         """The card that a word names: in full, or by rank or suit where one legal card fits."""
@@ -278,20 +278,20 @@ class Table:
         for symbol, suit in zip("♣♦♠♥", SUITS, strict=True):
             letter = letter.replace(symbol, suit)
         if letter == "Q":
-            raise NotationError("q alone leaves the table; name a queen with her suit, like qs")
-        found = [card for card in legal if len(letter) == 1 and letter in card]
-        if len(found) > 1:
-            shown = ", ".join(map(self.teller.cards.card, found))
-            raise NotationError(f"{word!r} may be {shown}; name one")
-        return found[0] if found else None
+            raise NotationError("q alone leaves the table; name a queen with its suit, like qs")
+        matches = [card for card in legal if len(letter) == 1 and letter in card]
+        if len(matches) > 1:
+            cards = ", ".join(map(self.announcer.cards.card, matches))
+            raise NotationError(f"{word!r} could be {cards}; name one")
+        return matches[0] if matches else None
 
     # -- commands ----------------------------------------------------------------------------------
     def _command(self, line: str) -> bool:
-        """Do a command; returns whether the position has changed."""
+        """Carry out a command; returns whether the position has changed."""
         word, _, argument = line.partition(" ")
         command, argument = _command(word), argument.strip()
         if command and argument and command not in _WITH_ARGUMENT:
-            self.teller.say(f"{command!r} stands alone; leave {argument!r} out.")
+            self.announcer.say(f"{command!r} takes no argument; omit {argument!r}.")
             return False
         match command:
             case "quit":
@@ -302,16 +302,16 @@ class Table:
             case "hint":
                 self._hint(argument)
             case "history":
-                self.teller.history(self.game.view(self.seat))
+                self.announcer.history(self.game.view(self.seat))
             case "rules":
-                self.teller.say("\n".join(explain(self.game.rules)))
+                self.announcer.say("\n".join(explain(self.game.rules)))
             case "save" | "save!":
                 self._save(argument, overwrites=command == "save!")
             case "help":
-                marked = "dimmed" if self.teller.cards.color else "in ( )"
-                self.teller.say(HELP.format(marked=marked))
+                marked = "dimmed" if self.announcer.cards.color else "in ( )"
+                self.announcer.say(HELP.format(marked=marked))
             case _:
-                self.teller.say(
+                self.announcer.say(
                     f"{line!r} is neither a card that fits nor a command; 'help' lists both."
                 )
         return False
@@ -321,54 +321,55 @@ class Table:
 
     def _undo(self) -> bool:
         if not self._past:
-            self.teller.say("There is nothing to take back.")
+            self.announcer.say("There is nothing to undo.")
             return False
         self.play, count = self._past.pop()
         self._ended = None
         del self._deals[count:]
         self._keep()
-        self.teller.say(self.teller.cards.dim("Taken back."))
+        self.announcer.say(self.announcer.cards.dim("Undone."))
         return True
 
     def _hint(self, name: str) -> None:
-        view, found = self.game.view(self.seat), None
-        with self._patience(name or "the player that gives hints", "Ctrl-C goes on without a hint"):
+        view, advice = self.game.view(self.seat), None
+        with self._patience(name or "the player that gives hints", "Ctrl-C skips the hint"):
             if name not in self._hinters:
                 agent = make_agent(name, seed=0) if name else best_hinter(view.rules)
                 check_rules(agent, view.rules)
                 self._hinters[name] = agent
-            found = hint(self._hinters[name], view)
-        for line in tell(found, view, self.teller.cards, CHOICES) if found else ():
-            self.teller.say(line)
+            advice = hint(self._hinters[name], view)
+        if advice is not None:
+            for line in describe(advice, view, self.announcer.cards, CHOICES):
+                self.announcer.say(line)
 
     def _save(self, name: str, *, overwrites: bool) -> None:
         if not name:
-            self.teller.say("Name a file: save my-deal.txt")
+            self.announcer.say("Name a file: save my-deal.txt")
             return
         path = Path(name).expanduser()
         if path.exists() and not overwrites:
-            self.teller.say(f"{name} is there already; take another name, or write: save! {name}")
+            self.announcer.say(f"{name} already exists; give another name, or type: save! {name}")
             return
         try:
             write_whole(path, self._text(unfinished=True).encode())
-        except (OSError, ValueError) as error:  # ValueError: no file can be called so
-            self.teller.say(
+        except (OSError, ValueError) as error:  # ValueError: it cannot be the name of a file
+            self.announcer.say(
                 f"{name} cannot be written: {getattr(error, 'strerror', None) or error}"
             )
         else:
-            self.teller.say(f"Saved in {name}.")
+            self.announcer.say(f"Saved in {name}.")
 
     # -- between deals -----------------------------------------------------------------------------
     def _after_deal(self, game: Game) -> None:
-        """Ask what to do with a finished deal until it is the next one, or an undo.
+        """Ask what to do after a deal, until the person chooses the next one or undoes this one.
 
         Raises:
-            Quit: the person leaves.
+            Quit: when the person leaves.
         """
         two = game.rules.players == 2 and not game.rules.pass_count
         menu = ["[a]nalyse"] if two else []
         menu += ["[r]eplay", "[s]ave FILE", "[u]ndo", "[n]ext", "[q]uit"]
-        self.teller.say(" ".join(menu))
+        self.announcer.say(" ".join(menu))
         while self._ended is game:
             line = self._line("Next")
             word, _, argument = line.partition(" ")
@@ -383,14 +384,14 @@ class Table:
                     self._save(argument.strip(), overwrites=command == "save!")
                 case "replay":
                     record = Record(game, self._tags(game))
-                    replay.show([record], self.teller.cards, self.ask)
+                    replay.show([record], self.announcer.cards, self.ask)
                 case "analyse" if two:
                     self._analyse(game)
                 case _:
-                    self.teller.say(" ".join(menu) + "; Enter alone: next")
+                    self.announcer.say(" ".join(menu) + "; Enter alone: next")
 
     def _next(self) -> None:
-        """Go on with the match, or begin another deal or match."""
+        """Continue the match, or begin another deal or match."""
         self._ended = None
         if self.play.player is None:
             self._earlier += self._records()
@@ -401,22 +402,22 @@ class Table:
                 self.play.rules, self.seed, self.number, is_match=isinstance(self.play, Match)
             )
         self._keep()
-        self.teller.begin_deal(self.play)
+        self.announcer.begin_deal(self.play)
 
     def _analyse(self, game: Game) -> None:
         from hearts_train.console import print_table
         from hearts_train.measure import (
-            analysis,  # the solver, which a game without it can do without
+            analysis,  # loads the solver, which play itself does not need
         )
 
-        found = analysis.analyse(game, names=Record(game, self._tags(game)).names())
-        print_table("card by card", analysis.columns(found), analysis.rows(found))
-        for line in analysis.summary(found):
-            self.teller.say(line)
+        result = analysis.analyse(game, names=Record(game, self._tags(game)).names())
+        print_table("card by card", analysis.columns(result), analysis.rows(result))
+        for line in analysis.summary(result):
+            self.announcer.say(line)
 
-    # -- keeping -----------------------------------------------------------------------------------
+    # -- saving ------------------------------------------------------------------------------------
     def _tags(self, game: Game) -> dict[str, str]:
-        """What is told of a deal beside its play; its seed only when all of that is over."""
+        """The tags of a deal's hand history; the seed only once the play is over."""
         tags = {"Event": "hearts play", "Date": self.date}
         if isinstance(self.play, Match):
             tags["Event"] += f", match, deal {game.deal_number + 1}"
@@ -435,21 +436,21 @@ class Table:
 
     @property
     def _seed(self) -> int:
-        """That of the deal or match that is played."""
+        """The seed of the deal or match being played."""
         return _play_seed(self.seed, self.number)
 
     def _records(self) -> list[Record]:
         return [Record(game, self._tags(game)) for game in self._deals]
 
     def _text(self, *, unfinished: bool) -> str:
-        """The hand histories of the sitting."""
+        """The hand histories of the session."""
         records = [*self._earlier, *self._records()]
         if unfinished and self._ended is None:
             records.append(Record(self.game, self._tags(self.game)))
         return "\n".join(record.to_text() for record in records)
 
     def _keep(self) -> None:
-        """Write what has been played so far; nothing is lost whatever ends the program."""
+        """Save what has been played so far, so that nothing is lost whatever ends the program."""
         if self.keeper is None:
             return
         if self._ended is not None:
@@ -476,10 +477,10 @@ class Table:
         )
 
     def restore(self, state: TableState) -> None:
-        """Go on where `state` was kept, every decision of it still to be taken back.
+        """Continue from `state`; all its decisions can still be undone.
 
         Raises:
-            HeartsError: its deals are not those of such a table.
+            HeartsError: if its deals do not fit its rules.
         """
         self.number, self.date = state.number, state.date
         self._earlier = [record for text in state.finished for record in parse_records(text)]
@@ -487,7 +488,7 @@ class Table:
         if any(game.rules != self.play.rules for game in games) or (
             len(games) > 1 and not state.is_match
         ):
-            raise HeartsError("table: the deals kept are not of its rules; remove its file")
+            raise HeartsError("table: the saved deals do not fit its rules; remove the file")
         if state.is_match:
             seed = _play_seed(self.seed, self.number)
             self.play = Match(self.play.rules, seed, dealer=games[0].dealer)
@@ -506,23 +507,23 @@ class Table:
 
 
 def _misdeed(fault: Fault) -> str:
-    """What an agent did, in words for its opponent: nothing about the cards that it could play."""
+    """What an agent did wrong, without a word about the cards that it could have played."""
     if fault.kind == ILLEGAL:
-        return "chose what is not legal now"
+        return "chose an illegal action"
     return fault.text if fault.kind in (TAMPERED, LATE) else f"raised {fault.text}"
 
 
 def _command(word: str) -> str | None:
-    """The command that a word of two letters or more begins; None: none, or several."""
+    """The command that a word of two or more letters abbreviates; None if not exactly one."""
     special = {"?": "help", "q": "quit", "Q": "quit", "save": "save", "sa": "save"}
     if word in special:
         return special[word]
-    found = [name for name in _COMMANDS if len(word) > 1 and name.startswith(word.lower())]
-    return found[0] if len(found) == 1 or found == ["save", "save!"] else None
+    matches = [name for name in _COMMANDS if len(word) > 1 and name.startswith(word.lower())]
+    return matches[0] if len(matches) == 1 or matches == ["save", "save!"] else None
 
 
 def _menu_word(word: str) -> str | None:
-    """The choice of the menu that a word begins; Enter alone is the next deal."""
+    """The menu entry that a word abbreviates; Enter alone is the next deal."""
     if not word:
         return "next"
     return next((name for name in _MENU if name.startswith(word.lower())), None)
@@ -533,13 +534,13 @@ def _play_seed(seed: int, number: int) -> int:
 
 
 def _new_play(rules: Rules, seed: int, number: int, *, is_match: bool) -> Game | Match:
-    """The deal or match of this number in a sitting, from 0."""
+    """The deal or match with this number in a session, from 0."""
     seed = _play_seed(seed, number)
     return Match(rules, seed) if is_match else Game.deal(rules, seed)
 
 
 def _short(name: str) -> str:
-    """An agent as people call it: its name, or the last part of its path."""
+    """An agent's short name: its name, or the last part of its path."""
     return Path(name).name or name
 
 
@@ -556,22 +557,22 @@ def open_table(
     """Deal, and seat the agents.
 
     Args:
-        rules: what to play; None: what an agent was trained for, else ``two_player``.
+        rules: the rules; None: those that an agent was trained for, else ``two_player``.
         against: one agent for all other seats, or one for each, from seat 0 on.
-        seed: of the deals and of the agents' chance; None: from the operating system.
-        seat: the person's.
+        seed: of the deals and of the agents' random numbers; None: a random one.
+        seat: the person's seat.
         is_match: play deals to the end score.
-        keeper: writes what is to be kept; None: nothing is.
-        ask: where the person's words come from.
+        keeper: saves deals and the table; None: nothing is saved.
+        ask: asks the person for a line.
 
     Raises:
-        HeartsError: an unknown agent, or one that cannot play these rules, no such seat, or not
-            one agent for each.
+        HeartsError: if an agent is unknown or cannot play these rules, there is no such seat, or
+            the number of agents fits neither one nor all other seats.
     """
     seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
-    made = [Contender(name, secret_seed(seed, "table", i)) for i, name in enumerate(against)]
-    rules = rules_for(made, rules)
-    for contender in made:
+    contenders = [Contender(name, secret_seed(seed, "table", i)) for i, name in enumerate(against)]
+    rules = rules_for(contenders, rules)
+    for contender in contenders:
         try:
             contender.check_rules(rules)
         except HeartsError as error:
@@ -579,10 +580,10 @@ def open_table(
             raise HeartsError(f"against: {name} cannot play {rules.name}: {error}") from None
     n = rules.players
     if not 0 <= seat < n:
-        raise HeartsError(f"seat: {seat} is no seat of {n} players; give 0 to {n - 1}")
-    if len(made) not in (1, n - 1):
-        agents, seats = _counted(len(made), "agent"), _counted(n - 1, "seat")
-        raise HeartsError(f"against: {agents} for {seats}; give one, or one for each")
+        raise HeartsError(f"seat: {seat} is out of range; give 0 to {n - 1}")
+    if len(contenders) not in (1, n - 1):
+        agents, seats = _counted(len(contenders), "agent"), _counted(n - 1, "seat")
+        raise HeartsError(f"against: {agents} for {seats}; give one for all, or one for each")
     others = [p for p in range(n) if p != seat]
     names = ["you"] * n
     for place, p in enumerate(others):
@@ -592,11 +593,11 @@ def open_table(
         play=_new_play(rules, seed, 0, is_match=is_match),
         seed=seed,
         agents={
-            p: made[place % len(made)].fresh(secret_seed(seed, "seat", p))
+            p: contenders[place % len(contenders)].fresh(secret_seed(seed, "seat", p))
             for place, p in enumerate(others)
         },
         against=against,
-        teller=Teller(seat, names, CardText.of(sys.stdout)),
+        announcer=Announcer(seat, names, CardText.of(sys.stdout)),
         keeper=keeper,
         ask=ask,
     )
@@ -607,10 +608,10 @@ def _counted(number: int, noun: str) -> str:
 
 
 def reopen_table(keeper: Keeper, state: TableState, ask: Ask = ask_at_terminal) -> Table:
-    """Sit down again at a table that was left.
+    """Resume a table that was left.
 
     Raises:
-        HeartsError: it cannot be gone on with: an agent is not there any more.
+        HeartsError: if an agent no longer exists, or the saved deals do not fit the rules.
     """
     table = open_table(
         Rules.from_text(state.rules),

@@ -1,4 +1,4 @@
-"""What ``hearts train`` does around the training: the recipe, the last evaluation, the files."""
+"""What ``hearts train`` does around the training: the recipe, the final evaluation, the files."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DEFAULT_CONFIG = "demo"
 EVALUATION_NAME = "evaluation.json"
 PICTURE_NAME = "evaluation.png"
 
-_TABLE = ("easy", "standard", "standard_trump", "pro")
+_BASELINES = ("easy", "standard", "standard_trump", "pro")
 # With more players `pro` samples worlds and takes a hundred times as long.
-_LARGE_TABLE = ("easy", "standard")
+_LARGE_BASELINES = ("easy", "standard")
 
 
 def train_and_evaluate(
@@ -35,7 +35,7 @@ def train_and_evaluate(
     *,
     as_json: bool,
 ) -> None:
-    """Train, evaluate the checkpoint on duplicate deals, and say where all of it lies."""
+    """Train, evaluate the checkpoint on duplicate deals, and print where the files are."""
     config: TrainConfig | None = None
     if resume is None:
         config = load_config(config_name or DEFAULT_CONFIG, settings)
@@ -44,7 +44,7 @@ def train_and_evaluate(
         config = load_config(config_name or resume / runs.CONFIG_NAME, settings)
     result = ppo.train(config, run_dir, resume, progress=True)
     if not result.is_finished:
-        with contextlib.suppress(OSError):  # after SIGHUP there is no terminal any more
+        with contextlib.suppress(OSError):  # after SIGHUP there is no longer a terminal
             console.note(
                 f"stopped after {result.decisions:,} decisions; go on with: "
                 f"hearts train --resume {result.run_dir}"
@@ -86,20 +86,20 @@ def train_and_evaluate(
 
 
 def opponents_of(config: TrainConfig) -> list[str]:
-    """Whom a finished player is evaluated against: the table's players, and the recipe's."""
+    """The opponents of the final evaluation: the baselines, and those of the recipe."""
     rules = Rules.make(config.env.rules, config.env.players)
-    names = _TABLE if rules.players == 2 else _LARGE_TABLE
+    names = _BASELINES if rules.players == 2 else _LARGE_BASELINES
     return list(dict.fromkeys([*names, *config.evaluation.opponents]))
 
 
 def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
-    """Evaluate a run's player against the table's, and write figures, picture and model card.
+    """Evaluate a run's player, and write figures, picture and model card.
 
-    The run is to be held, so that all of them are of the same player.
+    The caller holds the run (``runs.hold_run``), so that all of them are of the same player.
     """
     rules = Rules.make(config.env.rules, config.env.players)
     settings = config.evaluation
-    # Other deals than those of the learning curve.
+    # The deals differ from those of the learning curve.
     evaluations = evaluate_against(
         str(run_dir),
         opponents_of(config),

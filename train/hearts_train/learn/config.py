@@ -1,7 +1,7 @@
-"""What a training run is: every setting, its default and its check; recipes are differences.
+"""The settings of a training run, each with its default and its check.
 
-An empty recipe is a whole one. A recipe (``configs/*.yaml``) names what differs from the
-defaults below, and ``--set key.sub=value`` what differs from the recipe.
+A recipe (``configs/*.yaml``) lists only what differs from the defaults below, and
+``--set key.sub=value`` what differs from the recipe. An empty recipe is complete.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_RECIPE = 100_000  # bytes; all settings written out take some 2,000
 _MAX_KEY = 200  # characters
 _MAX_DEPTH = 20  # of lists and mappings within each other; settings have 4
 _MAX_MESSAGES = 10
-"""Faults of a recipe that one message names."""
+"""How many faults of a recipe one message lists."""
 
 
 class ConfigError(HeartsError):
@@ -58,15 +58,15 @@ class _Section(BaseModel):
 
 
 class EnvConfig(_Section):
-    """The games that are learnt from."""
+    """The games that the learner trains on."""
 
-    rules: str = Field(default="two_player", description="preset, with field=value words behind it")
+    rules: str = Field(default="two_player", description="preset, also followed by field=value")
     players: int | None = Field(
-        default=None, description="where the preset is played by several numbers"
+        default=None, description="number of players, for presets that allow several"
     )
     observation: str = Field(default="flat", description="encoder")
     reward: Literal["margin", "points", "trick", "win", "chips"] = "margin"
-    seat: int | str = Field(default="random", description="the learner's, or random")
+    seat: int | str = Field(default="random", description="the learner's seat, or random")
     num_envs: Count = Field(default=1024, description="games at once")
     skip_forced: bool = Field(default=True, description="leave out decisions with one legal action")
 
@@ -90,8 +90,8 @@ class NetworkConfig(_Section):
 class PPOConfig(_Section):
     """Proximal policy optimisation (Schulman et al. 2017), as sb3-contrib's MaskablePPO has it.
 
-    Pairs ``x`` and ``x_end`` go in a straight line from one to the other over the budget; an
-    ``x_end`` of null keeps ``x``.
+    A value ``x`` changes linearly to ``x_end`` over the budget; with an ``x_end`` of null it stays
+    constant.
     """
 
     num_steps: Count = Field(default=16, description="decisions of each game in one update")
@@ -114,7 +114,7 @@ class PPOConfig(_Section):
 
 
 class Phase(_Section):
-    """Who is played against until this share of the budget is spent."""
+    """The opponents until this share of the budget is spent."""
 
     until: Annotated[float, Field(gt=0, le=1)] = 1.0
     opponents: dict[str, Positive] = Field(
@@ -126,7 +126,7 @@ class SelfPlayConfig(_Section):
     """Snapshots of the learner, which it plays against as ``self``."""
 
     every: Count = Field(default=1, description="updates between snapshots")
-    keep: Count = Field(default=8, description="past snapshots in the pool, beside the latest")
+    keep: Count = Field(default=8, description="past snapshots in the pool, besides the latest")
     keep_every: Count = Field(default=10, description="snapshots between those kept in the pool")
     latest: Share = Field(default=0.8, description="share of the games of self against the latest")
 
@@ -160,7 +160,9 @@ class BudgetConfig(_Section):
 class EvaluationConfig(_Section):
     """Duplicate pairs played greedily, for the learning curve and at the end."""
 
-    times: Annotated[int, Field(ge=0)] = Field(default=10, description="evenly over the budget")
+    times: Annotated[int, Field(ge=0)] = Field(
+        default=10, description="rounds, evenly over the budget"
+    )
     pairs: Pairs = 500
     opponents: list[str] = ["standard_trump", "pro"]
     final_pairs: Pairs = Field(default=5000, description="after the training")
@@ -179,7 +181,7 @@ class TrainConfig(_Section):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] = "run"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     threads: Annotated[int, Field(ge=1, le=64)] = Field(
-        default=2, description="of torch; its own default was seen ten times slower on busy cores"
+        default=2, description="of torch; its own default was ten times slower on busy cores"
     )
     env: EnvConfig = EnvConfig()
     network: NetworkConfig = NetworkConfig()
@@ -195,7 +197,7 @@ class TrainConfig(_Section):
     def _in_order(cls, phases: list[Phase], info: ValidationInfo) -> list[Phase]:
         ends = [phase.until for phase in phases]
         if sorted(set(ends)) != ends or ends[-1] != 1.0:
-            raise ValueError(f"the phases end at {ends}; let them ascend, and the last be 1.0")
+            raise ValueError(f"the phases end at {ends}; give ascending shares that end with 1.0")
         return phases
 
     @model_validator(mode="after")
@@ -208,8 +210,8 @@ class TrainConfig(_Section):
             )
         if rollout % self.ppo.batch_size == 1:
             raise ValueError(
-                f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision of "
-                f"the {rollout} of an update; let it divide them"
+                f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
+                f"give a divisor of {rollout}, the decisions of an update"
             )
         return self
 
@@ -222,11 +224,11 @@ class TrainConfig(_Section):
 
     @property
     def opponents(self) -> list[str]:
-        """All who are ever played against, in order of appearance."""
+        """All opponents of the schedule, in order of appearance."""
         return list(dict.fromkeys(name for phase in self.schedule for name in phase.opponents))
 
     def to_yaml(self) -> str:
-        """The whole resolved recipe; ``load_config`` reads it back."""
+        """The complete resolved recipe; ``load_config`` reads it back."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
@@ -234,7 +236,7 @@ class TrainConfig(_Section):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with 1e6 a number (as in YAML 1.2), of bounded depth, without silently doubled keys."""
+    """YAML of bounded depth in which 1e6 is a number (as in YAML 1.2) and no key is set twice."""
 
     _depth = 0
 
@@ -245,7 +247,7 @@ class _Loader(yaml.SafeLoader):
                 raise yaml.composer.ComposerError(
                     None,
                     None,
-                    f"more than {_MAX_DEPTH} lists or mappings within each other",
+                    f"lists or mappings are nested more than {_MAX_DEPTH} deep",
                     self.peek_event().start_mark,  # type: ignore[no-untyped-call]
                 )
             return super().compose_node(parent, index)
@@ -255,13 +257,13 @@ class _Loader(yaml.SafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002
         try:
             value = super().construct_object(node, deep)
-            if isinstance(value, int) and abs(value) >= 2**64:  # nor could it be written again
+            if isinstance(value, int) and abs(value) >= 2**64:  # it could not be written back
                 raise OverflowError
             return value
         except yaml.YAMLError:
             raise
         except Exception:  # PyYAML lets its converters' own errors through, of many kinds
-            value = quoted(node.value) if isinstance(node, yaml.ScalarNode) else "what stands here"
+            value = quoted(node.value) if isinstance(node, yaml.ScalarNode) else "the value"
             kind = node.tag.rpartition(":")[2]
             raise yaml.constructor.ConstructorError(
                 problem=f"{value} cannot be read as {kind}", problem_mark=node.start_mark
@@ -273,7 +275,7 @@ class _Loader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str | int | float | bool | None):
                 raise yaml.constructor.ConstructorError(
-                    problem="a key that is not plain", problem_mark=key_node.start_mark
+                    problem="a key is not a plain value", problem_mark=key_node.start_mark
                 )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
@@ -294,12 +296,12 @@ def parse_yaml(text: str, source: str) -> Any:
     """The value of YAML text.
 
     Raises:
-        ConfigError: it is none, or larger or deeper than a recipe can be; `source` and, where it is
-            known, the line are named.
+        ConfigError: if it is not YAML, or larger or deeper than a recipe can be; the message names
+            `source` and, where it is known, the line.
     """
     if len(text) > _MAX_RECIPE:
         raise ConfigError(
-            f"{source}: {len(text):,} characters; a recipe has {_MAX_RECIPE:,} at most"
+            f"{source}: {len(text):,} characters; a recipe may have at most {_MAX_RECIPE:,}"
         )
     try:
         return yaml.load(text, _Loader)  # a SafeLoader
@@ -309,11 +311,11 @@ def parse_yaml(text: str, source: str) -> Any:
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     except Exception as error:  # from a converter that runs late, or a depth beyond Python's
         where, problem = source, str(error) or type(error).__name__
-    raise ConfigError(f"{where}: not YAML that can be read: {_shortened(problem)}") from None
+    raise ConfigError(f"{where}: not valid YAML: {_shortened(problem)}") from None
 
 
 def _shortened(text: str) -> str:
-    """Words that are not ours, in one line of bounded length that can be printed."""
+    """Another library's message, as one printable line of bounded length."""
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.split()))
     return line if len(line) <= 200 else line[:197] + "..."
 
@@ -326,8 +328,8 @@ def shipped_configs() -> dict[str, Traversable]:
         folders.append(here.parents[3] / "configs")
     for folder in folders:
         if folder.is_dir():
-            found = {f.name.removesuffix(".yaml"): f for f in folder.iterdir()}
-            recipes = {name: f for name, f in sorted(found.items()) if f.name.endswith(".yaml")}
+            files = {f.name.removesuffix(".yaml"): f for f in folder.iterdir()}
+            recipes = {name: f for name, f in sorted(files.items()) if f.name.endswith(".yaml")}
             if recipes:
                 return recipes
     return {}
@@ -339,11 +341,11 @@ def load_config(
     """The recipe of a file or of a shipped name, with ``key.sub=value`` overrides.
 
     Args:
-        name_or_path: None: the defaults alone.
-        overrides: values as in YAML; lists by number (``schedule.0.until=0.5``).
+        name_or_path: the recipe; None: the defaults alone.
+        overrides: values as in YAML; items of lists by index (``schedule.0.until=0.5``).
 
     Raises:
-        ConfigError: no such recipe, unknown keys, or values that cannot be used.
+        ConfigError: if there is no such recipe, a key is unknown, or a value cannot be used.
     """
     tree: Any = {}
     source = "defaults"
@@ -354,7 +356,7 @@ def load_config(
             tree = {}
         if not isinstance(tree, dict):
             raise ConfigError(
-                f"{source}: {quoted(tree)} is not a list of settings; write key: value lines"
+                f"{source}: {quoted(tree)} is not a mapping; write lines of the form key: value"
             )
         stem = Path(source).stem
         if "name" not in tree and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", stem):
@@ -368,15 +370,15 @@ def make_config(tree: Mapping[str, Any], source: str = "config") -> TrainConfig:
     """The recipe of nested settings.
 
     Raises:
-        ConfigError: unknown keys, or values that cannot be used.
+        ConfigError: if a key is unknown, or a value cannot be used.
     """
     try:
         return TrainConfig.model_validate(tree)
     except ValidationError as error:
-        told = list(itertools.islice(_explain(error, tree), _MAX_MESSAGES + 1))
-        if len(told) > _MAX_MESSAGES:
-            told[_MAX_MESSAGES:] = [f"and more, {error.error_count()} in all"]
-        problems = "; ".join(told)
+        clauses = list(itertools.islice(_explain(error, tree), _MAX_MESSAGES + 1))
+        if len(clauses) > _MAX_MESSAGES:
+            clauses[_MAX_MESSAGES:] = [f"and more, {error.error_count()} in all"]
+        problems = "; ".join(clauses)
         raise ConfigError(f"{source}: {problems}") from None
 
 
@@ -419,8 +421,7 @@ def _override(tree: dict[str, Any], override: str) -> None:
             place = place[part]
         if not isinstance(place, dict | list):
             raise ConfigError(
-                f"--set: {quoted(override)}: {quoted(part)} is {quoted(place)} and has no keys "
-                "below it"
+                f"--set: {quoted(override)}: {quoted(part)} is {quoted(place)}, which has no keys"
             )
     if isinstance(place, list):
         place[_index(place, last, override)] = value
@@ -432,14 +433,14 @@ def _index(items: list[Any], part: str, override: str) -> int:
     is_number = part.isascii() and part.isdecimal() and len(part) < 10
     if not is_number or int(part) >= len(items):
         raise ConfigError(
-            f"--set: {quoted(override)}: {quoted(part)} is no place in a list of {len(items)}; "
-            f"give 0 to {len(items) - 1}"
+            f"--set: {quoted(override)}: {quoted(part)} is not an index of a list of "
+            f"{len(items)}; give 0 to {len(items) - 1}"
         )
     return int(part)
 
 
 def _default_tree(keys: list[str]) -> Any:
-    """What an override starts from where the recipe is silent: a list's default, else nothing."""
+    """What an override starts from if the recipe does not set it: a list's default, else {}."""
     place: Any = TrainConfig()
     for key in keys:
         known = isinstance(place, BaseModel) and key in type(place).model_fields
@@ -453,7 +454,7 @@ def _default_tree(keys: list[str]) -> Any:
 
 
 def _explain(error: ValidationError, tree: Mapping[str, Any]) -> Iterator[str]:
-    """One clause for each fault: the key, the value and the mend."""
+    """One clause for each fault: the key, the value and the fix."""
     for fault in error.errors(include_url=False):
         place = fault["loc"]
         key = _shortened(".".join(str(part) for part in place))
@@ -475,7 +476,7 @@ def _lower(message: str) -> str:
 
 
 def _fields_at(place: Sequence[int | str]) -> list[str]:
-    """The known keys at a place of the tree."""
+    """The known keys at a place in the tree."""
     model: type[BaseModel] = TrainConfig
     for part in place:
         if isinstance(part, int):

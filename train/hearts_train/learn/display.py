@@ -1,4 +1,4 @@
-"""How a training run goes, on standard error."""
+"""The progress of a training run, on standard error."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from hearts_train.measure.evaluation import Evaluation
 
 
 class Learning(Protocol):
-    """What is shown of a trainer."""
+    """What the display reads of a trainer."""
 
     config: TrainConfig
     counters: runs.Counters
 
     @property
     def progress(self) -> float:
-        """Which part of the budget is used up, 0 to 1."""
+        """The share of the budget that is used up, 0 to 1."""
 
 
 class Display:
-    """How the run goes, on standard error: a bar with the time left, and a line an evaluation."""
+    """Shows a run on standard error: a bar with the time left, and a line for each evaluation."""
 
     def __init__(self, trainer: Learning, *, is_shown: bool) -> None:
         self.trainer = trainer
@@ -52,7 +52,7 @@ class Display:
         self.bar.stop()
 
     def say(self, text: str) -> None:
-        """Show a line in passing."""
+        """Show a text in the bar until the next update."""
         self.bar.update(self.task, text=text)
         if self.is_shown and not self.console.is_terminal:
             note(text)
@@ -63,18 +63,18 @@ class Display:
             self.bar.console.print(f"warning: {text}", highlight=False, markup=False)
 
     def silence(self) -> None:
-        """Show nothing any more: the terminal has gone."""
+        """Stop showing anything: the terminal is gone."""
         self.is_shown = False
         self.console.quiet = True
 
     def start(self) -> None:
-        """The clock runs from here."""
+        """Start the clock."""
         self._origin = (time.monotonic(), self.trainer.progress)
         self.bar.reset(self.task, text="")
         self.bar.update(self.task, completed=self.trainer.progress)
 
     def update(self, metrics: runs.Metrics) -> None:
-        """Show how far it is."""
+        """Show the progress after an update."""
         share = self.trainer.progress
         begin, first = self._origin
         elapsed = time.monotonic() - begin
@@ -86,7 +86,7 @@ class Display:
         self.bar.update(self.task, completed=share, text=" · ".join(parts))
 
     def evaluated(self, opponent: str, result: Evaluation) -> None:
-        """Show an evaluation."""
+        """Show the result of an evaluation."""
         self.latest[opponent] = f"{result.margin:+.1f}"
         if self.is_shown:
             low, high = result.ci95

@@ -39,21 +39,21 @@ def export_policy(
 
     Args:
         model: with a policy of linear layers and one activation (``MlpPolicy``).
-        path: of the file, best ``*.safetensors``.
-        rules: that it was trained for.
+        path: the file to write, preferably ``*.safetensors``.
+        rules: those that it was trained for.
         observation: the name of the encoder that it was trained on.
-        training: whatever should be known of the training, of types that JSON has.
+        training: what to record about the training; a mapping of JSON types.
 
     Raises:
-        HeartsError: if it has a network of another kind, or one for other observations or actions,
-            or weights that are not finite.
+        HeartsError: if its network is of another kind or for other observations or actions, or its
+            weights are not finite.
     """
     rules = Rules.make(rules)
     policy, activation = _linear_policy(model)
     if not isinstance(observation, str):
         raise HeartsError(
-            f"observation: {observation!r} is not the name of an encoder; register_encoder gives "
-            "yours one"
+            f"observation: {observation!r} is not the name of an encoder; register yours with "
+            "register_encoder"
         )
     tensors = policy_tensors(policy)
     sizes = Network(tensors).sizes
@@ -61,14 +61,14 @@ def export_policy(
     if (sizes[0], sizes[-1]) != (inputs, rules.num_actions):
         raise HeartsError(
             f"model: {sizes[0]} inputs, {sizes[-1]} actions; {observation!r} of {rules.name} has "
-            f"{inputs} and {rules.num_actions}; name the rules and the observation of the training"
+            f"{inputs} and {rules.num_actions}; give the rules and observation it was trained on"
         )
     _check_agrees(model, Network(tensors, activation))
     facts = {"algorithm": type(model).__name__, "decisions": int(model.num_timesteps)}
     try:
         facts |= json.loads(json.dumps(dict(training or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise HeartsError(f"training: {error}; give a mapping of types that JSON has") from None
+        raise HeartsError(f"training: {error}; give a mapping of JSON types") from None
     meta = Checkpoint(
         rules=rules, encoder=observation, layers=sizes, activation=activation, training=facts
     )
@@ -76,7 +76,7 @@ def export_policy(
 
 
 def _linear_policy(model: Any) -> tuple[ActorCriticPolicy | MaskableActorCriticPolicy, str]:
-    """The policy of a model and its activation, if it is made of linear layers alone."""
+    """The policy of a model and its activation; refused unless all its layers are linear."""
     policy = getattr(model, "policy", None)
     if not isinstance(policy, ActorCriticPolicy | MaskableActorCriticPolicy):
         raise HeartsError(
@@ -108,7 +108,7 @@ def _linear_policy(model: Any) -> tuple[ActorCriticPolicy | MaskableActorCriticP
 
 
 def _check_agrees(model: Any, network: Network) -> None:
-    """Compare the network with the policy itself: whatever was overlooked shows here."""
+    """Compare the network with the policy itself: whatever the checks above missed shows here."""
     if not all(bool(torch.isfinite(weights).all()) for weights in model.policy.parameters()):
         raise HeartsError("model: its weights are not finite numbers; the training diverged")
     space = model.observation_space

@@ -28,9 +28,9 @@ _NEVER = -1e8
 
 
 def set_threads(threads: int) -> None:
-    """Let torch work with this many threads, in this process."""
+    """Make torch use this many threads, in this process."""
     torch.set_num_threads(threads)
-    with contextlib.suppress(RuntimeError):  # it can be set but once, and before the first use
+    with contextlib.suppress(RuntimeError):  # it can be set only once, before the first use
         torch.set_num_interop_threads(1)
 
 
@@ -126,8 +126,8 @@ def policy_tensors(
 class CompactRolloutBuffer(MaskableRolloutBuffer):
     """sb3-contrib's rollout buffer with masks of one byte and a generator of its own.
 
-    sb3-contrib's keeps masks as float32, allocates all anew for each rollout, and shuffles by
-    NumPy's global state, which cannot be saved apart from everybody else's.
+    sb3-contrib's keeps masks as float32, allocates new arrays for each rollout, and shuffles by
+    NumPy's global state, which other code shares and changes.
     """
 
     def __init__(self, *args: Any, seed: int = 0, **kwargs: Any) -> None:
@@ -176,7 +176,7 @@ class TorchNetwork(Network):
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], activation: str = "relu") -> None:
         super().__init__(tensors, activation)
-        # In torch's own memory, whose alignment is always the same: so are the last bits then.
+        # In torch's own memory: its alignment never varies, and so neither do the last bits.
         self._torch = [
             (torch.from_numpy(np.ascontiguousarray(weight.T)).clone(), torch.tensor(bias))
             for weight, bias in self.layers
@@ -184,7 +184,7 @@ class TorchNetwork(Network):
         self._activate = torch.relu if activation == "relu" else torch.tanh
 
     def logits(self, observations: NDArray[Any]) -> NDArray[Any]:
-        """Preferences of actions, higher better, ``(n, size) -> (n, actions) float32``."""
+        """Logits of the actions, ``(n, size) -> (n, actions) float32``."""
         with torch.inference_mode():
             x = torch.from_numpy(observations).reshape(len(observations), -1).float()
             last = len(self._torch) - 1

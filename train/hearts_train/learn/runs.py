@@ -1,19 +1,19 @@
-"""The folder of a training run: what is in it, and how it is written and read back.
+"""The folder of a training run: its files, and how they are written and read back.
 
 | file | what |
 |---|---|
-| `config.yaml` | the whole resolved recipe |
+| `config.yaml` | the complete resolved recipe |
 | `checkpoint.safetensors` | the player, for ``make_agent`` and ``hearts evaluate`` |
 | `checkpoints/` | the players of the last three evaluations, by decisions, and `best` |
-| `state.safetensors` | what training goes on from: weights, optimiser, games, random numbers, ... |
+| `state.safetensors` | what training resumes from: weights, optimiser, games, random numbers, ... |
 | `model_card.md` | what the player is and was trained on, for people |
 | `metrics.jsonl` | a line for each update and each evaluation |
 | `curve.png` | margin over each opponent, against decisions and minutes |
 | `tensorboard/` | the metrics for TensorBoard |
 | `.lock` | held by the process that trains here, or writes the last evaluation |
 
-Every file is written whole or not at all, but for the logs, which grow line by line: lines and
-players after the state that training goes on from are dropped when it does.
+Every file is written whole or not at all, except for the logs, which grow line by line. Lines and
+players that are later than the saved state are dropped when training resumes from it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BEST_NAME = "best.safetensors"
 LOCK_NAME = ".lock"
 
 NUM_KEPT = 3
-"""Players of evaluations that stay in ``checkpoints/``, beside the best."""
+"""Players of evaluations that stay in ``checkpoints/``, besides the best."""
 
 STATE_FORMAT = "hearts-env training state"
 STATE_VERSION = 3
@@ -70,7 +70,7 @@ class Counters:
     evaluated_seconds: float = 0.0
     """Seconds at the last of them."""
     seconds: float = 0.0
-    """Of training, evaluations included, start and compilation not."""
+    """Of training, with evaluations, without the start and compilation."""
     learning_seconds: float = 0.0
     """Of rollouts and updates alone."""
     starts: int = 0
@@ -79,25 +79,25 @@ class Counters:
 
 @dataclass
 class State:
-    """What training goes on from, between two updates."""
+    """What training resumes from: its state between two updates."""
 
     counters: Counters
     tensors: Tensors
     """``policy/...``, ``optimizer/...``, ``snapshot/...``, ``games/...`` and ``rng/...``."""
     games: str = ""
-    """The settings that ``games/...`` were played under; under others new games begin."""
+    """The settings under which ``games/...`` were played; if they change, new games begin."""
 
 
 # ---- folders -------------------------------------------------------------------------------------
 
 
 def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
-    """The folder of a new run, made if need be; None: ``runs/NAME-DATE-TIME``.
+    """The folder of a new run, created if needed; None: ``runs/NAME-DATE-TIME``.
 
-    What a start leaves that was killed before it had saved anything may lie there.
+    It may hold the remains of a start that was killed before it saved anything.
 
     Raises:
-        ConfigError: if there is a run in it already, or it cannot be made.
+        ConfigError: if there is already a run in it, or it cannot be created.
     """
     if run_dir is None:
         base = Path("runs") / f"{config.name}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -115,28 +115,28 @@ def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
 
 
 def check_is_free(run_dir: Path) -> None:
-    """Refuse the folder of a run that has saved something.
+    """Refuse a folder in which a run has saved something.
 
     Raises:
         ConfigError: if there is a state or a player in it.
     """
     if (run_dir / STATE_NAME).exists() or (run_dir / CHECKPOINT_NAME).exists():
         raise ConfigError(
-            f"run: {str(run_dir)!r} has a run already; go on with --resume {run_dir}, or name "
-            "another folder"
+            f"run: {str(run_dir)!r} already has a run; resume it with --resume {run_dir}, or "
+            "give another folder"
         )
 
 
 def check_run_folder(run_dir: Path) -> None:
     """Refuse what is not the folder of a run that can be resumed.
 
-    A run that was killed before it had saved a state can: from its recipe.
+    A run that was killed before it saved a state can be: it starts again from its recipe.
 
     Raises:
         CheckpointError: if it is not a folder, or has no recipe.
     """
     if not run_dir.is_dir():
-        raise CheckpointError(f"resume: {str(run_dir)!r} is no folder; give one of a run, in runs/")
+        raise CheckpointError(f"resume: {str(run_dir)!r} is not a folder; give that of a run")
     if not (run_dir / CONFIG_NAME).is_file():
         raise CheckpointError(
             f"resume: the folder {str(run_dir)!r} has no {CONFIG_NAME}; give one that "
@@ -146,14 +146,14 @@ def check_run_folder(run_dir: Path) -> None:
         (run_dir / STATE_NAME).exists() or (run_dir / CHECKPOINT_NAME).exists()
     ):
         raise CheckpointError(
-            f"resume: the folder {str(run_dir)!r} has no {STATE_NAME}, and without it a run "
-            "cannot go on; start a new one in another folder"
+            f"resume: the folder {str(run_dir)!r} has no {STATE_NAME}, which is needed "
+            "to resume; start a new run in another folder"
         )
 
 
 @contextlib.contextmanager
 def hold_run(run_dir: Path) -> Iterator[None]:
-    """Let no other process write to this folder during the block; unfinished files are removed.
+    """Keep other processes from writing to this folder in the block; remove unfinished files.
 
     Raises:
         CheckpointError: if another process holds it, or nothing can be written there.
@@ -164,7 +164,7 @@ def hold_run(run_dir: Path) -> Iterator[None]:
         except OSError as error:
             raise CheckpointError(
                 f"run: {str(run_dir / LOCK_NAME)!r} cannot be written ({error.strerror}); "
-                "use a folder that can"
+                "use a folder that can be written to"
             ) from None
         remove_leftovers(run_dir)
         remove_leftovers(run_dir / CHECKPOINTS_NAME)
@@ -189,15 +189,15 @@ def keep_checkpoint(
 
 
 def drop_lost_checkpoints(run_dir: Path, decisions: int, margins: Mapping[int, float]) -> None:
-    """Remove players later than the state that training goes on from.
+    """Remove players that are later than the state from which training resumes.
 
-    A run that was killed after an evaluation has kept some, and may never come by them again. If
-    the best is one of them, the best of the players that are left takes its place.
+    A run that was killed after an evaluation has saved such players, and the resumed run need not
+    produce them again. If the best is one of them, the best of the remaining players replaces it.
 
     Args:
         run_dir: the folder.
-        decisions: how far the state has come.
-        margins: of the evaluations up to there, by decisions.
+        decisions: those of the state.
+        margins: of the evaluations up to the state, by decisions.
 
     Raises:
         OSError: if the best cannot be written.
@@ -205,10 +205,10 @@ def drop_lost_checkpoints(run_dir: Path, decisions: int, margins: Mapping[int, f
     numbered = _numbered(run_dir)
     best = run_dir / CHECKPOINTS_NAME / BEST_NAME
     if best_decisions(run_dir) > decisions:
-        left = [number for number in numbered if number <= decisions and number in margins]
-        if left:
-            second = max(left, key=lambda number: (margins[number], number))
-            write_whole(best, numbered[second].read_bytes())
+        remaining = [number for number in numbered if number <= decisions and number in margins]
+        if remaining:
+            next_best = max(remaining, key=lambda number: (margins[number], number))
+            write_whole(best, numbered[next_best].read_bytes())
         else:
             best.unlink(missing_ok=True)
     for number, path in numbered.items():
@@ -217,7 +217,7 @@ def drop_lost_checkpoints(run_dir: Path, decisions: int, margins: Mapping[int, f
 
 
 def best_decisions(run_dir: Path) -> int:
-    """For how many decisions the best player was trained; -1: there is none that can be read."""
+    """How many decisions the best player was trained for; -1 if there is none to be read."""
     try:
         _, meta = read_checkpoint(run_dir / CHECKPOINTS_NAME / BEST_NAME)
     except CheckpointError:
@@ -266,7 +266,7 @@ def load_state(path: Path) -> State:
     if header.get("format") != STATE_FORMAT or header.get("version") != str(STATE_VERSION):
         raise CheckpointError(
             f"resume: {str(path)!r} says format {header.get('format')!r}, version "
-            f"{header.get('version')!r}; needed are {STATE_FORMAT!r}, {STATE_VERSION}; {fix}"
+            f"{header.get('version')!r}, not {STATE_FORMAT!r}, {STATE_VERSION}; {fix}"
         )
     if header.get(DIGEST) != digest_of(tensors, header):
         raise CheckpointError(
@@ -280,7 +280,7 @@ def load_state(path: Path) -> State:
 
 
 def _parse_counters(text: str) -> Counters | None:
-    """The counters of a header; None: if it has anything but whole and finite numbers from 0."""
+    """The counters of a header; None if any is not a finite number from 0."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
@@ -307,7 +307,7 @@ class Metrics:
     """
 
     def __init__(self, run_dir: Path, counters: Counters) -> None:
-        """Open the log of a run that stands where `counters` say; later lines are dropped.
+        """Open the log of a run that has come as far as `counters` say; later lines are dropped.
 
         Raises:
             CheckpointError: if the log is not an ordinary file.
@@ -381,12 +381,12 @@ def _tensorboard(folder: Path, decisions: int) -> Any:
     purge = decisions if folder.exists() else None
     try:
         return SummaryWriter(str(folder), purge_step=purge)
-    except OSError:  # a second copy of the log, for convenience: no reason not to train
+    except OSError:  # it is only a second copy of the log: train without it
         return None
 
 
 def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
-    """The lines of a run's log; those that are torn, damaged or lack a field are left out.
+    """The lines of a run's log; those that are cut short, damaged or lack a field are skipped.
 
     Raises:
         CheckpointError: if the log is not a file that can be read.
@@ -424,7 +424,7 @@ _COUNTS = {
 
 
 def _is_row(row: Mapping[str, Any]) -> bool:
-    """Whether a line of a log has what is read from it later on."""
+    """Whether a line of a log has what is read from it later."""
     kind = row.get("kind")
     if not isinstance(kind, str) or kind not in _COUNTS:
         return False
@@ -537,12 +537,12 @@ def format_card(
     lines.append("")
     if any("self" in phase["opponents"] for phase in training.get("schedule", [])):
         lines.append("`self` stands for snapshots of this player taken during the training.")
-    lines += ["Nobody else was played against in training.", "", "## Evaluation", ""]
+    lines += ["It met no other opponents in training.", "", "## Evaluation", ""]
     if not evaluations:
-        lines += ["None yet: `hearts evaluate` gives one.", ""]
+        lines += ["None yet; run `hearts evaluate`.", ""]
         return "\n".join(lines)
     lines += [
-        "Margin: the others' mean points less the player's own, per deal, over duplicate deals "
+        "Margin: the others' mean points minus the player's own, per deal, over duplicate deals "
         "(each played with the player in every seat); the player takes its preferred action.",
         "",
         "| opponent | margin | 95 % interval | deals | seed | trained against |",

@@ -1,4 +1,4 @@
-"""The learner's own past as opponents: snapshots of its network, and how often each is met."""
+"""Snapshots of the learner's network as opponents, and how often each is met."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Snapshots:
     """
 
     def __init__(self, config: TrainConfig, rules: Rules, encoder: Encoder) -> None:
-        """All blank, which is to play at random, until the first is taken."""
+        """Start with blank networks, which play at random until the first snapshot is taken."""
         self.config = config
         self.kept = 0
         network = config.network
@@ -49,7 +49,7 @@ class Snapshots:
         ]
 
     def take(self, tensors: Mapping[str, NDArray[Any]], number: int) -> None:
-        """Take the `number`-th snapshot (from 1): the latest, and now and then one to keep."""
+        """Take the `number`-th snapshot (from 1) as the latest; every ``keep_every``-th is kept."""
         network = TorchNetwork(tensors, self.config.network.activation)
         self.agents[0].network = network
         settings = self.config.self_play
@@ -73,29 +73,29 @@ class Snapshots:
         }
 
     def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what ``tensors`` gave.
+        """Restore the networks from what ``tensors`` gave.
 
         Raises:
             HeartsError: if a network is missing, or of another size.
         """
-        found: dict[int, dict[str, NDArray[Any]]] = {}
+        stored: dict[int, dict[str, NDArray[Any]]] = {}
         for name, array in tensors.items():
             if name.startswith("snapshot/"):
                 _, place, rest = name.split("/", 2)
                 number = int(place) if place.isdecimal() and place.isascii() else -1
-                found.setdefault(number, {})[rest] = array
-        if not found or sorted(found) != list(range(len(found))):
-            raise HeartsError(f"snapshot: found the numbers {sorted(found)}, needed 0, 1, ...")
+                stored.setdefault(number, {})[rest] = array
+        if not stored or sorted(stored) != list(range(len(stored))):
+            raise HeartsError(f"snapshot: found the numbers {sorted(stored)}, needed 0, 1, ...")
         like = self.agents[0].network.tensors()
-        for number, layers in found.items():
+        for number, layers in stored.items():
             if layers.keys() != like.keys():
-                raise HeartsError(f"snapshot/{number}: a network of other layers")
+                raise HeartsError(f"snapshot/{number}: its layers are not those of the recipe")
             for name, own in like.items():
                 check_array(f"snapshot/{number}/{name}", layers[name], own)
             if number < len(self.agents):
                 network = TorchNetwork(layers, self.config.network.activation)
                 self.agents[number].network = network
-        self.kept = min(self.config.self_play.keep, len(found) - 1)
+        self.kept = min(self.config.self_play.keep, len(stored) - 1)
 
 
 def pool_weights(config: TrainConfig, phase: int, snapshots: Snapshots) -> dict[str, float]:

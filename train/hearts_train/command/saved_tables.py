@@ -1,6 +1,6 @@
-"""What ``hearts play`` keeps without being asked: every deal, and the table that is not finished.
+"""What ``hearts play`` saves without being asked: every deal, and the unfinished table.
 
-In the user's data folder ``games/`` has a file of hand histories for each sitting, and ``tables/``
+In the user's data folder, ``games/`` has a file of hand histories for each session, and ``tables/``
 the state of each table that was left before its end, written after every card.
 """
 
@@ -26,7 +26,7 @@ _MOST = 16 * 2**20  # bytes of a table's state: thousands of deals
 
 
 def data_folder() -> Path:
-    """Where deals are kept: ``HEARTS_DATA_DIR``, or what the system has for users' data."""
+    """Where deals are saved: ``HEARTS_DATA_DIR``, or the system's folder for users' data."""
     if named := os.environ.get(FOLDER_VARIABLE):
         return Path(named).expanduser()
     if sys.platform == "win32":
@@ -40,19 +40,19 @@ def data_folder() -> Path:
 
 @dataclass(frozen=True)
 class TableState:
-    """All that is needed to sit down again at a table.
+    """All that is needed to resume play at a table.
 
     Attributes:
-        rules: Their text.
-        seed: What all deals and the agents' chance follow from.
-        number: How many deals or matches this sitting has finished.
-        seat: The person's.
+        rules: The text of the rules.
+        seed: The seed of all deals and of the agents' random numbers.
+        number: How many deals or matches this session has finished.
+        seat: The person's seat.
         against: The agents, as named.
         is_match: Whether a match is played.
-        date: When the sitting began, ``2026-11-21``.
-        record: A file that the deals go to as well.
-        finished: The hand histories of finished deals and matches of this sitting.
-        deals: Those of the deal or match being played; the last one is not finished.
+        date: When the session began, ``2026-11-21``.
+        record: A file to which the deals are written as well.
+        finished: The hand histories of finished deals and matches of this session.
+        deals: Those of the deal or match being played; the last one is unfinished.
     """
 
     rules: str
@@ -67,21 +67,23 @@ class TableState:
     deals: list[str]
 
     def to_bytes(self) -> bytes:
-        """As a file."""
+        """The content of a file."""
         return json.dumps({"version": _VERSION, **asdict(self)}, indent=1).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, path: Path) -> TableState:
-        """From the content of a file.
+        """The state in a file's content.
 
         Raises:
-            CheckpointError: it is not such a file, or of another version.
+            CheckpointError: if the file is damaged, or of another version.
         """
         try:
-            found = json.loads(data)
-            if found.pop("version") != _VERSION:
-                raise CheckpointError(f"table: {str(path)!r} is of another version of hearts-env")
-            state = cls(**found)
+            fields = json.loads(data)
+            if fields.pop("version") != _VERSION:
+                raise CheckpointError(
+                    f"table: {str(path)!r} is from another version of hearts-env; remove it"
+                )
+            state = cls(**fields)
             kinds = {"rules": str, "seed": int, "number": int, "seat": int, "is_match": bool}
             fits = all(type(getattr(state, name)) is kind for name, kind in kinds.items())
             lists = (state.against, state.finished, state.deals)
@@ -93,15 +95,15 @@ class TableState:
             raise
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
             raise CheckpointError(
-                f"table: {str(path)!r} is damaged, it cannot be gone on with; remove it"
+                f"table: {str(path)!r} is damaged and cannot be resumed; remove it"
             ) from None
 
 
 class Keeper:
-    """Writes one sitting's files; what cannot be written is told once and stops nothing."""
+    """Writes the files of one session; each that cannot be written is warned of once."""
 
     def __init__(self, folder: Path, name: str, record: Path | None = None) -> None:
-        """The files of the sitting `name` in a data folder, and perhaps a `record` elsewhere."""
+        """The files of the session `name` in a data folder, and perhaps a `record` elsewhere."""
         self.table = folder / "tables" / f"{name}.json"
         self.games = folder / "games" / f"{name}.txt"
         self.record = record
@@ -109,14 +111,14 @@ class Keeper:
 
     @classmethod
     def begin(cls, record: Path | None = None) -> Keeper:
-        """For a sitting that begins now.
+        """The files of a session that begins now.
 
         Raises:
-            Mistake: the record is there already, or its folder is not.
+            Mistake: if the record already exists, or its folder does not.
         """
         if record is not None:
             if record.exists():
-                raise Mistake(f"--record: {record} is there already; name a new file")
+                raise Mistake(f"--record: {record} already exists; name a new file")
             if not record.parent.is_dir():
                 raise Mistake(f"--record: there is no folder {record.parent}; make it first")
             record = record.absolute()
@@ -125,20 +127,20 @@ class Keeper:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the table's state could be written so far."""
+        """Whether the table's state has been written so far."""
         return self.table not in self._warned
 
     def keep_table(self, state: TableState | None) -> None:
-        """Write the state of the table; None: nothing is left to go on with."""
+        """Write the state of the table; None: it is finished, so remove the state."""
         if state is None:
             with contextlib.suppress(OSError):
                 self.table.unlink()
         else:
-            self._write(self.table, state.to_bytes(), "you cannot go on with this table later")
+            self._write(self.table, state.to_bytes(), "this table cannot be resumed later")
 
     def keep_games(self, text: str) -> None:
-        """Write the finished deals of the sitting."""
-        self._write(self.games, text.encode(), "the deals of this sitting are not kept")
+        """Write the finished deals of the session."""
+        self._write(self.games, text.encode(), "the deals of this session are not saved")
 
     def write_record(self, text: str) -> None:
         """Write the record that was asked for, if one was."""
@@ -158,10 +160,10 @@ class Keeper:
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
-        """Hold the table, so that no other terminal goes on with it meanwhile.
+        """Hold the table, so that no other terminal resumes it in the meantime.
 
         Raises:
-            CheckpointError: another process holds it.
+            CheckpointError: if another process holds it.
         """
         lock = self.table.with_suffix(".lock")
         with contextlib.ExitStack() as stack:
@@ -171,7 +173,7 @@ class Keeper:
             except HeartsError:
                 raise
             except (OSError, ValueError):
-                pass  # where there can be no lock, the first card tells that nothing is kept
+                pass  # where no lock can be taken, the first card warns that nothing is saved
             try:
                 yield
             finally:
@@ -182,19 +184,19 @@ class Keeper:
 
 @contextlib.contextmanager
 def latest_table() -> Iterator[tuple[Keeper, TableState]]:
-    """The table left last that is not played at somewhere else, held in this block.
+    """The table left last that no other process plays at, held in this block.
 
     Raises:
-        HeartsError: there is none, or its file is damaged.
+        HeartsError: if there is no such table, or its file is damaged.
     """
     folder = data_folder()
-    found: list[tuple[int, Path]] = []
+    paths: list[tuple[int, Path]] = []
     with contextlib.suppress(OSError, ValueError):
         for path in (folder / "tables").glob("*.json"):
             with contextlib.suppress(OSError):
-                found.append((path.stat().st_mtime_ns, path))
+                paths.append((path.stat().st_mtime_ns, path))
     in_use: HeartsError | None = None
-    for _, path in sorted(found, reverse=True):
+    for _, path in sorted(paths, reverse=True):
         keeper = Keeper(folder, path.stem)
         with contextlib.ExitStack() as stack:
             try:
@@ -211,4 +213,4 @@ def latest_table() -> Iterator[tuple[Keeper, TableState]]:
             return
     if in_use is not None:
         raise in_use
-    raise Mistake("--resume: no unfinished deal or match is kept; start one with 'hearts play'")
+    raise Mistake("--resume: there is no unfinished deal or match; start one with 'hearts play'")

@@ -1,6 +1,6 @@
-"""What the person at the table is told: the position, what was played, the results.
+"""Announcements to the person at the table: the position, what was played, the results.
 
-Everything about a deal in hand comes from the person's view; only after it all cards are shown.
+During a deal everything comes from the person's view; after it all cards are shown.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from hearts_env import Game, Match, PlayerView
 from hearts_train.command.cardtext import CardText
 
-CHOICES = {"moon:off": "take the points off oneself", "moon:others": "let the others pay"}
+CHOICES = {"moon:off": "have the points taken off", "moon:others": "let the others pay"}
 
 
 @dataclass
-class Teller:
-    """Tells one person what happens.
+class Announcer:
+    """Announces to one person what happens.
 
     Attributes:
         seat: Where the person sits.
@@ -29,15 +29,15 @@ class Teller:
     cards: CardText
 
     def say(self, text: str = "") -> None:
-        """Print a text, its lines broken where the terminal ends."""
+        """Print a text, wrapped at the terminal's width."""
         print(self.cards.wrap(text))
 
     def who(self, seat: int) -> str:
-        """The name of a seat, as a sentence begins with it."""
+        """The name of a seat, as the first word of a sentence."""
         return "You" if seat == self.seat else self.names[seat]
 
     def begin_deal(self, play: Game | Match) -> None:
-        """What is known before the first card: the deal's number and its exchange."""
+        """Announce a deal: its number in a match, and its exchange."""
         game = play.game if isinstance(play, Match) else play
         if isinstance(play, Match):
             self.say(self.cards.bold(f"Deal {play.num_deals + 1} of the match."))
@@ -50,11 +50,11 @@ class Teller:
             self.say("No exchange in this deal (hold).")
 
     def action(self, before: Game, game: Game, action: int) -> None:
-        """What everybody sees of an action, and the person of an exchange.
+        """Announce an action as everybody sees it; of an exchange, what the person sees.
 
         Args:
-            before: the deal before it.
-            game: the same after it.
+            before: the deal before the action.
+            game: the same deal after it.
             action: what was done.
         """
         seat, phase, view = before.player, before.phase, game.view(self.seat)
@@ -75,8 +75,8 @@ class Teller:
         card = self.cards.card(name)
         self.say(f"{self.who(seat)} {'play' if own else 'plays'} {card}.")
         if game.rules.break_on is not None and game.hearts_broken and not before.hearts_broken:
-            shown = name[1] == "H" or (name == "QS" and game.rules.queen_breaks_hearts)
-            why = f"played {card}" if shown else "could not follow"
+            is_breaker = name[1] == "H" or (name == "QS" and game.rules.queen_breaks_hearts)
+            why = f"played {card}" if is_breaker else "could not follow"
             self.say(f"Hearts are broken: {self.who(seat)} {why}.")
         if view.trick:
             return
@@ -90,7 +90,7 @@ class Teller:
         self.say(line + ".\n")
 
     def position(self, view: PlayerView) -> None:
-        """The position, from the person's seat."""
+        """Show the position, from the person's seat."""
         rules = view.rules
         playable = [rules.deck[a] for a in view.legal_actions() if a < len(rules.deck)]
         if view.phase == "pass":
@@ -129,7 +129,7 @@ class Teller:
         self.say("Your hand: " + self.cards.hand(view.hand, playable))
 
     def history(self, view: PlayerView) -> None:
-        """The tricks so far."""
+        """Show the tricks so far."""
         if view.passed:
             self.say(
                 f"Passed {self.cards.cards(view.passed)}, "
@@ -145,7 +145,7 @@ class Teller:
         return ", ".join(f"{self.who(seat)} {self.cards.card(card)}" for seat, card in trick)
 
     def result(self, game: Game) -> None:
-        """All cards and the scores, after a deal."""
+        """Show all cards and the scores, after a deal."""
         self.say(self.cards.bold("The deal is over."))
         start, scores = game.start(), game.scores()
         width = max(map(len, self.names))
@@ -163,7 +163,7 @@ class Teller:
         self.say(self.cards.bold(f"{names} {has} the lowest score.") + "\n")
 
     def totals(self, match: Match) -> None:
-        """How a match stands after a deal."""
+        """Show the standing of a match after a deal."""
         unit = "chips" if match.in_chips else "points"
         totals = ", ".join(f"{self.who(s)} {total}" for s, total in enumerate(match.totals))
         pool = f"; {match.pool} in the pool" if match.pool else ""
@@ -180,7 +180,7 @@ class Teller:
 
 
 def _worth(view: PlayerView, cards: Sequence[str]) -> str:
-    """The points of cards, like `` (+5)``; nothing where there are none."""
+    """The points of cards, like `` (+5)``; empty if there are none."""
     points = sum(view.rules.card_points.get(card, 0) for card in cards)
     return f" ({points:+d})" if points else ""
 
