@@ -17,6 +17,7 @@ from hearts_agents.checkpoint import read_checkpoint
 from hearts_env import CheckpointError, HeartsError
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError
+from hearts_train.learn.learner import Learner
 from hearts_train.learn.ppo import Trainer, train
 from tests.faults import KINDS, Died, Faults
 from tests.training_runs import assert_same_history, recipe
@@ -195,7 +196,7 @@ def test_a_damaged_file_is_no_matter_or_is_told_of_in_one_line(
     whole, tmp_path, quick, monkeypatch, name
 ):
     # A damaged recipe may well be a recipe: of a larger budget, say.
-    monkeypatch.setattr(Trainer, "progress", 1.0)
+    monkeypatch.setattr(Learner, "progress", 1.0)
     monkeypatch.setattr(Trainer, "_is_evaluation_due", lambda _: False)
     content = (whole / name).read_bytes()
     resumed = 0
