@@ -19,6 +19,7 @@ from hearts_env.arguments import (
     check_seed,
     whole_numbers,
 )
+from hearts_env.arrays import Array
 from hearts_env.encoders import Encoder, make_encoder, write_many
 from hearts_env.errors import DealError, HeartsError, IllegalActionError, quoted
 from hearts_env.game import Game
@@ -26,7 +27,6 @@ from hearts_env.rules import Rules
 from hearts_env.seeds import stream_seed
 from hearts_env.view import PlayerView
 
-Array = NDArray[Any]
 _MAX_GAMES = 10_000_000
 _CHUNK = 64  # observations that are cast at once: they stay in the nearest cache
 

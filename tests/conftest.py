@@ -1,8 +1,10 @@
-"""What holds in every test: nothing is kept in the user's own data folder."""
+"""What holds in every test: nothing is kept in the user's own data folder, nor for other tests."""
 
 from __future__ import annotations
 
 import pytest
+
+from hearts_agents import registry
 
 
 @pytest.fixture(autouse=True)
@@ -11,3 +13,9 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     folder = tmp_path_factory.mktemp("data") / "hearts-env"
     monkeypatch.setenv("HEARTS_DATA_DIR", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def registered_agents(monkeypatch: pytest.MonkeyPatch):
+    """Agents that a test or an example registers are forgotten after it."""
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))

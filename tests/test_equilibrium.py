@@ -575,10 +575,13 @@ def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
     shown = run("solve", "--resume", state, "--algorithm", "pdcfr+", "--iterations", 12)
     assert shown.exit_code == 0
     assert "already" not in shown.stderr
-    for option, value in (("--iterations", 3), ("--minutes", 1e-9)):
+    for option, value, words in (
+        ("--iterations", 3, "already has 12; none is added"),
+        ("--minutes", 1e-9, "has already taken"),
+    ):
         shown = run("solve", "--resume", state, option, value)
         assert shown.exit_code == 0
-        assert f"{option}: the state has" in shown.stderr
+        assert f"{option}: the state {words}" in shown.stderr
     assert Solver.load(state).iteration == 12
 
 

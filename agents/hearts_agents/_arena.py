@@ -23,8 +23,6 @@ from hearts_agents._arena_kernel import (
     ENDED,
     WAITS,
     Cast,
-    Floats,
-    Ints,
     advance,
     draw_episodes,
     play_learner,
@@ -44,6 +42,7 @@ from hearts_env.arguments import (
     whole,
     whole_numbers,
 )
+from hearts_env.arrays import Floats, Ints
 from hearts_env.batch import find_illegal, played
 from hearts_env.chips import points_settled
 from hearts_env.errors import quoted

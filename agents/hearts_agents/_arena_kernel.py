@@ -5,19 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_agents.baseline_kernel import Memory, act_row
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
+from hearts_env.arrays import Bools, Floats, Ints, Numbers
 from hearts_env.chips import SHARES, net_chips
 from hearts_env.seeds import episode_seed
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.uint64]
-Bools = NDArray[np.bool_]
 
 WAITS, TO_MOVE, ENDED = range(3)
 """Where a game stands: for an agent outside the compiled loop, for the learner, at its end."""

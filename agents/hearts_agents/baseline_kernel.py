@@ -11,15 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
 from hearts_env._jit import jit
+from hearts_env.arrays import Ints, Numbers
 from hearts_env.hidden import unseen_mask, worlds_of_two
-
-Ints = NDArray[np.int64]
-Numbers = NDArray[np.uint64]
 
 EASY, STANDARD, STANDARD_TRUMP, PRO, PRO_TRUMP = range(5)
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_agents.base import Actions, Agent, Chances, RandomState, WorldMargins
 from hearts_agents.baseline_kernel import (
@@ -35,13 +34,13 @@ from hearts_agents.baseline_kernel import (
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_any_seed, check_number
+from hearts_env.arrays import Ints
 from hearts_env.errors import quoted
 from hearts_env.worlds import Worlds
 
 if TYPE_CHECKING:
     from hearts_env.batch import BatchView
 
-Ints = NDArray[np.int64]
 
 NAMES = ("easy", "standard", "standard_trump", "pro", "pro_trump")
 """Names by the number of the policy."""

@@ -27,15 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_agents._tensors import DIGEST, digest_of, read_tensors, write_tensors
+from hearts_env.arrays import Array
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder
 from hearts_env.errors import CheckpointError, HeartsError, did_you_mean, quoted
 from hearts_env.files import kind_of
 from hearts_env.rules import Rules
-
-Array = NDArray[Any]
 
 FORMAT = "hearts-env player"
 VERSION = 1

@@ -14,13 +14,12 @@ from hearts_agents._arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_plac
 from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.pool import Entry
 from hearts_env import HeartsError, IllegalActionError, Rules
+from hearts_env.arrays import Array
 from hearts_env.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_REWARD, RENDER_MODES, raw_env
 from hearts_env.infos import NOBODY, no_result, result_of
 from hearts_env.registration import register_envs
 from hearts_env.seeds import episode_seed, secret_seed
-
-Array = NDArray[Any]
 
 ENV_ID = "hearts_env/Hearts-v0"
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_agents.base import (
     Agent,
@@ -18,13 +16,12 @@ from hearts_agents.base import (
     restore_generator,
 )
 from hearts_agents.checkpoint import Checkpoint, read_checkpoint
+from hearts_env.arrays import Array
 from hearts_env.batch import BatchView
 from hearts_env.encoders import Encoder, make_encoder, write_many
 from hearts_env.errors import CheckpointError
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
-
-Array = NDArray[Any]
 
 
 class Network:

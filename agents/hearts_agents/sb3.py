@@ -20,9 +20,8 @@ from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_any_seed
+from hearts_env.arrays import Array
 from hearts_env.infos import DeferredDeal, read_only_values
-
-Array = NDArray[Any]
 
 
 class HeartsSB3VecEnv(VecEnv):

@@ -31,6 +31,7 @@ from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
 from hearts_env.arguments import check_chance, check_number
+from hearts_env.arrays import Floats
 from hearts_env.hidden import worlds_of_two
 from hearts_env.solve import Table
 from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
@@ -39,7 +40,6 @@ from hearts_env.solve.dd.states import card_values, world_values
 if TYPE_CHECKING:
     from hearts_env.batch import BatchView
 
-Floats = NDArray[np.float64]
 
 _TIE = 1e-9
 MAX_HANDS = 1024

@@ -18,10 +18,9 @@ from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_choice, whole
+from hearts_env.arrays import Array
 from hearts_env.errors import quoted
 from hearts_env.infos import DeferredDeal, read_only
-
-Array = NDArray[Any]
 
 
 class HeartsVectorEnv(VectorEnv[Array, Array, Array]):

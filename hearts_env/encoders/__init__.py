@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hearts_env.encoders.base import Array, BatchEncoder, Encoder
+from hearts_env.arrays import Array
+from hearts_env.encoders.base import BatchEncoder, Encoder
 from hearts_env.encoders.belief import BeliefEncoder
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.encoders.history import HistoryEncoder

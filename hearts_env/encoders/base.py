@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
 from hearts_env import kernel as k
+from hearts_env.arrays import Array
 from hearts_env.encoders.features import Block
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
-
-Array = NDArray[Any]
 
 
 @runtime_checkable

@@ -10,7 +10,8 @@ from hearts_env import hidden
 from hearts_env import kernel as k
 from hearts_env._bits import popcount, stack_words
 from hearts_env._jit import jit
-from hearts_env.encoders.base import Array, BlockEncoder, Stateless
+from hearts_env.arrays import Array
+from hearts_env.encoders.base import BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, pack
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules import Rules

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._jit import jit
+from hearts_env.arrays import Array
 from hearts_env.encoders import features as f
-from hearts_env.encoders.base import Array, BatchEncoder, Stateless
+from hearts_env.encoders.base import BatchEncoder, Stateless
 from hearts_env.rules import Rules
 
 KINDS = ("play", "hand", "passed", "received", "kitty", "seat")

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from hearts_env import kernel as k
 from hearts_env._bits import stack_words
 from hearts_env._jit import jit
+from hearts_env.arrays import Array
 from hearts_env.cards import SUITS, rank_of, suit_of
-from hearts_env.encoders.base import Array, BlockEncoder, Stateless
+from hearts_env.encoders.base import BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules import Rules
 

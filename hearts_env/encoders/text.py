@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from gymnasium import spaces
 
-from hearts_env.encoders.base import Array, BatchEncoder, Stateless
+from hearts_env.arrays import Array
+from hearts_env.encoders.base import BatchEncoder, Stateless
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 

@@ -16,15 +16,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
+from hearts_env.arrays import Ints
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.measure.contenders import Contender, Seat
 from hearts_train.measure.guard import NO_ACTION, Fault
-
-Ints = NDArray[np.int64]
 
 ROLES = ("agent", "opponent")
 _MOST_EXAMPLES = 3
