@@ -68,7 +68,7 @@ MEANINGS = {
     "end_score": "the total at which a match ends",
     "end_when": "whether that total must be reached or exceeded",
     "tie": "when another deal is played although a total is there",
-    "max_deals": "a match ends after so many deals at the latest",
+    "max_deals": "a match ends after this many deals at the latest",
     "settlement": "score sheet, or one of three ways to settle each deal in chips",
     "stake": "chips of each player at the start (chips only)",
     "target": "chips won above the stake that end a match (chips only)",

@@ -305,7 +305,7 @@ BAD: list[Any] = [
     ("log2_bytes: 99", lambda: Table("micro", log2_bytes=99)),
     ("endgames: 8", lambda: Table("micro", endgames=8)),
     ("rules: state vectors", lambda: solve_batch(impossible_states())),
-    ("states: row 1 is no state", lambda: solve_batch(impossible_states(), "two_player")),
+    ("states: row 1 is not a state", lambda: solve_batch(impossible_states(), "two_player")),
     ("states: shape", lambda: solve_batch(np.zeros((2, 5), np.int64), "two_player")),
     (
         "states: the games have different rules",

@@ -74,7 +74,7 @@ def opened(path: str | Path, most_bytes: float) -> Iterator[Archive]:
         most_bytes: what it may have at most.
 
     Raises:
-        CheckpointError: it is no file of `hearts solve`, or larger.
+        CheckpointError: if it is not a file of `hearts solve`, or is larger.
     """
     where = str(path) if str(path).isprintable() else quoted(str(path))
     if kind_of(path) != "file":
@@ -111,7 +111,7 @@ class Archive:
         except Exception:  # zipfile raises some ten kinds for what may be in a file
             raise self._damaged() from None
         if not isinstance(self.header, dict) or self.header.get("format") != FORMAT:
-            raise CheckpointError(f"{where}: is no file of `hearts solve`; give one that is")
+            raise CheckpointError(f"{where}: is not a file of `hearts solve`; give one that is")
         if self.header.get("version") != VERSION:
             raise CheckpointError(
                 f"{where}: is of version {quoted(self.header.get('version'))}, this package reads "

@@ -115,7 +115,7 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
     """
     noise = check_chance("noise", noise)
     if policy is not None and not callable(policy):
-        raise HeartsError(f"policy: {policy!r} is no function of views; give agent.policy_batch")
+        raise HeartsError(f"policy: {policy!r} is not a function of views; give agent.policy_batch")
     hands = hidden_hands(view)
     logs = np.zeros(len(hands))
     if policy is not None and len(hands):

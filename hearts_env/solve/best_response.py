@@ -57,7 +57,7 @@ def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
     """The best play of `player` where the other one plays with `chances`.
 
     Raises:
-        HeartsError: they are no policy, or there is no such seat.
+        HeartsError: if they are not a policy, or the seat does not exist.
     """
     player = check_player(player, 2)
     side, other = tree.sides[player], tree.sides[1 - player]
@@ -194,7 +194,7 @@ def _asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
     )
     if policy is None and act_batch is None and act is None:
         raise HeartsError(
-            f"agent: {name} has none of policy_batch(views), act_batch(views) and act(view); "
+            f"agent: {name} has neither policy_batch(views) nor act_batch(views) nor act(view); "
             "give an object with one of them"
         )
 
@@ -217,7 +217,7 @@ def _asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
                 )
             outside = (actions < 0) | (actions >= legal.shape[1])
             if outside.any():
-                raise HeartsError(f"{name}: {actions[outside][0]} is no action")
+                raise HeartsError(f"{name}: {actions[outside][0]} is not an action of these rules")
             table = np.zeros(legal.shape)
             table[np.arange(len(views)), actions] = 1.0
         try:

@@ -108,7 +108,7 @@ def solve(game: Game, *, table: Table | None = None, max_nodes: int = DEFAULT_NO
     Args:
         game: a game of two players, after the exchange; it is not changed.
         table: memory to use, by one thread at a time; None: some that is kept for each rule set.
-        max_nodes: give up after so many positions in all; a deal of `two_player` needs a
+        max_nodes: give up after this many positions in all; a deal of `two_player` needs a
             few hundred, 26 cards each without trump a million or two.
 
     Raises:
@@ -155,7 +155,7 @@ def solve_worlds(
         view: of the player to act, in the play of a game of two.
         worlds: some of ``view.worlds()``; None: all.
         table: memory to use, by one thread at a time; None: some that is kept for each rule set.
-        max_nodes: give up after so many positions in one world.
+        max_nodes: give up after this many positions in one world.
 
     Returns:
         The worlds, and ``(num_worlds, num_legal)`` margins for the player to act, the columns in
@@ -198,7 +198,7 @@ def solve_batch(
         states: a batch of games, games of equal rules, or ``(num, STATE_SIZE)`` state vectors.
         rules: the rules of state vectors; else None.
         num_threads: threads that share the work, each with a table of its own.
-        max_nodes: give up after so many positions for one of them.
+        max_nodes: give up after this many positions for one of them.
 
     Returns:
         The margins; of games that are over, seat 0's.
@@ -223,7 +223,7 @@ def solve_batch(
             if stopped:
                 raise _too_many(max_nodes)
             raise HeartsError(
-                f"states: row {part.start + done} is no state of a game under these rules"
+                f"states: row {part.start + done} is not a state of a game under these rules"
             )
 
     Workers(num_threads).share(work, len(vectors))
@@ -277,7 +277,7 @@ def _rows_of(
     else:
         if not isinstance(states, Sequence):
             raise HeartsError(
-                f"states: {type(states).__name__} is none of a BatchGame, a list of games, an array"
+                f"states: {type(states).__name__} is not a BatchGame, a list of games or an array"
             )
         games = list(states)
         for game in games:
@@ -303,7 +303,7 @@ def _check_states(rules: Rules, vectors: k.Vector) -> None:
     """
     row = int(first_wrong(rules.vector, vectors))
     if row >= 0:
-        raise HeartsError(f"states: row {row} is no state of a game under these rules")
+        raise HeartsError(f"states: row {row} is not a state of a game under these rules")
     if (vectors[:, k.PHASE] == k.PASS).any():
         row = int(np.flatnonzero(vectors[:, k.PHASE] == k.PASS)[0])
         raise HeartsError(
@@ -342,7 +342,7 @@ def _other_hand(view: PlayerView, world: World) -> int:
         own, hand = (mask_of(rules.index[c] for c in world[p]) for p in (view.player, other))
     except (KeyError, IndexError, TypeError):
         raise HeartsError(
-            f"worlds: {world!r} is no world; give two hands and the dead cards, as view.worlds()"
+            f"worlds: {world!r} is not a world; give two hands and the dead cards, as view.worlds()"
         ) from None
     unseen = int(unseen_mask(rules.vector, view.vector, view.player))
     if own != view.vector[k.HANDS + view.player] or hand & ~unseen:

@@ -8,7 +8,7 @@ make a game in which nothing is left out, small enough to be solved like a whole
 (``equilibrium.solve``) and to compute what a best response wins in it (``best_response.exploit``).
 
 Solved so, an endgame is right for the ranges it was given. To play a whole deal by solving its end
-anew is *unsafe* in theory: whoever knows that it will be done may steer into endgames whose ranges
+again is *unsafe* in theory: whoever knows that it will be done may steer into endgames whose ranges
 are wrong (Burch, Johanson, Bowling 2014: *Solving imperfect information games using decomposition*;
 Brown, Sandholm 2017: *Safe and nested subgame solving*).
 """
@@ -80,7 +80,8 @@ class Endgame(Tree):
         """
         if not isinstance(position, Game | PlayerView):
             raise HeartsError(
-                f"position: {type(position).__name__} is none; give a Game or game.view(player)"
+                f"position: {type(position).__name__} is not a position; "
+                "give a Game or game.view(player)"
             )
         rules = check_rules(position.rules)
         if position.phase != "play":

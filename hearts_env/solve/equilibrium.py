@@ -70,7 +70,7 @@ DEFAULT_TARGET = 1e-5
 
 _SHARED_FROM = 100_000  # lines; below that threads cost more than they save
 _CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown so much ...
-_LONGEST = 200  # ... or by so many
+_LONGEST = 200  # ... or by this many
 _FIRST_SAVE, _SAVE_EVERY = 2.0, 60.0  # seconds; between the two, each wait is twice the last
 _MOST_LOOKS = 20_000  # points of a curve that are kept
 _DATA = Path(__file__).parent / "data"
@@ -85,7 +85,7 @@ class Checkpoint:
         seconds: Time for them, that for exploitability not counted.
         exploitability: Of the average so far.
         value: What the first leader is ahead, in points a deal, in the average so far.
-        seconds_left: An estimate of the time left; None while there is none.
+        seconds_left: An estimate of the time left; None while it is unknown.
     """
 
     iteration: int
@@ -399,8 +399,8 @@ def solve(
         game: the rules, their tree, or a solver that goes on.
         algorithm: one of ``ALGORITHMS``; a solver has its own.
         target: exploitability in points a deal; None: 1e-5 if nothing else ends it.
-        iterations: at most so many in all.
-        seconds: at most so many for iterations, those of a resumed solver counted in.
+        iterations: at most this many in all.
+        seconds: at most this many for iterations, those of a resumed solver counted in.
         max_memory: gigabytes that tree and solver may take.
         num_threads: as in ``Solver``.
         save_to: a file for the solver's state, written at once, soon again, then every minute, and
@@ -509,7 +509,7 @@ def _next_look(iteration: int) -> int:
     due = 1
     while due <= iteration:
         step = int(due * _CHECK_EVERY) + 1 - due
-        if step >= _LONGEST:  # from here on always by so many
+        if step >= _LONGEST:  # from here on always by this many
             return due + _LONGEST * ((iteration - due) // _LONGEST + 1)
         due += step
     return due

@@ -57,7 +57,7 @@ def solve_linear(game: Tree | Rules | str, max_memory: float = DEFAULT_MEMORY) -
     own, other = tree.sides
     if not own.num_infosets + other.num_infosets:  # nobody ever chooses
         return _finished(tree, (own.uniform(), other.uniform()), 0, begin)
-    # Unknowns: the leader's plan behind its empty sequences, then the other's values.
+    # Unknowns: the leader's realization plan after its empty sequences, then the other's values.
     hands, roots = len(own.hands), len(other.hands)
     earned = _outcomes(tree).T.tocsr()  # what the other's sequences let the leader earn, a row each
     follow, before = _followers(other), _followers(own).T.tocsr()

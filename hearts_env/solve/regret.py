@@ -47,7 +47,7 @@ def check_algorithm(algorithm: str) -> str:
     """The name of an algorithm.
 
     Raises:
-        HeartsError: there is none of that name.
+        HeartsError: if no algorithm has that name.
     """
     if algorithm not in ALGORITHMS:
         raise HeartsError(

@@ -188,7 +188,7 @@ class Tree:
         return BatchView(self.rules, vectors, np.full(number, player, np.int64))
 
     def blocks(self, player: int, size: int = 4096) -> Iterator[tuple[int, BatchView]]:
-        """All information sets of `player` as views, so many at a time, each with its first."""
+        """All information sets of `player` as views, in parts, each with its first."""
         for begin in range(0, self.sides[player].num_infosets, size):
             yield begin, self.views(player, begin, begin + size)
 
@@ -267,7 +267,7 @@ class Tree:
 
 
 def _group(out: Records, p: int, n: int, hands: Ints) -> list[int]:
-    """Number the information sets anew, those of the first hands first, in place.
+    """Renumber the information sets, those of the first hands first, in place.
 
     So that threads which take some hands each have their own stretch of every array. Returns where
     the groups begin.

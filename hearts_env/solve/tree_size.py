@@ -45,14 +45,16 @@ def check_memory(max_memory: float) -> float:
     """A number of gigabytes.
 
     Raises:
-        HeartsError: it is none.
+        HeartsError: if it is not a positive finite number.
     """
     try:
         is_size = not isinstance(max_memory, bool) and 0 < max_memory < math.inf
     except TypeError:
         is_size = False
     if not is_size:
-        raise HeartsError(f"max_memory: {max_memory!r} is no size; give gigabytes, like 4")
+        raise HeartsError(
+            f"max_memory: {max_memory!r} is not a positive number; give gigabytes, like 4"
+        )
     return float(max_memory)
 
 

@@ -133,7 +133,7 @@ def _keep(mem: k.Vector, frame: int) -> None:
 
 @inlined
 def _next_trick(mem: k.Vector, frame: int, reply_only: int) -> tuple[Position, int, bool]:
-    """Try the next reply, if there is none left the next lead; what comes after, as `after`."""
+    """Try the next reply, or if none is left the next lead; what comes after, as `after`."""
     p = Position(
         mem[frame + F_A],
         mem[frame + F_B],

@@ -23,7 +23,7 @@ from hearts_env.solve.dd.layout import H_GENERATION, H_TABLE, H_TABLE_MASK, H_WI
 from hearts_env.solve.dd.position import Position
 
 NARROW_ZERO, WIDE_ZERO = 1 << 15, 1 << 27
-"""Added to a bound, which then is no negative number of 16 or 28 bits."""
+"""Added to a bound, which then is not a negative number of 16 or 28 bits."""
 
 
 @inlined
@@ -117,7 +117,7 @@ MOST_GENERATIONS = (1 << 19) - 1, 127
 
 @jit
 def forget(mem: k.Vector) -> None:
-    """Make the table empty, in place; the endgame table behind it stays."""
+    """Make the table empty, in place; the endgame table after it stays."""
     mem[H_GENERATION] += 1
     if mem[H_GENERATION] > MOST_GENERATIONS[mem[H_WIDE]]:
         mem[H_GENERATION] = 1

@@ -315,7 +315,7 @@ def _saving(run_dir: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _tolerated(display: Display) -> Iterator[None]:
-    """A file that cannot be written in this block is told of, no more."""
+    """A file that cannot be written in this block is reported, and training goes on."""
     try:
         yield
     except OSError as error:
