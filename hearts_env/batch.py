@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._jit import jit
+from hearts_env._bits import put_word
+from hearts_env._jit import inlined, jit
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
     check_array,
@@ -21,6 +22,7 @@ from hearts_env.arguments import (
 )
 from hearts_env.arrays import Array
 from hearts_env.encoders import Encoder, make_encoder, write_many
+from hearts_env.encoders.flat import FlatEncoder, write_row
 from hearts_env.errors import DealError, HeartsError, IllegalActionError, quoted
 from hearts_env.game import Game
 from hearts_env.rules import Rules
@@ -178,8 +180,7 @@ class BatchGame:
             HeartsError: if `out` has another shape or dtype, or is not contiguous.
         """
         rows = self._rows(games)
-        dtypes = (self.space.dtype, np.dtype(np.float32), np.dtype(np.float16))
-        out = self._check_out(out, (len(rows), *self.space.shape), dtypes)
+        out = self._check_out(out, (len(rows), *self.space.shape), self._dtypes)
         if players is None:  # a game that is over is shown as seat 0 sees it
             seats = np.maximum(self.states[rows, k.PLAYER], 0)
         else:
@@ -247,46 +248,75 @@ class BatchGame:
             HeartsError: if `actions` is not one whole number for each game.
         """
         rows = self._rows(games, once=True)
-        acts = whole_numbers(actions)
-        if acts is None or acts.shape != rows.shape:
-            raise HeartsError(
-                f"actions: {_described(actions)}; give one whole number for each of "
-                f"{len(rows)} games"
-            )
-        r = self.rules.vector
-        bad = np.zeros(len(rows), np.bool_)
-        if find_illegal(self.legal, rows, acts, bad):
-            wrong = np.flatnonzero(bad)
-            shown = ", ".join(f"game {rows[i]}: {acts[i]}" for i in wrong[:5])
-            shown += ", ..." if len(wrong) > 5 else ""
-            over = (
-                "; finished games wait for reset"
-                if (self.states[rows[wrong], k.PLAYER] < 0).any()
-                else ""
-            )
-            raise IllegalActionError(
-                f"actions: {len(wrong)} illegal ({shown}){over}; nothing was played"
-            )
-        if games is None:
-            self.done[:] = False
-        else:
-            self.done[rows] = False
+        acts = self._check_actions(actions, rows)
+        self._check_legal(rows, acts)
+        self.done[rows if games is not None else slice(None)] = False
+        r, tables = self.rules.vector, self._tables
         self._workers.share(
-            lambda part, _: _play(
-                r,
-                self.states,
-                rows[part],
-                acts[part],
-                self.legal,
-                self.done,
-                self._scores,
-                self.seeds,
-                self._deals,
-                self.seed,
-                self.autodeal,
-            ),
+            lambda part, _: _play(r, tables, rows[part], acts[part], self.seed, self.autodeal),
             len(rows),
         )
+
+    def step(
+        self,
+        actions: Array,
+        observations: Array | None = None,
+        masks: Array | None = None,
+    ) -> tuple[Array, Array]:
+        """Do one action in each game and show what comes next: the inner loop of self-play.
+
+        The same as ``play(actions)``, ``observe(observations)`` and ``masks(masks)``, but each game
+        is played, dealt anew where it ended, and shown while it is in the nearest cache.
+
+        Args:
+            actions: one whole number for each game.
+            observations: written in place, ``(num_games, *space.shape)`` of the space's dtype,
+                float32 or float16; None: a new array of the space's dtype.
+            masks: written in place, ``(num_games, num_actions) int8``; None: a new array.
+
+        Returns:
+            `observations` and `masks`.
+
+        Raises:
+            IllegalActionError: if actions are illegal; the message names their games.
+            HeartsError: if an array has another shape or dtype, is not contiguous or writeable, or
+                `observations` and `masks` overlap. Nothing has been played.
+        """
+        rows, n = self._all, self.num_games
+        acts = self._check_actions(actions, rows)
+        observations = self._check_out(
+            observations, (n, *self.space.shape), self._dtypes, "observations"
+        )
+        masks = self._check_out(masks, (n, self.rules.num_actions), (np.dtype(np.int8),), "masks")
+        if np.may_share_memory(observations, masks):
+            raise HeartsError("masks: shares memory with observations; give an array of its own")
+        self._check_legal(rows, acts)
+        r, tables = self.rules.vector, self._tables
+        is_fused = type(self.encoder) is FlatEncoder and observations.dtype == np.int8
+
+        def work(part: slice, _: int) -> None:
+            if is_fused:
+                _step_flat(
+                    r,
+                    tables,
+                    rows[part],
+                    acts[part],
+                    self.seed,
+                    self.autodeal,
+                    observations[part],
+                    masks[part].reshape(-1),
+                )
+                return
+            for first in range(part.start, part.stop, _CHUNK):
+                some = slice(first, min(first + _CHUNK, part.stop))
+                self.done[some] = False
+                _play(r, tables, rows[some], acts[some], self.seed, self.autodeal)
+                seats = np.maximum(self.states[some, k.PLAYER], 0)
+                self._observe(rows[some], seats, observations[some])
+                _masks(self.legal, rows[some], masks[some])
+
+        self._workers.share(work, n)
+        return observations, masks
 
     def reset(self, seeds: Array | None = None, *, games: Array | None = None) -> None:
         """Begin new deals: the next of each game, or those of given `seeds`; of some games only.
@@ -399,21 +429,57 @@ class BatchGame:
             raise HeartsError(f"players: give seats from 0 to {self.rules.players - 1}")
         return seats
 
+    def _check_actions(self, actions: Array, rows: k.Vector) -> k.Vector:
+        acts = whole_numbers(actions)
+        if acts is None or acts.shape != rows.shape:
+            raise HeartsError(
+                f"actions: {_described(actions)}; give one whole number for each of "
+                f"{len(rows)} games"
+            )
+        return acts
+
+    def _check_legal(self, rows: k.Vector, acts: k.Vector) -> None:
+        bad = np.zeros(len(rows), np.bool_)
+        if not find_illegal(self.legal, rows, acts, bad):
+            return
+        wrong = np.flatnonzero(bad)
+        shown = ", ".join(f"game {rows[i]}: {acts[i]}" for i in wrong[:5])
+        shown += ", ..." if len(wrong) > 5 else ""
+        over = (self.states[rows[wrong], k.PLAYER] < 0).any()
+        waits = "; finished games wait for reset" if over else ""
+        raise IllegalActionError(
+            f"actions: {len(wrong)} illegal ({shown}){waits}; nothing was played"
+        )
+
+    @property
+    def _dtypes(self) -> tuple[Any, ...]:
+        """Of observations, the encoder's own first."""
+        return (self.space.dtype, np.dtype(np.float32), np.dtype(np.float16))
+
+    @property
+    def _tables(self) -> Tables:
+        """The arrays that play changes."""
+        return Tables(self.states, self.legal, self.done, self._scores, self.seeds, self._deals)
+
     def _check_out(
-        self, out: Array | None, shape: tuple[int, ...], dtypes: tuple[Any, ...]
+        self,
+        out: Array | None,
+        shape: tuple[int, ...],
+        dtypes: tuple[Any, ...],
+        name: str = "out",
     ) -> Array:
         if out is None:
             return np.empty(shape, dtypes[0])
         if not isinstance(out, np.ndarray):
-            raise HeartsError(f"out: {type(out).__name__} is not a NumPy array in main memory")
+            raise HeartsError(f"{name}: {type(out).__name__} is not a NumPy array in main memory")
         if out.shape != shape or out.dtype not in dtypes:
             known = " or ".join(dict.fromkeys(map(str, dtypes)))
             raise HeartsError(
-                f"out: shape {out.shape} and dtype {out.dtype}; needed are {shape} and {known}"
+                f"{name}: shape {out.shape} and dtype {out.dtype}; needed are {shape} and {known}"
             )
         if not out.flags.carray:
             raise HeartsError(
-                "out: the array is not C-contiguous, aligned and writeable; give one that is"
+                f"{name}: the array is not C-contiguous, aligned and writeable; give one that is"
             )
         return out
 
@@ -560,32 +626,69 @@ def _deal(r: k.Vector, states: k.Vector, rows: k.Vector, seeds: k.Vector, legal:
         legal[g] = k.legal_mask(r, states[g])
 
 
+class Tables(NamedTuple):
+    """What play changes, a row a game."""
+
+    states: k.Vector
+    """``(games, STATE_SIZE)``."""
+    legal: k.Vector
+    """``(games,)``: legal actions as bit masks."""
+    done: NDArray[np.bool_]
+    """``(games,)``: whether the last action ended the deal."""
+    scores: k.Vector
+    """``(games, players)``: of the last finished deal."""
+    seeds: k.Vector
+    """``(games,)``: of the deals."""
+    deals: k.Vector
+    """``(games,)``: the number of the deal in the game's stream of seeds."""
+
+
+@inlined
+def _play_one(r: k.Vector, tables: Tables, g: int, action: int, seed: int, autodeal: int) -> None:
+    s = tables.states[g]
+    k.play(r, s, action)
+    if s[k.PHASE] == k.OVER:
+        tables.done[g] = True
+        for p in range(r[k.R_PLAYERS]):
+            tables.scores[g, p] = k.score(r, s, p)
+        if autodeal:
+            tables.seeds[g] = _next_seed(g, tables.deals, seed)
+            k.deal(r, s, tables.seeds[g], -1, -1)
+    tables.legal[g] = k.legal_mask(r, s)
+
+
 @jit
 def _play(
-    r: k.Vector,
-    states: k.Vector,
-    rows: k.Vector,
-    actions: k.Vector,
-    legal: k.Vector,
-    done: NDArray[np.bool_],
-    scores: k.Vector,
-    seeds: k.Vector,
-    deals: k.Vector,
-    seed: int,
-    autodeal: bool,  # noqa: FBT001
+    r: k.Vector, tables: Tables, rows: k.Vector, actions: k.Vector, seed: int, autodeal: int
 ) -> None:
     for i in range(len(rows)):
+        _play_one(r, tables, rows[i], actions[i], seed, autodeal)
+
+
+@jit
+def _step_flat(
+    r: k.Vector,
+    tables: Tables,
+    rows: k.Vector,
+    actions: k.Vector,
+    seed: int,
+    autodeal: int,
+    observations: NDArray[np.int8],
+    masks: NDArray[np.int8],
+) -> None:
+    """Play, deal anew, observe and mask each of `rows`; `masks` is one row after the other."""
+    width = len(masks) // max(len(rows), 1)
+    for i in range(len(rows)):
         g = rows[i]
-        s = states[g]
-        k.play(r, s, actions[i])
-        if s[k.PHASE] == k.OVER:
-            done[g] = True
-            for p in range(r[k.R_PLAYERS]):
-                scores[g, p] = k.score(r, s, p)
-            if autodeal:
-                seeds[g] = _next_seed(g, deals, seed)
-                k.deal(r, s, seeds[g], -1, -1)
-        legal[g] = k.legal_mask(r, s)
+        tables.done[g] = False
+        _play_one(r, tables, g, actions[i], seed, autodeal)
+        write_row(r, tables.states[g], max(tables.states[g, k.PLAYER], 0), observations[i])
+        mask, start = tables.legal[g], i * width
+        if start + 64 <= len(masks):  # what it writes too much, the rows after it write over
+            put_word(masks, start, np.uint64(mask))
+        else:
+            for j in range(width):
+                masks[start + j] = mask >> j & 1
 
 
 @jit

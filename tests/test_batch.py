@@ -79,6 +79,61 @@ def test_views_are_of_one_rule_set() -> None:
             BatchView.of(wrong)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("text", "observation", "dtype"),
+    [(name, "flat", np.int8) for name in ("two_player", "classic", "party players=7", "micro")]
+    + [("two_player", name, np.int8) for name in ("planes", "history")]
+    + [("two_player", "flat", np.float16), ("micro moon=choose", "text", np.uint8)],
+)
+def test_a_step_is_play_observe_and_masks(
+    text: str, observation: str, dtype: type, threads: int
+) -> None:
+    rules, size = Rules.from_text(text), 2 * 64 + 5
+    whole = BatchGame(rules, size, seed=3, observation=observation, num_threads=threads)
+    parts = BatchGame(rules, size, seed=3, observation=observation)
+    observations = np.full((size, *whole.space.shape), 7, dtype)
+    masks = np.full((size, rules.num_actions), 7, np.int8)
+    ended = 0
+    while ended <= size:  # into the second deals
+        actions = parts.random_actions()
+        shown = whole.step(actions, observations, masks)
+        assert shown[0] is observations
+        assert shown[1] is masks
+        parts.play(actions)
+        assert np.array_equal(observations, parts.observe().astype(dtype))
+        assert np.array_equal(masks, parts.masks())
+        for name, array in parts.state().items():
+            assert np.array_equal(whole.state()[name], array) or name == "random"
+        assert np.array_equal(whole.states, parts.states)
+        ended += int(parts.done.sum())
+    fresh, _ = whole.step(parts.random_actions())
+    assert fresh.dtype == whole.space.dtype
+
+
+def test_a_step_that_cannot_be_plays_nothing() -> None:
+    batch = BatchGame("two_player", 4, seed=6)
+    before, legal = batch.states.copy(), batch.masks().argmax(1)
+    memory = np.zeros(4 * 200 + 4 * 28 - 1, np.int8)
+    observations, masks = memory[:800].reshape(4, 200), memory[-112:].reshape(4, 28)
+    read_only = np.zeros((4, 28), np.int8)
+    read_only.setflags(write=False)
+    illegal = legal.copy()
+    illegal[2] = 27  # a first lead of the ace of hearts
+    for arguments, words in [
+        ((illegal,), r"1 illegal \(game 2: 27\)"),
+        ((legal[:3],), "^actions: "),
+        ((legal, observations, masks), "^masks: shares memory with observations"),
+        ((legal, np.zeros((4, 199), np.int8)), "^observations: shape"),
+        ((legal, None, np.zeros((4, 28), np.float32)), "^masks: "),
+        ((legal, None, read_only), "^masks: .*writeable"),
+    ]:
+        with pytest.raises(HeartsError, match=words):
+            batch.step(*arguments)
+        assert np.array_equal(batch.states, before)
+        assert not memory.any()
+
+
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_threads_and_size_change_nothing(threads: int) -> None:
     one, many = (
@@ -462,6 +517,7 @@ def test_no_kind_of_array_makes_anything_be_compiled_again() -> None:
 
 COMPILED = [batch_module._play, batch_module._deal, batch_module._next_seeds, find_illegal]
 COMPILED += [batch_module._views, batch_module._masks, batch_module._choose]
+COMPILED += [batch_module._step_flat]
 
 
 def play_and_look(batch: BatchGame, games: Any) -> None:
@@ -476,6 +532,7 @@ def play_and_look(batch: BatchGame, games: Any) -> None:
     batch.play(like, games=games)
     batch.reset(games=games)
     batch.reset(games, games=games)
+    batch.step(np.repeat(batch.masks().argmax(1), 2)[::2])
 
 
 def test_without_autodeal_finished_games_wait() -> None:
