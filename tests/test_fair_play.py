@@ -25,7 +25,8 @@ from hearts_train.command.terminal import open_table
 from hearts_train.measure.calibration import calibrate
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.evaluation import Contest, evaluate
-from hearts_train.measure.guard import NO_ACTION
+from hearts_train.measure.guard import KINDS, NO_ACTION, Fault
+from hearts_train.measure.isolation import _read_answer
 from hearts_train.measure.tournament import tournament
 
 MASK = 2**64 - 1
@@ -291,6 +292,12 @@ def test_isolated_players_play_as_they_do_here():
     here, there = (evaluate("easy", "standard", pairs=8, isolate=isolate) for isolate in (0, 1))
     assert here.margins.tolist() == there.margins.tolist()
     assert (here.won, here.moons, here.deals_digest) == (there.won, there.moons, there.deals_digest)
+
+
+def test_numbers_of_faults_that_no_row_has_are_ignored():
+    views = BatchGame("two_player", 1, seed=1, autodeal=False).views()
+    reply = b"A" + np.array([-2], "<i8").tobytes() + b'[[Infinity, "x"]]'
+    assert _read_answer(reply, views) == ([NO_ACTION], [Fault(0, KINDS[0], "")])
 
 
 @pytest.mark.parametrize("agent", ["pimc_belief?model=easy", Pro(seed=1, worlds=3)])

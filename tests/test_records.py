@@ -173,6 +173,9 @@ def test_files_that_cannot_be_used_are_refused(tmp_path):
         evaluate(*ARGUMENTS, out=file, resume=file)
     with pytest.raises(OSError, match="nothing"):
         evaluate(*ARGUMENTS, resume=tmp_path / "nothing")
+    assert not (tmp_path / ".nothing.lock").exists()
+    with pytest.raises(HeartsError, match="out: there is no folder"):
+        evaluate(*ARGUMENTS, out=tmp_path / "nowhere" / "new")
     with held(tmp_path / ".new.lock", "test"), pytest.raises(CheckpointError, match="in use"):
         evaluate(*ARGUMENTS, out=tmp_path / "new")
     (tmp_path / "link").symlink_to(tmp_path / "new")

@@ -184,11 +184,6 @@ def total_steps(total: int, scale: int) -> int:
     return (1 << min(TOTAL_STEPS * total // scale, TOTAL_STEPS)) - 1
 
 
-def num_point_cards(rules: Rules) -> int:
-    """How many cards of the deck are worth points, or a bonus."""
-    return sum(card in rules.card_points for card in rules.deck)
-
-
 def card_blocks(rules: Rules) -> list[Block]:
     """The facts that are sets of cards, of one size each."""
     n = len(rules.deck)

@@ -333,7 +333,7 @@ def _read_answer(reply: bytes, views: BatchView) -> Answer:
     given = np.frombuffer(reply, "<i8", size, 1).astype(np.int64)
     try:
         texts = {int(row): str(text)[:500] for row, text in json.loads(reply[1 + 8 * size :])}
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         texts = {}
     stated = (given <= -2) & (given > -2 - len(KINDS))
     faults = [

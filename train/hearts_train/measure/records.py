@@ -72,7 +72,7 @@ def results_file(
 
     Raises:
         HeartsError: if both are given; the file already exists, is in use, has other settings, or
-            was written by another version of the package.
+            was written by another version of the package; or its folder does not exist.
         OSError: if it cannot be read or written.
     """
     if out is not None and resume is not None:
@@ -81,6 +81,11 @@ def results_file(
         yield None
         return
     path = Path(out if resume is None else resume)  # type: ignore[arg-type]
+    # Before the lock file is made, which an error would otherwise name or leave behind.
+    if resume is not None:
+        path.stat()
+    elif not path.parent.is_dir():
+        raise HeartsError(f"out: there is no folder {str(path.parent)!r}; make it first")
     with held(lock_beside(path), f"results: {str(path)!r}"):
         blocks: dict[tuple[int, int, int], Any] = {}
         if resume is None:
