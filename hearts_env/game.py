@@ -234,10 +234,6 @@ class Game(Position):
             f"legal now: {legal}"
         )
 
-    def rules_action_name(self, action: int) -> str:
-        """``rules.action_name(action)``."""
-        return self.rules.action_name(action)
-
     def revoke(self) -> None:
         """End the deal as after an illegal action at a card table: the player to act pays for all.
 

@@ -19,3 +19,4 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 def registered_agents(monkeypatch: pytest.MonkeyPatch):
     """Agents that a test or an example registers are forgotten after it."""
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.setattr(registry, "_loaded", {})

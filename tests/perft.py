@@ -61,7 +61,7 @@ def divide(game: Game, depth: int) -> dict[str, int]:
     for action in game.legal_actions():
         after = game.clone()
         after.play(action)
-        below[game.rules_action_name(action)] = (
+        below[game.rules.action_name(action)] = (
             int(count_lines(after, depth - 1)[-1]) if depth > 1 else 1
         )
     return below

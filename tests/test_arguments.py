@@ -118,7 +118,7 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
 
     first = new_game().legal_actions()[0]
     game_goods = {"play": {"action": first}, "action_of": {"action": "QC"}, "view": seat}
-    game_goods |= {"rules_action_name": {"action": 2}} | seats | both
+    game_goods |= seats | both
     game_goods |= {"to_text": {"tags": {"Player 0": "You"}}}
     yield from methods(new_game, state_of, game_goods)
     yield plain("Game", Game, {"rules": "micro", "hands": hands, "kitty": ["QD", "AS"]} | DEALT)

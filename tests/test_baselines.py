@@ -42,7 +42,7 @@ def own_view(game):
 
 def choice(name: str, game: Game) -> str:
     action = make_agent(name, seed=1).act(own_view(game))
-    return game.rules_action_name(action)
+    return game.rules.action_name(action)
 
 
 def both(game: Game) -> tuple[str, str]:

@@ -132,7 +132,7 @@ def test_nothing_can_be_played_after_the_end() -> None:
 def test_a_moon_choice_has_a_name() -> None:
     rules = Rules.preset("micro").replace(moon="choose")
     game = play(Game(rules, HANDS, "QD AS"), "QC AC AD QS AH QH")
-    assert [game.rules_action_name(a) for a in game.legal_actions()] == ["moon:off", "moon:others"]
+    assert [game.rules.action_name(a) for a in game.legal_actions()] == ["moon:off", "moon:others"]
     with pytest.raises(IllegalActionError, match=r"8 \(moon:off\), 9 \(moon:others\)"):
         game.play(10)
     with pytest.raises(IllegalActionError, match="QC"):

@@ -195,6 +195,10 @@ def test_specs_that_import_code_from_outside_are_known(spec, outside, monkeypatc
     monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
     register_agent("mine", First)
     assert registry.is_outside(spec) == outside
+    register_agent("theirs", First)  # stands before the entry point, here and nowhere else
+    assert registry.find_factory("theirs") is First
+    assert registry.is_registered_here("theirs")
+    assert not registry.is_outside("theirs")
 
 
 def test_options_follow_a_question_mark():

@@ -187,8 +187,13 @@ def test_a_larger_budget_goes_on_from_a_finished_run(whole, tmp_path, quick):
     # Five times over 1000 decisions: those past 800 and 1000 are left.
     assert [row["decisions"] for row in met] == [0, 144, 288, 432, 576, 720, 864, 1008]
     assert [row["round"] for row in met] == list(range(8))
-    config = recipe("budget.decisions=1080", "evaluation.opponents=[]")
+    config = recipe("budget.decisions=1080", "evaluation.times=0")
     assert train(config, resume=folder, progress=False).updates == 15
+    # Nothing is left to learn of a smaller budget, but its player has not been evaluated.
+    assert train(recipe("budget.decisions=500"), resume=folder, progress=False).updates == 15
+    assert runs.read_metrics(folder)[-1]["decisions"] == 1080
+    config = recipe("budget.decisions=1152", "evaluation.opponents=[]")
+    assert train(config, resume=folder, progress=False).updates == 16
 
 
 def kept(folder: Path) -> list[int]:

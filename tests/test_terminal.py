@@ -41,7 +41,7 @@ class Person:
             return None
         self.cards -= 1
         game = self.table.game
-        name = game.rules_action_name(game.legal_actions()[0])
+        name = game.rules.action_name(game.legal_actions()[0])
         return name.removeprefix("moon:")
 
 

@@ -280,6 +280,7 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
     observations, infos = ours.reset(seed=3)
     assert (theirs.reset() == observations).all()
     assert [info["seat"] for info in theirs.reset_infos] == infos["seat"].tolist()
+    theirs.reset_infos[0]["mine"] = 1  # as wrappers do; gone with the next step
     rng = np.random.default_rng(0)
     totals, lengths = np.zeros(7), np.zeros(7, int)
     ended = 0
@@ -297,6 +298,8 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
         totals += rewards
         lengths += 1
         for i in range(7):
+            assert "mine" not in told[i]
+            told[i]["mine"] = 1
             assert told[i]["seed"] == (seeds[i] if done[i] else -1)
             if not done[i]:
                 assert told[i]["deal"] == ""
@@ -306,7 +309,8 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
             assert (told[i]["terminal_observation"] == infos["final_obs"][i]).all()
             assert told[i]["episode"]["r"] == pytest.approx(totals[i])
             assert told[i]["episode"]["l"] == lengths[i]
-            for name in told[i].keys() - {"episode", "terminal_observation", "TimeLimit.truncated"}:
+            own = {"episode", "terminal_observation", "TimeLimit.truncated", "mine"}
+            for name in told[i].keys() - own:
                 assert np.array_equal(told[i][name], infos["final_info"][name][i]), name
             assert Game.deal("two_player", told[i]["seed"]).player is not None
             totals[i], lengths[i] = 0, 0

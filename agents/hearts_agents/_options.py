@@ -93,7 +93,8 @@ class EpisodeOptions:
         """
         if unknown:
             name = next(iter(unknown))
-            raise TypeError(f"{name}: unknown argument; {did_you_mean(name, parameters())}")
+            known = (*parameters(), "num_envs", "num_threads", "render_mode", "render_for")
+            raise TypeError(f"{name}: unknown argument; {did_you_mean(name, known)}")
         rules = Rules.make(rules, players)
         episode = check_choice("episode", episode, EPISODES)
         return cls(

@@ -42,6 +42,8 @@ OWN = {
 """
 
 _registered: dict[str, Factory] = {}
+_loaded: dict[str, Factory] = {}
+"""The factories of entry points that have been asked for."""
 
 
 def register_agent(name: str, factory: Factory) -> None:
@@ -108,7 +110,7 @@ def make_agent(
     known = _check_options(base, factory, {**texts, **options})
     options = parse_options(base, factory, texts) | options
     arguments = {"seed": seed, **options} if known is None or "seed" in known else options
-    if base in OWN or not (is_code(base) or base in _registered):  # of this package
+    if base in OWN or not (is_code(base) or base in {**_loaded, **_registered}):  # of this package
         return as_agent(factory(**arguments), name)
     with blamed(
         f"agent: {name!r} could not be made",
@@ -167,17 +169,17 @@ def is_outside(agent: str | os.PathLike[str]) -> bool:
     except HeartsError:
         return False
     if base not in OWN:
-        if any(point.name == base for point in _entry_points()) or is_code(base):
-            return True
         if base in _registered:
             return False
+        if any(point.name == base for point in _entry_points()) or is_code(base):
+            return True
     return any(is_outside(text) for text in texts.values())
 
 
 def is_registered_here(spec: str) -> bool:
-    """Whether a spec names a player that only ``register_agent`` in this process knows."""
+    """Whether a spec names a player of ``register_agent``, which only this process knows."""
     base = spec.partition("?")[0]
-    return base in _registered and not any(point.name == base for point in _entry_points())
+    return base in _registered
 
 
 def find_factory(name: str) -> Factory | None:
@@ -185,8 +187,8 @@ def find_factory(name: str) -> Factory | None:
     if name in OWN:
         factory: Factory = EntryPoint(name, OWN[name], GROUP).load()
         return factory
-    if name in _registered:
-        return _registered[name]
+    if name in _registered or name in _loaded:
+        return _registered.get(name) or _loaded[name]
     for point in _entry_points():
         if point.name == name:
             with blamed(
@@ -199,7 +201,7 @@ def find_factory(name: str) -> Factory | None:
                     f"agent: the entry point {name!r} of {_home(point)} is not callable; "
                     "correct or remove that package"
                 )
-            _registered[name] = factory
+            _loaded[name] = factory
             return factory
     return None
 

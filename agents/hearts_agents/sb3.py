@@ -36,9 +36,7 @@ class HeartsSB3VecEnv(VecEnv):
     ``infos[i]`` then has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``), as
     stable-baselines3's own environments have them then and only then. All other keys are always
     there, with the same types: those of a ``HeartsEnv``'s info except ``action_mask`` (call
-    ``action_masks()``), and ``TimeLimit.truncated``. An environment's info is one and the same
-    dictionary until its episode ends, so a step needs no loop over environments: copy it before
-    writing to it.
+    ``action_masks()``), and ``TimeLimit.truncated``.
     """
 
     @documented
@@ -93,7 +91,7 @@ class HeartsSB3VecEnv(VecEnv):
         self._reset_seeds()
         self._reset_options()
         self._infos = self._first_infos(np.arange(self.num_envs))
-        self.reset_infos = self._infos.copy()
+        self.reset_infos = [info.copy() for info in self._infos]
         return self.arena.observe()
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
@@ -110,7 +108,7 @@ class HeartsSB3VecEnv(VecEnv):
             raise HeartsError("step: call reset and step_async first")
         actions, self._actions = self._actions, None
         rewards, done, finished = self.arena.step(actions)
-        infos = self._infos.copy()
+        infos = [info.copy() for info in self._infos]  # wrappers write to them
         if finished is not None:
             self._add_final(infos, finished)
             games = finished.games

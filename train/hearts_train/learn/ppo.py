@@ -206,6 +206,8 @@ class Trainer:
         times, counters = self.config.evaluation.times, self.counters
         if times == 0 or counters.evaluations == 0:
             return times > 0
+        if self.learner.progress >= 1.0:  # the player that the run ends with, also of a cut budget
+            return counters.evaluated_decisions < counters.decisions
         last = self.config.budget.share(counters.evaluated_decisions, counters.evaluated_seconds)
         return _num_passed(self.learner.progress, times) > _num_passed(last, times)
 

@@ -263,10 +263,12 @@ def load_state(path: Path) -> State:
         raise CheckpointError(
             f"resume: {str(path)!r} is not a whole training state ({error}); {fix}"
         ) from None
-    if header.get("format") != STATE_FORMAT or header.get("version") != str(STATE_VERSION):
+    if header.get("format") != STATE_FORMAT:
+        raise CheckpointError(f"resume: {str(path)!r} is not a training state; {fix}")
+    if header.get("version") != str(STATE_VERSION):
         raise CheckpointError(
-            f"resume: {str(path)!r} says format {header.get('format')!r}, version "
-            f"{header.get('version')!r}, not {STATE_FORMAT!r}, {STATE_VERSION}; {fix}"
+            f"resume: {str(path)!r} is of version {header.get('version')!r}, this package reads "
+            f"{STATE_VERSION}; {fix}"
         )
     if header.get(DIGEST) != digest_of(tensors, header):
         raise CheckpointError(
