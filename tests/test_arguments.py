@@ -154,6 +154,11 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
         "views": some,
         "game": {"index": 0},
         "play": {"actions": batch.masks().argmax(1)} | some,
+        "step": {
+            "actions": batch.masks().argmax(1),
+            "observations": batch.observe(),
+            "masks": batch.masks(),
+        },
         "reset": {"seeds": np.array([1, 2])} | some,
         "restore": {"state": batch.state()},
         "revoke": some,

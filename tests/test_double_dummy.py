@@ -330,7 +330,7 @@ def test_worlds_that_do_not_fit_are_named():
     for wrong, message in (
         (few, "cards, not 12"),
         (swapped, "does not agree"),
-        (("XX",), "is no world"),
+        (("XX",), "is not a world"),
     ):
         with pytest.raises(HeartsError, match=f"worlds: .*{message}"):
             solve_worlds(view, [wrong])
