@@ -177,8 +177,11 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
         yield "observed", f"Game, view and flat, {preset}", "actions/s", part(_observed, rules)
         yield "kernel", f"kernel, {preset}", "actions/s", part(_playouts, rules)
         for games, threads in ((_BATCH, 1), (4 * _BATCH, 1), (4 * _BATCH, 2)):
-            name = f"BatchGame({games}), {preset}" + ", 2 threads" * (threads == 2)
-            yield "batch", name, "decisions/s", part(_batch, rules, games, threads)
+            for way in (False, True):
+                name = f"BatchGame({games}){'.step' * way}, {preset}" + ", 2 threads" * (
+                    threads == 2
+                )
+                yield "batch", name, "decisions/s", part(_batch, rules, games, threads, fused=way)
     for opponent in ("standard_trump", "pro"):
         yield "vector", f"against {opponent}", "decisions/s", part(_vector, opponent)
     two = Rules.preset("two_player")
@@ -245,8 +248,11 @@ def _playouts(rules: Rules) -> Measure:
     return lambda seconds: rate(seconds, play)
 
 
-def _batch(rules: Rules, games: int, num_threads: int) -> Measure:
-    """Every decision observed and masked; without the time that choosing at random takes."""
+def _batch(rules: Rules, games: int, num_threads: int, *, fused: bool = True) -> Measure:
+    """Every decision observed and masked; without the time that choosing at random takes.
+
+    `fused`: by one call of ``step`` instead of ``observe``, ``masks`` and ``play``.
+    """
     batch = BatchGame(rules, games, seed=3, num_threads=num_threads)
     observations, masks = batch.observe(), batch.masks()
     parts = np.array_split(np.arange(games), 30)
@@ -259,9 +265,12 @@ def _batch(rules: Rules, games: int, num_threads: int) -> Measure:
         while True:
             actions = batch.random_actions()
             begin = time.perf_counter()
-            batch.observe(observations)
-            batch.masks(masks)
-            batch.play(actions)
+            if fused:
+                batch.step(actions, observations, masks)
+            else:
+                batch.observe(observations)
+                batch.masks(masks)
+                batch.play(actions)
             spent += time.perf_counter() - begin
             done += games
             if spent >= seconds:
@@ -321,6 +330,7 @@ def warm_up(progress: Progress | None = None) -> float:
     parts += [functools.partial(_env, hearts_v0.env, "two_player")]
     for name in (*NAMES, "pimc"):
         parts += [functools.partial(ask, two, name) for ask in (_act, _act_batch)]
+    parts.append(functools.partial(_batch, two, 60, 1))
     parts.append(functools.partial(_vector, "pro"))
     parts.append(functools.partial(_save_games, two))
     for number, part in enumerate(parts):
