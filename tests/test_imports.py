@@ -98,7 +98,7 @@ def test_imports_point_one_way(folder: str) -> None:
 
 
 def test_the_core_loads_nothing_heavy() -> None:
-    heavy = ["torch", "stable_baselines3", "matplotlib", "PIL", "pygame", "pydantic"]
+    heavy = ["torch", "stable_baselines3", "matplotlib", "PIL", "pygame", "pydantic", "numba"]
     code = f"import sys, hearts_env; print([m for m in {heavy} if m in sys.modules])"
     shown = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
@@ -113,3 +113,16 @@ def test_no_modules_import_one_another_in_a_ring(folder: str) -> None:
     importer, imported_ones = next((m, ones) for m, ones in modules.items() if ones)
     modules[min(imported_ones)].add(importer)  # the check sees a ring where there is one
     assert circle_in(modules)
+
+
+def test_names_and_modules_of_the_package_are_there_when_asked_for() -> None:
+    code = (
+        "import hearts_env; from hearts_env import *; "
+        "hearts_env.kernel.STATE_SIZE, hearts_env.solve.double_dummy, hearts_env.hearts_v0.env; "
+        "missing = [n for n in hearts_env.__all__ if n not in globals()]; "
+        "print(missing, hasattr(hearts_env, 'gme'), set(hearts_env._HOMES) <= set(dir(hearts_env)))"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert shown.stdout.split() == ["[]", "False", "True"]
