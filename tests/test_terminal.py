@@ -216,7 +216,7 @@ def test_nothing_to_go_on_with_is_one_line():
     refused(run("play", "--resume"), "--resume", "no unfinished deal")
     play_on(sit(Person("q")))
     refused(run("play", "--resume"), "no unfinished deal")
-    refused(run("play", "--resume", "--seed", 3, "--match"), "leave --seed, --match out")
+    refused(run("play", "--resume", "--seed", 3, "--match"), "omit --seed, --match")
 
 
 @pytest.mark.parametrize(
