@@ -14,7 +14,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
-from hearts_env._jit import jit
+from hearts_env._jit import inlined, jit
 from hearts_env.arrays import Ints, Numbers
 from hearts_env.hidden import unseen_mask, worlds_of_two
 
@@ -182,7 +182,7 @@ def easy_action(
     return k.random_card(rng, k.legal_mask(r, v))
 
 
-@jit
+@inlined
 def plain_action(
     r: k.Vector,
     v: k.Vector,
