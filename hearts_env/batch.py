@@ -500,17 +500,6 @@ def _empty_state() -> k.Vector:
     return state
 
 
-def played(rules: Rules, seed: int, actions: Array) -> Game:
-    """The game of a seed after `actions`, a row of what ``BatchGame.state`` has of them."""
-    game = Game.deal(rules, seed)
-    for action in actions[actions >= 0].tolist():
-        if action == _REVOKE:
-            game.revoke()
-        else:
-            game.play(action)
-    return game
-
-
 def _most_actions(rules: Rules) -> int:
     """The most actions that a deal has: exchange, cards, the choice after a moon or a revoke."""
     return rules.players * (rules.hand_size + rules.pass_count) + 1

@@ -32,7 +32,7 @@ from hearts_agents._arena_kernel import (
 from hearts_agents._options import EpisodeOptions
 from hearts_agents.baseline_kernel import PRO, make_memory
 from hearts_agents.baselines import NAMES, Baseline
-from hearts_env import BatchGame, HeartsError, IllegalActionError, Rules
+from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
@@ -43,7 +43,7 @@ from hearts_env.arguments import (
     whole_numbers,
 )
 from hearts_env.arrays import Floats, Ints
-from hearts_env.batch import find_illegal, played
+from hearts_env.batch import find_illegal
 from hearts_env.chips import points_settled
 from hearts_env.errors import quoted
 from hearts_env.hearts_v0 import ILLEGAL_REWARD
@@ -426,11 +426,8 @@ class Arena:
 
     def _texts(self, games: Ints) -> Callable[[int], str]:
         """The deals of episodes that have ended as text; read before the next ones are dealt."""
-        if self.episode == "match":
-            matches = [self.batch.game(g) for g in games.tolist()]
-            return lambda i: matches[i].to_text()
-        rules, seeds, actions = self.rules, self.deals[games], self.batch._past(games)
-        return lambda i: played(rules, int(seeds[i]), actions[i]).to_text()
+        rules, states = self.rules, self.states[games]  # copies of those rows
+        return lambda i: Game.from_state(rules, states[i]).to_text()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
