@@ -48,7 +48,7 @@ def measure(
     times, nodes, values = [], [], []
     for seed in (seeds[0], *seeds):  # the first one twice: compiled, loaded, pages touched
         s = Game.deal(rules, seed).vector
-        other = int(s[kernel.HANDS + 1 - s[kernel.PLAYER]])
+        other = int(s[kernel.HANDS + kernel.SEAT * (1 - s[kernel.PLAYER])])
         if not kept:
             table.clear()
         start = time.process_time_ns()

@@ -284,11 +284,26 @@ def refusal(do: Callable[[], object]) -> str:
 def state() -> str:
     """The layout of a state."""
     rows = [
-        [f.name, f.start, f.size, f.meaning, "" if f.empty is None else f.empty, f.who]
+        [
+            f"`{f.name}`",
+            f"{f.start} + {kernel.SEAT} p" if f.is_seats else f.start,
+            f.meaning,
+            "" if f.empty is None else f.empty,
+            f.who,
+        ]
         for f in kernel.STATE
     ]
-    head = ["field", "place", "size", "meaning", "empty", "who may know"]
-    return f"`STATE_SIZE` is {kernel.STATE_SIZE}.\n\n" + table(head, rows)
+    head = ["field", "place", "meaning", "empty", "who may know"]
+    sizes = ", ".join(
+        f"{8 * Rules.preset(name).state_size} bytes in `{name}`"
+        for name in ("mini", "two_player", "classic")
+    )
+    return (
+        f"Seat p's fields follow those of seat p - 1, {kernel.SEAT} numbers a seat. Then comes the "
+        f"history, {kernel.PLAYS_A_WORD} plays a word, card + 64 x seat in {kernel.PLAY_BITS} bits "
+        "each, the first play lowest; all may know it. A game's state takes "
+        f"{sizes}.\n\n" + table(head, rows)
+    )
 
 
 def encoder(name: str, preset: str) -> str:

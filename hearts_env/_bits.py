@@ -36,7 +36,7 @@ def put_word(out: NDArray[np.int8], at: int, word: np.uint64) -> None:
         out[at + j] = word >> np.uint64(j) & np.uint64(1)
 
 
-STACK_WORDS = 32
+STACK_WORDS = 64
 """As many words as ``stack_words`` gives."""
 
 

@@ -36,7 +36,7 @@ _CHUNK = 64  # observations that are cast at once: they stay in the nearest cach
 class BatchView:
     """What the player to act may know in each of many games, and nothing else.
 
-    ``vectors`` is ``(len, STATE_SIZE) int64``, states in which everything hidden is empty;
+    ``vectors`` is ``(len, rules.state_size) int64``, states in which everything hidden is empty;
     ``players`` is ``(len,) int64``, whose views they are. ``views[i]`` is a ``PlayerView``.
     """
 
@@ -142,8 +142,8 @@ class BatchGame:
         self.encoder = make_encoder(observation)
         self.space = self.encoder.space(self.rules)
         n = self.num_games
-        self.states: k.Vector = np.empty((n, k.STATE_SIZE), np.int64)
-        self.states[:] = _empty_state()
+        self.states: k.Vector = np.empty((n, self.rules.state_size), np.int64)
+        self.states[:] = _empty_state(self.rules)
         self.legal: k.Vector = np.zeros(n, np.int64)
         self.seeds: k.Vector = np.zeros(n, np.int64)
         self.done: NDArray[np.bool_] = np.zeros(n, np.bool_)
@@ -221,7 +221,7 @@ class BatchGame:
     def views(self, games: Array | None = None) -> BatchView:
         """What the players to act may know; of some games only."""
         rows = self._rows(games)
-        vectors = np.empty((len(rows), k.STATE_SIZE), np.int64)
+        vectors = np.empty((len(rows), self.rules.state_size), np.int64)
         players = np.empty(len(rows), np.int64)
         r = self.rules.vector
         self._workers.share(
@@ -375,7 +375,7 @@ class BatchGame:
         if (given["seeds"] < 0).any() or (given["deals"] < 0).any():
             raise HeartsError("state: seeds and deals must be integers from 0")
         states, legal = np.empty_like(self.states), np.empty_like(self.legal)
-        states[:] = _empty_state()
+        states[:] = _empty_state(self.rules)
         r, everyone = self.rules.vector, np.arange(self.num_games)
         _deal(r, states, everyone, np.array(given["seeds"]), legal)
         bad = _replay_actions(r, states, given["actions"].copy(), legal)
@@ -400,7 +400,8 @@ class BatchGame:
     def _past(self, rows: k.Vector) -> NDArray[np.int8]:
         """The actions so far in each of `rows`, ``(len(rows), most of a deal)``; then -1."""
         actions = np.full((len(rows), _most_actions(self.rules)), -1, np.int8)
-        start, past = np.empty(k.STATE_SIZE, np.int64), np.empty(k.MAX_PAST, np.int64)
+        start = np.empty(self.rules.state_size, np.int64)
+        past = np.empty(k.MAX_PAST, np.int64)
         _read_actions(self.rules.vector, self.states, rows, start, past, actions)
         return actions
 
@@ -494,8 +495,8 @@ def _described(array: object) -> str:
     return quoted(array)
 
 
-def _empty_state() -> k.Vector:
-    state = np.empty(k.STATE_SIZE, np.int64)
+def _empty_state(rules: Rules) -> k.Vector:
+    state = np.empty(rules.state_size, np.int64)
     k.clear(state)
     return state
 
@@ -619,7 +620,7 @@ class Tables(NamedTuple):
     """What play changes, a row a game."""
 
     states: k.Vector
-    """``(games, STATE_SIZE)``."""
+    """``(games, rules.state_size)``."""
     legal: k.Vector
     """``(games,)``: legal actions as bit masks."""
     done: NDArray[np.bool_]

@@ -119,7 +119,7 @@ def settled(r: k.Vector, s: k.Vector, p: int) -> int:
 
     Chips ignore moons and ``no_trick_points``.
     """
-    return k.score(r, s, p) if s[k.REVOKER] >= 0 else s[k.POINTS + p]
+    return k.score(r, s, p) if s[k.REVOKER] >= 0 else s[k.POINTS + k.SEAT * p]
 
 
 def points_settled(rules: Rules, vector: k.Vector) -> list[int]:

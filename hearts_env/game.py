@@ -70,9 +70,9 @@ class Game(Position):
         """
         rules = Rules.make(rules)
         masks = _deal_masks(rules, hands, kitty)
-        vector = np.empty(k.STATE_SIZE, np.int64)
+        vector = np.empty(rules.state_size, np.int64)
         k.clear(vector)
-        vector[k.HANDS : k.HANDS + rules.players] = masks[:-1]
+        vector[k.every_seat(k.HANDS, rules.players)] = masks[:-1]
         vector[k.KITTY] = masks[-1]
         vector[k.DEAL_NUMBER] = check_count("deal_number", deal_number, 2**31)
         vector[k.DEALER] = check_count("dealer", dealer, rules.players)
@@ -100,7 +100,7 @@ class Game(Position):
             totals: scores before this deal in a match, one a seat.
         """
         rules = Rules.make(rules)
-        vector = np.empty(k.STATE_SIZE, np.int64)
+        vector = np.empty(rules.state_size, np.int64)
         k.clear(vector)
         cls._set_totals(rules, vector, totals)
         number = -1 if deal_number is None else check_count("deal_number", deal_number, 2**31)
@@ -126,9 +126,9 @@ class Game(Position):
         """
         rules = Rules.make(rules)
         state = whole_numbers(vector)
-        if state is None or state.shape != (k.STATE_SIZE,):
+        if state is None or state.shape != (rules.state_size,):
             raise DealError(
-                f"vector: {quoted(vector)} is not a state of {k.STATE_SIZE} whole numbers"
+                f"vector: {quoted(vector)} is not a state of {rules.state_size} whole numbers"
             )
         game = None
         if _is_readable(rules, state):
@@ -142,7 +142,7 @@ class Game(Position):
     def _with_past(cls, rules: Rules, state: k.Vector) -> Game:
         """``from_state`` for a state that is known to be one."""
         r = rules.vector
-        start, actions = np.empty(k.STATE_SIZE, np.int64), np.empty(k.MAX_PAST, np.int64)
+        start, actions = np.empty(len(state), np.int64), np.empty(k.MAX_PAST, np.int64)
         past = actions[: k.read_past(r, state, start, actions)]
         done = past[:-1] if len(past) and past[-1] == -1 else past
         game = cls.__new__(cls)
@@ -174,7 +174,7 @@ class Game(Position):
                 f"totals: {quoted(totals)} is not one whole number for each of {rules.players} "
                 "seats"
             )
-        vector[k.TOTALS : k.TOTALS + rules.players] = known
+        vector[k.every_seat(k.TOTALS, rules.players)] = known
 
     # -- play -------------------------------------------------------------------------------------
     @property
@@ -271,15 +271,15 @@ class Game(Position):
     # -- what only the whole game shows ------------------------------------------------------------
     def hand(self, player: int) -> tuple[str, ...]:
         """The cards that a seat holds now."""
-        return self._cards(self.vector[k.HANDS + self._check(player)])
+        return self._cards(self.vector[k.HANDS + k.SEAT * self._check(player)])
 
     def passed(self, player: int) -> tuple[str, ...]:
         """The cards that a seat has chosen to pass."""
-        return self._cards(self.vector[k.PASSED + self._check(player)])
+        return self._cards(self.vector[k.PASSED + k.SEAT * self._check(player)])
 
     def received(self, player: int) -> tuple[str, ...]:
         """The cards that a seat was passed, once delivered."""
-        return self._cards(self.vector[k.RECEIVED + self._check(player)])
+        return self._cards(self.vector[k.RECEIVED + k.SEAT * self._check(player)])
 
     def voids(self, player: int) -> str:
         """The suits that a seat has shown to be void in, like ``"CS"``."""
@@ -380,7 +380,7 @@ class Game(Position):
         return format_transcript(
             Transcript(
                 rules,
-                hands=tuple([self._cards(dealt[k.HANDS + seat]) for seat in seats]),
+                hands=tuple([self._cards(dealt[k.HANDS + k.SEAT * seat]) for seat in seats]),
                 kitty=self._cards(dealt[k.KITTY]),
                 deal_number=self.deal_number,
                 dealer=self.dealer,
@@ -516,18 +516,17 @@ def _is_readable(rules: Rules, state: k.Vector) -> bool:
     n, number = rules.players, int(state[k.NUM_PLAYED])
     left = (1 << len(rules.deck)) - 1
     for p in range(n):
-        held, received = state[k.HANDS + p] | state[k.PLAYED + p], state[k.RECEIVED + p]
-        passed = int(state[k.PASSED + p])
-        dealt = int(held & ~received) | passed
+        held = int(state[k.HANDS + k.SEAT * p] | state[k.PLAYED + k.SEAT * p])
+        passed = int(state[k.PASSED + k.SEAT * p])
+        dealt = held & ~int(state[k.RECEIVED + k.SEAT * p]) | passed
         if dealt & ~left or dealt.bit_count() != rules.hand_size or passed & ~dealt:
             return False
         left &= ~dealt
-    cards = state[k.HISTORY : k.HISTORY + min(max(number, 0), k.MAX_CARDS)] & 63
     return (
         left == state[k.KITTY]
         and 0 <= number <= n * rules.hand_size
-        and bool((cards < len(rules.deck)).all())
-        and all(-_MAX_TOTAL < total < _MAX_TOTAL for total in state[k.TOTALS : k.TOTALS + n])
+        and all(code & 63 < len(rules.deck) for code in k.plays(rules.vector, state, 0, number))
+        and all(-_MAX_TOTAL < total < _MAX_TOTAL for total in state[k.every_seat(k.TOTALS, n)])
         and 0 <= state[k.DEALER] < n
         and 0 <= state[k.DEAL_NUMBER] < 2**31
         and -1 <= state[k.MOON_CHOICE] <= 1

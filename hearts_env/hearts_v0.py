@@ -142,7 +142,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         box = self.observation_spaces["player_0"]["observation"]
         assert isinstance(box, spaces.Box)
         self._shape, self._dtype = box.shape, box.dtype
-        self._view = PlayerView(self.rules, np.empty(k.STATE_SIZE, np.int64), 0)
+        self._view = PlayerView(self.rules, np.empty(self.rules.state_size, np.int64), 0)
         # Copied into every info of a deal under way; "action_mask" is then put in its place.
         self._no_result = {"action_mask": None} | read_only_values(
             no_result(self.rules, is_match=self.episode == "match")

@@ -17,9 +17,9 @@ from hearts_env.kernel import Vector
 @jit
 def unseen_mask(r: Vector, v: Vector, player: int) -> int:
     """The cards whose place `player` has not seen: not own, not played, not in an awarded kitty."""
-    mask = r[k.R_DECK] & ~v[k.HANDS + player]
+    mask = r[k.R_DECK] & ~v[k.HANDS + k.SEAT * player]
     for p in range(r[k.R_PLAYERS]):
-        mask &= ~v[k.PLAYED + p]
+        mask &= ~v[k.PLAYED + k.SEAT * p]
     if v[k.KITTY_TAKER] >= 0:
         mask &= ~v[k.KITTY]
     return mask
@@ -40,18 +40,18 @@ def hidden_cards(
     receiver = -1
     if v[k.EXCHANGE] > 0 and v[k.PHASE] != k.PASS:
         receiver = (player + v[k.EXCHANGE]) % players
-        known = v[k.PASSED + player] & unseen  # passed, and not played since
+        known = v[k.PASSED + k.SEAT * player] & unseen  # passed, and not played since
     below = 0
     if v[k.FIRST_LEADER] == player and r[k.R_FIRST_LEAD] != k.ELDEST_HAND:
         # Who leads first holds the lowest card in any hand.
-        own = v[k.HANDS + player] | v[k.PLAYED + player]
+        own = v[k.HANDS + k.SEAT * player] | v[k.PLAYED + k.SEAT * player]
         below = (own & -own) - 1
     for p in range(players):
         if p == player:
             possible[p] = certain[p] = sizes[p] = 0
             continue
         certain[p] = known if p == receiver else 0
-        possible[p] = (unseen & ~v[k.EXCLUDED + p] & ~below & ~known) | certain[p]
+        possible[p] = (unseen & ~v[k.EXCLUDED + k.SEAT * p] & ~below & ~known) | certain[p]
         sizes[p] = k.cards_left(r, v, p)
     possible[players] = unseen & ~known
     certain[players] = 0
@@ -69,17 +69,17 @@ def fits(r: Vector, v: Vector, hands: Vector) -> bool:
     if v[k.FIRST_LEADER] >= 0 and r[k.R_FIRST_LEAD] != k.ELDEST_HAND:
         everything = 0
         for p in range(r[k.R_PLAYERS]):
-            everything |= hands[p] | v[k.PLAYED + p]
+            everything |= hands[p] | v[k.PLAYED + k.SEAT * p]
         first = everything & -everything
         leader = v[k.FIRST_LEADER]
-        if first & (hands[leader] | v[k.PLAYED + leader]) == 0:
+        if first & (hands[leader] | v[k.PLAYED + k.SEAT * leader]) == 0:
             return False
     if v[k.DODGED] >= 0:
         held = 0
         dodger = -1
         for i in range(v[k.NUM_PLAYED]):
-            bit = 1 << k.card_at(v, i)
-            seat = k.seat_at(v, i)
+            bit = 1 << k.card_at(r, v, i)
+            seat = k.seat_at(r, v, i)
             if dodger < 0 and bit == r[k.R_QUEEN]:
                 dodger = seat
                 held = hands[seat]
@@ -125,7 +125,7 @@ def worlds_of_two(r: Vector, v: Vector, player: int, out: Vector, scratch: Vecto
         n += 1
     for i in range(need):
         chosen[i] = i
-    possible[player] = v[k.HANDS + player]  # now the hands that `fits` reads
+    possible[player] = v[k.HANDS + k.SEAT * player]  # now the hands that `fits` reads
     count = 0
     more = need <= n
     while more and count <= len(out):

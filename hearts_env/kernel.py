@@ -1,6 +1,6 @@
 """The compiled core: a game's state, dealing, legality, play, scores. All rules are decided here.
 
-The caller owns all memory. A game is one int64 vector `s` of `STATE_SIZE` fields, a rule set one
+The caller owns all memory. A game is one int64 vector `s`, a rule set one
 int64 vector `r` of `RULES_SIZE` fields (made by ``Rules.vector``). Queries return; the commands
 ``deal``, ``start``, ``play`` and ``revoke`` change `s` in place. Randomness comes only from the
 uint64 vector `rng` of one element that is passed in. Nothing here allocates or raises:
@@ -10,10 +10,12 @@ Cards are their places in the deck (0 .. deck size - 1; clubs, diamonds, spades,
 to high); sets of cards are bit masks. Actions are cards, and after a moon under
 ``moon = "choose"`` the two numbers after the deck.
 
-What a state holds is `STATE`, one field a line below: name, number of elements (fields of 7 have
-one for each seat), meaning, value in an empty state, and who may know it. The constant of the same
-name is the field's place. `RULES` is the same for rule sets. To change a layout, change these
-lines: everything else reads the constants.
+What a state holds is `STATE`, one field a line below: name, meaning, value in an empty state, and
+who may know it. A state is as long as its rules need, `R_STATE_SIZE`: first what there is once,
+then each seat's fields side by side, `SEAT` numbers a seat (``s[HANDS + SEAT * p]`` is what seat p
+holds), at last the history, seven plays a word (``card_at``, ``seat_at``). The constant of a
+field's name is its place, that of seat 0 where every seat has it. `RULES` is the same for rule
+sets. To change a layout, change these lines: everything else reads the constants.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env._bits import lowest, popcount
+from hearts_env._bits import lowest, popcount, stack_words
 from hearts_env._jit import inlined, jit
 from hearts_env.cards import HEARTS, SPADES
 
@@ -45,11 +47,12 @@ class Field(NamedTuple):
 
     Attributes:
         name: of the constant that is its place.
-        start: its place, the number of its first element.
+        start: its place, the number of its first element; of a seat's field that of seat 0.
         size: how many elements it has.
         meaning: in words.
         empty: every element's value in an empty state; None: set by dealing.
         who: who may know it: `ALL`, `OWN` or `NOBODY`.
+        is_seats: whether every seat has one, `SEAT` places apart.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Field(NamedTuple):
     meaning: str
     empty: int | None = 0
     who: str = ""
+    is_seats: bool = False
 
 
 ALL, OWN, NOBODY = "all", "own player", "nobody; all once awarded"
@@ -65,10 +69,15 @@ STATE: list[Field] = []
 RULES: list[Field] = []
 
 
-def _state(name: str, size: int, meaning: str, empty: int | None, who: str) -> int:
+def _state(name: str, meaning: str, empty: int | None, who: str, *, is_seats: bool = False) -> int:
     """Add a field to the layout of a state; returns its place."""
-    STATE.append(Field(name, sum(field.size for field in STATE), size, meaning, empty, who))
+    STATE.append(Field(name, len(STATE), 1, meaning, empty, who, is_seats))
     return STATE[-1].start
+
+
+def _seats(name: str, meaning: str, who: str) -> int:
+    """Add a field that every seat has, empty at first; returns its place for seat 0."""
+    return _state(name, meaning, 0, who, is_seats=True)
 
 
 def _rule(name: str, size: int, meaning: str) -> int:
@@ -78,44 +87,48 @@ def _rule(name: str, size: int, meaning: str) -> int:
 
 
 # ---- state --------------------------------------------------------------------------------------
-PHASE = _state("PHASE", 1, "PASS, PLAY, MOON or OVER", 0, ALL)
-PLAYER = _state("PLAYER", 1, "seat to act", -1, ALL)
-LEADER = _state("LEADER", 1, "seat that led, or leads, this trick", -1, ALL)
-FIRST_LEADER = _state("FIRST_LEADER", 1, "seat of the first lead", -1, ALL)
-TRICK_NUM = _state("TRICK_NUM", 1, "tricks finished", 0, ALL)
-TRICK_LEN = _state("TRICK_LEN", 1, "cards in the unfinished trick", 0, ALL)
-TRICK_MASK = _state("TRICK_MASK", 1, "the cards of the unfinished trick", 0, ALL)
-TRICK_POINTS = _state("TRICK_POINTS", 1, "the points of those cards", 0, ALL)
-WINNER = _state("WINNER", 1, "seat that takes the trick as it stands", -1, ALL)
-WINNING_CARD = _state("WINNING_CARD", 1, "the card that takes it", -1, ALL)
-BROKEN = _state("BROKEN", 1, "hearts may be led freely", 0, ALL)
-DODGED = _state("DODGED", 1, "suit that the queen was seen to dodge: `note_void`", -1, ALL)
-DEALER = _state("DEALER", 1, "seat that dealt", None, ALL)
-DEAL_NUMBER = _state("DEAL_NUMBER", 1, "which deal of a match it is, from 0", None, ALL)
-EXCHANGE = _state("EXCHANGE", 1, "cards pass to the seat this much further; 0: no exchange", 0, ALL)
-SHOOTER = _state("SHOOTER", 1, "who shot the moon, after the last trick", -1, ALL)
-MOON_CHOICE = _state("MOON_CHOICE", 1, "0 points off oneself, 1 others pay", -1, ALL)
-REVOKER = _state("REVOKER", 1, "who ended the deal with an illegal action", -1, ALL)
-KITTY = _state("KITTY", 1, "cards not dealt", 0, NOBODY)
-KITTY_TAKER = _state("KITTY_TAKER", 1, "who was awarded the kitty", -1, ALL)
-NUM_PLAYED = _state("NUM_PLAYED", 1, "length of the history", 0, ALL)
-HANDS = _state("HANDS", MAX_PLAYERS, "cards held", 0, OWN)
-TAKEN = _state("TAKEN", MAX_PLAYERS, "cards taken, an awarded kitty with them", 0, ALL)
-POINTS = _state("POINTS", MAX_PLAYERS, "points of those cards", 0, ALL)
-TRICKS = _state("TRICKS", MAX_PLAYERS, "tricks taken", 0, ALL)
-VOIDS = _state("VOIDS", MAX_PLAYERS, "suits shown void, 4 bits", 0, ALL)
-EXCLUDED = _state("EXCLUDED", MAX_PLAYERS, "cards that play proves not to be in the hand", 0, ALL)
-PLAYED = _state("PLAYED", MAX_PLAYERS, "cards played", 0, ALL)
-PASSED = _state("PASSED", MAX_PLAYERS, "cards chosen to pass", 0, OWN)
-RECEIVED = _state("RECEIVED", MAX_PLAYERS, "cards received in the exchange", 0, OWN)
-TOTALS = _state("TOTALS", MAX_PLAYERS, "score before this deal in a match", 0, ALL)
-HISTORY = _state("HISTORY", MAX_CARDS, "cards in order of play, card + 64 * seat", -1, ALL)
-STATE_SIZE = sum(field.size for field in STATE)
+PHASE = _state("PHASE", "PASS, PLAY, MOON or OVER", 0, ALL)
+PLAYER = _state("PLAYER", "seat to act", -1, ALL)
+LEADER = _state("LEADER", "seat that led, or leads, this trick", -1, ALL)
+FIRST_LEADER = _state("FIRST_LEADER", "seat of the first lead", -1, ALL)
+TRICK_NUM = _state("TRICK_NUM", "tricks finished", 0, ALL)
+TRICK_LEN = _state("TRICK_LEN", "cards in the unfinished trick", 0, ALL)
+LED = _state("LED", "suit led to the unfinished trick", -1, ALL)
+TRICK_MASK = _state("TRICK_MASK", "the cards of the unfinished trick", 0, ALL)
+TRICK_POINTS = _state("TRICK_POINTS", "the points of those cards", 0, ALL)
+WINNER = _state("WINNER", "seat that takes the trick as it stands", -1, ALL)
+WINNING_CARD = _state("WINNING_CARD", "the card that takes it", -1, ALL)
+BROKEN = _state("BROKEN", "hearts may be led freely", 0, ALL)
+DODGED = _state("DODGED", "suit that the queen was seen to dodge: `note_void`", -1, ALL)
+DEALER = _state("DEALER", "seat that dealt", None, ALL)
+DEAL_NUMBER = _state("DEAL_NUMBER", "which deal of a match it is, from 0", None, ALL)
+EXCHANGE = _state("EXCHANGE", "cards pass to the seat this much further; 0: no exchange", 0, ALL)
+SHOOTER = _state("SHOOTER", "who shot the moon, after the last trick", -1, ALL)
+MOON_CHOICE = _state("MOON_CHOICE", "0 points off oneself, 1 others pay", -1, ALL)
+REVOKER = _state("REVOKER", "who ended the deal with an illegal action", -1, ALL)
+KITTY = _state("KITTY", "cards not dealt", 0, NOBODY)
+KITTY_TAKER = _state("KITTY_TAKER", "who was awarded the kitty", -1, ALL)
+NUM_PLAYED = _state("NUM_PLAYED", "length of the history", 0, ALL)
+SEATS = len(STATE)  # what follows every seat has
+HANDS = _seats("HANDS", "cards held", OWN)
+TAKEN = _seats("TAKEN", "cards taken, an awarded kitty with them", ALL)
+POINTS = _seats("POINTS", "points of those cards", ALL)
+TRICKS = _seats("TRICKS", "tricks taken", ALL)
+VOIDS = _seats("VOIDS", "suits shown void, 4 bits", ALL)
+EXCLUDED = _seats("EXCLUDED", "cards that play proves not to be in the hand", ALL)
+PLAYED = _seats("PLAYED", "cards played", ALL)
+PASSED = _seats("PASSED", "cards chosen to pass", OWN)
+RECEIVED = _seats("RECEIVED", "cards received in the exchange", OWN)
+TOTALS = _seats("TOTALS", "score before this deal in a match", ALL)
+SEAT = len(STATE) - SEATS
+"""Numbers that a seat has; then come those of the next."""
 
-_SIZES = [field.size for field in STATE]
-_EMPTY = np.repeat(np.array([field.empty or 0 for field in STATE], np.int64), _SIZES)
+PLAYS_A_WORD, PLAY_BITS = 7, 9
+"""A word of the history has seven plays, card + 64 * seat each, the first lowest; empty: 0."""
+
+_EMPTY = np.array([field.empty or 0 for field in STATE], np.int64)
 # What stays of a deal when its play begins again.
-_DEALT = np.repeat([f.start in (DEALER, DEAL_NUMBER, KITTY, HANDS, TOTALS) for f in STATE], _SIZES)
+_DEALT = np.array([field.start in (DEALER, DEAL_NUMBER, KITTY, HANDS, TOTALS) for field in STATE])
 
 # ---- rules --------------------------------------------------------------------------------------
 R_PLAYERS = _rule("R_PLAYERS", 1, "players")
@@ -142,6 +155,8 @@ R_NUM_ACTIONS = _rule("R_NUM_ACTIONS", 1, "size of the action space")
 R_TOTAL_SCALE = _rule("R_TOTAL_SCALE", 1, "end score, or the sum of all stakes")
 R_POINT_CARDS = _rule("R_POINT_CARDS", 1, "cards with points other than 0, as a mask")
 R_SETTLEMENT = _rule("R_SETTLEMENT", 1, "place in `SETTLEMENTS`")
+R_HISTORY = _rule("R_HISTORY", 1, "place of the history in a state")
+R_STATE_SIZE = _rule("R_STATE_SIZE", 1, "numbers of a state")
 R_SUIT_MASK = _rule("R_SUIT_MASK", 4, "cards of each suit, as masks")
 R_ROTATION = _rule("R_ROTATION", MAX_ROTATION, "seats further that cards go, by deal; 0: hold")
 R_POINTS_OF = _rule("R_POINTS_OF", MAX_CARDS, "points of each card")
@@ -162,6 +177,28 @@ KITTIES = ("nobody", "first_trick", "last_trick", "first_heart", "first_penalty"
 KITTY_NOBODY, KITTY_FIRST, KITTY_LAST, KITTY_HEART, KITTY_PENALTY = range(5)
 SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
 SETTLE_POINTS, SETTLE_SIMPLE, SETTLE_SWEEPSTAKES, SETTLE_HOWELL = range(4)
+
+
+def history_words(plays: int) -> int:
+    """How many words a history of so many plays fills."""
+    return -(-plays // PLAYS_A_WORD)
+
+
+MAX_STATE = SEATS + SEAT * MAX_PLAYERS + history_words(MAX_CARDS)
+"""The numbers of the longest state."""
+
+
+def every_seat(field: int, players: int) -> slice:
+    """The places of one field of all seats in a state."""
+    return slice(field, field + SEAT * players, SEAT)
+
+
+def plays(r: Vector, s: Vector, begin: int, end: int) -> list[int]:
+    """The plays of the history from `begin` to before `end`, as ``play_at`` gives them."""
+    words = s[r[R_HISTORY] :].tolist()
+    return [
+        words[i // PLAYS_A_WORD] >> PLAY_BITS * (i % PLAYS_A_WORD) & 511 for i in range(begin, end)
+    ]
 
 
 # ---- randomness ---------------------------------------------------------------------------------
@@ -204,7 +241,7 @@ def mask_points(r: Vector, mask: int) -> int:
 @jit
 def cards_left(r: Vector, s: Vector, p: int) -> int:
     """How many cards player `p` holds; public, unlike which."""
-    return r[R_HAND_SIZE] - popcount(s[PLAYED + p])
+    return r[R_HAND_SIZE] - popcount(s[PLAYED + SEAT * p])
 
 
 @jit
@@ -212,34 +249,32 @@ def hands_mask(r: Vector, s: Vector) -> int:
     """All cards that are in a hand."""
     mask = 0
     for p in range(r[R_PLAYERS]):
-        mask |= s[HANDS + p]
+        mask |= s[HANDS + SEAT * p]
     return mask
 
 
 @inlined
-def card_at(s: Vector, i: int) -> int:
-    """The card played as number `i` of the history, from 0."""
-    return s[HISTORY + i] & 63
+def play_at(r: Vector, s: Vector, i: int) -> int:
+    """Play number `i` of the history, from 0: card + 64 * seat."""
+    return s[r[R_HISTORY] + i // PLAYS_A_WORD] >> PLAY_BITS * (i % PLAYS_A_WORD) & 511
 
 
 @inlined
-def seat_at(s: Vector, i: int) -> int:
+def card_at(r: Vector, s: Vector, i: int) -> int:
+    """The card played as number `i` of the history, from 0."""
+    return play_at(r, s, i) & 63
+
+
+@inlined
+def seat_at(r: Vector, s: Vector, i: int) -> int:
     """The seat that played card number `i` of the history, from 0."""
-    return s[HISTORY + i] >> 6
+    return play_at(r, s, i) >> 6
 
 
 @inlined
 def trick_start(s: Vector) -> int:
     """The number in the history of the first card of the unfinished trick."""
     return s[NUM_PLAYED] - s[TRICK_LEN]
-
-
-@jit
-def led_suit(r: Vector, s: Vector) -> int:
-    """The suit led to the unfinished trick, or -1 before its lead."""
-    if s[TRICK_LEN] == 0:
-        return -1
-    return r[R_SUIT_OF + card_at(s, trick_start(s))]
 
 
 @jit
@@ -278,9 +313,9 @@ def legal_mask(r: Vector, s: Vector) -> int:
     if phase == OVER:
         return 0
     player = s[PLAYER]
-    hand = s[HANDS + player]
+    hand = s[HANDS + SEAT * player]
     if phase == PASS:  # a chosen card is not legal again
-        return hand & ~s[PASSED + player]
+        return hand & ~s[PASSED + SEAT * player]
     if phase == MOON:
         return 3 << r[R_NUM_CARDS]
     if s[TRICK_LEN] == 0:
@@ -288,7 +323,7 @@ def legal_mask(r: Vector, s: Vector) -> int:
     # The queen may be played at any time, where that is the rule.
     queen = hand & r[R_QUEEN] if r[R_QUEEN_ANY_TIME] else 0
     # Follow suit if able.
-    follow = hand & r[R_SUIT_MASK + led_suit(r, s)]
+    follow = hand & r[R_SUIT_MASK + s[LED]]
     if follow:
         return follow | queen
     # No points on the first trick, unless the hand holds nothing else.
@@ -321,9 +356,9 @@ def score(r: Vector, s: Vector, p: int) -> int:
         return penalty_at_stake(r, s) if p == s[REVOKER] else 0
     shooter = s[SHOOTER]
     if shooter < 0 or s[PHASE] != OVER:
-        return s[POINTS + p] + (r[R_NO_TRICK] if s[TRICKS + p] == 0 else 0)
+        return s[POINTS + SEAT * p] + (r[R_NO_TRICK] if s[TRICKS + SEAT * p] == 0 else 0)
     # Bonus points stay with whoever took them.
-    bonus = s[POINTS + p] - mask_points(r, s[TAKEN + p] & r[R_PENALTY])
+    bonus = s[POINTS + SEAT * p] - mask_points(r, s[TAKEN + SEAT * p] & r[R_PENALTY])
     others_pay = r[R_MOON] == MOON_OTHERS or (r[R_MOON] == MOON_CHOOSE and s[MOON_CHOICE] == 1)
     if others_pay:
         return bonus + (0 if p == shooter else r[R_MOON_POINTS])
@@ -343,8 +378,10 @@ def margin_sum(r: Vector, s: Vector, p: int) -> int:
 @jit
 def clear(s: Vector) -> None:
     """Make `s` an empty state, in place."""
-    for i in range(STATE_SIZE):
+    for i in range(SEATS):
         s[i] = _EMPTY[i]
+    for i in range(SEATS, len(s)):  # seats and history
+        s[i] = 0
 
 
 @jit
@@ -356,21 +393,21 @@ def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None
     n = r[R_NUM_CARDS]
     players = r[R_PLAYERS]
     rng_state = mix(np.uint64(seed))
-    # The history is free until the first card is played: shuffle there.
+    cards = stack_words()
     for i in range(n):
-        s[HISTORY + i] = i
+        cards[i] = i
     for i in range(n - 1, 0, -1):
         rng_state += np.uint64(0x9E3779B97F4A7C15)
         j = np.int64(mix(rng_state) % np.uint64(i + 1))
-        card = s[HISTORY + i]
-        s[HISTORY + i] = s[HISTORY + j]
-        s[HISTORY + j] = card
+        card = cards[i]
+        cards[i] = cards[j]
+        cards[j] = card
     kitty = r[R_DECK]
     for p in range(players):
         hand = 0
         for i in range(p * r[R_HAND_SIZE], (p + 1) * r[R_HAND_SIZE]):
-            hand |= 1 << s[HISTORY + i]
-        s[HANDS + p] = hand
+            hand |= 1 << int(cards[i])
+        s[HANDS + SEAT * p] = hand
         kitty &= ~hand
     s[KITTY] = kitty
     rng_state += np.uint64(0x9E3779B97F4A7C15)
@@ -385,9 +422,15 @@ def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None
 @jit
 def start(r: Vector, s: Vector) -> None:
     """Make the state that follows dealing from HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
-    for i in range(STATE_SIZE):
+    for i in range(SEATS):
         if not _DEALT[i]:
             s[i] = _EMPTY[i]
+    for p in range(r[R_PLAYERS]):
+        for i in range(SEATS, SEATS + SEAT):
+            if not _DEALT[i]:
+                s[i + SEAT * p] = 0
+    for i in range(r[R_HISTORY], r[R_STATE_SIZE]):
+        s[i] = 0
     s[BROKEN] = r[R_BREAK_ON] == BREAK_NONE  # of the exchange too, where nothing need break them
     if r[R_PASS_COUNT] > 0:
         s[EXCHANGE] = r[R_ROTATION + s[DEAL_NUMBER] % r[R_ROTATION_LEN]]
@@ -407,7 +450,7 @@ def start_play(r: Vector, s: Vector) -> None:
         first = hands_mask(r, s)
         first &= -first
         leader = 0
-        while s[HANDS + leader] & first == 0:
+        while s[HANDS + SEAT * leader] & first == 0:
             leader += 1
     s[PHASE] = PLAY
     s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = leader
@@ -417,8 +460,8 @@ def start_play(r: Vector, s: Vector) -> None:
 def pass_card(r: Vector, s: Vector, card: int) -> None:
     """Choose `card` for the exchange, in place; the last choice delivers all cards together."""
     player = s[PLAYER]
-    s[PASSED + player] |= 1 << card
-    if popcount(s[PASSED + player]) < r[R_PASS_COUNT]:
+    s[PASSED + SEAT * player] |= 1 << card
+    if popcount(s[PASSED + SEAT * player]) < r[R_PASS_COUNT]:
         return
     s[PLAYER] = player + 1
     players = r[R_PLAYERS]
@@ -426,9 +469,9 @@ def pass_card(r: Vector, s: Vector, card: int) -> None:
         return
     for p in range(players):
         receiver = (p + s[EXCHANGE]) % players
-        s[RECEIVED + receiver] = s[PASSED + p]
+        s[RECEIVED + SEAT * receiver] = s[PASSED + SEAT * p]
     for p in range(players):
-        s[HANDS + p] = s[HANDS + p] & ~s[PASSED + p] | s[RECEIVED + p]
+        s[HANDS + SEAT * p] = s[HANDS + SEAT * p] & ~s[PASSED + SEAT * p] | s[RECEIVED + SEAT * p]
     start_play(r, s)
 
 
@@ -442,16 +485,16 @@ def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
         else:
             below = (1 << lowest(r[R_SUIT_MASK + suit])) - 1
         for p in range(r[R_PLAYERS]):
-            s[EXCLUDED + p] |= below
+            s[EXCLUDED + SEAT * p] |= below
     elif suit == HEARTS and not s[BROKEN]:
         # Who leads an unbroken heart has nothing else to lead.
-        s[EXCLUDED + player] |= r[R_DECK] & ~r[R_SUIT_MASK + HEARTS] & ~unbroken_company(r)
+        s[EXCLUDED + SEAT * player] |= r[R_DECK] & ~r[R_SUIT_MASK + HEARTS] & ~unbroken_company(r)
 
 
 @jit
 def note_void(r: Vector, s: Vector, player: int, suit: int, card: int, led: int) -> None:
     """Record what a card off the led suit shows to everybody, and break hearts, in place."""
-    follow = s[HANDS + player] & r[R_SUIT_MASK + led]
+    follow = s[HANDS + SEAT * player] & r[R_SUIT_MASK + led]
     dodging = r[R_QUEEN_ANY_TIME] and r[R_QUEEN] >> card & 1
     could_break = r[R_BREAK_ON] == BREAK_VOID and not s[BROKEN]
     if follow == 0 and could_break:
@@ -464,11 +507,19 @@ def note_void(r: Vector, s: Vector, player: int, suit: int, card: int, led: int)
         return
     if dodging and r[R_QUEEN_BREAKS]:
         return  # the queen has broken hearts herself, so nothing can be seen
-    s[VOIDS + player] |= 1 << led
-    s[EXCLUDED + player] |= r[R_SUIT_MASK + led]
+    s[VOIDS + SEAT * player] |= 1 << led
+    s[EXCLUDED + SEAT * player] |= r[R_SUIT_MASK + led]
     # Points on a first trick that forbids them: the hand holds nothing else.
     if s[TRICK_NUM] == 0 and not r[R_POINTS_FIRST] and r[R_PENALTY] >> card & 1 and not dodging:
-        s[EXCLUDED + player] |= r[R_DECK] & ~r[R_PENALTY]
+        s[EXCLUDED + SEAT * player] |= r[R_DECK] & ~r[R_PENALTY]
+
+
+@inlined
+def append_play(r: Vector, s: Vector, code: int) -> None:
+    """Add card + 64 * seat to the history, in place."""
+    i = s[NUM_PLAYED]
+    s[r[R_HISTORY] + i // PLAYS_A_WORD] |= code << PLAY_BITS * (i % PLAYS_A_WORD)
+    s[NUM_PLAYED] = i + 1
 
 
 @jit
@@ -479,10 +530,11 @@ def play_card(r: Vector, s: Vector, card: int) -> None:
     suit = r[R_SUIT_OF + card]
     if s[TRICK_LEN] == 0:
         note_lead(r, s, player, suit, card)
+        s[LED] = suit
         s[WINNER] = player
         s[WINNING_CARD] = card
     else:
-        led = led_suit(r, s)
+        led = s[LED]
         if suit != led:
             note_void(r, s, player, suit, card, led)
         # The highest trump takes the trick, else the highest card of the led suit.
@@ -493,12 +545,11 @@ def play_card(r: Vector, s: Vector, card: int) -> None:
             s[WINNING_CARD] = card
     if suit == HEARTS or (r[R_QUEEN_BREAKS] and r[R_QUEEN] & bit):
         s[BROKEN] = 1
-    s[HANDS + player] &= ~bit
-    s[PLAYED + player] |= bit
+    s[HANDS + SEAT * player] &= ~bit
+    s[PLAYED + SEAT * player] |= bit
     s[TRICK_MASK] |= bit
     s[TRICK_POINTS] += r[R_POINTS_OF + card]
-    s[HISTORY + s[NUM_PLAYED]] = card + 64 * player
-    s[NUM_PLAYED] += 1
+    append_play(r, s, card + 64 * player)
     s[TRICK_LEN] += 1
     if s[TRICK_LEN] == r[R_PLAYERS]:
         take_trick(r, s)
@@ -511,9 +562,9 @@ def take_trick(r: Vector, s: Vector) -> None:
     """Give the full trick to its taker, who leads the next, in place."""
     taker = s[WINNER]
     last = s[TRICK_NUM] + 1 == r[R_HAND_SIZE]
-    s[TAKEN + taker] |= s[TRICK_MASK]
-    s[POINTS + taker] += s[TRICK_POINTS]
-    s[TRICKS + taker] += 1
+    s[TAKEN + SEAT * taker] |= s[TRICK_MASK]
+    s[POINTS + SEAT * taker] += s[TRICK_POINTS]
+    s[TRICKS + SEAT * taker] += 1
     if s[KITTY_TAKER] < 0 and r[R_KITTY_TO] != KITTY_NOBODY:
         to = r[R_KITTY_TO]
         if (
@@ -523,14 +574,14 @@ def take_trick(r: Vector, s: Vector) -> None:
             or (to == KITTY_PENALTY and s[TRICK_MASK] & r[R_PENALTY] != 0)
         ):
             s[KITTY_TAKER] = taker
-            s[TAKEN + taker] |= s[KITTY]
-            s[POINTS + taker] += mask_points(r, s[KITTY])
+            s[TAKEN + SEAT * taker] |= s[KITTY]
+            s[POINTS + SEAT * taker] += mask_points(r, s[KITTY])
     s[TRICK_NUM] += 1
     s[TRICK_LEN] = 0
     s[TRICK_MASK] = 0
     s[TRICK_POINTS] = 0
     s[LEADER] = s[PLAYER] = taker
-    s[WINNER] = s[WINNING_CARD] = -1
+    s[LED] = s[WINNER] = s[WINNING_CARD] = -1
     if last:
         end_play(r, s)
 
@@ -540,7 +591,7 @@ def end_play(r: Vector, s: Vector) -> None:
     """Find a shooter and end the game, or let the shooter choose, in place."""
     shooter = -1
     for p in range(r[R_PLAYERS]):
-        if s[TAKEN + p] & r[R_PENALTY]:
+        if s[TAKEN + SEAT * p] & r[R_PENALTY]:
             # A second player with penalty cards: nobody has them all.
             shooter = p if shooter == -1 else -2
     if shooter >= 0 and r[R_MOON] != MOON_NONE:
@@ -597,10 +648,10 @@ def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int
     clear(start_state)
     count = 0
     for p in range(r[R_PLAYERS]):
-        held = s[HANDS + p] | s[PLAYED + p]
-        start_state[HANDS + p] = held & ~s[RECEIVED + p] | s[PASSED + p]
-        start_state[TOTALS + p] = s[TOTALS + p]
-        chosen = s[PASSED + p]
+        held = s[HANDS + SEAT * p] | s[PLAYED + SEAT * p]
+        start_state[HANDS + SEAT * p] = held & ~s[RECEIVED + SEAT * p] | s[PASSED + SEAT * p]
+        start_state[TOTALS + SEAT * p] = s[TOTALS + SEAT * p]
+        chosen = s[PASSED + SEAT * p]
         while chosen:
             actions[count] = lowest(chosen)
             chosen &= chosen - 1
@@ -610,7 +661,7 @@ def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int
     start_state[DEALER] = s[DEALER]
     start(r, start_state)
     for i in range(s[NUM_PLAYED]):
-        actions[count] = card_at(s, i)
+        actions[count] = card_at(r, s, i)
         count += 1
     if s[MOON_CHOICE] >= 0:
         actions[count] = r[R_NUM_CARDS] + s[MOON_CHOICE]
@@ -643,7 +694,7 @@ def play_randomly(r: Vector, s: Vector, rng: NDArray[np.uint64]) -> int:
 @jit
 def copy_state(s: Vector, out: Vector) -> None:
     """Make `out` equal to `s`, in place; an array assignment would allocate."""
-    for i in range(STATE_SIZE):
+    for i in range(len(s)):
         out[i] = s[i]
 
 
@@ -659,8 +710,8 @@ def hide(r: Vector, s: Vector, player: int) -> None:
     """Empty whatever `player` may not know, in place: a view of the state remains."""
     for p in range(r[R_PLAYERS]):
         if p != player:
-            s[HANDS + p] = 0
-            s[PASSED + p] = 0
-            s[RECEIVED + p] = 0
+            s[HANDS + SEAT * p] = 0
+            s[PASSED + SEAT * p] = 0
+            s[RECEIVED + SEAT * p] = 0
     if s[KITTY_TAKER] < 0:
         s[KITTY] = 0

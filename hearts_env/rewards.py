@@ -80,7 +80,7 @@ def pay_rows(
 
     Args:
         r: the rules.
-        states: ``(num_games, STATE_SIZE)``.
+        states: ``(num_games, rules.state_size)``.
         rows: the numbers of the games.
         seats: whose rewards they are, ``(num_games,)``.
         kind: ``Rewarder.number``.

@@ -275,6 +275,10 @@ class Rules:
         r[kernel.R_TOTAL_SCALE] = (
             self.end_score if self.settlement == "points" else self.stake * self.players
         )
+        r[kernel.R_HISTORY] = kernel.SEATS + kernel.SEAT * self.players
+        r[kernel.R_STATE_SIZE] = r[kernel.R_HISTORY] + kernel.history_words(
+            self.players * self.hand_size
+        )
         r[kernel.R_SUIT_MASK : kernel.R_SUIT_MASK + 4] = [masks[suit] for suit in SUITS]
         steps = {"left": 1, "right": self.players - 1, "across": self.players // 2, "hold": 0}
         for i, direction in enumerate(self.pass_rotation):
@@ -284,6 +288,11 @@ class Rules:
             r[kernel.R_SUIT_OF + i] = suit_of(card)
             r[kernel.R_RANK_OF + i] = rank_of(card)
         return np.frombuffer(r.tobytes(), np.int64)  # of bytes: it cannot be made writeable
+
+    @property
+    def state_size(self) -> int:
+        """How many numbers a game's state has: the length of ``Game.vector``."""
+        return int(self.vector[kernel.R_STATE_SIZE])
 
     # -- making others ----------------------------------------------------------------------------
     @classmethod

@@ -55,7 +55,9 @@ def state_blocks(rules: Rules) -> tuple[StateBlock, ...]:
 
     def cards(name: str, field: int, meaning: str) -> list[StateBlock]:
         return [
-            StateBlock(f"{name}_{p}", CARDS, field + p, deck, f"cards that seat {p} {meaning}")
+            StateBlock(
+                f"{name}_{p}", CARDS, field + k.SEAT * p, deck, f"cards that seat {p} {meaning}"
+            )
             for p in every
         ]
 
@@ -96,7 +98,9 @@ def state_blocks(rules: Rules) -> tuple[StateBlock, ...]:
         blocks.append(StateBlock("moon_choice", CHOICE, k.MOON_CHOICE, 2, "off oneself, others"))
     blocks.append(seat("revoker", k.REVOKER, "who ended the deal by an illegal action"))
     blocks += [
-        StateBlock(f"tricks_{p}", SHARE, k.TRICKS + p, 1, f"share of all tricks seat {p} took")
+        StateBlock(
+            f"tricks_{p}", SHARE, k.TRICKS + k.SEAT * p, 1, f"share of all tricks seat {p} took"
+        )
         for p in every
     ]
     scale = "end scores" if rules.settlement == "points" else "sums of all stakes"

@@ -58,8 +58,8 @@ class Position:
 
     def _plays(self, begin: int, end: int) -> tuple[tuple[int, str], ...]:
         deck = self.rules.deck
-        plays = self.vector[k.HISTORY + begin : k.HISTORY + end].tolist()
-        return tuple([(code >> 6, deck[code & 63]) for code in plays])
+        codes = k.plays(self.rules.vector, self.vector, begin, end)
+        return tuple([(code >> 6, deck[code & 63]) for code in codes])
 
     @property
     def tricks(self) -> tuple[tuple[tuple[int, str], ...], ...]:
@@ -133,29 +133,29 @@ class Position:
     @property
     def totals(self) -> tuple[int, ...]:
         """The scores before this deal in a match."""
-        return tuple(self.vector[k.TOTALS : k.TOTALS + self.rules.players].tolist())
+        return tuple(self.vector[k.every_seat(k.TOTALS, self.rules.players)].tolist())
 
     def tricks_taken(self) -> list[int]:
         """How many tricks each seat has taken."""
-        return list(self.vector[k.TRICKS : k.TRICKS + self.rules.players].tolist())
+        return list(self.vector[k.every_seat(k.TRICKS, self.rules.players)].tolist())
 
     def taken(self, player: int) -> tuple[str, ...]:
         """The cards that a seat has taken, an awarded kitty among them."""
-        return self._cards(self.vector[k.TAKEN + self._check(player)])
+        return self._cards(self.vector[k.TAKEN + k.SEAT * self._check(player)])
 
     def played(self, player: int) -> tuple[str, ...]:
         """The cards that a seat has played."""
-        return self._cards(self.vector[k.PLAYED + self._check(player)])
+        return self._cards(self.vector[k.PLAYED + k.SEAT * self._check(player)])
 
     def cards_left(self, player: int) -> int:
         """How many cards a seat holds."""
         return int(k.cards_left(self.rules.vector, self.vector, self._check(player)))
 
     def _points(self) -> list[int]:
-        return list(self.vector[k.POINTS : k.POINTS + self.rules.players].tolist())
+        return list(self.vector[k.every_seat(k.POINTS, self.rules.players)].tolist())
 
     def _voids(self, player: int) -> str:
-        shown = int(self.vector[k.VOIDS + self._check(player)])
+        shown = int(self.vector[k.VOIDS + k.SEAT * self._check(player)])
         return "".join(suit for i, suit in enumerate(SUITS) if shown >> i & 1)
 
     def _check(self, player: int) -> int:
@@ -181,17 +181,17 @@ class PlayerView(Position):
     @property
     def hand(self) -> tuple[str, ...]:
         """The cards that the player holds."""
-        return self._cards(self.vector[k.HANDS + self.player])
+        return self._cards(self.vector[k.HANDS + k.SEAT * self.player])
 
     @property
     def passed(self) -> tuple[str, ...]:
         """The cards that the player has chosen to pass."""
-        return self._cards(self.vector[k.PASSED + self.player])
+        return self._cards(self.vector[k.PASSED + k.SEAT * self.player])
 
     @property
     def received(self) -> tuple[str, ...]:
         """The cards that the player was passed."""
-        return self._cards(self.vector[k.RECEIVED + self.player])
+        return self._cards(self.vector[k.RECEIVED + k.SEAT * self.player])
 
     @property
     def voids(self) -> tuple[str, ...]:

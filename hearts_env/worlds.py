@@ -59,10 +59,10 @@ class Worlds:
         if leader in (-1, self.player) or r[k.R_FIRST_LEAD] == k.ELDEST_HAND:
             return [tuple(bounds)]
         place = self.owners.index(leader)
-        seen = int(v[k.HANDS + self.player])
+        seen = int(v[k.HANDS + k.SEAT * self.player])
         for p in range(n):
-            seen |= int(v[k.PLAYED + p])
-        played = int(v[k.PLAYED + leader])
+            seen |= int(v[k.PLAYED + k.SEAT * p])
+        played = int(v[k.PLAYED + k.SEAT * leader])
         lowest_seen = seen & -seen
         families = []
         # Case: the leader still holds the lowest card of all hands.
@@ -96,7 +96,8 @@ class Worlds:
         if suit < 0:
             return None
         cards = int(self.rules.vector[k.R_SUIT_MASK + suit])
-        plays = [(k.seat_at(v, i), int(k.card_at(v, i))) for i in range(v[k.NUM_PLAYED])]
+        codes = k.plays(self.rules.vector, v, 0, int(v[k.NUM_PLAYED]))
+        plays = [(code >> 6, code & 63) for code in codes]
         queen = next(i for i, (_, card) in enumerate(plays) if card == self.rules.index["QS"])
         dodger = plays[queen][0]
         shown = mask_of(card for seat, card in plays[queen:] if seat == dodger)
@@ -135,7 +136,7 @@ class Worlds:
                 for rest in assign(place + 1, left & ~hand):
                     yield (hand, *rest)
 
-        own = int(self.vector[k.HANDS + self.player])
+        own = int(self.vector[k.HANDS + k.SEAT * self.player])
         for unseen in assign(0, everything):
             if dodge and all(h & ~b == 0 for h, b in zip(unseen, dodge, strict=True)):
                 continue
@@ -174,7 +175,7 @@ class Worlds:
         if self.count == 0:
             raise HeartsError("worlds: no world agrees with this view; it cannot have arisen")
         weights = [_count_ways(_kinds(self.unseen, family), self.sizes) for family in self.families]
-        own = int(self.vector[k.HANDS + self.player])
+        own = int(self.vector[k.HANDS + k.SEAT * self.player])
 
         def draw() -> tuple[int, ...]:
             while True:

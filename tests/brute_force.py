@@ -62,7 +62,7 @@ def brute_force(r: Any, states: Any, depth: int, player: int) -> int:
 
 def brute_values(game: Game) -> dict[int, int]:
     """The margin of the player to act after each legal action, by brute force."""
-    states = np.zeros((2 * game.rules.hand_size + 3, kernel.STATE_SIZE), np.int64)
+    states = np.zeros((2 * game.rules.hand_size + 3, game.rules.state_size), np.int64)
     values = {}
     for action in game.legal_actions():
         after = game.clone()
@@ -129,7 +129,7 @@ def random_position(rng: random.Random, rules: Rules, most: int = 6) -> Game | N
 def one_may_shoot(game: Game) -> bool:
     """Whether one player alone has taken penalty cards."""
     s, r = game.vector, game.rules.vector
-    has_taken = [bool(s[kernel.TAKEN + p] & r[kernel.R_PENALTY]) for p in (0, 1)]
+    has_taken = [bool(s[kernel.TAKEN + kernel.SEAT * p] & r[kernel.R_PENALTY]) for p in (0, 1)]
     return has_taken[0] != has_taken[1]
 
 

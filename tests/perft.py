@@ -49,7 +49,7 @@ def _count(r: Any, states: Any, masks: Any, counts: Any) -> None:
 def count_lines(game: Game, depth: int) -> NDArray[np.int64]:
     """How many lines of 1, 2, ... `depth` actions there are; finished games have none longer."""
     counts = np.zeros(depth, np.int64)
-    states = np.zeros((depth + 1, k.STATE_SIZE), np.int64)
+    states = np.zeros((depth + 1, game.rules.state_size), np.int64)
     states[0] = game.vector
     _count(game.rules.vector, states, np.zeros(depth + 1, np.int64), counts)
     return counts

@@ -10,6 +10,7 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_env import BatchGame, BatchView, Game, HeartsError, PlayerView, Rules
+from hearts_env import kernel as k
 from hearts_env.presets import PRESETS
 from hearts_env.worlds import Worlds
 from tests.naive import NaiveGame, naive_world_bound
@@ -323,7 +324,7 @@ def test_hidden_cards_change_no_decision(name, preset):
             if rng.random() < 0.3:
                 world = Worlds(view).sampler(rng)()
                 vector = game.vector.copy()
-                vector[21 : 21 + rules.players] = world[:-1]  # HANDS
+                vector[k.every_seat(k.HANDS, rules.players)] = world[:-1]
                 agent = make_agent(name, 5, **options)
                 other: Any = make_agent(name, 5, **options)
                 seat = np.array([view.player])

@@ -395,7 +395,13 @@ def test_what_is_not_a_state_has_no_past() -> None:
     for _ in range(40):
         game.play(choose_in_deck_order(game, rng))
     hidden = game.view(0).vector
-    for wrong in (hidden, game.vector[:-1], np.zeros(k.STATE_SIZE, np.int64), "state", None):
+    for wrong in (
+        hidden,
+        game.vector[:-1],
+        np.zeros_like(game.vector),
+        "state",
+        None,
+    ):
         with pytest.raises(DealError, match=r"^vector: "):
             Game.from_state("classic", wrong)  # type: ignore[arg-type]
     with pytest.raises(DealError, match=r"^vector: "):
@@ -408,7 +414,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
         changed[name] = value
         with pytest.raises(DealError, match=r"^vector: "):
             Game.from_state("classic", changed)
-    for field in range(k.STATE_SIZE):  # any one number changed to any other
+    for field in range(game.rules.state_size):  # any one number changed to any other
         for value in (-1, 0, 1, 5, -(2**63), 2**63 - 1):
             changed = game.vector.copy()
             changed[field] = value
@@ -418,7 +424,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
                 except DealError:
                     continue
                 # What the play does not depend on.
-                free = (k.DEALER, k.DEAL_NUMBER, *range(k.TOTALS, k.TOTALS + 4))
+                free = (k.DEALER, k.DEAL_NUMBER, *range(k.TOTALS, k.TOTALS + 4 * k.SEAT, k.SEAT))
                 assert field in free
                 assert np.array_equal(made.vector, changed)
 

@@ -279,7 +279,7 @@ def exchange_rules() -> Rules:
 
 def impossible_states() -> np.ndarray:
     states = np.stack([Game.deal("two_player", seed).vector for seed in range(3)])
-    states[1, kernel.HANDS] |= states[1, kernel.HANDS + 1]
+    states[1, kernel.HANDS] |= states[1, kernel.HANDS + kernel.SEAT]
     return states
 
 

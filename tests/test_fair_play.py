@@ -63,7 +63,7 @@ class Cheat(Lowest):
 
 def dealt(view):
     """The cards that the player of a view was dealt, as a mask."""
-    own = int(view.vector[k.HANDS + view.player])
+    own = int(view.vector[k.HANDS + k.SEAT * view.player])
     for seat, card in view.history:
         own |= (seat == view.player) << view.rules.index[card]
     return own
@@ -117,7 +117,7 @@ class Inverts(Cheat):
                 if found < 2**32:  # as seeds are that people give
                     for number in range(PAIRS):
                         game = Game.deal("two_player", derived_seed(found, number))
-                        self.hands |= {int(game.vector[k.HANDS + seat]) for seat in (0, 1)}
+                        self.hands |= {int(game.vector[k.HANDS + k.SEAT * seat]) for seat in (0, 1)}
 
     def knows(self, views, row):
         return dealt(views[row]) in self.hands

@@ -118,7 +118,7 @@ def test_no_modules_import_one_another_in_a_ring(folder: str) -> None:
 def test_names_and_modules_of_the_package_are_there_when_asked_for() -> None:
     code = (
         "import hearts_env; from hearts_env import *; "
-        "hearts_env.kernel.STATE_SIZE, hearts_env.solve.double_dummy, hearts_env.hearts_v0.env; "
+        "hearts_env.kernel.MAX_STATE, hearts_env.solve.double_dummy, hearts_env.hearts_v0.env; "
         "missing = [n for n in hearts_env.__all__ if n not in globals()]; "
         "print(missing, hasattr(hearts_env, 'gme'), set(hearts_env._HOMES) <= set(dir(hearts_env)))"
     )

@@ -125,7 +125,7 @@ def test_random_play_in_the_kernel_ends_and_step_agrees_with_play(rules: Rules, 
     cards = rules.players * rules.hand_size
     exchange = rules.players * rules.pass_count if game.phase == "pass" else 0
     assert count - cards - exchange in (0, 1)
-    for code in twin.vector[kernel.HISTORY : kernel.HISTORY + cards].tolist():
+    for code in kernel.plays(rules.vector, twin.vector, 0, cards):
         if game.phase == "pass":
             break
         game.play(code & 63)

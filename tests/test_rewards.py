@@ -58,7 +58,7 @@ def test_compiled_chips_are_those_of_the_settlement(
         points = [p and p - dead for p in points]
     else:
         points = [rng.choice([0, 0, 1, 2, 5, 13]) for _ in range(rules.players)]
-        game.vector[k.POINTS : k.POINTS + rules.players] = points
+        game.vector[k.every_seat(k.POINTS, rules.players)] = points
     net, _ = naive_settle(method, points, Fraction())
     assert game.chips() == net
     compiled = [int(net_chips(rules.vector, game.vector, p)) for p in range(rules.players)]

@@ -135,12 +135,12 @@ def test_nobody_sees_passed_cards_before_they_are_delivered() -> None:
             assert set(view.hand) == set(game.start().hand(player))
             others = [q for q in range(4) if q != player]
             for field in (kernel.HANDS, kernel.PASSED, kernel.RECEIVED):
-                assert not view.vector[[field + q for q in others]].any()
+                assert not view.vector[[field + kernel.SEAT * q for q in others]].any()
         game.play(game.legal_actions()[0])
     for player in range(4):
         # Left: what seat p passed, the next seat has received, and a third seat sees neither.
         assert game.view((player + 1) % 4).received == game.passed(player)
-        assert game.view(player).vector[kernel.PASSED + (player + 2) % 4] == 0
+        assert game.view(player).vector[kernel.PASSED + kernel.SEAT * ((player + 2) % 4)] == 0
 
 
 def test_the_layout_says_who_may_know() -> None:
@@ -149,11 +149,13 @@ def test_the_layout_says_who_may_know() -> None:
     for game in random_positions(rules, seed=3):
         for player in range(4):
             view = game.view(player)
-            for name, start, size, _, _, who in kernel.STATE:
-                real = game.vector[start : start + size]
-                shown = view.vector[start : start + size]
+            assert game.history == view.history
+            for name, start, _, _, _, who, is_seats in kernel.STATE:
+                places = kernel.every_seat(start, 4 if is_seats else 0)
+                real = game.vector[places if is_seats else start]
+                shown = view.vector[places if is_seats else start]
                 if who == kernel.ALL:
-                    assert (real == shown).all(), name
+                    assert np.array_equal(real, shown), name
                 elif who == kernel.OWN:
                     assert shown[player] == real[player]
                     assert not np.delete(shown, player).any(), name
@@ -165,7 +167,8 @@ def test_the_layout_says_who_may_know() -> None:
 
 def test_the_constants_are_the_places_of_the_layouts() -> None:
     """Every field has a constant of its name, a plain number, and no two fields overlap."""
-    for fields, size in ((kernel.STATE, kernel.STATE_SIZE), (kernel.RULES, kernel.RULES_SIZE)):
+    once = kernel.SEATS + kernel.SEAT
+    for fields, size in ((kernel.STATE, once), (kernel.RULES, kernel.RULES_SIZE)):
         places = []
         for field in fields:
             start = getattr(kernel, field.name)
@@ -176,10 +179,12 @@ def test_the_constants_are_the_places_of_the_layouts() -> None:
 
 
 def test_an_empty_state_is_as_the_layout_says() -> None:
-    state = np.full(kernel.STATE_SIZE, 77, np.int64)
+    state = np.full(Rules.preset("classic").state_size, 77, np.int64)
     kernel.clear(state)
-    for name, start, size, _, empty, _ in kernel.STATE:
-        assert (state[start : start + size] == (empty or 0)).all(), name
+    for field in kernel.STATE:
+        places = kernel.every_seat(field.start, 4 if field.is_seats else 1)
+        assert (state[places] == (field.empty or 0)).all(), field.name
+    assert not state[kernel.SEATS :].any()  # the history too
 
 
 def test_a_view_keeps_what_it_saw() -> None:

@@ -160,7 +160,7 @@ def read_results(
         shooters[i] = s[k.SHOOTER]
         for p in range(r[k.R_PLAYERS]):
             scores[i, p] = k.score(r, s, p)
-            points[i, p] = s[k.POINTS + p]
+            points[i, p] = s[k.POINTS + k.SEAT * p]
 
 
 @jit

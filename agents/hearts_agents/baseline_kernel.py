@@ -40,9 +40,9 @@ class Memory(NamedTuple):
     scratch: Ints
     """``(SCRATCH_SIZE,)``: for ``worlds_of_two``."""
     base: k.Vector
-    """``(STATE_SIZE,)``: the state at the decision, with a world's hands."""
+    """``(MAX_STATE,)``: the state at the decision, with a world's hands."""
     state: k.Vector
-    """``(STATE_SIZE,)``: the state that is played to the end."""
+    """``(MAX_STATE,)``: the state that is played to the end."""
     sums: Ints
     """``(MAX_ACTIONS,)``: the sum of margins of each action over the worlds; the result."""
 
@@ -53,8 +53,8 @@ def make_memory(worlds: int) -> Memory:
         worlds=np.zeros((worlds, k.MAX_PLAYERS + 1), np.int64),
         hands=np.zeros(worlds, np.int64),
         scratch=np.zeros(SCRATCH_SIZE, np.int64),
-        base=np.zeros(k.STATE_SIZE, np.int64),
-        state=np.zeros(k.STATE_SIZE, np.int64),
+        base=np.zeros(k.MAX_STATE, np.int64),
+        state=np.zeros(k.MAX_STATE, np.int64),
         sums=np.zeros(k.MAX_ACTIONS, np.int64),
     )
 
@@ -126,7 +126,7 @@ def standard_card(
     # Leading: the lowest card.
     if s[k.TRICK_LEN] == 0:
         return lowest_value(r, legal)
-    follow = legal & r[k.R_SUIT_MASK + k.led_suit(r, s)]
+    follow = legal & r[k.R_SUIT_MASK + s[k.LED]]
     safe = legal & ~taking_mask(r, s)
     queen = legal & r[k.R_QUEEN]
     if follow:
@@ -246,7 +246,7 @@ def enumerate_worlds(
     if n > limit:
         return -1
     for w in range(n):
-        worlds[w, player] = v[k.HANDS + player]
+        worlds[w, player] = v[k.HANDS + k.SEAT * player]
         worlds[w, other] = hands[w]
         worlds[w, 2] = unseen & ~hands[w]
     return n
@@ -267,25 +267,21 @@ def sum_margins(
     Each card is played in each of the first `n` rows of ``memory.worlds``, and the deal played to
     its end; the margin is ``kernel.margin_sum`` of `player`.
     """
-    worlds, base, s, sums = memory.worlds, memory.base, memory.state, memory.sums
+    worlds, sums = memory.worlds, memory.sums
+    base, s = memory.base[: len(v)], memory.state[: len(v)]
     players = r[k.R_PLAYERS]
     k.copy_state(v, base)
     sums[:] = 0
-    end = k.HISTORY + v[k.NUM_PLAYED]
-    for i in range(k.HISTORY, end):
-        s[i] = v[i]
     for w in range(n):
         for p in range(players):
-            base[k.HANDS + p] = worlds[w, p]
+            base[k.HANDS + k.SEAT * p] = worlds[w, p]
         if v[k.KITTY_TAKER] < 0:
             base[k.KITTY] = worlds[w, players]
         rest = legal
         while rest:
             card = lowest(rest)
             rest &= rest - 1
-            # The history is the same in all; what follows it is written before it is read.
-            for i in range(k.HISTORY):
-                s[i] = base[i]
+            k.copy_state(base, s)
             k.play_card(r, s, card)
             playout(r, s, aware)
             sums[card] += k.margin_sum(r, s, player)

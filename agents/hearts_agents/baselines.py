@@ -126,7 +126,7 @@ class Baseline(Agent):
             out,
         )
         if undone:
-            view = np.empty(k.STATE_SIZE, np.int64)
+            view = np.empty(rules.state_size, np.int64)
             for i in np.flatnonzero(out < 0):
                 player = int(players[i])
                 k.write_view(rules.vector, vectors[i], player, view)

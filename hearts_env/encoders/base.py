@@ -50,12 +50,12 @@ class BatchEncoder:
 
         Args:
             rules: of all the states.
-            states: (num_states, STATE_SIZE) int64.
+            states: (num_states, rules.state_size) int64.
             games: (n,) int64, rows of `states`.
             players: (n,) int64, seats.
             out: (n, *shape), of the dtype of the space, in place.
         """
-        vector = np.empty(k.STATE_SIZE, np.int64)
+        vector = np.empty(rules.state_size, np.int64)
         for row, (game, player) in enumerate(zip(games.tolist(), players.tolist(), strict=True)):
             k.write_view(rules.vector, states[game], player, vector)
             self.write(PlayerView(rules, vector, player), out[row])

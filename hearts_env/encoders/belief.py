@@ -50,7 +50,7 @@ class BeliefEncoder(Stateless, BlockEncoder):
         scratch = np.empty((3, k.MAX_PLAYERS + 1), np.int64)
         write_beliefs(rules.vector, start, states, games, players, out, scratch, hard)
         for row in np.flatnonzero(hard).tolist():
-            vector = np.empty(k.STATE_SIZE, np.int64)
+            vector = np.empty(rules.state_size, np.int64)
             player = int(players[row])
             k.write_view(rules.vector, states[games[row]], player, vector)
             chances = card_chances(PlayerView(rules, vector, player))

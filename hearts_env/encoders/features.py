@@ -56,28 +56,28 @@ def pack(
     """
     n, num_cards = r[k.R_PLAYERS], r[k.R_NUM_CARDS]
     exchange, kitty = r[k.R_PASS_COUNT] > 0, r[k.R_KITTY_TO] != k.KITTY_NOBODY
-    word, at = put(words, np.uint64(0), 0, s[k.HANDS + player], num_cards)
+    word, at = put(words, np.uint64(0), 0, s[k.HANDS + k.SEAT * player], num_cards)
     for away in range(n):
-        word, at = put(words, word, at, s[k.PLAYED + seat_at(n, player, away)], num_cards)
+        word, at = put(words, word, at, s[k.PLAYED + k.SEAT * seat_at(n, player, away)], num_cards)
     word, at = put(words, word, at, s[k.TRICK_MASK], num_cards)
     for away in range(1, n):
         mask = may_hold(r, s, player, seat_at(n, player, away))
         word, at = put(words, word, at, mask, num_cards)
     if exchange:
-        word, at = put(words, word, at, s[k.PASSED + player], num_cards)
-        word, at = put(words, word, at, s[k.RECEIVED + player], num_cards)
+        word, at = put(words, word, at, s[k.PASSED + k.SEAT * player], num_cards)
+        word, at = put(words, word, at, s[k.RECEIVED + k.SEAT * player], num_cards)
     if kitty:
         mask = s[k.KITTY] if s[k.KITTY_TAKER] >= 0 else 0
         word, at = put(words, word, at, mask, num_cards)
 
     size = num_cards if all_taken else popcount(r[k.R_POINT_CARDS])
     for away in range(n):
-        mask = s[k.TAKEN + seat_at(n, player, away)]
+        mask = s[k.TAKEN + k.SEAT * seat_at(n, player, away)]
         word, at = put(words, word, at, mask if all_taken else point_cards(r, mask), size)
 
-    word, at = put(words, word, at, one_hot(k.led_suit(r, s)), 4)
+    word, at = put(words, word, at, one_hot(s[k.LED]), 4)
     for away in range(n):
-        word, at = put(words, word, at, s[k.VOIDS + seat_at(n, player, away)], 4)
+        word, at = put(words, word, at, s[k.VOIDS + k.SEAT * seat_at(n, player, away)], 4)
     seats = relative(r, player, s[k.WINNER])
     seats |= relative(r, player, s[k.LEADER]) << n
     seats |= relative(r, player, s[k.FIRST_LEADER]) << 2 * n
@@ -90,7 +90,7 @@ def pack(
     if tells_dodged(r):
         word, at = put(words, word, at, one_hot(s[k.DODGED]), 4)
     for away in range(n):
-        total = total_steps(s[k.TOTALS + seat_at(n, player, away)], r[k.R_TOTAL_SCALE])
+        total = total_steps(s[k.TOTALS + k.SEAT * seat_at(n, player, away)], r[k.R_TOTAL_SCALE])
         word, at = put(words, word, at, total, TOTAL_STEPS)
     if at & 63:
         words[at >> 6] = word
@@ -151,13 +151,13 @@ def relative(r: k.Vector, player: int, seat: int) -> int:
 @jit
 def may_hold(r: k.Vector, s: k.Vector, player: int, p: int) -> int:
     """The unseen cards that `p` can hold by what play has shown, one by one."""
-    mask = unseen_mask(r, s, player) & ~s[k.EXCLUDED + p]
+    mask = unseen_mask(r, s, player) & ~s[k.EXCLUDED + k.SEAT * p]
     if (
         s[k.EXCHANGE] > 0
         and s[k.PHASE] != k.PASS
         and p != (player + s[k.EXCHANGE]) % r[k.R_PLAYERS]
     ):
-        mask &= ~s[k.PASSED + player]  # these went to another
+        mask &= ~s[k.PASSED + k.SEAT * player]  # these went to another
     return mask
 
 

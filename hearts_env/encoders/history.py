@@ -121,14 +121,14 @@ def write_sequences(
             kind = kinds[row]
             cards = who = facts = voids = total = 0
             if kind == _HAND:
-                cards = s[k.HANDS + me]
+                cards = s[k.HANDS + k.SEAT * me]
                 who = f.relative(r, me, s[k.LEADER])
                 facts = f.situation(s, me)
             elif kind == _PASSED:
-                cards = s[k.PASSED + me]
+                cards = s[k.PASSED + k.SEAT * me]
                 who = 1 << s[k.EXCHANGE]
             elif kind == _RECEIVED:
-                cards = s[k.RECEIVED + me]
+                cards = s[k.RECEIVED + k.SEAT * me]
             elif kind == _KITTY:
                 cards = s[k.KITTY] if s[k.KITTY_TAKER] >= 0 else 0
                 who = f.relative(r, me, s[k.KITTY_TAKER])
@@ -137,8 +137,8 @@ def write_sequences(
                 if seat > 0:
                     cards = f.may_hold(r, s, me, p)
                 who = 1 << seat
-                voids = s[k.VOIDS + p]
-                total = f.total_steps(s[k.TOTALS + p], r[k.R_TOTAL_SCALE])
+                voids = s[k.VOIDS + k.SEAT * p]
+                total = f.total_steps(s[k.TOTALS + k.SEAT * p], r[k.R_TOTAL_SCALE])
                 seat += 1
             at = put(o[row], 0, 6, 1 << kind)
             at = put(o[row], at, num_cards, cards)
@@ -149,6 +149,6 @@ def write_sequences(
         for t in range(s[k.NUM_PLAYED]):
             row = len(kinds) + t
             o[row, _PLAY] = 1
-            o[row, 6 + k.card_at(s, t)] = 1
-            o[row, 6 + num_cards + (k.seat_at(s, t) - me) % n] = 1
+            o[row, 6 + k.card_at(r, s, t)] = 1
+            o[row, 6 + num_cards + (k.seat_at(r, s, t) - me) % n] = 1
             o[row, 6 + num_cards + n] = t % n == 0

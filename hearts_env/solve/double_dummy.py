@@ -132,7 +132,7 @@ def solve(game: Game, *, table: Table | None = None, max_nodes: int = DEFAULT_NO
             values[action] = int(after.margins()[int(s[k.PLAYER])])
         return _solution(values, 0)
     out = np.empty(k.MAX_CARDS, np.int64)
-    other = int(s[k.HANDS + 1 - s[k.PLAYER]])
+    other = int(s[k.HANDS + k.SEAT * (1 - s[k.PLAYER])])
     with _borrowed(rules, table) as memory:
         _set_limit(memory, max_nodes)
         legal = int(card_values(rules.vector, s, other, memory, out))
@@ -195,7 +195,8 @@ def solve_batch(
     """The values of many positions, ``(num,) int64``: the margin of each player to act.
 
     Args:
-        states: a batch of games, games of equal rules, or ``(num, STATE_SIZE)`` state vectors.
+        states: a batch of games, games of equal rules, or ``(num, rules.state_size)`` state
+            vectors.
         rules: the rules of state vectors; else None.
         num_threads: threads that share the work, each with a table of its own.
         max_nodes: give up after this many positions for one of them.
@@ -286,10 +287,10 @@ def _rows_of(
             raise HeartsError("states: the games have different rules; give one batch for each")
         rules, vectors = games[0].rules, np.stack([game.vector for game in games])
     rules = _check_rules(Rules.make(rules))
-    if vectors.ndim != 2 or vectors.shape[1] != k.STATE_SIZE or vectors.dtype != np.int64:
+    if vectors.ndim != 2 or vectors.shape[1] != rules.state_size or vectors.dtype != np.int64:
         raise HeartsError(
             f"states: shape {vectors.shape} and dtype {vectors.dtype}; needed are "
-            f"(num, {k.STATE_SIZE}) and int64"
+            f"(num, {rules.state_size}) and int64"
         )
     return rules, vectors
 
@@ -345,7 +346,7 @@ def _other_hand(view: PlayerView, world: World) -> int:
             f"worlds: {world!r} is not a world; give two hands and the dead cards, as view.worlds()"
         ) from None
     unseen = int(unseen_mask(rules.vector, view.vector, view.player))
-    if own != view.vector[k.HANDS + view.player] or hand & ~unseen:
+    if own != view.vector[k.HANDS + k.SEAT * view.player] or hand & ~unseen:
         raise HeartsError(f"worlds: {world!r} does not agree with what player {view.player} sees")
     if hand.bit_count() != view.cards_left(other):
         raise HeartsError(

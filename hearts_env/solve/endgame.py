@@ -116,7 +116,7 @@ def _public(position: Game | PlayerView) -> k.Vector:
     """The state with everything that is not known to both players empty."""
     vector = position.vector.copy()
     for p in range(2):
-        vector[k.HANDS + p] = 0
+        vector[k.HANDS + k.SEAT * p] = 0
     if vector[k.KITTY_TAKER] < 0:
         vector[k.KITTY] = 0
     return vector
@@ -129,12 +129,12 @@ def _consistent_deals(position: Game | PlayerView, root: k.Vector) -> Ints:
         HeartsError: there are too many.
     """
     rules, r = position.rules, position.rules.vector
-    played = [int(root[k.PLAYED + p]) for p in range(2)]
+    played = [int(root[k.PLAYED + k.SEAT * p]) for p in range(2)]
     left = [int(k.cards_left(r, root, p)) for p in range(2)]
     unseen = int(r[k.R_DECK]) & ~played[0] & ~played[1]
     if root[k.KITTY_TAKER] >= 0:
         unseen &= ~int(root[k.KITTY])
-    free = [list(cards_of(unseen & ~int(root[k.EXCLUDED + p]))) for p in range(2)]
+    free = [list(cards_of(unseen & ~int(root[k.EXCLUDED + k.SEAT * p]))) for p in range(2)]
     choices = [
         np.array(
             [sum(1 << card for card in cards) for cards in itertools.combinations(free[p], left[p])]
@@ -151,7 +151,7 @@ def _consistent_deals(position: Game | PlayerView, root: k.Vector) -> Ints:
             "of hands for an endgame; play on for some tricks"
         )
     deals = np.empty((MAX_PAIRS, 2), np.int64)
-    state = np.empty(k.STATE_SIZE, np.int64)
+    state = np.empty(rules.state_size, np.int64)
     found = _write_pairs(r, root, choices[0], choices[1], state, deals)
     if found > len(deals):
         raise HeartsError(
@@ -179,7 +179,7 @@ def _write_pairs(
             if hands0[i] & hands1[j]:
                 continue
             hand0 = hands0[i] | root[k.PLAYED]
-            hand1 = hands1[j] | root[k.PLAYED + 1]
+            hand1 = hands1[j] | root[k.PLAYED + k.SEAT]
             if agrees(r, root, hand0, hand1, s):
                 if count < len(deals):
                     deals[count, 0] = hand0
@@ -193,8 +193,8 @@ def agrees(r: k.Vector, root: k.Vector, hand0: int, hand1: int, s: k.Vector) -> 
     """Whether these hands, played as in `root`, show what it shows; `s` becomes that position."""
     begin_past(r, root, hand0, hand1, s)
     for t in range(root[k.NUM_PLAYED]):
-        card = root[k.HISTORY + t] & 63
-        if s[k.PLAYER] != root[k.HISTORY + t] >> 6 or not k.legal_mask(r, s) >> card & 1:
+        card = k.card_at(r, root, t)
+        if s[k.PLAYER] != k.seat_at(r, root, t) or not k.legal_mask(r, s) >> card & 1:
             return False
         k.play(r, s, card)
     if s[k.PLAYER] != root[k.PLAYER]:  # before the first lead: who has it is seen

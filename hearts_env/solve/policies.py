@@ -76,15 +76,17 @@ def log_likelihoods(
     Raises:
         HeartsError: the policy's chances are none (see ``check_policy``).
     """
-    plays = int((seen[k.HISTORY : k.HISTORY + seen[k.NUM_PLAYED]] >> 6 == seat).sum())
+    plays = sum(
+        code >> 6 == seat for code in k.plays(rules.vector, seen, 0, int(seen[k.NUM_PLAYED]))
+    )
     if not plays:
         return np.zeros(len(deals))
-    vectors = np.empty((len(deals), plays, k.STATE_SIZE), np.int64)
+    vectors = np.empty((len(deals), plays, len(seen)), np.int64)
     actions = np.empty((len(deals), plays), np.int64)
-    state = np.empty(k.STATE_SIZE, np.int64)
+    state = np.empty(len(seen), np.int64)
     _write_past_views(rules.vector, seen, seat, deals, state, vectors, actions)
     players = np.full(actions.size, seat, np.int64)
-    views = BatchView(rules, vectors.reshape(-1, k.STATE_SIZE), players)
+    views = BatchView(rules, vectors.reshape(-1, len(seen)), players)
     legal = views.legal_table
     uniform = legal / legal.sum(1, keepdims=True)
     chances = (1.0 - noise) * check_policy(policy(views), legal) + noise * uniform
@@ -99,7 +101,7 @@ def begin_past(r: k.Vector, seen: k.Vector, hand0: int, hand1: int, s: k.Vector)
     """Make `s` the first position of the deal of `seen`, with these hands dealt, in place."""
     k.copy_state(seen, s)
     s[k.HANDS] = hand0
-    s[k.HANDS + 1] = hand1
+    s[k.HANDS + k.SEAT] = hand1
     s[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
     k.start(r, s)
 
@@ -121,15 +123,15 @@ def _write_past_views(
         seen: a state or view whose history counts.
         seat: whose plays.
         deals: (n, 2) the dealt hands.
-        s: (STATE_SIZE,) memory for the replay.
-        vectors: (n, plays, STATE_SIZE) out.
+        s: (rules.state_size,) memory for the replay.
+        vectors: (n, plays, rules.state_size) out.
         actions: (n, plays) out.
     """
     for i in range(len(deals)):
         begin_past(r, seen, deals[i, 0], deals[i, 1], s)
         place = 0
         for t in range(seen[k.NUM_PLAYED]):
-            card = seen[k.HISTORY + t] & 63
+            card = k.card_at(r, seen, t)
             if s[k.PLAYER] == seat:
                 k.write_view(r, s, seat, vectors[i, place])
                 actions[i, place] = card

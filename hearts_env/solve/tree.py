@@ -180,10 +180,10 @@ class Tree:
         side = self.sides[player]
         rows = slice(begin, end)
         number = len(side.parent[rows])
-        vectors = np.empty((number, k.STATE_SIZE), np.int64)
+        vectors = np.empty((number, self.rules.state_size), np.int64)
         dealt = (side.own, side.other)[:: 1 - 2 * player]
         past = dealt[0][rows], dealt[1][rows], side.history[rows], side.length[rows]
-        state = np.empty(k.STATE_SIZE, np.int64)
+        state = np.empty(self.rules.state_size, np.int64)
         _write_views(self.rules.vector, player, past, self.dealer, state, vectors)
         return BatchView(self.rules, vectors, np.full(number, player, np.int64))
 
@@ -342,8 +342,8 @@ def _write_views(
         past: n hands dealt to seat 0, n dealt to seat 1, as masks; the cards played,
             ``(n, 2 * hand_size)``, as in `Side`; and how many they are, ``(n,)``.
         dealer: The dealer.
-        s: ``(STATE_SIZE,)``, for notes.
-        out: ``(n, STATE_SIZE)``.
+        s: ``(rules.state_size,)``, for notes.
+        out: ``(n, rules.state_size)``.
     """
     hands0, hands1, history, length = past
     for i in range(len(length)):
@@ -360,14 +360,14 @@ def _write_keys(r: k.Vector, vectors: Ints, players: Ints, keys: Numbers) -> Non
         v = vectors[i]
         player = players[i]
         first = v[k.FIRST_LEADER]
-        h = k.mix(v[k.HANDS + player] << 1 | (player ^ first))
+        h = k.mix(v[k.HANDS + k.SEAT * player] << 1 | (player ^ first))
         h = k.mix(h ^ np.uint64(v[k.KITTY]))
         other = 1 - first
         seen = v[k.BROKEN] | (v[k.DODGED] + 1) << 1
-        seen |= v[k.VOIDS + first] << 8 | v[k.VOIDS + other] << 16
+        seen |= v[k.VOIDS + k.SEAT * first] << 8 | v[k.VOIDS + k.SEAT * other] << 16
         h = k.mix(h ^ np.uint64(seen))
         for j in range(v[k.NUM_PLAYED]):
-            code = v[k.HISTORY + j]
+            code = k.play_at(r, v, j)
             h = k.mix(h ^ np.uint64(code & 63 | (code >> 6 ^ first) << 6))
         keys[i] = h
 

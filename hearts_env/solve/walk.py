@@ -39,7 +39,8 @@ class Frames(NamedTuple):
     """The histories on the way to the one where the walk stands; row d is that of d actions."""
 
     states: Ints
-    """``(depth + 1, STATE_SIZE)``: the position, in one of its deals; the last row is for notes."""
+    """``(depth + 1, rules.state_size)``: the position, in one of its deals; the last row is for
+    notes."""
     heads: Ints
     """``(depth, 2)``: how many deals agree with the history (`COUNT`), and the actions, as a mask,
     that have not been followed (`OPEN`)."""
@@ -107,7 +108,7 @@ class Walk:
         """A walk from the first lead of all deals, or from the position `root` of some `deals`."""
         self.rules = rules
         self.deals = _all_deals(rules) if deals is None else deals
-        self.root = np.empty(k.STATE_SIZE, np.int64) if root is None else root.copy()
+        self.root = np.empty(rules.state_size, np.int64) if root is None else root.copy()
         if root is None:
             start_deal(rules.vector, self.root, int(self.deals[0, 0]), int(self.deals[0, 1]), 1)
         self.ids = []
@@ -150,7 +151,7 @@ class Walk:
         most = max(map(len, self.hands))
         hands = Hands(np.zeros((2, most), np.int64), np.array([len(h) for h in self.hands]))
         frames = Frames(
-            states=np.empty((depth + 1, k.STATE_SIZE), np.int64),
+            states=np.empty((depth + 1, self.rules.state_size), np.int64),
             heads=np.zeros((depth, 2), np.int64),
             deals=np.empty((depth, number, 5), np.int32),
             actions=np.empty((depth, number, 2), np.int64),
@@ -179,7 +180,7 @@ def _all_deals(rules: Rules) -> Ints:
     )
     number = num_deals(rules)
     deals = np.empty((number, 2), np.int64)
-    written = _write_deals(rules.vector, masks, np.empty(k.STATE_SIZE, np.int64), deals)
+    written = _write_deals(rules.vector, masks, np.empty(rules.state_size, np.int64), deals)
     assert written == number, (written, number)
     return deals
 
@@ -189,7 +190,7 @@ def start_deal(r: k.Vector, s: k.Vector, hand0: int, hand1: int, dealer: int) ->
     """Make `s` the first position of a deal, in place."""
     k.clear(s)
     s[k.HANDS] = hand0
-    s[k.HANDS + 1] = hand1
+    s[k.HANDS + k.SEAT] = hand1
     s[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
     s[k.DEALER] = dealer
     s[k.DEAL_NUMBER] = 0
@@ -206,7 +207,7 @@ def _write_deals(r: k.Vector, masks: Ints, s: k.Vector, deals: Ints) -> int:
                 continue
             # The rule is the kernel's; only what it reads is made.
             s[k.HANDS] = masks[i]
-            s[k.HANDS + 1] = masks[j]
+            s[k.HANDS + k.SEAT] = masks[j]
             s[k.DEALER] = 1
             k.start_play(r, s)
             if s[k.LEADER] == 0:
@@ -221,11 +222,9 @@ def _write_deals(r: k.Vector, masks: Ints, s: k.Vector, deals: Ints) -> int:
 @jit
 def _after(r: k.Vector, s: k.Vector, hand0: int, hand1: int, action: int, out: k.Vector) -> None:
     """Write into `out` the position after `action` in `s` with these hands dealt."""
-    # What has been played is copied, what follows is written before it is read.
-    for i in range(k.HISTORY + s[k.NUM_PLAYED]):
-        out[i] = s[i]
+    k.copy_state(s, out)
     out[k.HANDS] = hand0 & ~s[k.PLAYED]
-    out[k.HANDS + 1] = hand1 & ~s[k.PLAYED + 1]
+    out[k.HANDS + k.SEAT] = hand1 & ~s[k.PLAYED + k.SEAT]
     out[k.KITTY] = r[k.R_DECK] & ~(hand0 | hand1)
     k.play(r, out, action)
 
@@ -255,7 +254,13 @@ def _end_lines(r: k.Vector, frames: Frames, records: Records, totals: Ints, dept
 
 @inlined
 def _write_infoset(
-    hands: Hands, s: k.Vector, deal: Ints32, mask: int, records: Records, totals: Ints
+    r: k.Vector,
+    hands: Hands,
+    s: k.Vector,
+    deal: Ints32,
+    mask: int,
+    records: Records,
+    totals: Ints,
 ) -> None:
     """Write the information set of the player to act in `s`, in a deal, with a choice of `mask`."""
     p = s[k.PLAYER]
@@ -267,7 +272,7 @@ def _write_infoset(
     records.other[p, at] = hands.masks[1 - p, deal[HAND + 1 - p]]
     records.length[p, at] = s[k.NUM_PLAYED]
     for j in range(s[k.NUM_PLAYED]):
-        records.history[p, at, j] = s[k.HISTORY + j]
+        records.history[p, at, j] = k.play_at(r, s, j)
 
 
 @inlined
@@ -285,7 +290,7 @@ def _enter(
         slot = slots[deal[HAND + p]]
         if slot[STAMP] != totals[HISTORIES]:
             slot[STAMP] = totals[HISTORIES]
-            s[k.HANDS + p] = hands.masks[p, deal[HAND + p]] & ~s[k.PLAYED + p]
+            s[k.HANDS + k.SEAT * p] = hands.masks[p, deal[HAND + p]] & ~s[k.PLAYED + k.SEAT * p]
             mask = k.legal_mask(r, s)
             slot[LEGAL] = mask
             every |= mask
@@ -294,7 +299,7 @@ def _enter(
             else:
                 slot[SLOT_FIRST] = hands.number[p] + totals[SEQUENCES + p]
                 if len(records.margins):
-                    _write_infoset(hands, s, deal, mask, records, totals)
+                    _write_infoset(r, hands, s, deal, mask, records, totals)
                 totals[INFOSETS + p] += 1
                 totals[SEQUENCES + p] += popcount(mask)
         frames.actions[depth, i, LEGAL] = frames.actions[depth, i, REST] = slot[LEGAL]

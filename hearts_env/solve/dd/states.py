@@ -79,13 +79,13 @@ def _flags_of(r: k.Vector, s: k.Vector) -> int:
     follower = 1 - leader
     flags = BROKEN if s[k.BROKEN] else 0
     if r[k.R_MOON] != k.MOON_NONE:
-        if s[k.TAKEN + follower] & r[k.R_PENALTY] == 0:
+        if s[k.TAKEN + k.SEAT * follower] & r[k.R_PENALTY] == 0:
             flags |= MOON_L
-        if s[k.TAKEN + leader] & r[k.R_PENALTY] == 0:
+        if s[k.TAKEN + k.SEAT * leader] & r[k.R_PENALTY] == 0:
             flags |= MOON_F
-    if s[k.TRICKS + leader] or r[k.R_NO_TRICK] == 0:
+    if s[k.TRICKS + k.SEAT * leader] or r[k.R_NO_TRICK] == 0:
         flags |= TRICK_L
-    if s[k.TRICKS + follower] or r[k.R_NO_TRICK] == 0:
+    if s[k.TRICKS + k.SEAT * follower] or r[k.R_NO_TRICK] == 0:
         flags |= TRICK_F
     return flags
 
@@ -94,7 +94,7 @@ def _flags_of(r: k.Vector, s: k.Vector) -> int:
 def _set_root(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
     """Write the position of a state into `mem`; returns the mover's margin of the points so far."""
     player = s[k.PLAYER]
-    leaders = s[k.HANDS + player]
+    leaders = s[k.HANDS + k.SEAT * player]
     live = leaders | other
     if s[k.TRICK_LEN] == 1:
         # The card that was led goes back into its hand: it is the only lead then.
@@ -104,7 +104,7 @@ def _set_root(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
     flags = _flags_of(r, s)
     kitty_points = kitty_penalty = 0
     if r[k.R_KITTY_TO] != k.KITTY_NOBODY and s[k.KITTY_TAKER] < 0:
-        kitty = r[k.R_DECK] & ~live & ~s[k.PLAYED] & ~s[k.PLAYED + 1]
+        kitty = r[k.R_DECK] & ~live & ~s[k.PLAYED] & ~s[k.PLAYED + k.SEAT]
         flags |= KITTY
         kitty_points = k.mask_points(r, kitty)
         kitty_penalty = k.mask_points(r, kitty & r[k.R_PENALTY])
@@ -112,7 +112,7 @@ def _set_root(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
     mem[H_ROOT + 4] = flags
     moon = mem[H_MOON]
     if not mem[H_ORDINAL]:
-        taken = (s[k.TAKEN] | s[k.TAKEN + 1]) & r[k.R_PENALTY]
+        taken = (s[k.TAKEN] | s[k.TAKEN + k.SEAT]) & r[k.R_PENALTY]
         moon = r[k.R_MOON_POINTS] + mem[H_ROOT + 3] + k.mask_points(r, taken)
     if (
         moon != mem[H_MOON]
@@ -125,7 +125,7 @@ def _set_root(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
         mem[H_KITTY_PENALTY] = kitty_penalty
         forget(mem)
     mem[H_STOPPED] = mem[H_NODES] = 0
-    return s[k.POINTS + 1 - player] - s[k.POINTS + player]
+    return s[k.POINTS + k.SEAT * (1 - player)] - s[k.POINTS + k.SEAT * player]
 
 
 @jit
@@ -194,7 +194,7 @@ def card_values(r: k.Vector, s: k.Vector, other: int, mem: k.Vector, out: k.Vect
     player = s[k.PLAYER]
     legal = k.legal_mask(r, s)
     leading = s[k.TRICK_LEN] == 0
-    live = s[k.HANDS + player] | other | s[k.TRICK_MASK]
+    live = s[k.HANDS + k.SEAT * player] | other | s[k.TRICK_MASK]
     hand = mem[H_ROOT] if leading else mem[H_ROOT + 1]
     lead = ALL
     if not leading:
@@ -225,7 +225,7 @@ def position_value(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
     if leading and s[k.TRICK_NUM] > 0:
         return _settled(r, mem, before, exact(mem, 0, ALL, ALL))
     player = s[k.PLAYER]
-    live = s[k.HANDS + player] | other | s[k.TRICK_MASK]
+    live = s[k.HANDS + k.SEAT * player] | other | s[k.TRICK_MASK]
     hand = mem[H_ROOT] if leading else mem[H_ROOT + 1]
     lead = ALL
     if not leading:
@@ -281,8 +281,8 @@ def first_wrong(r: k.Vector, states: k.Vector) -> int:
     """The first state with cards nowhere, or with a history of another length; -1: none."""
     for i in range(len(states)):
         s = states[i]
-        cards = s[k.KITTY] | s[k.HANDS] | s[k.HANDS + 1] | s[k.PLAYED] | s[k.PLAYED + 1]
-        played = popcount(s[k.PLAYED]) + popcount(s[k.PLAYED + 1])
+        cards = s[k.KITTY] | s[k.HANDS] | s[k.HANDS + k.SEAT] | s[k.PLAYED] | s[k.PLAYED + k.SEAT]
+        played = popcount(s[k.PLAYED]) + popcount(s[k.PLAYED + k.SEAT])
         if cards != r[k.R_DECK] or s[k.NUM_PLAYED] != played:
             return i
     return -1
@@ -302,8 +302,8 @@ def _is_possible(r: k.Vector, s: k.Vector) -> bool:
         return False
     everything = 0
     for p in range(2):
-        hand = s[k.HANDS + p]
-        played = s[k.PLAYED + p]
+        hand = s[k.HANDS + k.SEAT * p]
+        played = s[k.PLAYED + k.SEAT * p]
         if hand & ~r[k.R_DECK] or hand & everything or popcount(hand | played) != r[k.R_HAND_SIZE]:
             return False
         if popcount(hand) + popcount(played) != r[k.R_HAND_SIZE]:
@@ -311,9 +311,9 @@ def _is_possible(r: k.Vector, s: k.Vector) -> bool:
         if popcount(played) != s[k.TRICK_NUM] + (trick if p == leader else 0):
             return False
         everything |= hand | played
-    if s[k.TRICK_MASK] & ~s[k.PLAYED + leader] or popcount(s[k.TRICK_MASK]) != trick:
+    if s[k.TRICK_MASK] & ~s[k.PLAYED + k.SEAT * leader] or popcount(s[k.TRICK_MASK]) != trick:
         return False
-    return s[k.HANDS + player] != 0
+    return s[k.HANDS + k.SEAT * player] != 0
 
 
 @jit
@@ -332,12 +332,12 @@ def position_values(r: k.Vector, states: k.Vector, mem: k.Vector, values: k.Vect
             # The shooter is as far ahead under either choice.
             player = s[k.PLAYER]
             values[i] = r[k.R_MOON_POINTS]
-            values[i] += k.mask_points(r, s[k.TAKEN + 1 - player] & ~r[k.R_PENALTY])
-            values[i] -= k.mask_points(r, s[k.TAKEN + player] & ~r[k.R_PENALTY])
+            values[i] += k.mask_points(r, s[k.TAKEN + k.SEAT * (1 - player)] & ~r[k.R_PENALTY])
+            values[i] -= k.mask_points(r, s[k.TAKEN + k.SEAT * player] & ~r[k.R_PENALTY])
         elif s[k.PHASE] != k.PLAY or not _is_possible(r, s):
             return i
         else:
-            values[i] = position_value(r, s, s[k.HANDS + 1 - s[k.PLAYER]], mem)
+            values[i] = position_value(r, s, s[k.HANDS + k.SEAT * (1 - s[k.PLAYER])], mem)
             if mem[H_STOPPED]:
                 return i
     return len(states)

@@ -238,7 +238,7 @@ def _play_out(r: k.Vector, s: k.Vector, rng: Any, first_seed: int, deals: int) -
 
 
 def _playouts(rules: Rules) -> Measure:
-    state, rng, seed = np.zeros(k.STATE_SIZE, np.int64), np.array([5], np.uint64), 0
+    state, rng, seed = np.zeros(rules.state_size, np.int64), np.array([5], np.uint64), 0
 
     def play() -> int:
         nonlocal seed

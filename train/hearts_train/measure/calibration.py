@@ -121,7 +121,7 @@ def calibrate(
             if len(hidden_hands(view)) > 1:
                 trick = game.trick_number
                 counts[deal, trick] += 1
-                real = int(game.vector[k.HANDS + 1 - view.player])
+                real = int(game.vector[k.HANDS + k.SEAT * (1 - view.player)])
                 for row, mind in enumerate(minds):
                     policy = None if mind is None else mind.policy_batch
                     weight = belief(view, policy, noise=noise).weight_of(real)

@@ -154,7 +154,7 @@ class Duel:
             self._play_out(batch, seating, block, report)
             order = (seating + np.arange(n)) % n
             scores[:, seating] = batch.scores()[:, order]
-            taken = batch.states[:, k.POINTS : k.POINTS + n][:, order]
+            taken = batch.states[:, k.every_seat(k.POINTS, n)][:, order]
             revoked = batch.states[:, k.REVOKER] >= 0
             points[:, seating] = np.where(revoked[:, None], scores[:, seating], taken)
             shooter = batch.states[:, k.SHOOTER]
@@ -248,7 +248,8 @@ _DEALT_AT_ONCE = 2048
 
 def deals_digest(rules: Rules, seed: int, pairs: int) -> str:
     """A digest of the cards of the first `pairs` deals of an evaluation, whoever plays them."""
-    fields = [k.DEAL_NUMBER, k.DEALER, k.KITTY, *range(k.HANDS, k.HANDS + rules.players)]
+    hands = np.arange(rules.state_size)[k.every_seat(k.HANDS, rules.players)]
+    fields = [k.DEAL_NUMBER, k.DEALER, k.KITTY, *hands]
     digest = hashlib.sha256()
     for first in range(0, pairs, _DEALT_AT_ONCE):
         numbers = range(first, min(first + _DEALT_AT_ONCE, pairs))

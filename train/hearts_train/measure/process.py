@@ -16,7 +16,6 @@ import numpy as np
 from hearts_agents import Agent
 from hearts_agents.outside import describe
 from hearts_env import HeartsError, Rules
-from hearts_env import kernel as k
 from hearts_env.batch import BatchView
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.guard import KINDS, ask
@@ -88,8 +87,8 @@ def _card(contender: Contender) -> bytes:
 def _answer(agent: Agent, rules: Rules, message: bytes) -> bytes:
     size = int.from_bytes(message[1:9], "little")
     numbers = np.frombuffer(message, "<i8", offset=9).astype(np.int64)
-    vectors = numbers[: size * k.STATE_SIZE].reshape(size, k.STATE_SIZE)
-    players = numbers[size * k.STATE_SIZE :]
+    vectors = numbers[: size * rules.state_size].reshape(size, rules.state_size)
+    players = numbers[size * rules.state_size :]
     actions, faults = ask(agent, BatchView(rules, vectors, players))
     for fault in faults:
         actions[fault.row] = -2 - KINDS.index(fault.kind)
