@@ -595,7 +595,7 @@ def find_illegal(legal: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArra
     return count
 
 
-@jit
+@inlined
 def _next_seed(g: int, deals: k.Vector, seed: int) -> np.int64:
     """The seed of the next deal of game `g`, which does not depend on the number of games."""
     deals[g] += 1
@@ -655,7 +655,7 @@ def _play(
         _play_one(r, tables, rows[i], actions[i], seed, autodeal)
 
 
-@jit
+@inlined
 def _step_flat(
     r: k.Vector,
     tables: Tables,

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from hearts_env import kernel as k
 from hearts_env._bits import popcount
-from hearts_env._jit import jit
+from hearts_env._jit import inlined, jit
 from hearts_env.kernel import Vector
 
 
-@jit
+@inlined
 def unseen_mask(r: Vector, v: Vector, player: int) -> int:
     """The cards whose place `player` has not seen: not own, not played, not in an awarded kitty."""
     mask = r[k.R_DECK] & ~v[k.HANDS + k.SEAT * player]

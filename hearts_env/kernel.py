@@ -202,7 +202,7 @@ def plays(r: Vector, s: Vector, begin: int, end: int) -> list[int]:
 
 
 # ---- randomness ---------------------------------------------------------------------------------
-@jit
+@inlined
 def mix(x: int | np.uint64) -> np.uint64:
     """A well mixed 64-bit number from another (finaliser of SplitMix64, Steele et al. 2014)."""
     z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
@@ -228,7 +228,7 @@ def random_card(rng: NDArray[np.uint64], mask: int) -> int:
 
 
 # ---- queries ------------------------------------------------------------------------------------
-@jit
+@inlined
 def mask_points(r: Vector, mask: int) -> int:
     """The points of a set of cards, bonuses negative."""
     total = 0
@@ -244,7 +244,7 @@ def cards_left(r: Vector, s: Vector, p: int) -> int:
     return r[R_HAND_SIZE] - popcount(s[PLAYED + SEAT * p])
 
 
-@jit
+@inlined
 def hands_mask(r: Vector, s: Vector) -> int:
     """All cards that are in a hand."""
     mask = 0
@@ -277,7 +277,7 @@ def trick_start(s: Vector) -> int:
     return s[NUM_PLAYED] - s[TRICK_LEN]
 
 
-@jit
+@inlined
 def legal_leads(r: Vector, s: Vector, hand: int) -> int:
     """The cards of `hand` that may be led, as a mask."""
     # The first lead is fixed, or fixed to a suit. Clubs come first in the deck and the next suit
@@ -296,7 +296,7 @@ def legal_leads(r: Vector, s: Vector, hand: int) -> int:
     return others
 
 
-@jit
+@inlined
 def unbroken_company(r: Vector) -> int:
     """The cards besides hearts that a hand may hold and still lead an unbroken heart, as a mask."""
     if r[R_UNBROKEN_LEAD] == SPADES_OR_HEARTS:
@@ -306,7 +306,7 @@ def unbroken_company(r: Vector) -> int:
     return 0
 
 
-@jit
+@inlined
 def legal_mask(r: Vector, s: Vector) -> int:
     """What the player to act may do, as a mask over actions; 0 when the game is over."""
     phase = s[PHASE]
@@ -349,7 +349,7 @@ def penalty_at_stake(r: Vector, s: Vector) -> int:
     return mask_points(r, mask & r[R_PENALTY])
 
 
-@jit
+@inlined
 def score(r: Vector, s: Vector, p: int) -> int:
     """The score of player `p`; before the end as if the game stopped now, without the moon."""
     if s[REVOKER] >= 0:
@@ -384,7 +384,7 @@ def clear(s: Vector) -> None:
         s[i] = 0
 
 
-@jit
+@inlined
 def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None:
     """Start the game of `seed`, in place; `deal_number` and `dealer` below 0 are drawn from it too.
 
@@ -419,7 +419,7 @@ def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None
     start(r, s)
 
 
-@jit
+@inlined
 def start(r: Vector, s: Vector) -> None:
     """Make the state that follows dealing from HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
     for i in range(SEATS):
@@ -441,7 +441,7 @@ def start(r: Vector, s: Vector) -> None:
         start_play(r, s)
 
 
-@jit
+@inlined
 def start_play(r: Vector, s: Vector) -> None:
     """Find the first leader and begin the first trick, in place."""
     if r[R_FIRST_LEAD] == ELDEST_HAND:
@@ -456,7 +456,7 @@ def start_play(r: Vector, s: Vector) -> None:
     s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = leader
 
 
-@jit
+@inlined
 def pass_card(r: Vector, s: Vector, card: int) -> None:
     """Choose `card` for the exchange, in place; the last choice delivers all cards together."""
     player = s[PLAYER]
@@ -475,7 +475,7 @@ def pass_card(r: Vector, s: Vector, card: int) -> None:
     start_play(r, s)
 
 
-@jit
+@inlined
 def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
     """Record what a lead proves to everybody about the hands, in place."""
     if s[TRICK_NUM] == 0 and r[R_FIRST_LEAD] != ELDEST_HAND:
@@ -491,7 +491,7 @@ def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
         s[EXCLUDED + SEAT * player] |= r[R_DECK] & ~r[R_SUIT_MASK + HEARTS] & ~unbroken_company(r)
 
 
-@jit
+@inlined
 def note_void(r: Vector, s: Vector, player: int, suit: int, card: int, led: int) -> None:
     """Record what a card off the led suit shows to everybody, and break hearts, in place."""
     follow = s[HANDS + SEAT * player] & r[R_SUIT_MASK + led]
@@ -522,7 +522,7 @@ def append_play(r: Vector, s: Vector, code: int) -> None:
     s[NUM_PLAYED] = i + 1
 
 
-@jit
+@inlined
 def play_card(r: Vector, s: Vector, card: int) -> None:
     """Play `card` to the trick, in place."""
     player = s[PLAYER]
@@ -557,7 +557,7 @@ def play_card(r: Vector, s: Vector, card: int) -> None:
         s[PLAYER] = player + 1 if player + 1 < r[R_PLAYERS] else 0
 
 
-@jit
+@inlined
 def take_trick(r: Vector, s: Vector) -> None:
     """Give the full trick to its taker, who leads the next, in place."""
     taker = s[WINNER]
@@ -586,7 +586,7 @@ def take_trick(r: Vector, s: Vector) -> None:
         end_play(r, s)
 
 
-@jit
+@inlined
 def end_play(r: Vector, s: Vector) -> None:
     """Find a shooter and end the game, or let the shooter choose, in place."""
     shooter = -1
@@ -605,7 +605,7 @@ def end_play(r: Vector, s: Vector) -> None:
     s[PLAYER] = s[LEADER] = -1
 
 
-@jit
+@inlined
 def play(r: Vector, s: Vector, action: int) -> None:
     """Do a legal `action`, in place."""
     phase = s[PHASE]

@@ -114,32 +114,32 @@ def put(
     return word, end
 
 
-@jit
+@inlined
 def seat_at(n: int, player: int, away: int) -> int:
     """The seat `away` further than `player`."""
     seat = player + away
     return seat - n if seat >= n else seat
 
 
-@jit
+@inlined
 def situation(s: k.Vector, player: int) -> int:
     """Whether the observer is to act, whether hearts are broken, and the phase, one-hot."""
     return (s[k.PLAYER] == player) | s[k.BROKEN] << 1 | 4 << s[k.PHASE]
 
 
-@jit
+@inlined
 def tells_dodged(r: k.Vector) -> bool:
     """Whether the suit that the queen was played on can show something."""
     return r[k.R_QUEEN_ANY_TIME] != 0 and r[k.R_BREAK_ON] == k.BREAK_VOID
 
 
-@jit
+@inlined
 def one_hot(value: int) -> int:
     """The bit of a value from 0; nothing for -1."""
     return 0 if value < 0 else 1 << value
 
 
-@jit
+@inlined
 def relative(r: k.Vector, player: int, seat: int) -> int:
     """The bit of a seat seen from `player`; nothing for no seat."""
     if seat < 0:
@@ -148,7 +148,7 @@ def relative(r: k.Vector, player: int, seat: int) -> int:
     return 1 << (away + r[k.R_PLAYERS] if away < 0 else away)
 
 
-@jit
+@inlined
 def may_hold(r: k.Vector, s: k.Vector, player: int, p: int) -> int:
     """The unseen cards that `p` can hold by what play has shown, one by one."""
     mask = unseen_mask(r, s, player) & ~s[k.EXCLUDED + k.SEAT * p]
@@ -161,7 +161,7 @@ def may_hold(r: k.Vector, s: k.Vector, player: int, p: int) -> int:
     return mask
 
 
-@jit
+@inlined
 def point_cards(r: k.Vector, taken: int) -> int:
     """Which of the cards worth points are in `taken`, numbered in deck order."""
     bits = 0
@@ -176,7 +176,7 @@ def point_cards(r: k.Vector, taken: int) -> int:
     return bits
 
 
-@jit
+@inlined
 def total_steps(total: int, scale: int) -> int:
     """A thermometer of `total`: bit j is set from (j + 1) tenths of `scale` on."""
     if total <= 0:
