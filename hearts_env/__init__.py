@@ -21,7 +21,8 @@ from hearts_env.registration import register_envs
 
 if TYPE_CHECKING:
     from hearts_env import hearts_v0
-    from hearts_env.batch import BatchGame, BatchView
+    from hearts_env.batch import BatchGame
+    from hearts_env.batch_view import BatchView
     from hearts_env.chips import chips_of, settle
     from hearts_env.encoders import Encoder, make_encoder, register_encoder
     from hearts_env.game import Game
@@ -56,7 +57,7 @@ __all__ = [
 
 _HOMES = {
     "BatchGame": "batch",
-    "BatchView": "batch",
+    "BatchView": "batch_view",
     "Encoder": "encoders",
     "Game": "game",
     "Match": "match",

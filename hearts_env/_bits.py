@@ -36,6 +36,15 @@ def put_word(out: NDArray[np.int8], at: int, word: np.uint64) -> None:
         out[at + j] = word >> np.uint64(j) & np.uint64(1)
 
 
+def put_bits(out: NDArray[np.uint8], at: int, word: np.uint64) -> None:
+    """Write the 64 bits of `word` over ``out[at : at + 8]``, in place.
+
+    In each byte the first bit is the highest, as ``np.unpackbits`` reads them.
+    """
+    for j in range(8):
+        out[at + j] = int(f"{int(word) >> 8 * j & 255:08b}"[::-1], 2)
+
+
 STACK_WORDS = 64
 """As many words as ``stack_words`` gives."""
 
@@ -93,6 +102,18 @@ def _store_word(typing_context: Any, out: Any, at: Any, word: Any) -> Any:
 
 
 @intrinsic
+def _store_bits(typing_context: Any, out: Any, at: Any, word: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        bytes_ = builder.bswap(builder.bitreverse(args[2]))
+        place = builder.gep(array.data, [args[1]])
+        builder.store(bytes_, builder.bitcast(place, bytes_.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, types.uint64), codegen
+
+
+@intrinsic
 def _words_on_stack(typing_context: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(signature.return_type)(context, builder)
@@ -115,6 +136,11 @@ def _words_on_stack(typing_context: Any) -> Any:
 @overload(put_word)
 def _put_word(out, at, word):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
     return lambda out, at, word: _store_word(out, at, word)  # type: ignore[call-arg]
+
+
+@overload(put_bits)
+def _put_bits(out, at, word):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
+    return lambda out, at, word: _store_bits(out, at, word)  # type: ignore[call-arg]
 
 
 def _new_words() -> NDArray[np.uint64]:

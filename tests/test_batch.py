@@ -24,9 +24,8 @@ from hearts_env import (
     Match,
     Rules,
 )
-from hearts_env import batch as batch_module
+from hearts_env import batch_kernel as loops
 from hearts_env import kernel as k
-from hearts_env.batch import find_illegal
 from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.match import next_deal
 from hearts_env.presets import PRESETS
@@ -238,7 +237,7 @@ def test_restoring_reads_no_game_that_it_overwrites(monkeypatch: pytest.MonkeyPa
     one, two = BatchGame("two_player", 3, seed=1), BatchGame("two_player", 3, seed=1)
     one.play(one.random_actions())
     state = one.state()
-    monkeypatch.setattr("hearts_env.batch._read_actions", None)
+    monkeypatch.setattr("hearts_env.batch_kernel.read_actions", None)
     two.restore(state)
     assert np.array_equal(one.states, two.states)
 
@@ -488,7 +487,7 @@ def test_games_that_end_alone_are_done_and_dealt_again_alone() -> None:
     assert not batch.done.any()
 
 
-@pytest.mark.skipif(not hasattr(find_illegal, "signatures"), reason="nothing is compiled")
+@pytest.mark.skipif(not hasattr(loops.find_illegal, "signatures"), reason="nothing is compiled")
 def test_no_kind_of_array_makes_anything_be_compiled_again() -> None:
     batch = BatchGame("micro", 4, seed=1, num_threads=2)
     games = np.array([0, 2])
@@ -521,9 +520,8 @@ def test_no_kind_of_array_makes_anything_be_compiled_again() -> None:
     assert {f: len(f.signatures) for f in COMPILED} == compiled  # type: ignore[attr-defined]
 
 
-COMPILED = [batch_module._play, batch_module._deal, batch_module._next_seeds, find_illegal]
-COMPILED += [batch_module._views, batch_module._masks, batch_module._choose]
-COMPILED += [batch_module._step_flat]
+COMPILED = [loops.play, loops.deal, loops.next_seeds, loops.find_illegal, loops.write_views]
+COMPILED += [loops.write_masks, loops.choose, loops.step]
 
 
 def play_and_look(batch: BatchGame, games: Any) -> None:

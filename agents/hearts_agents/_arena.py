@@ -43,7 +43,7 @@ from hearts_env.arguments import (
     whole_numbers,
 )
 from hearts_env.arrays import Floats, Ints
-from hearts_env.batch import find_illegal
+from hearts_env.batch_kernel import find_illegal
 from hearts_env.chips import points_settled
 from hearts_env.errors import quoted
 from hearts_env.hearts_v0 import ILLEGAL_REWARD

@@ -13,7 +13,7 @@ from hearts_env.arguments import check_any_seed
 from hearts_env.game import action_number
 
 if TYPE_CHECKING:
-    from hearts_env.batch import BatchView
+    from hearts_env.batch_view import BatchView
 
 Actions = NDArray[np.int64]
 Chances = NDArray[np.float64]

@@ -39,7 +39,7 @@ from hearts_env.errors import quoted
 from hearts_env.worlds import Worlds
 
 if TYPE_CHECKING:
-    from hearts_env.batch import BatchView
+    from hearts_env.batch_view import BatchView
 
 
 NAMES = ("easy", "standard", "standard_trump", "pro", "pro_trump")

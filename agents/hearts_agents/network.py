@@ -17,7 +17,7 @@ from hearts_agents.base import (
 )
 from hearts_agents.checkpoint import Checkpoint, read_checkpoint
 from hearts_env.arrays import Array
-from hearts_env.batch import BatchView
+from hearts_env.batch_view import BatchView
 from hearts_env.encoders import Encoder, make_encoder, write_many
 from hearts_env.errors import CheckpointError
 from hearts_env.rules import Rules

@@ -38,7 +38,7 @@ from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidd
 from hearts_env.solve.dd.states import card_values, world_values
 
 if TYPE_CHECKING:
-    from hearts_env.batch import BatchView
+    from hearts_env.batch_view import BatchView
 
 
 _TIE = 1e-9

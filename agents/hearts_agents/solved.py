@@ -18,7 +18,7 @@ from hearts_agents.base import (
     restore_generator,
 )
 from hearts_env import HeartsError, PlayerView, Rules
-from hearts_env.batch import BatchView
+from hearts_env.batch_view import BatchView
 from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load
 
 

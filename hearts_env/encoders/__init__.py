@@ -7,6 +7,7 @@ import numpy as np
 from hearts_env.arrays import Array
 from hearts_env.encoders.base import BatchEncoder, Encoder
 from hearts_env.encoders.belief import BeliefEncoder
+from hearts_env.encoders.bits import BitsEncoder
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.encoders.history import HistoryEncoder
 from hearts_env.encoders.planes import PlanesEncoder
@@ -19,6 +20,7 @@ ENCODERS: dict[str, Encoder] = {
     encoder.name: encoder
     for encoder in (
         FlatEncoder(),
+        BitsEncoder(),
         PlanesEncoder(),
         HistoryEncoder(),
         BeliefEncoder(),
@@ -101,6 +103,7 @@ __all__ = [
     "ENCODERS",
     "BatchEncoder",
     "BeliefEncoder",
+    "BitsEncoder",
     "Encoder",
     "FlatEncoder",
     "HistoryEncoder",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._bits import lowest, popcount
-from hearts_env._jit import inlined, jit
+from hearts_env._jit import inlined
 from hearts_env.hidden import unseen_mask
 from hearts_env.rules import Rules
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import put_word, stack_words
+from hearts_env._bits import put_bits, put_word, stack_words
 from hearts_env._jit import inlined, jit
 from hearts_env.arrays import Array
 from hearts_env.encoders.base import BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
+
+_BYTES = np.dtype(np.uint8)
 
 
 class FlatEncoder(Stateless, BlockEncoder):
@@ -57,11 +61,17 @@ class FlatEncoder(Stateless, BlockEncoder):
 
 
 @inlined
-def write_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> None:
-    """Write what `player` knows over the row `out`, one place a bit, in place."""
+def write_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> None:
+    """Write what `player` knows over the row `out`, in place.
+
+    A row of int8 has a place for each bit, a row of uint8 one for eight.
+    """
     words = stack_words()
     pack(r, s, player, False, words)
-    spread(words, out)
+    if out.dtype == _BYTES:  # decided when it is compiled
+        store(words, out)
+    else:
+        spread(words, out)
 
 
 @inlined
@@ -78,6 +88,25 @@ def spread(words: NDArray[np.uint64], out: NDArray[np.int8]) -> None:
     elif rest:
         for j in range(rest):
             out[j] = words[0] >> np.uint64(j) & np.uint64(1)
+
+
+@inlined
+def store(words: NDArray[np.uint64], out: NDArray[Any]) -> None:
+    """Write the bits of `words` over the row `out`, eight a place, in place."""
+    size = len(out)
+    full = size >> 3
+    for w in range(full):
+        put_bits(out, 8 * w, words[w])
+    rest = size & 7
+    if rest and full:  # the last 8 places, some of them once more
+        shift = np.uint64(8 * rest)
+        last = words[full - 1] >> shift | words[full] << (np.uint64(64) - shift)
+        put_bits(out, size - 8, last)
+    else:
+        for j in range(8 * rest):
+            if j & 7 == 0:
+                out[j >> 3] = 0
+            out[j >> 3] |= (words[0] >> np.uint64(j) & np.uint64(1)) << np.uint64(7 - (j & 7))
 
 
 @jit

@@ -23,7 +23,7 @@ import numpy as np
 from hearts_env._jit import jit
 from hearts_env.arguments import check_player
 from hearts_env.arrays import Array, Floats, Ints, Ints32
-from hearts_env.batch import BatchView
+from hearts_env.batch_view import BatchView
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
 from hearts_env.solve.policies import check_policy

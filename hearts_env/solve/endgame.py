@@ -25,7 +25,7 @@ from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.arguments import check_chance
 from hearts_env.arrays import Floats, Ints
-from hearts_env.batch import BatchView
+from hearts_env.batch_view import BatchView
 from hearts_env.cards import cards_of
 from hearts_env.errors import HeartsError
 from hearts_env.game import Game

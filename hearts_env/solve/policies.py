@@ -13,7 +13,7 @@ import numpy as np
 from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.arrays import Array, Bools, Floats
-from hearts_env.batch import BatchView
+from hearts_env.batch_view import BatchView
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
 

@@ -12,7 +12,7 @@ from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
 from hearts_agents.outside import blamed
 from hearts_env import HeartsError, PlayerView, Rules
-from hearts_env.batch import BatchView
+from hearts_env.batch_view import BatchView
 from hearts_train.command.cardtext import CardText
 from hearts_train.measure.guard import ask_one, is_ours
 

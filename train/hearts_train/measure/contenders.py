@@ -23,7 +23,7 @@ from hearts_agents.registry import OWN, is_outside, is_registered_here, resolve
 from hearts_agents.search import PimcBelief
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
 from hearts_env import HeartsError, Rules
-from hearts_env.batch import BatchView
+from hearts_env.batch_view import BatchView
 from hearts_env.files import kind_of
 from hearts_env.solve.equilibrium import SHIPPED, shipped_file
 from hearts_train.measure.guard import Answer, ask, is_ours

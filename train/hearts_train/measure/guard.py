@@ -23,7 +23,7 @@ from hearts_agents.outside import describe
 from hearts_agents.registry import OWN, find_factory
 from hearts_agents.solved import SolvedAgent
 from hearts_env import IllegalActionError, PlayerView
-from hearts_env.batch import BatchView
+from hearts_env.batch_view import BatchView
 from hearts_env.game import action_number
 from hearts_env.interrupts import signals_apart
 

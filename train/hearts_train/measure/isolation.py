@@ -42,7 +42,7 @@ import numpy as np
 from hearts_agents import Agent
 from hearts_agents.outside import describe, split_spec
 from hearts_env import HeartsError, Rules
-from hearts_env.batch import BatchView
+from hearts_env.batch_view import BatchView
 from hearts_train.measure.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check
 
 _START_SECONDS = 300.0  # a first start may compile

@@ -16,7 +16,7 @@ import numpy as np
 from hearts_agents import Agent
 from hearts_agents.outside import describe
 from hearts_env import HeartsError, Rules
-from hearts_env.batch import BatchView
+from hearts_env.batch_view import BatchView
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.guard import KINDS, ask
 from hearts_train.measure.isolation import read_message, write_message
