@@ -145,9 +145,7 @@ class BatchGame:
         """The legal actions of each game's player to act, ``(num_games, num_actions) int8``."""
         rows = self._rows(games)
         out = self._check_out(out, (len(rows), self.rules.num_actions), (np.dtype(np.int8),))
-        loops.write_masks(
-            self.legal, rows, out.reshape(-1)
-        )
+        loops.write_masks(self.legal, rows, out.reshape(-1))
         return out
 
     def random_actions(self, *, games: Array | None = None) -> k.Vector:

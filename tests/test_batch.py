@@ -83,13 +83,15 @@ def test_views_are_of_one_rule_set() -> None:
     ("text", "observation", "dtype"),
     [(name, "flat", np.int8) for name in ("two_player", "classic", "party players=7", "micro")]
     + [("two_player", name, np.int8) for name in ("planes", "history")]
+    + [("two_player", "bits", np.uint8), ("micro", "bits", np.uint8)]
     + [("two_player", "flat", np.float16), ("micro moon=choose", "text", np.uint8)],
 )
 def test_a_step_is_play_observe_and_masks(
     text: str, observation: str, dtype: type, threads: int
 ) -> None:
     rules, size = Rules.from_text(text), 2 * 64 + 5
-    whole = BatchGame(rules, size, seed=3, observation=observation, num_threads=threads)
+    options = {"observation": observation, "num_threads": threads, "freeze": threads == 2}
+    whole = BatchGame(rules, size, seed=3, **options)
     parts = BatchGame(rules, size, seed=3, observation=observation)
     observations = np.full((size, *whole.space.shape), 7, dtype)
     masks = np.full((size, rules.num_actions), 7, np.int8)
@@ -108,6 +110,22 @@ def test_a_step_is_play_observe_and_masks(
         ended += int(parts.done.sum())
     fresh, _ = whole.step(parts.random_actions())
     assert fresh.dtype == whole.space.dtype
+
+
+def test_big_batches_are_frozen_and_small_ones_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    frozen_step = loops.frozen_step
+    monkeypatch.setattr(loops, "frozen_step", lambda rules: asked.append(1) or frozen_step(rules))
+    for size, freeze, is_frozen in (
+        (64, None, 0),
+        (1024, False, 0),
+        (64, True, 1),
+        (1024, None, 1),
+    ):
+        batch = BatchGame("micro", size, freeze=freeze)
+        batch.step(batch.random_actions())
+        assert len(asked) == times, (size, freeze)
+        asked.clear()
 
 
 def test_a_step_that_cannot_be_plays_nothing() -> None:
@@ -578,6 +596,7 @@ def test_an_illegal_action_plays_nothing() -> None:
         ({"seed": -1}, "seed"),
         ({"seed": 1.5}, "seed"),
         ({"observation": "flatt"}, "observation"),
+        ({"freeze": 2}, "freeze"),
         ({"rules": "two_players"}, "rules"),
     ],
 )

@@ -13,6 +13,7 @@ from hearts_env.cards import SUITS, mask_of
 from hearts_env.encoders import (
     ENCODERS,
     BeliefEncoder,
+    BitsEncoder,
     FlatEncoder,
     HistoryEncoder,
     PlanesEncoder,
@@ -102,6 +103,17 @@ def test_flat_gives_back_what_the_view_says(rules: Rules) -> None:
                 assert facts[name] == value, (name, view.to_text())
         hit |= observation.astype(bool)
     assert hit.mean() > 0.5
+
+
+@pytest.mark.parametrize("rules", ALL_RULES + VARIANTS, ids=lambda r: r.name)
+def test_bits_unpack_to_flat(rules: Rules) -> None:
+    flat, bits = FlatEncoder(), BitsEncoder()
+    for view in positions(rules, 1, 4):
+        packed, plain = encode(bits, view), encode(flat, view)
+        assert bits.space(rules).contains(packed)
+        assert np.array_equal(packed, np.packbits(plain.astype(np.uint8)))
+        assert np.array_equal(bits.unpack(rules, packed[np.newaxis]), plain[np.newaxis])
+        assert bits.decode(rules, packed) == flat.decode(rules, plain)
 
 
 def test_flat_shows_what_the_first_lead_proves() -> None:
