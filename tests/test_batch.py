@@ -116,7 +116,7 @@ def test_big_batches_are_frozen_and_small_ones_on_request(monkeypatch: pytest.Mo
     asked = []
     frozen_step = loops.frozen_step
     monkeypatch.setattr(loops, "frozen_step", lambda rules: asked.append(1) or frozen_step(rules))
-    for size, freeze, is_frozen in (
+    for size, freeze, times in (
         (64, None, 0),
         (1024, False, 0),
         (64, True, 1),
