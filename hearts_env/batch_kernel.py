@@ -161,7 +161,7 @@ class Tables(NamedTuple):
 @inlined
 def _play_one(r: k.Vector, tables: Tables, g: int, action: int, seed: int, autodeal: int) -> None:
     s = tables.states[g]
-    k.play(r, s, action)
+    k.play_inline(r, s, action)
     if s[k.PHASE] == k.OVER:
         tables.done[g] = True
         for p in range(r[k.R_PLAYERS]):

@@ -202,7 +202,7 @@ def plays(r: Vector, s: Vector, begin: int, end: int) -> list[int]:
 
 
 # ---- randomness ---------------------------------------------------------------------------------
-@inlined
+@jit
 def mix(x: int | np.uint64) -> np.uint64:
     """A well mixed 64-bit number from another (finaliser of SplitMix64, Steele et al. 2014)."""
     z = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
@@ -228,7 +228,7 @@ def random_card(rng: NDArray[np.uint64], mask: int) -> int:
 
 
 # ---- queries ------------------------------------------------------------------------------------
-@inlined
+@jit
 def mask_points(r: Vector, mask: int) -> int:
     """The points of a set of cards, bonuses negative."""
     total = 0
@@ -244,7 +244,7 @@ def cards_left(r: Vector, s: Vector, p: int) -> int:
     return r[R_HAND_SIZE] - popcount(s[PLAYED + SEAT * p])
 
 
-@inlined
+@jit
 def hands_mask(r: Vector, s: Vector) -> int:
     """All cards that are in a hand."""
     mask = 0
@@ -349,7 +349,7 @@ def penalty_at_stake(r: Vector, s: Vector) -> int:
     return mask_points(r, mask & r[R_PENALTY])
 
 
-@inlined
+@jit
 def score(r: Vector, s: Vector, p: int) -> int:
     """The score of player `p`; before the end as if the game stopped now, without the moon."""
     if s[REVOKER] >= 0:
@@ -384,7 +384,7 @@ def clear(s: Vector) -> None:
         s[i] = 0
 
 
-@inlined
+@jit
 def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None:
     """Start the game of `seed`, in place; `deal_number` and `dealer` below 0 are drawn from it too.
 
@@ -419,7 +419,7 @@ def deal(r: Vector, s: Vector, seed: int, deal_number: int, dealer: int) -> None
     start(r, s)
 
 
-@inlined
+@jit
 def start(r: Vector, s: Vector) -> None:
     """Make the state that follows dealing from HANDS, KITTY, DEAL_NUMBER and DEALER, in place."""
     for i in range(SEATS):
@@ -441,7 +441,7 @@ def start(r: Vector, s: Vector) -> None:
         start_play(r, s)
 
 
-@inlined
+@jit
 def start_play(r: Vector, s: Vector) -> None:
     """Find the first leader and begin the first trick, in place."""
     if r[R_FIRST_LEAD] == ELDEST_HAND:
@@ -456,7 +456,7 @@ def start_play(r: Vector, s: Vector) -> None:
     s[PLAYER] = s[LEADER] = s[FIRST_LEADER] = leader
 
 
-@inlined
+@jit
 def pass_card(r: Vector, s: Vector, card: int) -> None:
     """Choose `card` for the exchange, in place; the last choice delivers all cards together."""
     player = s[PLAYER]
@@ -586,7 +586,7 @@ def take_trick(r: Vector, s: Vector) -> None:
         end_play(r, s)
 
 
-@inlined
+@jit
 def end_play(r: Vector, s: Vector) -> None:
     """Find a shooter and end the game, or let the shooter choose, in place."""
     shooter = -1
@@ -606,8 +606,8 @@ def end_play(r: Vector, s: Vector) -> None:
 
 
 @inlined
-def play(r: Vector, s: Vector, action: int) -> None:
-    """Do a legal `action`, in place."""
+def play_inline(r: Vector, s: Vector, action: int) -> None:
+    """``play``, compiled into its caller."""
     phase = s[PHASE]
     if phase == PLAY:
         play_card(r, s, action)
@@ -617,6 +617,12 @@ def play(r: Vector, s: Vector, action: int) -> None:
         s[MOON_CHOICE] = action - r[R_NUM_CARDS]
         s[PHASE] = OVER
         s[PLAYER] = s[LEADER] = -1
+
+
+@jit
+def play(r: Vector, s: Vector, action: int) -> None:
+    """Do a legal `action`, in place."""
+    play_inline(r, s, action)
 
 
 @jit
