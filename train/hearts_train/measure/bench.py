@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,6 @@ GROUPS = {
 
 _RATES = [(group, title) for group, title in GROUPS.items() if group != "players"]
 _ROUNDS = 5
-_BATCH = 4096
 
 
 @dataclass(frozen=True)
@@ -176,12 +175,8 @@ def _ours() -> Iterator[tuple[str, str, str, Callable[[], Measure]]]:
         yield "game", f"Game, {preset}", "actions/s", part(_game, rules)
         yield "observed", f"Game, view and flat, {preset}", "actions/s", part(_observed, rules)
         yield "kernel", f"kernel, {preset}", "actions/s", part(_playouts, rules)
-        for games, threads in ((_BATCH, 1), (4 * _BATCH, 1), (4 * _BATCH, 2)):
-            for way in (False, True):
-                name = f"BatchGame({games}){'.step' * way}, {preset}" + ", 2 threads" * (
-                    threads == 2
-                )
-                yield "batch", name, "decisions/s", part(_batch, rules, games, threads, fused=way)
+        for way in _BATCHES:
+            yield "batch", f"{way}, {preset}", "decisions/s", part(_batch, rules, way)
     for opponent in ("standard_trump", "pro"):
         yield "vector", f"against {opponent}", "decisions/s", part(_vector, opponent)
     two = Rules.preset("two_player")
@@ -248,13 +243,36 @@ def _playouts(rules: Rules) -> Measure:
     return lambda seconds: rate(seconds, play)
 
 
-def _batch(rules: Rules, games: int, num_threads: int, *, fused: bool = True) -> Measure:
-    """Every decision observed and masked; without the time that choosing at random takes.
+class _Way(NamedTuple):
+    """How a batch is played."""
 
-    `fused`: by one call of ``step`` instead of ``observe``, ``masks`` and ``play``.
-    """
-    batch = BatchGame(rules, games, seed=3, num_threads=num_threads)
+    games: int
+    threads: int = 1
+    observation: str = "flat"
+    is_step: bool = True
+    """By one call of ``step`` instead of ``observe``, ``masks`` and ``play``."""
+
+    def __str__(self) -> str:
+        calls = ".step" if self.is_step else ""
+        threads = f", {self.threads} threads" if self.threads > 1 else ""
+        packed = f", {self.observation}" if self.observation != "flat" else ""
+        return f"BatchGame({self.games}){calls}{packed}{threads}"
+
+
+_BATCHES = (
+    _Way(4096, is_step=False),
+    *[_Way(games) for games in (1024, 4096, 16_384, 65_536)],
+    _Way(4096, observation="bits"),
+    *[_Way(games, threads=2) for games in (4096, 16_384)],
+)
+
+
+def _batch(rules: Rules, way: _Way) -> Measure:
+    """Every decision observed and masked; without the time that choosing at random takes."""
+    games = way.games
+    batch = BatchGame(rules, games, seed=3, num_threads=way.threads, observation=way.observation)
     observations, masks = batch.observe(), batch.masks()
+    batch.step(batch.random_actions(), observations, masks)  # compiles
     parts = np.array_split(np.arange(games), 30)
     for number in range(len(parts)):  # games everywhere between their first and last card
         for some in parts[:number]:
@@ -265,7 +283,7 @@ def _batch(rules: Rules, games: int, num_threads: int, *, fused: bool = True) ->
         while True:
             actions = batch.random_actions()
             begin = time.perf_counter()
-            if fused:
+            if way.is_step:
                 batch.step(actions, observations, masks)
             else:
                 batch.observe(observations)
