@@ -7,6 +7,8 @@ they return something from it change it; nothing compiled allocates or raises.
 
 from __future__ import annotations
 
+import numpy as np
+
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import inlined
@@ -106,7 +108,9 @@ BROKEN, MOON_L, MOON_F, TRICK_L, TRICK_F, KITTY = (1 << bit for bit in range(6))
 MOONS = MOON_L | MOON_F
 
 # ---- numbers ------------------------------------------------------------------------------------
-ALL = -1  # no restriction of leads or replies
+# These two are no literals: numba compiles a function once more for every literal it is given.
+ALL = np.int64(-1)  # no restriction of leads or replies
+ZERO = np.int64(0)
 INFINITE = 1 << 60
 MOON_SHOT = 127  # in the endgame table: the leader shoots the moon; negative: the follower does
 MAX_ENDGAME = 7

@@ -44,6 +44,7 @@ from hearts_env.solve.dd.layout import (
     NO_ORDER,
     NO_RUNS,
     NO_TABLE,
+    ZERO,
     lane_of,
 )
 from hearts_env.solve.dd.position import (
@@ -176,7 +177,7 @@ def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
     budget = mem[H_LIMIT] - mem[H_NODES]
     nodes = 0
     p = Position(mem[H_ROOT], mem[H_ROOT + 1], mem[H_ROOT + 2], mem[H_ROOT + 3], mem[H_ROOT + 4])
-    frame = H_STACK
+    frame = ZERO + H_STACK
     while True:
         # A position: its value, or a bound that is enough, or a new frame.
         low, high, flags = bounds(mem, p)
