@@ -18,6 +18,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,23 +81,39 @@ def cache_folder(package: Path) -> Path | None:
 
 
 class _Announcer(event.Listener):
-    """Says once, where somebody looks on, what the first start waits for."""
+    """Says, where somebody looks on, what a first start waits for, and how long each part took."""
+
+    def __init__(self) -> None:
+        self._begun: list[float] = []  # of ours: a function, one that it calls, and so on
 
     def on_start(self, event: event.Event) -> None:
-        package = event.data["dispatcher"].py_func.__module__.partition(".")[0]
-        if package in _packages and not _packages[package]:
-            _packages[package] = True
-            if sys.stderr is not None and sys.stderr.isatty():
-                with contextlib.suppress(OSError):  # a terminal that has just been closed
-                    print(
-                        f"{package}: compiling, once for this installation "
-                        "(`hearts warmup` does all of it) ...",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+        package, _, place = event.data["dispatcher"].py_func.__module__.partition(".")
+        if package not in _packages:
+            return
+        if not self._begun:
+            if not _packages[package]:
+                _packages[package] = True
+                _tell(
+                    f"{package}: compiling, once for this installation "
+                    "(`hearts warmup` does all of it)\n"
+                )
+            name = f"{place}.{event.data['dispatcher'].py_func.__name__}".lstrip(".")
+            _tell(f"  {name} ...")
+        self._begun.append(time.perf_counter())
 
     def on_end(self, event: event.Event) -> None:
-        """Required of a listener; only the start is announced."""
+        if event.data["dispatcher"].py_func.__module__.partition(".")[0] in _packages:
+            begun = self._begun.pop()
+            if not self._begun:
+                _tell(f" {time.perf_counter() - begun:.1f} s\n")
+
+
+def _tell(text: str) -> None:
+    """Write to a terminal on standard error, if there is one."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        with contextlib.suppress(OSError):  # a terminal that has just been closed
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
 
 _packages: dict[str, bool] = {}

@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -59,8 +60,10 @@ def test_a_read_only_install_without_a_home_plays_and_says_what_it_waits_for(
     told = os.read(controller, 10_000).decode()
     os.close(controller)
     assert shown.stdout.startswith("None [")
-    assert told.count("compiling") == 1
-    assert "hearts warmup" in told
+    assert told.count("compiling, once") == told.count("hearts warmup") == 1
+    named = re.findall(r"^  (\S+) \.\.\. \d+\.\d s\r?$", told, re.MULTILINE)
+    assert named.count("kernel.deal") == named.count("kernel.step") == 1
+    assert len(told.splitlines()) == 1 + len(named)
 
 
 SOURCES = sorted(
