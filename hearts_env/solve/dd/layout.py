@@ -7,6 +7,8 @@ they return something from it change it; nothing compiled allocates or raises.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hearts_env import kernel as k
@@ -109,8 +111,8 @@ MOONS = MOON_L | MOON_F
 
 # ---- numbers ------------------------------------------------------------------------------------
 # These two are no literals: numba compiles a function once more for every literal it is given.
-ALL = np.int64(-1)  # no restriction of leads or replies
-ZERO = np.int64(0)
+ALL: Any = np.int64(-1)  # no restriction of leads or replies
+ZERO: Any = np.int64(0)
 INFINITE = 1 << 60
 MOON_SHOT = 127  # in the endgame table: the leader shoots the moon; negative: the follower does
 MAX_ENDGAME = 7
