@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import queue
@@ -261,15 +262,23 @@ def _play_environment() -> None:
         env.step(None if is_over else int(observation["action_mask"].argmax()))
 
 
-def _play_batch(preset: str) -> None:
+def _play_batches() -> None:
     """Play many games until one is over and the next is dealt, observed after each card."""
-    batch = BatchGame(preset, 2)
-    while not batch.done.any():
-        batch.step(batch.random_actions())
+    for observation, freeze in itertools.product(("flat", "bits"), (False, True)):
+        batch = BatchGame("two_player", 2, observation=observation, freeze=freeze)
+        while not batch.done.any():
+            batch.step(batch.random_actions())
     batch.play(batch.random_actions())
     batch.masks()
     batch.restore(batch.state())
     batch.revoke(games=np.arange(1))
+
+
+def _step_frozen(preset: str) -> None:
+    """What `BatchGame` compiles for one rule set alone."""
+    for observation in ("flat", "bits"):
+        batch = BatchGame(preset, 2, observation=observation, freeze=True)
+        batch.step(batch.random_actions())
 
 
 def _observe() -> None:
@@ -328,18 +337,18 @@ def _solve_trees() -> None:
 _part = functools.partial
 PARTS: Mapping[str, Part] = MappingProxyType(
     {
-        "games": Part(4.0, _part(_play, *PRESETS)),
+        "games": Part(5.0, _part(_play, *PRESETS)),
         "double-dummy endgames": Part(3.0, _fill_table),
-        "batches": Part(5.0, _part(_play_batch, "two_player")),
-        "double-dummy solver": Part(6.0, _solve),
-        "players": Part(5.0, _part(_ask, *NAMES)),
+        "batches": Part(11.0, _play_batches),
+        "double-dummy solver": Part(7.0, _solve),
+        "players": Part(7.0, _part(_ask, *NAMES)),
         "trees and equilibria": Part(7.0, _solve_trees),
         "vector environments": Part(4.0, _train),
         "environment": Part(1.0, _play_environment),
         "observations": Part(3.0, _observe),
         "pimc": Part(1.0, _part(_ask, "pimc")),
         **{
-            f"batches of {preset}": Part(1.0, _part(_play_batch, preset))
+            f"batches of {preset}": Part(1.0, _part(_step_frozen, preset))
             for preset in PRESETS
             if preset != "two_player"
         },
