@@ -21,10 +21,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
+from numba.core.registry import CPUDispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -135,6 +136,24 @@ def inlined(function: F) -> F:
     return _compiled(function, forceinline=True)
 
 
+def inner(function: F) -> F:
+    """As ``inlined``, for what only compiled code calls: a first use compiles no entry from Python.
+
+    Called from Python all the same, it runs as it is written.
+    """
+    compiled = _compiled(function, forceinline=True, no_cpython_wrapper=True)
+    if isinstance(compiled, CPUDispatcher):
+        cast(Any, compiled).__class__ = _Inner  # a new one would lack what `njit` has set up
+    return compiled
+
+
+class _Inner(CPUDispatcher):
+    """Called from Python, the function itself."""
+
+    def __call__(self, *args: Any) -> Any:
+        return self.py_func(*args)
+
+
 def _compiled(function: F, **more: Any) -> F:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return function
@@ -150,6 +169,7 @@ def _compiled(function: F, **more: Any) -> F:
         # Without numba's runtime nothing can allocate, and arrays are not reference-counted: at
         # every call that cost more than most of the functions do (observing took 4 times as long).
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, **more}
+        options["no_cfunc_wrapper"] = True  # nobody calls these from C, and compiling it takes time
         compiled: F = numba.njit(cache=folder is not None, **options)(function)
     finally:
         _config.CACHE_DIR = before

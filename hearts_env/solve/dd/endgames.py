@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hearts_env import kernel as k
 from hearts_env._bits import lowest, popcount
-from hearts_env._jit import inlined, jit
+from hearts_env._jit import inner, jit
 from hearts_env.solve.dd.bounds import moons_after_sure, sure_tricks
 from hearts_env.solve.dd.layout import (
     BROKEN,
@@ -57,7 +57,7 @@ def write_ranks(mem: k.Vector, bits: int) -> None:
         mem[H_COUNT + n] += 1
 
 
-@inlined
+@inner
 def _place_of(mem: k.Vector, n: int, p: Position) -> int:
     """The place of a position of `n` cards each, hearts broken, in the endgame table.
 
@@ -87,7 +87,7 @@ def _place_of(mem: k.Vector, n: int, p: Position) -> int:
     return start + (moon * where + mark) * mem[H_CHOICES + n] + rank
 
 
-@inlined
+@inner
 def has_endgame(mem: k.Vector, n: int, flags: int) -> bool:
     """Whether the table has the positions of `n` cards each with these flags."""
     moons = flags & MOONS
@@ -99,7 +99,7 @@ def has_endgame(mem: k.Vector, n: int, flags: int) -> bool:
     )
 
 
-@inlined
+@inner
 def endgame_value(mem: k.Vector, n: int, p: Position) -> int:
     """The value of a position of `n` cards each in the endgame table."""
     place = _place_of(mem, n, p)
@@ -139,7 +139,7 @@ def _value_from_smaller(mem: k.Vector, n: int, p: Position) -> int:
     return best
 
 
-@inlined
+@inner
 def _store_value(mem: k.Vector, n: int, p: Position, value: int) -> None:
     """Write the value of a position of `n` cards each into the endgame table."""
     if 2 * value > mem[H_MOON] and mem[H_ORDINAL]:
@@ -191,7 +191,7 @@ def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
         own = ripple | (own ^ ripple) // low >> 2
 
 
-@inlined
+@inner
 def _in_lanes(cards: int, end_1: int, end_2: int, end_3: int) -> int:
     """Cards numbered without gaps, of which the first suits end where told, each in its lane."""
     return (

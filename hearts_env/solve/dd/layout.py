@@ -13,7 +13,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
-from hearts_env._jit import inlined
+from hearts_env._jit import inner
 
 
 class _Places:
@@ -122,13 +122,13 @@ NO_TABLE, NO_RUNS, NO_BOUNDS, NO_ORDER, NO_SURE = (1 << bit for bit in range(5))
 
 
 # ---- accessors ----------------------------------------------------------------------------------
-@inlined
+@inner
 def suit_of(mem: k.Vector, bit: int) -> int:
     """The suit of the lane that `bit` is in."""
     return lowest(bit) >> mem[H_SHIFT]
 
 
-@inlined
+@inner
 def lane_of(mem: k.Vector, bit: int) -> int:
     """All bits of the lane that `bit` is in."""
     return mem[H_LANE + (lowest(bit) >> mem[H_SHIFT])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
-from hearts_env._jit import inlined, jit
+from hearts_env._jit import inner, jit
 from hearts_env.cards import SPADES
 from hearts_env.solve.dd.layout import (
     ALL,
@@ -37,7 +37,7 @@ from hearts_env.solve.dd.table import forget
 
 
 # ---- the root ------------------------------------------------------------------------------------
-@inlined
+@inner
 def _is_marked(r: k.Vector, mem: k.Vector, suit: int, card: int) -> bool:
     """Whether a card of a suit of kind MARKS is a marked one."""
     if mem[H_QUEEN_MODE] == MARKS and suit == SPADES:
