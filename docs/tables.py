@@ -34,6 +34,7 @@ from hearts_env import rules as rules_module
 from hearts_env.cards import CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
 from hearts_env.encoders.base import BlockEncoder
+from hearts_env.options import MAX_ROTATION
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
 
@@ -162,7 +163,7 @@ def field_values(name: str) -> str:
         return "cards"
     if name == "pass_rotation":
         words = ", ".join(f"`{word}`" for word in rules_module.DIRECTIONS)
-        return f"1 to {kernel.MAX_ROTATION} of {words}"
+        return f"1 to {MAX_ROTATION} of {words}"
     return "True, False"
 
 

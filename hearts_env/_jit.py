@@ -18,12 +18,14 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
+from numba.core.registry import CPUDispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,23 +82,39 @@ def cache_folder(package: Path) -> Path | None:
 
 
 class _Announcer(event.Listener):
-    """Says once, where somebody looks on, what the first start waits for."""
+    """Says, where somebody looks on, what a first start waits for, and how long each part took."""
+
+    def __init__(self) -> None:
+        self._begun: list[float] = []  # of ours: a function, one that it calls, and so on
 
     def on_start(self, event: event.Event) -> None:
-        package = event.data["dispatcher"].py_func.__module__.partition(".")[0]
-        if package in _packages and not _packages[package]:
-            _packages[package] = True
-            if sys.stderr is not None and sys.stderr.isatty():
-                with contextlib.suppress(OSError):  # a terminal that has just been closed
-                    print(
-                        f"{package}: compiling, once for this installation "
-                        "(`hearts warmup` does all of it) ...",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+        package, _, place = event.data["dispatcher"].py_func.__module__.partition(".")
+        if package not in _packages:
+            return
+        if not self._begun:
+            if not _packages[package]:
+                _packages[package] = True
+                _tell(
+                    f"{package}: compiling, once for this installation "
+                    "(`hearts warmup` does all of it)\n"
+                )
+            name = f"{place}.{event.data['dispatcher'].py_func.__name__}".lstrip(".")
+            _tell(f"  {name} ...")
+        self._begun.append(time.perf_counter())
 
     def on_end(self, event: event.Event) -> None:
-        """Required of a listener; only the start is announced."""
+        if event.data["dispatcher"].py_func.__module__.partition(".")[0] in _packages:
+            begun = self._begun.pop()
+            if not self._begun:
+                _tell(f" {time.perf_counter() - begun:.1f} s\n")
+
+
+def _tell(text: str) -> None:
+    """Write to a terminal on standard error, if there is one."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        with contextlib.suppress(OSError):  # a terminal that has just been closed
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
 
 _packages: dict[str, bool] = {}
@@ -118,6 +136,24 @@ def inlined(function: F) -> F:
     return _compiled(function, forceinline=True)
 
 
+def inner(function: F) -> F:
+    """As ``inlined``, for what only compiled code calls: a first use compiles no entry from Python.
+
+    Called from Python all the same, it runs as it is written.
+    """
+    compiled = _compiled(function, forceinline=True, no_cpython_wrapper=True)
+    if isinstance(compiled, CPUDispatcher):
+        cast(Any, compiled).__class__ = _Inner  # a new one would lack what `njit` has set up
+    return compiled
+
+
+class _Inner(CPUDispatcher):
+    """Called from Python, the function itself."""
+
+    def __call__(self, *args: Any) -> Any:
+        return self.py_func(*args)
+
+
 def _compiled(function: F, **more: Any) -> F:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return function
@@ -133,6 +169,7 @@ def _compiled(function: F, **more: Any) -> F:
         # Without numba's runtime nothing can allocate, and arrays are not reference-counted: at
         # every call that cost more than most of the functions do (observing took 4 times as long).
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, **more}
+        options["no_cfunc_wrapper"] = True  # nobody calls these from C, and compiling it takes time
         compiled: F = numba.njit(cache=folder is not None, **options)(function)
     finally:
         _config.CACHE_DIR = before

@@ -14,7 +14,8 @@ from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.arguments import check_choice
 from hearts_env.errors import HeartsError, quoted
-from hearts_env.rules import SETTLEMENTS, Rules
+from hearts_env.options import SETTLEMENTS
+from hearts_env.rules import Rules
 
 Number = int | Fraction
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from hearts_env._bits import lowest, popcount, stack_words
 from hearts_env._jit import inlined, jit
 from hearts_env.cards import HEARTS, SPADES
+from hearts_env.options import MAX_ROTATION
 
 Vector = NDArray[np.int64]
 """A game's state, a view of one, or a rule set, as the kernel reads it."""
@@ -35,7 +36,6 @@ Vector = NDArray[np.int64]
 MAX_PLAYERS = 7
 MAX_CARDS = 52
 MAX_ACTIONS = MAX_CARDS + 2
-MAX_ROTATION = 16
 MAX_PAST = 2 * MAX_CARDS + 1  # actions of a deal: every card passed and played, and a last one
 
 # Phases
@@ -135,16 +135,16 @@ R_PLAYERS = _rule("R_PLAYERS", 1, "players")
 R_NUM_CARDS = _rule("R_NUM_CARDS", 1, "cards of the deck")
 R_HAND_SIZE = _rule("R_HAND_SIZE", 1, "cards dealt to each player")
 R_TRUMP = _rule("R_TRUMP", 1, "suit that beats the others; -1: none")
-R_FIRST_LEAD = _rule("R_FIRST_LEAD", 1, "place in `FIRST_LEADS`")
-R_BREAK_ON = _rule("R_BREAK_ON", 1, "place in `BREAKS`")
-R_UNBROKEN_LEAD = _rule("R_UNBROKEN_LEAD", 1, "place in `UNBROKEN_LEADS`")
+R_FIRST_LEAD = _rule("R_FIRST_LEAD", 1, "place in `options.FIRST_LEADS`")
+R_BREAK_ON = _rule("R_BREAK_ON", 1, "place in `options.BREAKS`")
+R_UNBROKEN_LEAD = _rule("R_UNBROKEN_LEAD", 1, "place in `options.UNBROKEN_LEADS`")
 R_POINTS_FIRST = _rule("R_POINTS_FIRST", 1, "whether points may fall on the first trick")
 R_QUEEN_ANY_TIME = _rule("R_QUEEN_ANY_TIME", 1, "whether the queen may be played at any time")
 R_QUEEN_BREAKS = _rule("R_QUEEN_BREAKS", 1, "whether the queen breaks hearts")
-R_MOON = _rule("R_MOON", 1, "place in `MOONS`")
+R_MOON = _rule("R_MOON", 1, "place in `options.MOONS`")
 R_MOON_POINTS = _rule("R_MOON_POINTS", 1, "what a moon is worth")
 R_NO_TRICK = _rule("R_NO_TRICK", 1, "points for taking no trick")
-R_KITTY_TO = _rule("R_KITTY_TO", 1, "place in `KITTIES`")
+R_KITTY_TO = _rule("R_KITTY_TO", 1, "place in `options.KITTIES`")
 R_PASS_COUNT = _rule("R_PASS_COUNT", 1, "cards each player passes")
 R_ROTATION_LEN = _rule("R_ROTATION_LEN", 1, "directions of the exchange")
 R_DECK = _rule("R_DECK", 1, "all cards, as a mask")
@@ -154,7 +154,7 @@ R_KITTY_SIZE = _rule("R_KITTY_SIZE", 1, "cards not dealt")
 R_NUM_ACTIONS = _rule("R_NUM_ACTIONS", 1, "size of the action space")
 R_TOTAL_SCALE = _rule("R_TOTAL_SCALE", 1, "end score, or the sum of all stakes")
 R_POINT_CARDS = _rule("R_POINT_CARDS", 1, "cards with points other than 0, as a mask")
-R_SETTLEMENT = _rule("R_SETTLEMENT", 1, "place in `SETTLEMENTS`")
+R_SETTLEMENT = _rule("R_SETTLEMENT", 1, "place in `options.SETTLEMENTS`")
 R_HISTORY = _rule("R_HISTORY", 1, "place of the history in a state")
 R_STATE_SIZE = _rule("R_STATE_SIZE", 1, "numbers of a state")
 R_SUIT_MASK = _rule("R_SUIT_MASK", 4, "cards of each suit, as masks")
@@ -164,18 +164,12 @@ R_SUIT_OF = _rule("R_SUIT_OF", MAX_CARDS, "suit of each card")
 R_RANK_OF = _rule("R_RANK_OF", MAX_CARDS, "rank of each card, 0 the two to 12 the ace")
 RULES_SIZE = sum(field.size for field in RULES)
 
-# Values of the options, in the order of the rule book's table
-FIRST_LEADS = ("lowest_club", "any_club", "eldest_hand")
+# Values of the options: places in the tuples of the same kind in `options`
 LOWEST_CLUB, ANY_CLUB, ELDEST_HAND = range(3)
-BREAKS = ("heart", "void", None)
 BREAK_HEART, BREAK_VOID, BREAK_NONE = range(3)
-UNBROKEN_LEADS = ("only_hearts", "spades_or_hearts", "queen_frees_hearts")
 ONLY_HEARTS, SPADES_OR_HEARTS, QUEEN_FREES_HEARTS = range(3)
-MOONS = ("others_plus", "self_minus", "choose", "none")
 MOON_OTHERS, MOON_SELF, MOON_CHOOSE, MOON_NONE = range(4)
-KITTIES = ("nobody", "first_trick", "last_trick", "first_heart", "first_penalty")
 KITTY_NOBODY, KITTY_FIRST, KITTY_LAST, KITTY_HEART, KITTY_PENALTY = range(5)
-SETTLEMENTS = ("points", "simple", "sweepstakes", "howell")
 SETTLE_POINTS, SETTLE_SIMPLE, SETTLE_SWEEPSTAKES, SETTLE_HOWELL = range(4)
 
 

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hearts_env import kernel
 from hearts_env.arguments import check_flag, check_number, is_word, whole
 from hearts_env.cards import (
     ALL_CARDS,
@@ -25,18 +25,25 @@ from hearts_env.cards import (
     suit_of,
 )
 from hearts_env.errors import MOST_QUOTED, NotationError, RulesError, did_you_mean, quoted
+from hearts_env.options import (
+    BREAKS,
+    DIRECTIONS,
+    FIRST_LEADS,
+    KITTIES,
+    MAX_ROTATION,
+    MOONS,
+    SETTLEMENTS,
+    UNBROKEN_LEADS,
+)
 from hearts_env.presets import PRESETS
-
-DIRECTIONS = ("left", "right", "across", "hold")
-SETTLEMENTS = kernel.SETTLEMENTS
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "trump": (None, *SUITS),
-    "first_lead": kernel.FIRST_LEADS,
-    "break_on": kernel.BREAKS,
-    "unbroken_lead": kernel.UNBROKEN_LEADS,
-    "moon": kernel.MOONS,
-    "kitty_to": kernel.KITTIES,
+    "first_lead": FIRST_LEADS,
+    "break_on": BREAKS,
+    "unbroken_lead": UNBROKEN_LEADS,
+    "moon": MOONS,
+    "kitty_to": KITTIES,
     "end_when": ("reached", "exceeded"),
     "tie": ("lowest_shared", "all_past_limit"),
     "settlement": SETTLEMENTS,
@@ -238,8 +245,10 @@ class Rules:
         return float(max(sizes))
 
     @functools.cached_property
-    def vector(self) -> kernel.Vector:
+    def vector(self) -> NDArray[np.int64]:
         """The rules as the compiled core reads them, int64, read-only; layout in ``kernel``."""
+        from hearts_env import kernel  # numba, below it, takes a while and tells no rules
+
         r = np.zeros(kernel.RULES_SIZE, np.int64)
         deck = self.deck
         masks = {
@@ -249,17 +258,17 @@ class Rules:
         r[kernel.R_NUM_CARDS] = len(deck)
         r[kernel.R_HAND_SIZE] = self.hand_size
         r[kernel.R_TRUMP] = -1 if self.trump is None else SUITS.index(self.trump)
-        r[kernel.R_FIRST_LEAD] = kernel.FIRST_LEADS.index(self.first_lead)
-        r[kernel.R_BREAK_ON] = kernel.BREAKS.index(self.break_on)
-        r[kernel.R_UNBROKEN_LEAD] = kernel.UNBROKEN_LEADS.index(self.unbroken_lead)
+        r[kernel.R_FIRST_LEAD] = FIRST_LEADS.index(self.first_lead)
+        r[kernel.R_BREAK_ON] = BREAKS.index(self.break_on)
+        r[kernel.R_UNBROKEN_LEAD] = UNBROKEN_LEADS.index(self.unbroken_lead)
         r[kernel.R_POINTS_FIRST] = self.points_on_first_trick
         r[kernel.R_QUEEN_ANY_TIME] = self.queen_any_time
         r[kernel.R_QUEEN_BREAKS] = self.queen_breaks_hearts
-        r[kernel.R_MOON] = kernel.MOONS.index(self.moon)
+        r[kernel.R_MOON] = MOONS.index(self.moon)
         r[kernel.R_MOON_POINTS] = self.moon_points
         r[kernel.R_NO_TRICK] = self.no_trick_points
-        r[kernel.R_KITTY_TO] = kernel.KITTIES.index(self.kitty_to)
-        r[kernel.R_SETTLEMENT] = kernel.SETTLEMENTS.index(self.settlement)
+        r[kernel.R_KITTY_TO] = KITTIES.index(self.kitty_to)
+        r[kernel.R_SETTLEMENT] = SETTLEMENTS.index(self.settlement)
         r[kernel.R_PASS_COUNT] = self.pass_count
         r[kernel.R_ROTATION_LEN] = len(self.pass_rotation)
         r[kernel.R_DECK] = (1 << len(deck)) - 1
@@ -289,9 +298,11 @@ class Rules:
             r[kernel.R_RANK_OF + i] = rank_of(card)
         return np.frombuffer(r.tobytes(), np.int64)  # of bytes: it cannot be made writeable
 
-    @property
+    @functools.cached_property
     def state_size(self) -> int:
         """How many numbers a game's state has: the length of ``Game.vector``."""
+        from hearts_env import kernel
+
         return int(self.vector[kernel.R_STATE_SIZE])
 
     # -- making others ----------------------------------------------------------------------------
@@ -544,8 +555,8 @@ def _points(points: object) -> CardPoints:
 
 def _rotation(rotation: object) -> tuple[str, ...]:
     words = (rotation,) if isinstance(rotation, str) else rotation
-    fix = f"give 1 to {kernel.MAX_ROTATION} of {', '.join(DIRECTIONS)}"
-    if not isinstance(words, list | tuple) or not 1 <= len(words) <= kernel.MAX_ROTATION:
+    fix = f"give 1 to {MAX_ROTATION} of {', '.join(DIRECTIONS)}"
+    if not isinstance(words, list | tuple) or not 1 <= len(words) <= MAX_ROTATION:
         raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {fix}")
     for word in words:
         if not (is_word(word) and word in DIRECTIONS):

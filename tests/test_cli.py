@@ -448,7 +448,7 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
     refused(run("train", "smoke", "--out", out), "--resume")
 
 
-def test_bench_and_warmup(tmp_path):
+def test_bench(tmp_path):
     result = run("bench", "--quick", "--json", "--plot", tmp_path / "speed.png")
     assert result.exit_code == 0, result.stderr
     results = json.loads(result.stdout)
@@ -462,7 +462,6 @@ def test_bench_and_warmup(tmp_path):
     alone = json.loads(run("bench", "--quick", "--json", "--no-peers").stdout)
     assert all(row["ours"] for row in alone)
     refused(run("bench", "--plot", tmp_path / "none" / "x.png"), "--plot", "no folder")
-    assert "compiled" in run("warmup").stdout
 
 
 def test_a_plot_into_no_folder_is_refused_before_anything_is_played(tmp_path):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import types
 
 from hearts_env import BatchGame, Game, HeartsError, Rules, kernel
-from hearts_env.solve import Table, solve, solve_batch, solve_worlds
+from hearts_env.solve import Table, dd, solve, solve_batch, solve_worlds
 from hearts_env.solve.dd import layout
 from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.deals import make_game, play
@@ -361,3 +362,21 @@ def test_what_is_no_position_is_refused() -> None:
     for call, words in wrong:
         with pytest.raises(HeartsError, match=f"^{words}"):
             call()
+
+
+# ---- compiling ----------------------------------------------------------------------------------
+def test_the_solver_is_compiled_for_no_literals():
+    # Each would compile a function, with all that it links, once more: seconds of a first use.
+    game = Game.deal("two_player", 3)
+    solve(game)
+    solve_batch([game])
+    if not hasattr(getattr(dd.search.search, "_cache", None), "_cache_file"):
+        pytest.skip("compiling is switched off, or nothing compiled is kept")
+    seen = 0
+    for room in (dd.bounds, dd.endgames, layout, dd.position, dd.search, dd.states, dd.table):
+        for function in filter(lambda f: hasattr(f, "py_func"), vars(room).values()):
+            for signature, *_ in function._cache._cache_file._load_index():
+                seen += 1
+                given = [t for t in signature if isinstance(t, types.Literal)]
+                assert not given, f"{function.py_func.__name__}{signature}"
+    assert seen > 20

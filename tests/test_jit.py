@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ import hearts_agents
 import hearts_env
 import hearts_train
 from hearts_env._jit import _digest, compiles
+from hearts_env.solve import solve
+from hearts_env.solve.dd.position import drop
 
 PLAY = """
 from hearts_env import Game
@@ -59,8 +62,10 @@ def test_a_read_only_install_without_a_home_plays_and_says_what_it_waits_for(
     told = os.read(controller, 10_000).decode()
     os.close(controller)
     assert shown.stdout.startswith("None [")
-    assert told.count("compiling") == 1
-    assert "hearts warmup" in told
+    assert told.count("compiling, once") == told.count("hearts warmup") == 1
+    named = re.findall(r"^  (\S+) \.\.\. \d+\.\d s\r?$", told, re.MULTILINE)
+    assert named.count("kernel.deal") == named.count("kernel.step") == 1
+    assert len(told.splitlines()) == 1 + len(named)
 
 
 SOURCES = sorted(
@@ -83,7 +88,10 @@ def reads_of_compiled_code(path: Path) -> list[tuple[str, str]]:
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
-        and any(isinstance(d, ast.Name) and d.id in ("jit", "inlined") for d in node.decorator_list)
+        and any(
+            isinstance(d, ast.Name) and d.id in ("jit", "inlined", "inner")
+            for d in node.decorator_list
+        )
     ]
     names = {
         name.id
@@ -121,3 +129,9 @@ def test_only_files_that_take_part_in_compiled_code_change_the_digest(tmp_path: 
         compiled.write_text(texts[1])
         digests.append(_digest.__wrapped__(package))
     assert digests[0] == digests[1] != digests[2]
+
+
+def test_an_inner_function_runs_as_it_is_written_when_called_from_python() -> None:
+    # Compiled without an entry from Python it would crash.
+    solve(hearts_env.Game.deal("micro", 1))
+    assert drop(0b10110, -0b100) == 0b01010

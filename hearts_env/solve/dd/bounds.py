@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hearts_env import kernel as k
-from hearts_env._jit import inlined, jit
+from hearts_env._jit import inner, jit
 from hearts_env.solve.dd.layout import (
     H_FAR,
     H_LANE,
@@ -49,7 +49,7 @@ def write_sure_tricks(mem: k.Vector, length: int) -> None:
             mem[H_SURE + own + (1 << n)] = sure
 
 
-@inlined
+@inner
 def sure_tricks(mem: k.Vector, a: int, b: int) -> int:
     """The tricks that trumps surely take: the leader's, and the follower's times 256."""
     lane = mem[H_LANE + mem[H_TRUMP]]
@@ -57,7 +57,7 @@ def sure_tricks(mem: k.Vector, a: int, b: int) -> int:
     return mem[H_SURE + ((own + (own | b & lane)) >> (mem[H_TRUMP] << mem[H_SHIFT])) + 1]
 
 
-@inlined
+@inner
 def moons_after_sure(sure: int, flags: int) -> int:
     """The flags, given the tricks that trumps with points surely take.
 
@@ -70,7 +70,7 @@ def moons_after_sure(sure: int, flags: int) -> int:
     return flags
 
 
-@inlined
+@inner
 def bounds(mem: k.Vector, p: Position) -> tuple[int, int, int]:
     """A lower and an upper bound of the value, and the flags without moons that cannot be."""
     flags = p.flags

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hearts_env import kernel as k
 from hearts_env._bits import lowest, popcount
-from hearts_env._jit import inlined, jit
+from hearts_env._jit import inner, jit
 from hearts_env.solve.dd.bounds import moons_after_sure, sure_tricks
 from hearts_env.solve.dd.layout import (
     BROKEN,
@@ -57,7 +57,7 @@ def write_ranks(mem: k.Vector, bits: int) -> None:
         mem[H_COUNT + n] += 1
 
 
-@inlined
+@inner
 def _place_of(mem: k.Vector, n: int, p: Position) -> int:
     """The place of a position of `n` cards each, hearts broken, in the endgame table.
 
@@ -87,7 +87,7 @@ def _place_of(mem: k.Vector, n: int, p: Position) -> int:
     return start + (moon * where + mark) * mem[H_CHOICES + n] + rank
 
 
-@inlined
+@inner
 def has_endgame(mem: k.Vector, n: int, flags: int) -> bool:
     """Whether the table has the positions of `n` cards each with these flags."""
     moons = flags & MOONS
@@ -99,7 +99,7 @@ def has_endgame(mem: k.Vector, n: int, flags: int) -> bool:
     )
 
 
-@inlined
+@inner
 def endgame_value(mem: k.Vector, n: int, p: Position) -> int:
     """The value of a position of `n` cards each in the endgame table."""
     place = _place_of(mem, n, p)
@@ -139,7 +139,7 @@ def _value_from_smaller(mem: k.Vector, n: int, p: Position) -> int:
     return best
 
 
-@inlined
+@inner
 def _store_value(mem: k.Vector, n: int, p: Position, value: int) -> None:
     """Write the value of a position of `n` cards each into the endgame table."""
     if 2 * value > mem[H_MOON] and mem[H_ORDINAL]:
@@ -152,54 +152,51 @@ def _store_value(mem: k.Vector, n: int, p: Position, value: int) -> None:
 
 
 @jit
-def _write_dealt(mem: k.Vector, n: int, a: int, b: int, left: int) -> None:
-    """Write the values of all positions of these hands, whoever may shoot, whichever is marked.
+def write_endgames(mem: k.Vector, n: int, lengths: int) -> None:
+    """Write the values of all positions of `n` cards each, hearts broken, from those of n - 1.
 
     Args:
         mem: The vector.
         n: How many cards each hand has.
-        a: The leader's cards.
-        b: The follower's.
-        left: Their penalty points with no card marked.
+        lengths: How many cards of the first three suits the two hands have: 3 bits each, from the
+            lowest on; the other cards are of the last suit.
     """
+    end_1 = lengths & 7
+    end_2 = end_1 + (lengths >> 3 & 7)
+    end_3 = end_2 + (lengths >> 6)
+    every = _in_lanes((1 << 2 * n) - 1, end_1, end_2, end_3)
+    left = 0
+    for suit in range(4):
+        left += popcount(every & mem[H_LANE + suit]) * mem[H_PLAIN + suit]
     lane = mem[H_MARKED_LANE]
-    sure = sure_tricks(mem, a, b) if mem[H_TRUMP_POINTS] else 0
-    for moon in range(3 if mem[H_ORDINAL] else 1):
-        # Nobody looks up a moon that cannot be.
-        if (moon == 1 and sure >> 8) or (moon == 2 and sure & 255):
-            continue
-        flags = BROKEN | moon << 1 | TRICK_L | TRICK_F
-        for mark in range(popcount((a | b) & lane) + 1 if lane else 1):
-            p = Position(a, b, 0, left, flags)
-            if mark:
-                suit = suit_of(mem, lane)
-                marks = (lane & -lane) << mark - 1
-                p = Position(a, b, marks, left + mem[H_MARKED + suit] - mem[H_PLAIN + suit], flags)
-            _store_value(mem, n, p, _value_from_smaller(mem, n, p))
+    places = popcount(every & lane)
+    marked = mem[H_MARKED + suit_of(mem, lane)] - mem[H_PLAIN + suit_of(mem, lane)] if lane else 0
+    own = (1 << n) - 1
+    while own < 1 << 2 * n:
+        a = _in_lanes(own, end_1, end_2, end_3)
+        b = every & ~a
+        sure = sure_tricks(mem, a, b) if mem[H_TRUMP_POINTS] else 0
+        for moon in range(3 if mem[H_ORDINAL] else 1):
+            # Nobody looks up a moon that cannot be.
+            if (moon == 1 and sure >> 8) or (moon == 2 and sure & 255):
+                continue
+            flags = BROKEN | moon << 1 | TRICK_L | TRICK_F
+            for mark in range(places + 1):
+                marks = (lane & -lane) << mark >> 1 & lane  # none, then each place in turn
+                p = Position(a, b, marks, left + marked if mark else left, flags)
+                _store_value(mem, n, p, _value_from_smaller(mem, n, p))
+        # the next choice of n cards (Gosper)
+        low = own & -own
+        ripple = own + low
+        own = ripple | (own ^ ripple) // low >> 2
 
 
-@jit
-def write_endgames(mem: k.Vector, n: int) -> None:
-    """Write the values of all positions of `n` cards each, hearts broken, from those of n - 1."""
-    for lengths in range(512):
-        if mem[H_START + (n << 9) + lengths] == 0:
-            continue
-        l0, l1, l2 = lengths & 7, lengths >> 3 & 7, lengths >> 6
-        l3 = 2 * n - l0 - l1 - l2
-        every = (1 << l0) - 1 | ((1 << l1) - 1) << 8 | ((1 << l2) - 1) << 16 | ((1 << l3) - 1) << 24
-        left = 0
-        for suit in range(4):
-            left += popcount(every & mem[H_LANE + suit]) * mem[H_PLAIN + suit]
-        own = (1 << n) - 1
-        while own < 1 << 2 * n:
-            a = (
-                own & ((1 << l0) - 1)
-                | (own >> l0 & ((1 << l1) - 1)) << 8
-                | (own >> l0 + l1 & ((1 << l2) - 1)) << 16
-                | own >> l0 + l1 + l2 << 24
-            )
-            _write_dealt(mem, n, a, every & ~a, left)
-            # the next choice of n cards (Gosper)
-            low = own & -own
-            ripple = own + low
-            own = ripple | (own ^ ripple) // low >> 2
+@inner
+def _in_lanes(cards: int, end_1: int, end_2: int, end_3: int) -> int:
+    """Cards numbered without gaps, of which the first suits end where told, each in its lane."""
+    return (
+        cards & ((1 << end_1) - 1)
+        | (cards >> end_1 & ((1 << end_2 - end_1) - 1)) << 8
+        | (cards >> end_2 & ((1 << end_3 - end_2) - 1)) << 16
+        | cards >> end_3 << 24
+    )

@@ -7,9 +7,13 @@ they return something from it change it; nothing compiled allocates or raises.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
-from hearts_env._jit import inlined
+from hearts_env._jit import inner
 
 
 class _Places:
@@ -106,7 +110,9 @@ BROKEN, MOON_L, MOON_F, TRICK_L, TRICK_F, KITTY = (1 << bit for bit in range(6))
 MOONS = MOON_L | MOON_F
 
 # ---- numbers ------------------------------------------------------------------------------------
-ALL = -1  # no restriction of leads or replies
+# These two are no literals: numba compiles a function once more for every literal it is given.
+ALL: Any = np.int64(-1)  # no restriction of leads or replies
+ZERO: Any = np.int64(0)
 INFINITE = 1 << 60
 MOON_SHOT = 127  # in the endgame table: the leader shoots the moon; negative: the follower does
 MAX_ENDGAME = 7
@@ -116,13 +122,13 @@ NO_TABLE, NO_RUNS, NO_BOUNDS, NO_ORDER, NO_SURE = (1 << bit for bit in range(5))
 
 
 # ---- accessors ----------------------------------------------------------------------------------
-@inlined
+@inner
 def suit_of(mem: k.Vector, bit: int) -> int:
     """The suit of the lane that `bit` is in."""
     return lowest(bit) >> mem[H_SHIFT]
 
 
-@inlined
+@inner
 def lane_of(mem: k.Vector, bit: int) -> int:
     """All bits of the lane that `bit` is in."""
     return mem[H_LANE + (lowest(bit) >> mem[H_SHIFT])]

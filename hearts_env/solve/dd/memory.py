@@ -155,7 +155,8 @@ def _write_endgames(mem: k.Vector, starts: dict[int, int], first: int) -> None:
     write_ranks(mem, 2 * MAX_ENDGAME)
     for n in range(1, int(mem[H_ENDGAMES]) + 1):
         mem[H_CHOICES + n] = math.comb(2 * n, n)
-        write_endgames(mem, n)
+    for place in sorted(starts):  # fewer cards first
+        write_endgames(mem, place >> 9, place & 511)
 
 
 def _endgame_starts(
@@ -169,10 +170,8 @@ def _endgame_starts(
         lengths = [max(lengths[:2]), *lengths[1:]]  # the longer is put first
     for n in range(1, endgames + 1):
         for parts in itertools.product(*(range(length + 1) for length in lengths)):
-            if sum(parts) == 2 * n:
+            if sum(parts) == 2 * n and not (alike and parts[0] < parts[1]):
                 starts[n << 9 | parts[0] | parts[1] << 3 | parts[2] << 6] = size
-                if alike and parts[0] < parts[1]:
-                    continue
                 where = parts[marked[0]] + 1 if marked else 1
                 size += 3 * where * math.comb(2 * n, n)
     return starts, size

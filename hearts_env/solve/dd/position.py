@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
-from hearts_env._jit import inlined, jit
+from hearts_env._jit import inner, jit
 from hearts_env.cards import HEARTS, SPADES
 from hearts_env.solve.dd.layout import (
     BROKEN,
@@ -74,7 +74,7 @@ class Position(NamedTuple):
 
 
 # ---- cards of a position ------------------------------------------------------------------------
-@inlined
+@inner
 def points_at(mem: k.Vector, marks: int, suit: int, bit: int) -> int:
     """The points of the card at `bit`."""
     kind = mem[H_KIND + suit]
@@ -109,7 +109,7 @@ def queen_at(mem: k.Vector, marks: int) -> int:
     return 1 << ((SPADES << mem[H_SHIFT]) + popcount(live & (queen - 1)))
 
 
-@inlined
+@inner
 def drop(cards: int, above: int) -> int:
     """`cards` without the one at the lowest bit of `above`; those above it go down, in its lane."""
     return (cards & ~above) | ((cards >> 1) & above)
@@ -124,7 +124,7 @@ def _drop_mark(mem: k.Vector, marks: int, bit: int, above: int) -> int:
     return drop(marks, above)
 
 
-@inlined
+@inner
 def _swapped(flags: int) -> int:
     """The flags as the other side sees them."""
     up = (flags & (MOON_L | TRICK_L)) << 1
@@ -133,14 +133,14 @@ def _swapped(flags: int) -> int:
 
 
 # ---- the rules, and which cards to try first ----------------------------------------------------
-@inlined
+@inner
 def runs(mem: k.Vector, hand: int, marks: int) -> int:
     """The highest card of each run: neighbours of equal points, of which one is enough."""
     split = marks | mem[H_MANY]
     return hand & (~(hand >> 1) | split | split >> 1)
 
 
-@inlined
+@inner
 def legal_leads(mem: k.Vector, p: Position) -> int:
     """The cards that the leader may lead, after the first trick."""
     if p.flags & BROKEN:
@@ -154,7 +154,7 @@ def legal_leads(mem: k.Vector, p: Position) -> int:
     return others if others & ~company else p.a
 
 
-@inlined
+@inner
 def legal_replies(mem: k.Vector, p: Position, lane: int) -> int:
     """The cards that the follower may play on a lead of the suit `lane`, after the first trick."""
     follow = p.b & lane
@@ -165,7 +165,7 @@ def legal_replies(mem: k.Vector, p: Position, lane: int) -> int:
     return follow
 
 
-@inlined
+@inner
 def likely_lead(mem: k.Vector, b: int, leads: int) -> int:
     """The lead to try first: a card that the follower can only go under, else in a suit they have.
 
@@ -187,7 +187,7 @@ def likely_lead(mem: k.Vector, b: int, leads: int) -> int:
     return 1 << highest(good & lane_of(mem, good))
 
 
-@inlined
+@inner
 def likely_reply(mem: k.Vector, p: Position, x: int, lane: int, replies: int) -> int:
     """The reply to try first: the lowest card that takes the trick, else the highest of the suit.
 
@@ -205,7 +205,7 @@ def likely_reply(mem: k.Vector, p: Position, x: int, lane: int, replies: int) ->
     return 1 << highest(replies)
 
 
-@inlined
+@inner
 def _breaks_hearts(mem: k.Vector, p: Position, x: int, y: int) -> bool:
     """Whether a trick without a heart breaks hearts."""
     if mem[H_BREAK_ON] == k.BREAK_VOID and p.b & lane_of(mem, x) == 0:
@@ -213,7 +213,7 @@ def _breaks_hearts(mem: k.Vector, p: Position, x: int, y: int) -> bool:
     return mem[H_QUEEN_BREAKS] != 0 and (x | y) & queen_at(mem, p.marks) != 0
 
 
-@inlined
+@inner
 def _awards_kitty(mem: k.Vector, p: Position, has_heart: bool, penalty: int) -> bool:  # noqa: FBT001
     """Whether the kitty, not yet awarded, goes with this trick."""
     to = mem[H_KITTY_TO]
@@ -225,7 +225,7 @@ def _awards_kitty(mem: k.Vector, p: Position, has_heart: bool, penalty: int) -> 
     )
 
 
-@inlined
+@inner
 def _marks_after(mem: k.Vector, marks: int, x: int, y: int, above_high: int, above_low: int) -> int:
     """`marks` after the cards `x` and `y` have gone, the one at the higher bit first."""
     if mem[H_MANY]:
@@ -236,7 +236,7 @@ def _marks_after(mem: k.Vector, marks: int, x: int, y: int, above_high: int, abo
     return marks
 
 
-@inlined
+@inner
 def after(mem: k.Vector, p: Position, x: int, y: int) -> tuple[Position, int, bool]:
     """The position after a trick of the lead `x` and the reply `y`, as the next leader sees it.
 
@@ -278,7 +278,7 @@ def after(mem: k.Vector, p: Position, x: int, y: int) -> tuple[Position, int, bo
     return Position(a, b, marks, left, flags), points, False
 
 
-@inlined
+@inner
 def at_end(mem: k.Vector, flags: int) -> int:
     """What the leader makes, cards apart, when all are played."""
     moon = flags & MOONS

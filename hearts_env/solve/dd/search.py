@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hearts_env import kernel as k
 from hearts_env._bits import popcount
-from hearts_env._jit import inlined, jit
+from hearts_env._jit import inner, jit
 from hearts_env.solve.dd.bounds import bounds
 from hearts_env.solve.dd.endgames import endgame_value, has_endgame
 from hearts_env.solve.dd.layout import (
@@ -44,6 +44,7 @@ from hearts_env.solve.dd.layout import (
     NO_ORDER,
     NO_RUNS,
     NO_TABLE,
+    ZERO,
     lane_of,
 )
 from hearts_env.solve.dd.position import (
@@ -58,7 +59,7 @@ from hearts_env.solve.dd.position import (
 from hearts_env.solve.dd.table import key_of, probe, store
 
 
-@inlined
+@inner
 def _look_up(
     mem: k.Vector, p: Position, low: int, high: int
 ) -> tuple[int, int, int, int, int, int]:
@@ -74,7 +75,7 @@ def _look_up(
     return low, high, key, key2, place, entry
 
 
-@inlined
+@inner
 def _begin_frame(mem: k.Vector, frame: int, p: Position, target: int, lead_only: int) -> None:
     """Make a frame for a position, no trick tried yet."""
     leads = legal_leads(mem, p) if lead_only == ALL else p.a
@@ -94,7 +95,7 @@ def _begin_frame(mem: k.Vector, frame: int, p: Position, target: int, lead_only:
     mem[frame + F_CANDIDATES] = candidates
 
 
-@inlined
+@inner
 def _take_in(mem: k.Vector, frame: int, value: int) -> bool:
     """Take in the value of the trick that was tried last; whether the position is done."""
     target = mem[frame + F_TARGET]
@@ -115,7 +116,7 @@ def _take_in(mem: k.Vector, frame: int, value: int) -> bool:
     return mem[frame + F_LEADS] == 0
 
 
-@inlined
+@inner
 def _keep(mem: k.Vector, frame: int) -> None:
     """Store what was found of a position that is done."""
     place = mem[frame + F_PLACE]
@@ -131,7 +132,7 @@ def _keep(mem: k.Vector, frame: int) -> None:
         store(mem, key, key2, mem[frame + F_MARKS], place, mem[frame + F_ENTRY], low, high)
 
 
-@inlined
+@inner
 def _next_trick(mem: k.Vector, frame: int, reply_only: int) -> tuple[Position, int, bool]:
     """Try the next reply, or if none is left the next lead; what comes after, as `after`."""
     p = Position(
@@ -176,7 +177,7 @@ def search(mem: k.Vector, target: int, lead_only: int, reply_only: int) -> int:
     budget = mem[H_LIMIT] - mem[H_NODES]
     nodes = 0
     p = Position(mem[H_ROOT], mem[H_ROOT + 1], mem[H_ROOT + 2], mem[H_ROOT + 3], mem[H_ROOT + 4])
-    frame = H_STACK
+    frame = ZERO + H_STACK
     while True:
         # A position: its value, or a bound that is enough, or a new frame.
         low, high, flags = bounds(mem, p)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hearts_env import kernel as k
 from hearts_env._bits import highest, lowest, popcount
-from hearts_env._jit import inlined, jit
+from hearts_env._jit import inner, jit
 from hearts_env.cards import SPADES
 from hearts_env.solve.dd.layout import (
     ALL,
@@ -30,13 +30,14 @@ from hearts_env.solve.dd.layout import (
     MOON_L,
     TRICK_F,
     TRICK_L,
+    ZERO,
 )
 from hearts_env.solve.dd.search import exact, search
 from hearts_env.solve.dd.table import forget
 
 
 # ---- the root ------------------------------------------------------------------------------------
-@inlined
+@inner
 def _is_marked(r: k.Vector, mem: k.Vector, suit: int, card: int) -> bool:
     """Whether a card of a suit of kind MARKS is a marked one."""
     if mem[H_QUEEN_MODE] == MARKS and suit == SPADES:
@@ -200,7 +201,7 @@ def card_values(r: k.Vector, s: k.Vector, other: int, mem: k.Vector, out: k.Vect
     if not leading:
         lead = _run_of(r, mem, mem[H_ROOT], live, lowest(s[k.TRICK_MASK]))
     last = 0
-    value = 0
+    value = ZERO
     cards = legal
     while cards:
         card = highest(cards)
@@ -223,7 +224,7 @@ def position_value(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
     before = _set_root(r, s, other, mem)
     leading = s[k.TRICK_LEN] == 0
     if leading and s[k.TRICK_NUM] > 0:
-        return _settled(r, mem, before, exact(mem, 0, ALL, ALL))
+        return _settled(r, mem, before, exact(mem, ZERO, ALL, ALL))
     player = s[k.PLAYER]
     live = s[k.HANDS + k.SEAT * player] | other | s[k.TRICK_MASK]
     hand = mem[H_ROOT] if leading else mem[H_ROOT + 1]
@@ -244,13 +245,13 @@ def position_value(r: k.Vector, s: k.Vector, other: int, mem: k.Vector) -> int:
         if leading:
             replies = _first_replies(r, s, mem, other, live, card)
             if best == -INFINITE:
-                best = exact(mem, 0, run, replies)
+                best = exact(mem, ZERO, run, replies)
             else:
                 value = search(mem, best + 1, run, replies)
                 if value > best:
                     best = exact(mem, value, run, replies)
         elif best == -INFINITE:
-            best = -exact(mem, 0, lead, run)
+            best = -exact(mem, ZERO, lead, run)
         elif -search(mem, -best, lead, run) > best:
             best = -exact(mem, -best - 1, lead, run)
     return _settled(r, mem, before, best)

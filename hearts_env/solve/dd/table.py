@@ -18,7 +18,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
-from hearts_env._jit import inlined, jit
+from hearts_env._jit import inner, jit
 from hearts_env.solve.dd.layout import H_GENERATION, H_TABLE, H_TABLE_MASK, H_WIDE
 from hearts_env.solve.dd.position import Position
 
@@ -26,14 +26,14 @@ NARROW_ZERO, WIDE_ZERO = 1 << 15, 1 << 27
 """Added to a bound, which then is not a negative number of 16 or 28 bits."""
 
 
-@inlined
+@inner
 def _line_of(mem: k.Vector, mixed: np.uint64) -> int:
     """Where the line begins to which these bits belong."""
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     return mem[H_TABLE] + ((np.int64(mixed >> np.uint64(34)) & mem[H_TABLE_MASK]) << 3)
 
 
-@inlined
+@inner
 def key_of(mem: k.Vector, p: Position) -> tuple[int, int, int]:
     """What tells a position from others (in wide rules, beside its marks), and its line's place."""
     flags = p.flags
@@ -63,7 +63,7 @@ def key_of(mem: k.Vector, p: Position) -> tuple[int, int, int]:
     return key, key2 | mem[H_GENERATION] << 3, place
 
 
-@inlined
+@inner
 def probe(
     mem: k.Vector, key: int, key2: int, marks: int, place: int, low: int, high: int
 ) -> tuple[int, int, int]:
@@ -88,7 +88,7 @@ def probe(
     return 0, low, high
 
 
-@inlined
+@inner
 def store(
     mem: k.Vector, key: int, key2: int, marks: int, place: int, entry: int, low: int, high: int
 ) -> None:

@@ -167,13 +167,25 @@ def bench(
 
 
 @app.command(rich_help_panel="Measure", epilog="Example: hearts warmup")
-def warmup() -> None:
+def warmup(
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", help="Processes; without it a core each, 4 at most."),
+    ] = None,
+) -> None:
     """Compile everything now, so that nothing has to wait later."""
-    from hearts_train.measure.bench import warm_up
+    from hearts_train.measure.warmup import warm_up
 
     with console.progress("compiling") as tell:
-        seconds = warm_up(tell)
-    print(f"everything is compiled ({console.format_seconds(seconds)})")
+        done = warm_up(tell, workers=workers)
+    seconds = console.format_seconds(done.seconds)
+    if done.num_compiled == 0:
+        print(f"everything was compiled before; nothing was done again ({seconds})")
+        return
+    if before := [name for name, count in done.compiled.items() if count == 0]:
+        console.note(f"compiled before: {', '.join(before)}")
+    processes = "1 process" if done.workers == 1 else f"{done.workers} processes"
+    print(f"everything is compiled: {done.num_compiled} functions in {seconds}, {processes}")
 
 
 @app.command(

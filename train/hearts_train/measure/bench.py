@@ -19,13 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_agents.baselines import NAMES
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env import kernel as k
 from hearts_env._jit import jit
-from hearts_env.encoders import ENCODERS, make_encoder
-from hearts_env.presets import PRESETS
+from hearts_env.encoders import make_encoder
 from hearts_train.measure import peers
 from hearts_train.measure.peers import Measure, aec, rate
 from hearts_train.measure.pictures import BLUE, GREY, save_figure
@@ -335,42 +333,3 @@ def _act_batch(rules: Rules, name: str) -> Measure:
         return len(views)
 
     return lambda seconds: rate(seconds, ask)
-
-
-# ---- compiling -----------------------------------------------------------------------------------
-def warm_up(progress: Progress | None = None) -> float:
-    """Compile everything that games, environments and players need; returns the seconds it took."""
-    begin = time.perf_counter()
-    two = Rules.preset("two_player")
-    parts: list[Callable[[], object]] = []
-    parts += [functools.partial(_finish, Rules.preset(preset)) for preset in PRESETS]
-    parts += [BatchGame(two, 2, observation=name).observe for name in ENCODERS]
-    parts += [functools.partial(_env, hearts_v0.env, "two_player")]
-    for name in (*NAMES, "pimc"):
-        parts += [functools.partial(ask, two, name) for ask in (_act, _act_batch)]
-    parts.append(functools.partial(_batch, two, 60, 1))
-    parts.append(functools.partial(_vector, "pro"))
-    parts.append(functools.partial(_save_games, two))
-    for number, part in enumerate(parts):
-        if progress is not None:
-            progress(number, len(parts))
-        measure = part()
-        if callable(measure):
-            measure(0.0)
-    return time.perf_counter() - begin
-
-
-def _save_games(rules: Rules) -> None:
-    """Take the state of games and continue from it, as training does."""
-    games = BatchGame(rules, 2)
-    games.restore(games.state())
-
-
-def _finish(rules: Rules) -> None:
-    """Play a game, look at it and take it back, so that all of it is compiled."""
-    game = Game.deal(rules, 0)
-    while legal := game.legal_actions():
-        game.view(game.player or 0).to_text()
-        game.play(legal[0])
-    game.scores()
-    Game.from_state(rules, game.vector).undo()
