@@ -19,12 +19,12 @@ from hearts_agents.checkpoint import read_checkpoint
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn.config import EnvConfig, PPOConfig, load_config
-from hearts_train.learn.networks import CompactRolloutBuffer, policy_tensors
+from hearts_train.learn.maskable_networks import CompactRolloutBuffer, policy_tensors
 from hearts_train.learn.ppo import Trainer, train
 
 
 def smoke(*overrides: str):
-    return load_config("smoke", ["threads=1", *overrides])
+    return load_config("smoke", ["algorithm=maskable_ppo", "threads=1", *overrides])
 
 
 # ---- advantages and minibatches ------------------------------------------------------------------

@@ -26,10 +26,11 @@ from hearts_env.files import held
 from hearts_env.interrupts import Interrupted
 from hearts_train.command import train_command
 from hearts_train.command.cli import app
-from hearts_train.learn import learner, ppo, runs
+from hearts_train.learn import ppo, runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import DivergenceError, Learner
 from hearts_train.learn.ppo import Trainer, train
+from hearts_train.learn.selfplay import SelfPlayLearner
 from tests.faults import Died
 from tests.training_runs import assert_same_history, history, on_update, recipe
 from tests.training_runs import quick as quick
@@ -162,16 +163,22 @@ def test_warming_up_leaves_no_trace():
         assert np.array_equal(array, after.tensors[name]), name
 
 
+def deals_of(trainer: Trainer) -> set[int]:
+    """The seeds of the deals under way."""
+    assert isinstance(trainer.learner, SelfPlayLearner)
+    return {seed for games in trainer.learner.games for seed in games.batch.seeds.tolist()}
+
+
 def test_other_games_begin_with_other_deals_where_the_recipe_of_the_games_has_changed(
     tmp_path, quick
 ):
-    first = Trainer(recipe()).learner.env.arena.deals.copy()
+    first = deals_of(Trainer(recipe()))
     folder = tmp_path / "run"
     train(recipe("budget.decisions=72"), folder, progress=False)
     config = recipe("env.num_envs=36", "schedule=[{opponents: {standard: 1}}]")
     trainer = Trainer(config, runs.load_state(folder / runs.STATE_NAME))
-    assert trainer.learner.env.arena.num_envs == 36
-    assert not set(trainer.learner.env.arena.deals.tolist()) & set(first.tolist())
+    assert len(deals_of(trainer)) == 36
+    assert not deals_of(trainer) & first
     assert train(config, resume=folder, progress=False).is_finished
 
 
@@ -451,14 +458,15 @@ def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
 
 # ---- divergence ----------------------------------------------------------------------------------
 def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatch, quick):
-    def spoil(model: Any) -> None:
-        train_once(model)
-        if model.num_timesteps == 5 * 72:
+    def spoil(self: SelfPlayLearner) -> dict[str, Any]:
+        row = learn(self)
+        if self.counters.decisions == 5 * 72:
             with torch.no_grad():
-                model.policy.action_net.bias[2] = torch.nan
+                self.network.policy[-1].bias[2] = torch.nan
+        return row
 
-    train_once = learner.MaskablePPO.train
-    monkeypatch.setattr(learner.MaskablePPO, "train", spoil)
+    learn = SelfPlayLearner._learn
+    monkeypatch.setattr(SelfPlayLearner, "_learn", spoil)
     folder = tmp_path / "run"
     config = recipe("checkpoint.every_seconds=0.0001")
     with pytest.raises(DivergenceError, match=r"update 5: .*diverged.*ppo\.learning_rate"):

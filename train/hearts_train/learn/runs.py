@@ -50,7 +50,7 @@ NUM_KEPT = 3
 """Players of evaluations that stay in ``checkpoints/``, besides the best."""
 
 STATE_FORMAT = "hearts-env training state"
-STATE_VERSION = 3
+STATE_VERSION = 4
 
 Tensors = dict[str, NDArray[Any]]
 
