@@ -101,7 +101,6 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("network.trunk=[0]", ["network.trunk.0", "0"]),
         ("algorithm=dqn", ["algorithm", "'dqn'", "'maskable_ppo'"]),
         ("device=tpu", ["device", "'tpu'", "'cuda'"]),
-        ("env.num_envs=1", ["threads: 2 is more than the 1 games", "make it smaller"]),
         ("name=../x", ["name", "'../x'"]),
         ("seed", ["--set", "key.sub=value"]),
         ("seed=[", ["--set seed", "not valid YAML"]),
@@ -197,6 +196,11 @@ def test_binary_file_is_refused(tmp_path):
 def test_what_maskable_ppo_has_not_is_refused(name, value):
     with pytest.raises(ConfigError, match=f"{name}: '{value}' is not for maskable_ppo"):
         make_config({"algorithm": "maskable_ppo", name: value})
+
+
+def test_every_thread_needs_a_game():
+    with pytest.raises(ConfigError, match="threads: 4 is more than the 3 games"):
+        make_config({"threads": 4, "env": {"num_envs": 3}, "ppo": {"batch_size": 9}})
 
 
 def test_last_minibatch_of_one_is_refused():

@@ -32,7 +32,7 @@ from hearts_train.learn.learner import DivergenceError, Learner
 from hearts_train.learn.ppo import Trainer, train
 from hearts_train.learn.selfplay import SelfPlayLearner
 from tests.faults import Died
-from tests.training_runs import assert_same_history, history, on_update, recipe
+from tests.training_runs import assert_same_history, bad_tensors, history, on_update, recipe
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
 
@@ -70,6 +70,29 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
         result = train(resume=folder, progress=False)
     assert result.is_finished
     assert_same_history(folder, whole)
+
+
+@pytest.mark.parametrize("algorithm", ["threads=2", "algorithm=maskable_ppo"])
+def test_so_it_is_with_two_threads_and_by_the_other_algorithm(
+    tmp_path, monkeypatch, quick, algorithm
+):
+    config = recipe(algorithm, "budget.decisions=288")
+    train(config, tmp_path / "whole", progress=False)
+
+    def stop(trainer: Learner) -> None:
+        if trainer.counters.updates in (1, 3):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    on_update(monkeypatch, stop)
+    train(config, tmp_path / "run", progress=False)
+    for finished in (False, True):
+        assert train(resume=tmp_path / "run", progress=False).is_finished == finished
+    assert_same_history(tmp_path / "run", tmp_path / "whole")
+    state = runs.load_state(tmp_path / "run" / runs.STATE_NAME)
+    for what, spoilt in bad_tensors(state.tensors).items():
+        with pytest.raises(CheckpointError) as caught:
+            Trainer(config, replace(state, tensors=spoilt))
+        assert "does not fit" in str(caught.value), what
 
 
 @pytest.mark.parametrize("saves", [0.0001, 1e9], ids=["saved each update", "saved at the start"])
@@ -376,7 +399,7 @@ def test_a_start_killed_while_compiling_has_written_nothing_but_the_lock(tmp_pat
     def die(*_: Any) -> None:
         raise Died
 
-    monkeypatch.setattr(Learner, "warm_up", die)
+    monkeypatch.setattr(SelfPlayLearner, "warm_up", die)
     with pytest.raises(Died):
         train(recipe(), tmp_path / "run", progress=False)
     assert [path.name for path in (tmp_path / "run").iterdir()] == [runs.LOCK_NAME]
@@ -429,13 +452,13 @@ def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
 
 
 def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, monkeypatch, quick):
-    warm_up = Learner.warm_up
+    warm_up = SelfPlayLearner.warm_up
 
-    def interrupted(self: Learner) -> None:
+    def interrupted(self: SelfPlayLearner) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         warm_up(self)
 
-    monkeypatch.setattr(Learner, "warm_up", interrupted)
+    monkeypatch.setattr(SelfPlayLearner, "warm_up", interrupted)
     result = train(recipe(), tmp_path / "run", progress=False)
     assert (result.updates, result.signal_number) == (0, signal.SIGTERM)
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 0

@@ -53,7 +53,7 @@ def find_precision(wanted: str, device: torch.device) -> torch.dtype:
     if device.type == "cuda":
         is_quick = torch.cuda.is_bf16_supported(including_emulation=False)
     else:  # torch before 2.10 does not tell
-        known = getattr(torch.cpu, "get_capabilities", dict)()
+        known: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
         is_quick = bool(known.get("avx512_bf16") or known.get("amx_bf16"))
     return torch.bfloat16 if is_quick else torch.float32
 

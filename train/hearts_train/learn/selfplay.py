@@ -24,7 +24,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_agents.base import generator_state, restore_generator
 from hearts_env._workers import Workers
 from hearts_env.arguments import check_array
 from hearts_env.seeds import derived_seed
@@ -116,12 +115,10 @@ class SelfPlayLearner(Learner):
         self.workers.each(lambda thread: self._collect(thread, ppo.num_steps))
         self.counters.decisions += self.config.env.num_envs * ppo.num_steps
         ready = [games.estimate(ppo.gamma, ppo.gae_lambda) for games in self.games]
-        figures = self._explained(ready)
-        if ppo.normalize_advantage:
-            self._normalize(ready)
+        figures = self._judge(ready)
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate
-        sums, count = np.zeros(5), 0
+        sums, count = np.zeros(len(sk.FIGURES)), 0
         for _ in range(ppo.num_epochs):
             is_near = True
             for parts in self._minibatches(ready):
@@ -137,9 +134,10 @@ class SelfPlayLearner(Learner):
                 break
         for games in self.games:
             games.drop_learnt()
-        names = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction")
-        means = (sums / max(count, 1)).tolist()
-        return figures | {n: x if math.isfinite(x) else None for n, x in zip(names, means, strict=True)}
+        if not count:
+            return figures
+        means = zip(sk.FIGURES, (sums / count).tolist(), strict=True)
+        return figures | {name: mean if math.isfinite(mean) else None for name, mean in means}
 
     def _collect(self, thread: int, steps: int) -> None:
         """Play: `steps` decisions in each game of a thread."""
@@ -174,7 +172,7 @@ class SelfPlayLearner(Learner):
     def _minibatch(self, parts: tuple[Rows, ...], size: int) -> NDArray[np.float64]:
         """The gradient of a minibatch into the first replica's; returns the sums of its figures."""
         clip = self._clip()
-        found: list[NDArray[np.float64]] = [np.zeros(5)] * len(parts)
+        found: list[NDArray[np.float64]] = [np.zeros(len(sk.FIGURES))] * len(parts)
 
         def work(thread: int) -> None:
             found[thread] = self._gradient(thread, parts[thread], size, clip)
@@ -185,7 +183,7 @@ class SelfPlayLearner(Learner):
 
     def _gradient(self, thread: int, rows: Rows, size: int, clip: sk.Clip) -> NDArray[np.float64]:
         """A thread's part of a minibatch of `size`: its gradient, and the sums of its figures."""
-        games, sums = self.games[thread], np.zeros(5)
+        games, sums = self.games[thread], np.zeros(len(sk.FIGURES))
         self.replicas.gradients[thread].zero_()
         if not len(rows):
             return sums
@@ -210,23 +208,25 @@ class SelfPlayLearner(Learner):
         gradient *= (self.config.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
         self.optimizer.step()
 
-    def _normalize(self, ready: list[Rows]) -> None:
-        """Shift and scale the advantages of an update to mean 0 and deviation 1."""
-        every = np.concatenate([g.rows.advantages[r] for g, r in zip(self.games, ready, strict=True)])
-        if len(every):
-            mean, deviation = every.mean(), every.std() + np.float32(1e-8)
-            for games in self.games:
-                games.rows.advantages[: games.size] -= mean
-                games.rows.advantages[: games.size] /= deviation
+    def _judge(self, ready: list[Rows]) -> dict[str, Any]:
+        """Look at an update's decisions as a whole, and normalise their advantages if wanted.
 
-    def _explained(self, ready: list[Rows]) -> dict[str, Any]:
-        """How much of the variance of the returns the values explain, 1 at best."""
-        pairs = [
-            (g.rows.returns[r], g.rows.advantages[r]) for g, r in zip(self.games, ready, strict=True)
-        ]
-        returns, errors = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-        variance = float(returns.var()) if len(returns) else 0.0
-        return {"explained_variance": 1.0 - float(errors.var()) / variance if variance else None}
+        Returns how much of the variance of the returns the values explain, 1 at best.
+        """
+        lists = [games.rows for games in self.games]
+        advantages, returns = (
+            np.concatenate([every[rows] for every, rows in zip(arrays, ready, strict=True)])
+            for arrays in ([r.advantages for r in lists], [r.returns for r in lists])
+        )
+        if not len(returns):  # nobody has decided twice yet
+            return {}
+        if self.config.ppo.normalize_advantage:
+            for rows in lists:
+                rows.advantages[:] -= advantages.mean()
+                rows.advantages[:] /= advantages.std() + np.float32(1e-8)
+        variance = float(returns.var())
+        left = float(advantages.var()) / variance if variance else math.inf
+        return {"explained_variance": 1.0 - left if math.isfinite(left) else None}
 
     # -- state -------------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
@@ -248,7 +248,6 @@ class SelfPlayLearner(Learner):
             tensors |= past.tensors()
         for thread, games in enumerate(self.games):
             tensors |= {f"games/{thread}/{name}": array for name, array in games.state().items()}
-            tensors[f"rng/order/{thread}"] = generator_state(games.order)
         return runs.State(replace(self.counters), tensors, self._games_key)
 
     def _restore_parts(self, parts: dict[str, Tensors]) -> None:
@@ -270,8 +269,6 @@ class SelfPlayLearner(Learner):
                 ).to(self.device)
                 for name, shape in shapes.items()
             }
-        for thread, games in enumerate(self.games):
-            if "games" in parts:
+        if "games" in parts:
+            for thread, games in enumerate(self.games):
                 games.restore(part_of(parts["games"], f"{thread}/"))
-            order = parts.get("rng", {}).get(f"order/{thread}", np.zeros(0, np.uint64))
-            restore_generator(games.order, order)

@@ -1,4 +1,4 @@
-"""Games in which the learner plays itself, or opponents of a pool, and all that it decides there."""
+"""Games in which the learner plays itself or opponents of a pool, and all that it decides."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents._options import check_seat
+from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.pool import OpponentPool
 from hearts_env.arguments import check_array
 from hearts_env.batch import BatchGame
@@ -136,13 +137,11 @@ class SelfPlayGames:
         raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
 
     def _draw_cast(self, games: NDArray[np.int64]) -> None:
-        sk.draw_cast(
-            self.rules.vector, games, self.batch.seeds, self.seat, self.pool.cumulative, self._latest, self.table.cast
-        )
-
-    @property
-    def _latest(self) -> int:
-        return self.pool.names.index(LATEST) if LATEST in self.pool.names else -2
+        """Draw who sits where in the deals that begin in `games`."""
+        pool, deals = self.pool, self.batch.seeds
+        latest = pool.place(LATEST) if LATEST in pool.names else -1
+        r, cast = self.rules.vector, self.table.cast
+        sk.draw_cast(r, games, deals, self.seat, pool.cumulative, latest, cast)
 
     def _move_opponents(self, games: NDArray[np.int64]) -> None:
         """Do one action of the opponent to move in each of `games`."""
@@ -184,7 +183,7 @@ class SelfPlayGames:
         state |= {f"rows/{name}": array[: self.size].copy() for name, array in self._kept().items()}
         state |= {name: array.copy() for name, array in self._arrays().items()}
         state |= {f"opponents/{name}": array for name, array in self.pool.state().items()}
-        return state | {"seed": np.array(self.seed)}
+        return state | {"seed": np.array(self.seed), "order": generator_state(self.order)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what ``state`` gave, in games with the same arguments.
@@ -210,6 +209,7 @@ class SelfPlayGames:
         actions, nexts = self.rows.actions[: len(waiting)], self.rows.nexts[: len(waiting)]
         if not ((actions >= 0) & (actions < self.rules.num_actions) & (nexts == sk.PENDING)).all():
             raise HeartsError("rows: must be decisions that wait for what they lead to")
+        restore_generator(self.order, state.get("order", np.zeros(0, np.uint64)))
         self.batch.restore(part_of(state, "games/"))
         self.pool.restore(part_of(state, "opponents/"))
         for name, array in own.items():

@@ -67,6 +67,10 @@ class Rows(NamedTuple):
     """What the value head is to learn."""
 
 
+FIGURES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction")
+"""What is logged of the objective."""
+
+
 class Clip(NamedTuple):
     """The settings of the objective."""
 
@@ -149,12 +153,14 @@ def play(r: k.Vector, table: Table, actions: Ints) -> None:
 
 
 @jit
-def advance(r: k.Vector, table: Table, rows: Rows, games: Ints, kind: int, scale: float, skip: int) -> None:
+def advance(
+    r: k.Vector, table: Table, rows: Rows, games: Ints, kind: int, scale: float, skip: int
+) -> None:
     """Play the forced cards of `games` up to a decision or the end of the deal, and pay all seats.
 
     Args:
         r: the rules.
-        table: ``states``, ``legal``, ``paid``, ``stand`` and, at the end of a deal, ``last`` change.
+        table: all but ``cast`` changes.
         rows: rewards go to the last decision of each seat, in place.
         games: the numbers of the games.
         kind: ``Rewarder.number``.
@@ -232,8 +238,7 @@ def objective(
         logits: ``(n, actions)``.
         values: ``(n,)``.
         gradients: by logits and by values, of the same shapes, written.
-        sums: ``(5,)``, added to: the loss of the policy, that of the values, the entropy, the
-            divergence from the old policy (Schulman's estimator k3), how many were clipped.
+        sums: the sums of `FIGURES`, added to; the divergence is Schulman's estimator k3.
     """
     by_logits, by_values = gradients
     for i in range(len(some)):

@@ -17,8 +17,8 @@ from hearts_env.encoders import Encoder
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
 from hearts_env.seeds import secret_seed
-from hearts_train.learn.config import SELF, TrainConfig
 from hearts_train.learn.actor_critic import TorchNetwork
+from hearts_train.learn.config import SELF, TrainConfig
 
 
 class Snapshots:
