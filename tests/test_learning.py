@@ -117,7 +117,7 @@ def test_advantages_of_a_constant_value_and_reward_are_the_closed_form(gamma, ga
 PPO = {
     "num_steps": 6,
     "batch_size": 48,
-    "num_epochs": 2,
+    "num_epochs": 3,
     "learning_rate": 0.011,
     "learning_rate_end": 0.007,
     "gamma": 0.6,

@@ -221,9 +221,11 @@ class SelfPlayLearner(Learner):
         if not len(returns):  # nobody has decided twice yet
             return {}
         if self.config.ppo.normalize_advantage:
-            for rows in lists:
-                rows.advantages[:] -= advantages.mean()
-                rows.advantages[:] /= advantages.std() + np.float32(1e-8)
+            mean, deviation = advantages.mean(), advantages.std() + np.float32(1e-8)
+            for games in self.games:
+                own = games.rows.advantages[: games.size]
+                own -= mean
+                own /= deviation
         variance = float(returns.var())
         left = float(advantages.var()) / variance if variance else math.inf
         return {"explained_variance": 1.0 - left if math.isfinite(left) else None}

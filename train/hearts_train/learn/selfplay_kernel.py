@@ -257,8 +257,8 @@ def objective(
         action, advantage = rows.actions[row], rows.advantages[row]
         change = logits[i, action] - normaliser - rows.log_probs[row]
         ratio = np.exp(change)
-        bounded = min(max(ratio, 1.0 - clip.policy), 1.0 + clip.policy)
-        is_clipped = ratio * advantage > bounded * advantage
+        low, high = 1.0 - clip.policy, 1.0 + clip.policy
+        is_clipped = ratio > high if advantage > 0.0 else ratio < low
         push = np.float32(0.0 if is_clipped else ratio * advantage)
         for j in range(logits.shape[1]):
             if rows.masks[row, j]:
@@ -269,7 +269,7 @@ def objective(
         error = rows.values[row] + min(max(step, -clip.value), clip.value) - rows.returns[row]
         inside = abs(step) <= clip.value
         by_values[i] = 2.0 * clip.vf_coef * error / size if inside else 0.0
-        sums[0] -= min(ratio * advantage, bounded * advantage)
+        sums[0] -= min(max(ratio, low), high) * advantage if is_clipped else ratio * advantage
         sums[1] += error * error
         sums[2] += entropy
         sums[3] += ratio - 1.0 - change
