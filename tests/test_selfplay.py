@@ -16,7 +16,7 @@ from hearts_env.presets import PRESETS
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import selfplay_kernel as sk
-from hearts_train.learn.actor_critic import ActorCritic, Replicas, find_precision
+from hearts_train.learn.actor_critic import ActorCritic, Adam, Replicas, find_precision
 from hearts_train.learn.config import ConfigError, NetworkConfig, load_config
 from hearts_train.learn.ppo import train
 from hearts_train.learn.selfplay import SelfPlayLearner
@@ -150,6 +150,19 @@ def test_replicas_share_weights_and_add_their_gradients_to_that_of_the_whole():
     torch.testing.assert_close(replicas.networks[1].trunk[0].weight.detach(), before[0] + 1.0)
 
 
+def test_adam_is_that_of_torch():
+    torch.manual_seed(0)
+    ours, theirs = torch.randn(50), torch.nn.Parameter(torch.empty(50))
+    theirs.data.copy_(ours)
+    adam, other = Adam(ours), torch.optim.Adam([theirs], eps=Adam.EPSILON)
+    for rate in (0.1, 0.03, 0.01):
+        theirs.grad = torch.randn(50)
+        other.param_groups[0]["lr"] = rate
+        other.step()
+        adam.step(theirs.grad, rate)
+    torch.testing.assert_close(ours, theirs.detach())
+
+
 # ---- games ---------------------------------------------------------------------------------------
 def play(made: SelfPlayLearner, steps: int) -> sk.Rows:
     made._collect(0, steps)
@@ -245,9 +258,14 @@ def test_every_setting_of_the_update_arrives():
         "ppo.ent_coef_end=0.019",
     )
     made.counters.decisions = 50_000
+    before = made.replicas.weights.clone()
+    made._set_rates()
+    made.replicas.gradients[0][:] = 1e-3
+    made._step()  # Adam's first step is as long as the learning rate
+    assert (before - made.replicas.weights).max().item() == pytest.approx(0.009, rel=0.02)
     made.update()
+    assert made.learning_rate == pytest.approx(0.009)
     assert made._clip() == pytest.approx((0.17, 0.23, 0.77, 0.03))
-    assert made.optimizer.param_groups[0]["lr"] == pytest.approx(0.009)
     assert learner("ppo.clip_range_vf=null")._clip().value == math.inf
 
 

@@ -57,7 +57,7 @@ def bad_tensors(tensors: dict[str, Any]) -> dict[str, dict[str, Any]]:
     ours = "policy/trunk.0.weight" in tensors
     weight = "policy/trunk.0.weight" if ours else "policy/action_net.weight"
     moment, cast, random = (
-        ("optimizer/exp_avg", "games/0/cast", "games/0/order")
+        ("optimizer/mean", "games/0/cast", "games/0/order")
         if ours
         else ("optimizer/0/exp_avg", "games/cast", "rng/buffer")
     )
@@ -87,6 +87,7 @@ def bad_tensors(tensors: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "decisions that are missing": tensors | {"games/0/rows/actions": rows[1:]},
         "an action that there is not": tensors | {"games/0/rows/actions": rows + 99},
         "a decision that waits for nothing": tensors | {"games/0/rows/nexts": nexts + 7},
+        "steps before the first": tensors | {"optimizer/count": np.array(-1)},
         "no seed": tensors | {"games/0/seed": np.array(-1)},
     }
 

@@ -114,20 +114,48 @@ class Replicas:
         for weights in network.parameters():
             starts.append(starts[-1] + math.ceil(weights.numel() / _LINE) * _LINE)
         like = next(network.parameters())
-        self.weights = nn.Parameter(torch.zeros(starts[-1], device=like.device))
+        self.weights = torch.zeros(starts[-1], device=like.device)
         self.gradients = [torch.zeros_like(self.weights) for _ in self.networks]
-        self.weights.grad = self.gradients[0]
         for replica, gradient in zip(self.networks, self.gradients, strict=True):
             for weights, start in zip(replica.parameters(), starts[:-1], strict=True):
                 own = slice(start, start + weights.numel())
-                self.weights.data[own] = weights.data.flatten()
-                weights.data = self.weights.data[own].view_as(weights)
+                self.weights[own] = weights.data.flatten()
+                weights.data = self.weights[own].view_as(weights)
                 weights.grad = gradient[own].view_as(weights)
 
     def add_gradients(self) -> None:
         """Add those of all replicas to the first's, in their order."""
         for gradient in self.gradients[1:]:
             self.gradients[0] += gradient
+
+
+class Adam:
+    """Steps along a gradient, scaled by its moments (Kingma and Ba 2015, algorithm 1).
+
+    For one vector of weights. torch's own loads its compiler first, which takes a second.
+    """
+
+    DECAYS = (0.9, 0.999)
+    EPSILON = 1e-5
+
+    def __init__(self, weights: torch.Tensor) -> None:
+        """Before the first step; `weights` are changed in place."""
+        self.weights = weights
+        self.count = 0
+        self.mean = torch.zeros_like(weights)
+        self.square = torch.zeros_like(weights)
+
+    @torch.no_grad()
+    def step(self, gradient: torch.Tensor, learning_rate: float) -> None:
+        """One step against `gradient`."""
+        self.count += 1
+        first, second = self.DECAYS
+        self.mean.lerp_(gradient, 1 - first)
+        self.square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        # Both began at zero: as if they had always been what they are.
+        size = learning_rate / (1 - first**self.count)
+        scale = (self.square / (1 - second**self.count)).sqrt_().add_(self.EPSILON)
+        self.weights.addcdiv_(self.mean, scale, value=-size)
 
 
 class TorchNetwork(Network):

@@ -26,11 +26,13 @@ from numpy.typing import NDArray
 
 from hearts_env._workers import Workers
 from hearts_env.arguments import check_array
+from hearts_env.errors import HeartsError
 from hearts_env.seeds import derived_seed
 from hearts_train.learn import runs
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.actor_critic import (
     ActorCritic,
+    Adam,
     Replicas,
     find_device,
     find_precision,
@@ -63,7 +65,7 @@ class SelfPlayLearner(Learner):
         self.games = [self._make_games(thread) for thread in range(config.threads)]
         self.replicas = Replicas(self._make_network(), config.threads)
         self.network = self.replicas.networks[0]
-        self.optimizer = torch.optim.Adam([self.replicas.weights], eps=1e-5, fused=True)
+        self.optimizer = Adam(self.replicas.weights)
         self._start(state)
 
     # -- making ------------------------------------------------------------------------------------
@@ -107,7 +109,6 @@ class SelfPlayLearner(Learner):
                 if has_ended:
                     break
             games.restore(before)
-        torch.optim.Adam([torch.zeros(1, requires_grad=True)]).step()
 
     # -- learning ----------------------------------------------------------------------------------
     def _learn(self) -> dict[str, Any]:
@@ -116,8 +117,6 @@ class SelfPlayLearner(Learner):
         self.counters.decisions += self.config.env.num_envs * ppo.num_steps
         ready = [games.estimate(ppo.gamma, ppo.gae_lambda) for games in self.games]
         figures = self._judge(ready)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate
         sums, count = np.zeros(len(sk.FIGURES)), 0
         for _ in range(ppo.num_epochs):
             is_near = True
@@ -206,7 +205,7 @@ class SelfPlayLearner(Learner):
         """Go along the gradient, shortened to ``max_grad_norm``."""
         gradient = self.replicas.gradients[0]
         gradient *= (self.config.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
-        self.optimizer.step()
+        self.optimizer.step(gradient, self.learning_rate)
 
     def _judge(self, ready: list[Rows]) -> dict[str, Any]:
         """Look at an update's decisions as a whole, and normalise their advantages if wanted.
@@ -244,8 +243,9 @@ class SelfPlayLearner(Learner):
             f"policy/{name}": tensor.cpu().numpy().copy()
             for name, tensor in self.network.state_dict().items()
         }
-        for name, tensor in self.optimizer.state.get(self.replicas.weights, {}).items():
-            tensors[f"optimizer/{name}"] = tensor.cpu().numpy().copy()
+        tensors["optimizer/count"] = np.array(self.optimizer.count)
+        tensors["optimizer/mean"] = self.optimizer.mean.cpu().numpy().copy()
+        tensors["optimizer/square"] = self.optimizer.square.cpu().numpy().copy()
         for past in self.pasts[:1]:  # they are all the same
             tensors |= past.tensors()
         for thread, games in enumerate(self.games):
@@ -253,24 +253,20 @@ class SelfPlayLearner(Learner):
         return runs.State(replace(self.counters), tensors, self._games_key)
 
     def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        own = {name: tensor.cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        policy = parts.get("policy", {})
-        given = {
-            name: torch.from_numpy(check_array(f"policy/{name}", policy.get(name), like).copy())
-            for name, like in own.items()
-        }
+        policy, moments = parts.get("policy", {}), parts.get("optimizer", {})
+        given = {}
+        for name, tensor in self.network.state_dict().items():
+            array = check_array(f"policy/{name}", policy.get(name), tensor.cpu().numpy())
+            given[name] = torch.from_numpy(array.copy())
         self.network.load_state_dict(given)
-        optimizer = parts.get("optimizer", {})
-        if optimizer:  # empty before the first update
-            weights = self.replicas.weights
-            like = weights.detach().cpu().numpy()
-            shapes = {"step": np.zeros((), np.float32), "exp_avg": like, "exp_avg_sq": like}
-            self.optimizer.state[weights] = {
-                name: torch.from_numpy(
-                    check_array(f"optimizer/{name}", optimizer.get(name), shape).copy()
-                ).to(self.device)
-                for name, shape in shapes.items()
-            }
+        optimizer = self.optimizer
+        count = check_array("optimizer/count", moments.get("count"), np.array(0))
+        if count < 0:
+            raise HeartsError("optimizer/count: must be a whole number from 0")
+        optimizer.count = int(count)
+        for name, own in (("mean", optimizer.mean), ("square", optimizer.square)):
+            array = check_array(f"optimizer/{name}", moments.get(name), own.cpu().numpy())
+            own.copy_(torch.from_numpy(array.copy()))
         if "games" in parts:
             for thread, games in enumerate(self.games):
                 games.restore(part_of(parts["games"], f"{thread}/"))
