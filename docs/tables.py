@@ -423,7 +423,7 @@ def learning_rates() -> str:
     """How many decisions a second the trainer learns from, by what differs from its recipe."""
     path = DOCS / "results" / "learning.json"
     if not path.exists():
-        return unmeasured("learning")
+        return f"Not measured yet: `python bench/learning.py --out docs/results/{path.name}`.\n"
     rows = [
         [rate["name"], f"{rate['per_processor_second']:,.0f}", f"{rate['per_second']:,.0f}"]
         for rate in json.loads(path.read_text(encoding="utf-8"))["rates"]

@@ -67,7 +67,7 @@ class EnvConfig(_Section):
     observation: str = Field(default="flat", description="encoder")
     reward: Literal["margin", "points", "trick", "win", "chips"] = "margin"
     seat: int | str = Field(default="random", description="the learner's seat, or random")
-    num_envs: Count = Field(default=512, description="games at once")
+    num_envs: Count = Field(default=1024, description="games at once")
     skip_forced: bool = Field(default=True, description="leave out decisions with one legal action")
 
     @field_validator("seat")
@@ -99,15 +99,15 @@ class PPOConfig(_Section):
         default=1024, description="decisions in a minibatch"
     )
     num_epochs: Count = 2
-    learning_rate: Positive = 2e-3
+    learning_rate: Positive = 3e-3
     learning_rate_end: NotNegative | None = 1e-4
     gamma: Share = Field(default=1.0, description="deals are short: nothing is discounted")
-    gae_lambda: Share = 0.95
+    gae_lambda: Share = 0.9
     clip_range: Positive = 0.2
     clip_range_vf: Positive | None = None
     normalize_advantage: bool = True
-    ent_coef: NotNegative = 0.003
-    ent_coef_end: NotNegative | None = 0.0003
+    ent_coef: NotNegative = 0.01
+    ent_coef_end: NotNegative | None = 0.001
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive | None = None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hearts_agents._arena_kernel import OPPONENT, SEAT, draw, draw_place
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
-from hearts_env._jit import jit
+from hearts_env._jit import inlined, jit
 from hearts_env.arrays import Bytes, Floats, Ints, Numbers
 from hearts_env.rewards import earned, is_due
 
@@ -213,6 +213,30 @@ def estimate(rows: Rows, size: int, gamma: float, gae_lambda: float) -> None:
         rows.returns[i] = rows.advantages[i] + value
 
 
+@inlined
+def policy_of(masks: Bytes, logits: Floats32, policy: Floats32) -> tuple[np.float32, np.float32]:
+    """Write the softmax of a row's legal logits; returns the logarithm of its sum, and the entropy.
+
+    Args:
+        masks: ``(actions,)``.
+        logits: ``(actions,)``.
+        policy: ``(actions,)``, written; 0 where illegal.
+    """
+    highest, total, entropy = np.float32(-np.inf), np.float32(0.0), np.float32(0.0)
+    for j in range(len(logits)):
+        if masks[j]:
+            highest = max(highest, logits[j])
+    for j in range(len(logits)):
+        policy[j] = np.exp(logits[j] - highest) if masks[j] else np.float32(0.0)
+        total += policy[j]
+    normaliser = highest + np.log(total)
+    for j in range(len(logits)):
+        policy[j] /= total
+        if masks[j]:
+            entropy -= policy[j] * (logits[j] - normaliser)
+    return normaliser, entropy
+
+
 @jit
 def objective(
     rows: Rows,
@@ -242,18 +266,8 @@ def objective(
     """
     by_logits, by_values = gradients
     for i in range(len(some)):
-        row, highest, total = some[i], np.float32(-np.inf), np.float32(0.0)
-        for j in range(logits.shape[1]):
-            if rows.masks[row, j]:
-                highest = max(highest, logits[i, j])
-        for j in range(logits.shape[1]):  # by_logits is, for now, the policy
-            by_logits[i, j] = np.exp(logits[i, j] - highest) if rows.masks[row, j] else 0.0
-            total += by_logits[i, j]
-        normaliser, entropy = highest + np.log(total), np.float32(0.0)
-        for j in range(logits.shape[1]):
-            by_logits[i, j] /= total
-            if rows.masks[row, j]:
-                entropy -= by_logits[i, j] * (logits[i, j] - normaliser)
+        row, policy = some[i], by_logits[i]  # of which the gradient takes the place
+        normaliser, entropy = policy_of(rows.masks[row], logits[i], policy)
         action, advantage = rows.actions[row], rows.advantages[row]
         change = logits[i, action] - normaliser - rows.log_probs[row]
         ratio = np.exp(change)
@@ -262,9 +276,8 @@ def objective(
         push = np.float32(0.0 if is_clipped else ratio * advantage)
         for j in range(logits.shape[1]):
             if rows.masks[row, j]:
-                p = by_logits[i, j]
-                flatten = clip.ent_coef * p * (logits[i, j] - normaliser + entropy)
-                by_logits[i, j] = (flatten - push * ((j == action) - p)) / size
+                flatten = clip.ent_coef * policy[j] * (logits[i, j] - normaliser + entropy)
+                policy[j] = (flatten - push * ((j == action) - policy[j])) / size
         step = values[i] - rows.values[row]
         error = rows.values[row] + min(max(step, -clip.value), clip.value) - rows.returns[row]
         inside = abs(step) <= clip.value
