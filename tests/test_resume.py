@@ -203,6 +203,8 @@ def test_other_games_begin_with_other_deals_where_the_recipe_of_the_games_has_ch
     assert len(deals_of(trainer)) == 36
     assert not deals_of(trainer) & first
     assert train(config, resume=folder, progress=False).is_finished
+    more = recipe("threads=2", "env.num_envs=36", "budget.decisions=900")
+    assert train(more, resume=folder, progress=False).is_finished
 
 
 def test_a_larger_budget_goes_on_from_a_finished_run(whole, tmp_path, quick):

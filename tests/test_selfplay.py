@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load_file
 
 from hearts_agents import make_agent
 from hearts_env import HeartsError, Rules
@@ -18,7 +17,6 @@ from hearts_env.solve.tree import Tree
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.actor_critic import ActorCritic, Adam, Replicas, find_precision
 from hearts_train.learn.config import ConfigError, NetworkConfig, load_config
-from hearts_train.learn.ppo import train
 from hearts_train.learn.selfplay import SelfPlayLearner
 
 
@@ -337,7 +335,7 @@ def test_rules_that_leave_nothing_to_decide_are_refused():
 
 # ---- results -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_same_seed_gives_the_same_player_and_another_seed_another(tmp_path, threads):
+def test_the_same_seed_gives_the_same_player_and_another_seed_another(threads):
     def weights(seed: int) -> Any:
         made = learner(f"threads={threads}", f"seed={seed}")
         for _ in range(4):
@@ -349,24 +347,21 @@ def test_the_same_seed_gives_the_same_player_and_another_seed_another(tmp_path, 
     assert not np.array_equal(one["policy.0.weight"], other["policy.0.weight"])
 
 
-def test_a_tiny_game_is_learnt_to_its_known_value(tmp_path):
+def test_a_tiny_game_is_learnt_to_its_known_value():
     """`micro` from self-play alone: what a best response wins from it is little."""
-    settings = [
-        "threads=1",
+    made = learner(
         "env={rules: micro, reward: trick, num_envs: 256}",
         "ppo={num_steps: 8, batch_size: 512, learning_rate: 0.005, ent_coef: 0.05}",
         "ppo.ent_coef_end=0.005",
         "network={trunk: [], policy: [64], value: [64]}",
-        "budget.decisions=200000",
-        "evaluation.times=0",
-    ]
-    result = train(load_config(None, settings), tmp_path / "run", progress=False)
+        "budget.decisions=150000",
+    )
+    while made.progress < 1.0:
+        made.update()
     tree = Tree("micro")
-    own, _ = policy_of(make_agent(result.checkpoint), tree)
-    easy, _ = policy_of(make_agent("easy", seed=0), tree)
 
-    def exploited(policy: Any) -> float:
+    def exploited(agent: Any) -> float:
+        policy, _ = policy_of(agent, tree)
         return sum(best_response(tree, p, policy[1 - p]).value for p in range(2)) / 2
 
-    assert load_file(result.checkpoint)
-    assert exploited(own) < 0.25 * exploited(easy)
+    assert exploited(made.agent()) < 0.25 * exploited(make_agent("easy", seed=0))
