@@ -124,6 +124,9 @@ def test_draws_follow_the_policy_over_what_is_legal():
     chances = np.exp([0.0, 1.0, 2.0]) / np.exp([0.0, 1.0, 2.0]).sum()
     assert np.abs(np.bincount(actions, minlength=4)[:3] / n - chances).max() < 0.02
     np.testing.assert_allclose(np.exp(log_probs), chances[actions], rtol=1e-5)
+    again = actions.copy()
+    sk.choose(logits, np.full(n, 0b0111), random, again, log_probs)
+    assert abs((again == actions).mean() - (chances**2).sum()) < 0.02  # drawn anew
 
 
 def test_replicas_share_weights_and_add_their_gradients_to_that_of_the_whole():
@@ -218,6 +221,23 @@ def test_only_the_learners_seats_are_learnt_from_where_it_meets_opponents(seat):
         made.games[0].estimate(1.0, 1.0)
         made.games[0].drop_learnt()
     assert set(seats) == {sk.LEARNER}
+
+
+def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
+    made = learner("env.rules=classic", "env.num_envs=20")
+    games, learnt = made.games[0], 0
+    for _ in range(5):
+        play(made, 4)
+        ready, last = games.estimate(1.0, 0.9), games.table.last.copy()
+        is_open = last >= 0
+        assert sorted([*ready, *last[is_open]]) == list(range(games.size))
+        learnt += len(ready)
+        before = {name: array[last[is_open]] for name, array in games._kept().items()}
+        games.drop_learnt()
+        places = games.table.last[is_open]
+        for name, array in games._kept().items():
+            assert np.array_equal(array[places], before[name]), name
+    assert learnt + games.size == 5 * 4 * 20
 
 
 def test_past_snapshots_are_met_as_often_as_the_recipe_says():
