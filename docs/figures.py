@@ -50,9 +50,9 @@ class Training:
 
 TRAININGS = {
     "demo": Training(
-        "demo", "two_player", 4_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
+        "demo", "two_player", 16_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
     ),
-    "classic": Training("classic", "classic", 3_500_000, ("easy", "standard"), 10_000),
+    "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
 }
 
 COMMANDS = {

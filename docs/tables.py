@@ -420,6 +420,18 @@ def learned(recipe: str) -> str:
     )
 
 
+def learning_rates() -> str:
+    """How many decisions a second the trainer learns from, by what differs from its recipe."""
+    path = DOCS / "results" / "learning.json"
+    if not path.exists():
+        return f"Not measured yet: `python bench/learning.py --out docs/results/{path.name}`.\n"
+    rows = [
+        [rate["name"], f"{rate['per_processor_second']:,.0f}", f"{rate['per_second']:,.0f}"]
+        for rate in json.loads(path.read_text(encoding="utf-8"))["rates"]
+    ]
+    return table(["", "a second of processor", "a second of clock"], rows)
+
+
 def spread(values: Sequence[float], form: str, unit: str = "") -> str:
     """Mean and standard deviation; of a single value the value."""
     mean = f"{statistics.fmean(values):{form}}"
@@ -486,6 +498,7 @@ PARTS: dict[str, Callable[..., str]] = {
         sizes,
         strengths,
         learned,
+        learning_rates,
         exploited,
         calibrated,
         endgames_lost,

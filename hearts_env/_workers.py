@@ -26,14 +26,21 @@ class Workers:
         if self.num_threads == 1 or size < 2 * self.num_threads:
             work(slice(0, size), 0)
             return
+        cuts = [size * i // self.num_threads for i in range(self.num_threads + 1)]
+        parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
+        self.each(lambda thread: work(parts[thread], thread))
+
+    def each(self, work: Callable[[int], None]) -> None:
+        """Call ``work(thread)`` in every thread, and wait for all of them."""
+        if self.num_threads == 1:
+            work(0)
+            return
         if self._pool is None or self._process != os.getpid():
             self._pool = ThreadPoolExecutor(self.num_threads - 1)
             self._process = os.getpid()
-        cuts = [size * i // self.num_threads for i in range(self.num_threads + 1)]
-        parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
-        others = [self._pool.submit(work, parts[i], i) for i in range(1, self.num_threads)]
+        others = [self._pool.submit(work, thread) for thread in range(1, self.num_threads)]
         try:
-            work(parts[0], 0)
+            work(0)
         finally:
             wait(others)
         for other in others:

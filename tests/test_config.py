@@ -99,6 +99,8 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("schedule.0.opponents={}", ["schedule.0.opponents", "at least 1"]),
         ("schedule.3.until=0.5", ["schedule.3.until", "give 0 to 0"]),
         ("network.trunk=[0]", ["network.trunk.0", "0"]),
+        ("algorithm=dqn", ["algorithm", "'dqn'", "'maskable_ppo'"]),
+        ("device=tpu", ["device", "'tpu'", "'cuda'"]),
         ("name=../x", ["name", "'../x'"]),
         ("seed", ["--set", "key.sub=value"]),
         ("seed=[", ["--set seed", "not valid YAML"]),
@@ -190,6 +192,23 @@ def test_binary_file_is_refused(tmp_path):
         load_config(path)
 
 
+@pytest.mark.parametrize(("name", "value"), [("device", "cuda"), ("precision", "bfloat16")])
+def test_what_maskable_ppo_has_not_is_refused(name, value):
+    with pytest.raises(ConfigError, match=f"{name}: '{value}' is not for maskable_ppo"):
+        make_config({"algorithm": "maskable_ppo", name: value})
+
+
+def test_every_thread_needs_a_game():
+    with pytest.raises(ConfigError, match="threads: 4 is more than the 3 games"):
+        make_config({"threads": 4, "env": {"num_envs": 3}, "ppo": {"batch_size": 9}})
+
+
 def test_last_minibatch_of_one_is_refused():
     with pytest.raises(ConfigError, match="divisor of 9"):
-        make_config({"env": {"num_envs": 3}, "ppo": {"num_steps": 3, "batch_size": 2}})
+        make_config(
+            {
+                "algorithm": "maskable_ppo",
+                "env": {"num_envs": 3},
+                "ppo": {"num_steps": 3, "batch_size": 2},
+            }
+        )

@@ -97,6 +97,19 @@ def test_imports_point_one_way(folder: str) -> None:
             assert path.name in ALONE
 
 
+def test_our_own_trainer_needs_no_other_library_for_learning_than_torch() -> None:
+    foreign = {"maskable", "maskable_networks", "export"}
+    for path in (ROOT / "train" / "hearts_train" / "learn").glob("*.py"):
+        found = {
+            word
+            for module, names in imports(path)
+            for word in (module, *(f"{module}.{name}" for name in names))
+            if word.startswith(("stable_baselines3", "sb3_contrib", "hearts_agents.sb3"))
+            or word in {f"hearts_train.learn.{name}" for name in foreign}
+        }
+        assert bool(found) == (path.stem in foreign), f"{path.name} imports {found}"
+
+
 def test_the_core_loads_nothing_heavy() -> None:
     heavy = ["torch", "stable_baselines3", "matplotlib", "PIL", "pygame", "pydantic", "numba"]
     told = f"print([m for m in {heavy} if m in sys.modules])"

@@ -26,12 +26,13 @@ from hearts_env.files import held
 from hearts_env.interrupts import Interrupted
 from hearts_train.command import train_command
 from hearts_train.command.cli import app
-from hearts_train.learn import learner, ppo, runs
+from hearts_train.learn import ppo, runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import DivergenceError, Learner
 from hearts_train.learn.ppo import Trainer, train
+from hearts_train.learn.selfplay import SelfPlayLearner
 from tests.faults import Died
-from tests.training_runs import assert_same_history, history, on_update, recipe
+from tests.training_runs import assert_same_history, bad_tensors, history, on_update, recipe
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
 
@@ -69,6 +70,29 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
         result = train(resume=folder, progress=False)
     assert result.is_finished
     assert_same_history(folder, whole)
+
+
+@pytest.mark.parametrize("algorithm", ["threads=2", "algorithm=maskable_ppo"])
+def test_so_it_is_with_two_threads_and_by_the_other_algorithm(
+    tmp_path, monkeypatch, quick, algorithm
+):
+    config = recipe(algorithm, "budget.decisions=288")
+    train(config, tmp_path / "whole", progress=False)
+
+    def stop(trainer: Learner) -> None:
+        if trainer.counters.updates in (1, 3):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    on_update(monkeypatch, stop)
+    train(config, tmp_path / "run", progress=False)
+    for finished in (False, True):
+        assert train(resume=tmp_path / "run", progress=False).is_finished == finished
+    assert_same_history(tmp_path / "run", tmp_path / "whole")
+    state = runs.load_state(tmp_path / "run" / runs.STATE_NAME)
+    for what, spoilt in bad_tensors(state.tensors).items():
+        with pytest.raises(CheckpointError) as caught:
+            Trainer(config, replace(state, tensors=spoilt))
+        assert "does not fit" in str(caught.value), what
 
 
 @pytest.mark.parametrize("saves", [0.0001, 1e9], ids=["saved each update", "saved at the start"])
@@ -162,17 +186,25 @@ def test_warming_up_leaves_no_trace():
         assert np.array_equal(array, after.tensors[name]), name
 
 
+def deals_of(trainer: Trainer) -> set[int]:
+    """The seeds of the deals under way."""
+    assert isinstance(trainer.learner, SelfPlayLearner)
+    return {seed for games in trainer.learner.games for seed in games.batch.seeds.tolist()}
+
+
 def test_other_games_begin_with_other_deals_where_the_recipe_of_the_games_has_changed(
     tmp_path, quick
 ):
-    first = Trainer(recipe()).learner.env.arena.deals.copy()
+    first = deals_of(Trainer(recipe()))
     folder = tmp_path / "run"
     train(recipe("budget.decisions=72"), folder, progress=False)
     config = recipe("env.num_envs=36", "schedule=[{opponents: {standard: 1}}]")
     trainer = Trainer(config, runs.load_state(folder / runs.STATE_NAME))
-    assert trainer.learner.env.arena.num_envs == 36
-    assert not set(trainer.learner.env.arena.deals.tolist()) & set(first.tolist())
+    assert len(deals_of(trainer)) == 36
+    assert not deals_of(trainer) & first
     assert train(config, resume=folder, progress=False).is_finished
+    more = recipe("threads=2", "env.num_envs=36", "budget.decisions=900")
+    assert train(more, resume=folder, progress=False).is_finished
 
 
 def test_a_larger_budget_goes_on_from_a_finished_run(whole, tmp_path, quick):
@@ -369,7 +401,7 @@ def test_a_start_killed_while_compiling_has_written_nothing_but_the_lock(tmp_pat
     def die(*_: Any) -> None:
         raise Died
 
-    monkeypatch.setattr(Learner, "warm_up", die)
+    monkeypatch.setattr(SelfPlayLearner, "warm_up", die)
     with pytest.raises(Died):
         train(recipe(), tmp_path / "run", progress=False)
     assert [path.name for path in (tmp_path / "run").iterdir()] == [runs.LOCK_NAME]
@@ -422,13 +454,13 @@ def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(
 
 
 def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, monkeypatch, quick):
-    warm_up = Learner.warm_up
+    warm_up = SelfPlayLearner.warm_up
 
-    def interrupted(self: Learner) -> None:
+    def interrupted(self: SelfPlayLearner) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         warm_up(self)
 
-    monkeypatch.setattr(Learner, "warm_up", interrupted)
+    monkeypatch.setattr(SelfPlayLearner, "warm_up", interrupted)
     result = train(recipe(), tmp_path / "run", progress=False)
     assert (result.updates, result.signal_number) == (0, signal.SIGTERM)
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 0
@@ -451,14 +483,15 @@ def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
 
 # ---- divergence ----------------------------------------------------------------------------------
 def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatch, quick):
-    def spoil(model: Any) -> None:
-        train_once(model)
-        if model.num_timesteps == 5 * 72:
+    def spoil(self: SelfPlayLearner) -> dict[str, Any]:
+        row = learn(self)
+        if self.counters.decisions == 5 * 72:
             with torch.no_grad():
-                model.policy.action_net.bias[2] = torch.nan
+                self.network.policy[-1].bias[2] = torch.nan
+        return row
 
-    train_once = learner.MaskablePPO.train
-    monkeypatch.setattr(learner.MaskablePPO, "train", spoil)
+    learn = SelfPlayLearner._learn
+    monkeypatch.setattr(SelfPlayLearner, "_learn", spoil)
     folder = tmp_path / "run"
     config = recipe("checkpoint.every_seconds=0.0001")
     with pytest.raises(DivergenceError, match=r"update 5: .*diverged.*ppo\.learning_rate"):

@@ -20,7 +20,7 @@ from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.ppo import Trainer, train
 from tests.faults import KINDS, Died, Faults
-from tests.training_runs import assert_same_history, recipe
+from tests.training_runs import assert_same_history, bad_tensors, recipe
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
 
@@ -277,30 +277,6 @@ def test_counters_that_are_no_counters_are_refused(tmp_path, header):
         runs.load_state(tmp_path / "state")
 
 
-def bad_tensors(tensors: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    weight = "policy/action_net.weight"
-    return {
-        "a weight is missing": {n: a for n, a in tensors.items() if n != weight},
-        "a weight is NaN": tensors | {weight: np.full_like(tensors[weight], np.nan)},
-        "a weight is double": tensors | {weight: tensors[weight].astype(np.float64)},
-        "a weight is transposed": tensors | {weight: np.ascontiguousarray(tensors[weight].T)},
-        "a moment is infinite": tensors
-        | {"optimizer/0/exp_avg": np.full_like(tensors["optimizer/0/exp_avg"], np.inf)},
-        "a moment is missing": {n: a for n, a in tensors.items() if n != "optimizer/1/step"},
-        "no snapshot": {n: a for n, a in tensors.items() if not n.startswith("snapshot/")},
-        "a snapshot of another size": tensors | {"snapshot/0/policy.0.bias": np.zeros(3, "f4")},
-        "a snapshot far away": tensors | {"snapshot/99/policy.0.bias": np.zeros(8, "f4")},
-        "a snapshot without number": tensors | {"snapshot/²/policy.0.bias": np.zeros(8, "f4")},
-        "no games": {n: a for n, a in tensors.items() if not n.startswith("games/")},
-        "games of another size": tensors | {"games/cast": np.zeros((3, 2), np.int64)},
-        "an opponent that is not there": tensors
-        | {"games/cast": np.full_like(tensors["games/cast"], 77)},
-        "no random numbers": {n: a for n, a in tensors.items() if not n.startswith("rng/")},
-        "other random numbers": tensors | {"rng/torch": np.zeros(5, np.uint8)},
-        "a generator that is none": tensors | {"rng/buffer": np.zeros(6, np.uint64)},
-    }
-
-
 def test_states_that_do_not_fit_are_refused_though_their_digest_is_right(whole, tmp_path):
     tensors, header = read_tensors(whole / runs.STATE_NAME)
     folder = shutil.copytree(whole, tmp_path / "run")
@@ -324,7 +300,13 @@ def test_what_cannot_be_resumed(whole, tmp_path):
     with pytest.raises(CheckpointError, match="not a training state"):
         train(resume=folder, progress=False)
     shutil.copy(whole / runs.STATE_NAME, folder / runs.STATE_NAME)
-    for override in ("env.rules=micro", "network.policy=[16]", "env.observation=belief", "seed=9"):
+    for override in (
+        "env.rules=micro",
+        "network.policy=[16]",
+        "env.observation=belief",
+        "seed=9",
+        "algorithm=maskable_ppo",
+    ):
         with pytest.raises(ConfigError, match="resumed run"):
             train(recipe(override), resume=folder, progress=False)
     (folder / runs.CONFIG_NAME).write_text(recipe("network.policy=[31]").to_yaml())

@@ -15,8 +15,9 @@ from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.network import Network
 from hearts_env import HeartsError
 from hearts_train.learn import runs
+from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.config import ConfigError, NetworkConfig, load_config
-from hearts_train.learn.networks import HeartsPolicy, TorchNetwork, policy_kwargs, policy_tensors
+from hearts_train.learn.maskable_networks import HeartsPolicy, policy_kwargs, policy_tensors
 from hearts_train.learn.ppo import Trainer, train
 from tests.test_fair_play import assert_no_number_leads_to_the_deals
 
@@ -89,7 +90,7 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     trainer = Trainer(config)
 
     def weights():
-        return {entry.name: entry.weight for entry in trainer.learner.env.opponents.entries}
+        return {entry.name: entry.weight for entry in trainer.learner.pools[0].entries}
 
     nobody = {"easy": 0.0, "standard": 0.0, "self 0": 0.0, "self 1": 0.0, "self 2": 0.0}
     assert weights() == nobody | {"easy": 1.0}
@@ -97,12 +98,12 @@ def test_schedule_and_snapshots_set_the_pool(tmp_path):
     for _ in range(5):
         trainer.learner.update()
     trainer.learner._set_rates()
-    assert trainer.learner.snapshots.kept == 2
+    assert trainer.learner.pasts[0].kept == 2
     assert weights() == nobody | {"standard": 1.0, "self 0": 1.5, "self 1": 0.75, "self 2": 0.75}
-    newest = policy_tensors(trainer.learner.model.policy)
-    for name, array in trainer.learner.snapshots.agents[0].network.tensors().items():
+    newest = trainer.learner.tensors()
+    for name, array in trainer.learner.pasts[0].agents[0].network.tensors().items():
         assert np.array_equal(array, newest[name])
-    older = trainer.learner.snapshots.agents[1].network.tensors()["policy.0.weight"]
+    older = trainer.learner.pasts[0].agents[1].network.tensors()["policy.0.weight"]
     assert not np.array_equal(older, newest["policy.0.weight"])
 
 
@@ -117,7 +118,7 @@ def test_rates_go_in_a_straight_line():
     trainer = Trainer(smoke("ppo.learning_rate=0.01", "ppo.learning_rate_end=0.002"))
     trainer.counters.decisions = 2500
     trainer.learner._set_rates()
-    assert trainer.learner._learning_rate == pytest.approx(0.008)
+    assert trainer.learner.learning_rate == pytest.approx(0.008)
     assert trainer.learner.progress == 0.25
 
 

@@ -82,32 +82,32 @@ class NetworkConfig(_Section):
     """Layer sizes: a trunk that policy and value share, then a head for each."""
 
     trunk: Sizes = [256]
-    policy: Sizes = [128]
-    value: Sizes = [128]
+    policy: Sizes = [64]
+    value: Sizes = [64]
     activation: Literal["relu", "tanh"] = "relu"
 
 
 class PPOConfig(_Section):
-    """Proximal policy optimisation (Schulman et al. 2017), as sb3-contrib's MaskablePPO has it.
+    """Proximal policy optimisation (Schulman et al. 2017).
 
     A value ``x`` changes linearly to ``x_end`` over the budget; with an ``x_end`` of null it stays
     constant.
     """
 
-    num_steps: Count = Field(default=16, description="decisions of each game in one update")
+    num_steps: Count = Field(default=32, description="decisions of each game in one update")
     batch_size: Annotated[int, Field(ge=2)] = Field(
         default=1024, description="decisions in a minibatch"
     )
-    num_epochs: Count = 3
-    learning_rate: Positive = 2e-3
+    num_epochs: Count = 2
+    learning_rate: Positive = 3e-3
     learning_rate_end: NotNegative | None = 1e-4
     gamma: Share = Field(default=1.0, description="deals are short: nothing is discounted")
-    gae_lambda: Share = 0.95
+    gae_lambda: Share = 0.9
     clip_range: Positive = 0.2
     clip_range_vf: Positive | None = None
     normalize_advantage: bool = True
-    ent_coef: NotNegative = 0.003
-    ent_coef_end: NotNegative | None = 0.0003
+    ent_coef: NotNegative = 0.01
+    ent_coef_end: NotNegative | None = 0.001
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive | None = None
@@ -128,7 +128,7 @@ class SelfPlayConfig(_Section):
     every: Count = Field(default=1, description="updates between snapshots")
     keep: Count = Field(default=8, description="past snapshots in the pool, besides the latest")
     keep_every: Count = Field(default=10, description="snapshots between those kept in the pool")
-    latest: Share = Field(default=0.8, description="share of the games of self against the latest")
+    latest: Share = Field(default=1.0, description="share of the games of self against the latest")
 
 
 class BudgetConfig(_Section):
@@ -180,8 +180,17 @@ class TrainConfig(_Section):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] = "run"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    algorithm: Literal["ppo", "maskable_ppo"] = Field(
+        default="ppo", description="all seats learn; maskable_ppo: one seat, by sb3-contrib"
+    )
     threads: Annotated[int, Field(ge=1, le=64)] = Field(
-        default=2, description="of torch; its own default was ten times slower on busy cores"
+        default=2, description="that share games and minibatches; of maskable_ppo: torch's own"
+    )
+    device: Literal["cpu", "cuda", "auto"] = Field(
+        default="cpu", description="of the network; auto: cuda where there is one"
+    )
+    precision: Literal["auto", "float32", "bfloat16"] = Field(
+        default="auto", description="of products of matrices; auto: bfloat16 where that is quicker"
     )
     env: EnvConfig = EnvConfig()
     network: NetworkConfig = NetworkConfig()
@@ -208,10 +217,26 @@ class TrainConfig(_Section):
                 f"ppo.batch_size: {self.ppo.batch_size} is more than the {rollout} decisions of an "
                 "update (env.num_envs * ppo.num_steps); make it smaller"
             )
-        if rollout % self.ppo.batch_size == 1:
+        if self.algorithm == "maskable_ppo" and rollout % self.ppo.batch_size == 1:
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
                 f"give a divisor of {rollout}, the decisions of an update"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _fits_the_algorithm(self) -> TrainConfig:
+        if self.algorithm == "maskable_ppo":
+            for name, value in (("device", self.device), ("precision", self.precision)):
+                if value in ("cuda", "bfloat16"):
+                    raise ValueError(
+                        f"{name}: {value!r} is not for maskable_ppo, which computes in float32 on "
+                        "the processor; leave it out, or take algorithm: ppo"
+                    )
+        elif self.threads > self.env.num_envs:
+            raise ValueError(
+                f"threads: {self.threads} is more than the {self.env.num_envs} games of "
+                "env.num_envs, which they share; make it smaller"
             )
         return self
 
@@ -463,7 +488,7 @@ def _explain(error: ValidationError, tree: Mapping[str, Any]) -> Iterator[str]:
             yield f"unknown key {quoted(key)}; {did_you_mean(str(place[-1]), known)}"
             continue
         message = _shortened(str(fault["msg"]).removeprefix("Value error, "))
-        if message.startswith(("ppo.", "env.")) or not key:
+        if not key or message.startswith(("ppo.", "env.")):
             yield message
         elif isinstance(fault["input"], dict | list):
             yield f"{key}: {_lower(message)}"

@@ -8,6 +8,7 @@ stopped or killed goes on from its last saved state.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 import signal
 import time
@@ -29,7 +30,8 @@ from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
 from hearts_train.measure.evaluation import Evaluation, evaluate
 
-ALGORITHM = "MaskablePPO"
+_LEARNERS = {"ppo": "selfplay:SelfPlayLearner", "maskable_ppo": "maskable:MaskableLearner"}
+"""Module and class of each algorithm; only the one chosen is imported, and what it needs."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +105,24 @@ def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
         old, new = getattr(before.env, key), getattr(config.env, key)
         if old != new:
             raise ConfigError(f"env.{key}: {new!r} cannot replace {old!r} in a resumed run; {fix}")
+    if before.algorithm != config.algorithm:
+        raise ConfigError(
+            f"algorithm: {config.algorithm} cannot replace {before.algorithm} in a resumed run; "
+            f"{fix}"
+        )
     if before.seed != config.seed:
         raise ConfigError(
             f"seed: {config.seed} cannot replace {before.seed} in a resumed run; {fix}"
         )
     if before.network != config.network:
         raise ConfigError(f"network: the sizes of a resumed run cannot change; {fix}")
+
+
+def make_learner(config: TrainConfig, state: runs.State | None = None) -> Learner:
+    """The learner of the recipe's algorithm; see ``Learner``."""
+    module, _, name = _LEARNERS[config.algorithm].partition(":")
+    made: type[Learner] = getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
+    return made(config, state)
 
 
 class Trainer:
@@ -128,7 +142,7 @@ class Trainer:
         for name in config.evaluation.opponents:
             make_agent(name, seed=0)
         self.config = config
-        self.learner = Learner(config, state)
+        self.learner = make_learner(config, state)
         self.counters = self.learner.counters
         self._stopped: Callable[[], int] = lambda: 0
 
@@ -269,7 +283,7 @@ class Trainer:
         reached = config.schedule[: config.phase_at(self.learner.progress) + 1]
         training = {
             "name": config.name,
-            "algorithm": f"{ALGORITHM} (sb3-contrib {version('sb3-contrib')})",
+            "algorithm": self.learner.algorithm,
             "command": f"hearts train {run_dir / runs.CONFIG_NAME}",
             "seed": config.seed,
             "decisions": counters.decisions,
@@ -278,10 +292,7 @@ class Trainer:
             "schedule": [phase.model_dump() for phase in reached],
             "evaluations": evaluations,
             "config": config.model_dump(mode="json"),
-            "versions": {
-                name: version(name)
-                for name in ("hearts-env", "sb3-contrib", "stable-baselines3", "torch", "numpy")
-            },
+            "versions": {name: version(name) for name in self.learner.packages},
         }
         return Checkpoint(
             rules=self.learner.rules,

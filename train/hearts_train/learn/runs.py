@@ -50,7 +50,7 @@ NUM_KEPT = 3
 """Players of evaluations that stay in ``checkpoints/``, besides the best."""
 
 STATE_FORMAT = "hearts-env training state"
-STATE_VERSION = 3
+STATE_VERSION = 4
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -538,7 +538,7 @@ def format_card(
         lines.append(f"- until {phase['until']:.0%} of the budget: {who}")
     lines.append("")
     if any("self" in phase["opponents"] for phase in training.get("schedule", [])):
-        lines.append("`self` stands for snapshots of this player taken during the training.")
+        lines.append("`self` stands for this player, as it is and as it was during the training.")
     lines += ["It met no other opponents in training.", "", "## Evaluation", ""]
     if not evaluations:
         lines += ["None yet; run `hearts evaluate`.", ""]

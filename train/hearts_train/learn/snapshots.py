@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.network import NetworkAgent
+from hearts_agents.pool import OpponentPool
 from hearts_env.arguments import check_array
 from hearts_env.encoders import Encoder
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
+from hearts_env.seeds import secret_seed
+from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.config import SELF, TrainConfig
-from hearts_train.learn.networks import TorchNetwork
 
 
 class Snapshots:
@@ -96,6 +98,26 @@ class Snapshots:
                 network = TorchNetwork(layers, self.config.network.activation)
                 self.agents[number].network = network
         self.kept = min(self.config.self_play.keep, len(stored) - 1)
+
+
+LATEST = f"{SELF} 0"
+"""The entry of a pool that is the latest snapshot."""
+
+
+def make_pool(config: TrainConfig, snapshots: Snapshots) -> OpponentPool:
+    """All opponents of the schedule, with their weights in its first phase."""
+    # Opponents may be outside code: no seed from which those of the deals can be computed. It
+    # shapes no game, since all opponents are reseeded before the first deal.
+    pool = OpponentPool(seed=secret_seed(config.seed, "opponents"))
+    for name in config.opponents:
+        if name != SELF:
+            pool.add(name, weight=0.0)
+    if SELF in config.opponents:
+        for number, agent in enumerate(snapshots.agents):
+            pool.add(agent, name=f"{SELF} {number}", weight=0.0)
+    for name, weight in pool_weights(config, 0, snapshots).items():
+        pool.set_weight(name, weight)
+    return pool
 
 
 def pool_weights(config: TrainConfig, phase: int, snapshots: Snapshots) -> dict[str, float]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -19,19 +18,11 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from hearts_agents.network import Network
+from hearts_train.learn.actor_critic import ACTIVATIONS
 from hearts_train.learn.config import NetworkConfig
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 _NEVER = -1e8
 """The logit of an illegal action, as sb3-contrib has it."""
-
-
-def set_threads(threads: int) -> None:
-    """Make torch use this many threads, in this process."""
-    torch.set_num_threads(threads)
-    with contextlib.suppress(RuntimeError):  # it can be set only once, before the first use
-        torch.set_num_interop_threads(1)
 
 
 class Trunk(BaseFeaturesExtractor):
@@ -165,32 +156,3 @@ class CompactRolloutBuffer(MaskableRolloutBuffer):
         for start in range(0, size, step):
             rows = order[start : start + step]
             yield MaskableRolloutBufferSamples(*[array.index_select(0, rows) for array in flat])
-
-
-class TorchNetwork(Network):
-    """A policy network whose forward pass is torch's, so that no second pool of threads runs.
-
-    NumPy's matrix library keeps threads of its own, which would contend with torch's for the cores
-    while training.
-    """
-
-    def __init__(self, tensors: Mapping[str, NDArray[Any]], activation: str = "relu") -> None:
-        super().__init__(tensors, activation)
-        # In torch's own memory: its alignment never varies, and so neither do the last bits.
-        self._torch = [
-            (torch.from_numpy(np.ascontiguousarray(weight.T)).clone(), torch.tensor(bias))
-            for weight, bias in self.layers
-        ]
-        self._activate = torch.relu if activation == "relu" else torch.tanh
-
-    def logits(self, observations: NDArray[Any]) -> NDArray[Any]:
-        """Logits of the actions, ``(n, size) -> (n, actions) float32``."""
-        with torch.inference_mode():
-            x = torch.from_numpy(observations).reshape(len(observations), -1).float()
-            last = len(self._torch) - 1
-            for i, (weight, bias) in enumerate(self._torch):
-                x = torch.nn.functional.linear(x, weight, bias)
-                if i < last:
-                    x = self._activate(x)
-            logits: NDArray[Any] = x.numpy()
-        return logits

@@ -1,0 +1,90 @@
+"""What each choice of the trainer costs: decisions learnt from per second of processor and clock.
+
+    python bench/learning.py [--rounds 7] [--out docs/results/learning.json]
+
+One update of every variant after the other, again and again, so that all see the same machine;
+medians. Playing, learning and everything between are included, evaluations are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from hearts_env import __version__
+from hearts_env.files import write_whole
+from hearts_train.learn.config import load_config
+from hearts_train.learn.learner import Learner
+from hearts_train.learn.ppo import make_learner
+from hearts_train.measure.evaluation import platform_versions
+
+ONE = ("threads=1",)
+VARIANTS: dict[str, tuple[str, Sequence[str]]] = {
+    "two threads": ("demo", ()),
+    "one thread": ("demo", ONE),
+    "float32 instead of bfloat16": ("demo", (*ONE, "precision=float32")),
+    "heads of 128": ("demo", (*ONE, "network.policy=[128]", "network.value=[128]")),
+    "three epochs": ("demo", (*ONE, "ppo.num_epochs=3")),
+    "minibatches of 4,096": ("demo", (*ONE, "ppo.batch_size=4096")),
+    "past snapshots as opponents": (
+        "demo",
+        (*ONE, "self_play.latest=0", "self_play.keep_every=1"),
+    ),
+    "MaskablePPO, its recipe": ("maskable", ()),
+}
+"""Variants by name: the recipe, and what differs from it."""
+
+
+def rates(learner: Learner) -> tuple[float, float]:
+    """Decisions per second of processor and of clock in one update."""
+    processor, clock, before = time.process_time(), time.monotonic(), learner.counters.decisions
+    learner.update()
+    number = learner.counters.decisions - before
+    return number / (time.process_time() - processor), number / (time.monotonic() - clock)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, and write the figures if wanted."""
+    parser = argparse.ArgumentParser(description="Measure what each choice of the trainer costs.")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--out", type=Path, help="a JSON file for the figures")
+    given = parser.parse_args(arguments)
+    learners = {
+        name: make_learner(load_config(recipe, settings))
+        for name, (recipe, settings) in VARIANTS.items()
+    }
+    for learner in learners.values():
+        learner.warm_up()
+        for _ in range(2):  # the first snapshot is kept, everything has been loaded
+            learner.update()
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in learners}
+    for _ in range(given.rounds):
+        for name, learner in learners.items():
+            found[name].append(rates(learner))
+    records = []
+    print(f"{'':32} per second of processor      of clock")
+    for name, pairs in found.items():
+        processor, clock = (statistics.median(rate) for rate in zip(*pairs, strict=True))
+        print(f"{name:32} {processor:23,.0f} {clock:13,.0f}")
+        recipe, settings = VARIANTS[name]
+        records.append(
+            {
+                "name": name,
+                "recipe": recipe,
+                "settings": list(settings),
+                "per_processor_second": processor,
+                "per_second": clock,
+            }
+        )
+    if given.out is not None:
+        command = f"python bench/learning.py --rounds {given.rounds} --out {given.out}"
+        record = {"version": __version__, "platform": platform_versions(), "command": command}
+        write_whole(given.out, (json.dumps(record | {"rates": records}, indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()

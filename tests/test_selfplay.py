@@ -1,0 +1,387 @@
+"""Self-play PPO is right: advantages, gradients, rewards, seats, opponents, a known value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from hearts_agents import make_agent
+from hearts_env import HeartsError, Rules
+from hearts_env.presets import PRESETS
+from hearts_env.solve.best_response import best_response, policy_of
+from hearts_env.solve.tree import Tree
+from hearts_train.learn import selfplay_kernel as sk
+from hearts_train.learn.actor_critic import ActorCritic, Adam, Replicas, find_precision
+from hearts_train.learn.config import ConfigError, NetworkConfig, load_config
+from hearts_train.learn.selfplay import SelfPlayLearner
+
+
+def learner(*overrides: str) -> SelfPlayLearner:
+    """A small one, which plays all seats of `mini` itself."""
+    small = [
+        "threads=1",
+        "env={rules: mini, reward: trick, num_envs: 32}",
+        "ppo={num_steps: 4, batch_size: 64}",
+        "network={trunk: [8], policy: [8], value: [8]}",
+        "budget.decisions=100000",
+    ]
+    return SelfPlayLearner(load_config(None, [*small, *overrides]))
+
+
+def rows_of(nexts: list[int], rewards: list[float], values: list[float]) -> sk.Rows:
+    n = len(nexts)
+    return sk.Rows(
+        masks=np.ones((n, 3), np.int8),
+        actions=np.zeros(n, np.int64),
+        log_probs=np.zeros(n, np.float32),
+        values=np.array(values, np.float32),
+        rewards=np.array(rewards, np.float32),
+        nexts=np.array(nexts),
+        advantages=np.full(n, np.nan, np.float32),
+        returns=np.full(n, np.nan, np.float32),
+    )
+
+
+# ---- advantages ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("players", [2, 4])
+@pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 1.0), (0.9, 1.0), (1.0, 0.5), (0.8, 0.3)])
+def test_advantages_of_each_seat_are_the_closed_form(players, gamma, gae_lambda):
+    """Seats decide in turn; value v and reward r are each seat's own: a geometric sum each."""
+    decisions = 5
+    n = players * decisions
+    value = [0.1 * (1 + i % players) for i in range(n)]
+    reward = [1.0 + i % players for i in range(n)]
+    nexts = [i + players if i + players < n else sk.END for i in range(n)]
+    rows = rows_of(nexts, reward, value)
+    sk.estimate(rows, n, gamma, gae_lambda)
+    for i in range(n):
+        v, r, left = value[i], reward[i], decisions - 1 - i // players
+        delta = r + gamma * v - v
+        expected = sum(delta * (gamma * gae_lambda) ** later for later in range(left))
+        expected += (r - v) * (gamma * gae_lambda) ** left
+        assert rows.advantages[i] == pytest.approx(expected, rel=1e-5)
+        assert rows.returns[i] == pytest.approx(expected + v, rel=1e-5)
+
+
+def test_a_decision_whose_outcome_is_open_lends_its_value_and_is_not_learnt_from():
+    rows = rows_of([2, sk.END, sk.PENDING], rewards=[0.5, -1.0, 9.0], values=[0.25, 0.0, 0.75])
+    sk.estimate(rows, 3, 1.0, 0.9)
+    assert rows.advantages.tolist() == [0.5 + 0.75 - 0.25, -1.0, 0.0]
+
+
+# ---- the objective -------------------------------------------------------------------------------
+@pytest.mark.parametrize("by_value", [math.inf, 0.1])
+def test_gradients_are_those_of_the_objective_written_out_in_torch(by_value):
+    rng = np.random.default_rng(0)
+    n, actions = 200, 7
+    masks = (rng.random((n, actions)) < 0.6).astype(np.int8)
+    masks[np.arange(n), rng.integers(0, actions, n)] = 1
+    draws = rng.normal(size=(6, n)).astype(np.float32)
+    rows = sk.Rows(
+        masks=masks,
+        actions=np.array([rng.choice(np.flatnonzero(mask)) for mask in masks]),
+        log_probs=-np.abs(draws[0]),
+        values=draws[1],
+        rewards=draws[2],
+        nexts=np.zeros(n, np.int64),
+        advantages=draws[3],
+        returns=draws[4],
+    )
+    some = rng.permutation(n)[:150]
+    logits = rng.normal(size=(150, actions)).astype(np.float32)
+    values = (rows.values[some] + 0.2 * draws[5][some]).astype(np.float32)
+    clip = sk.Clip(0.2, by_value, 0.7, 0.03)
+    found, sums = (np.empty_like(logits), np.empty_like(values)), np.zeros(len(sk.FIGURES))
+    sk.objective(rows, some, 300, clip, logits, values, found, sums)
+
+    x, v = (torch.tensor(array, requires_grad=True) for array in (logits, values))
+    chosen = [torch.from_numpy(array[some]) for array in rows]
+    mask, action, log_prob, old, _, _, advantage, goal = chosen
+    log_probs = torch.log_softmax(x.masked_fill(mask == 0, -1e8), 1)
+    change = log_probs.gather(1, action[:, None])[:, 0] - log_prob
+    ratio = change.exp()
+    policy = -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).sum()
+    error = ((old + (v - old).clamp(-by_value, by_value) - goal) ** 2).sum()
+    entropy = -(log_probs.exp() * log_probs).sum()
+    ((policy + 0.7 * error - 0.03 * entropy) / 300).backward()
+    np.testing.assert_allclose(found[0], x.grad, atol=1e-6)
+    np.testing.assert_allclose(found[1], v.grad, atol=1e-6)
+    kl, clipped = (ratio - 1 - change).sum(), ((ratio - 1).abs() > 0.2).sum()
+    expected = [part.item() for part in (policy, error, entropy, kl, clipped)]
+    np.testing.assert_allclose(sums, expected, rtol=1e-4)
+
+
+def test_draws_follow_the_policy_over_what_is_legal():
+    n = 20_000
+    logits = np.tile(np.array([0.0, 1.0, 2.0, 5.0], np.float32), (n, 1))
+    random = np.random.default_rng(0).integers(2**64, size=n, dtype=np.uint64)
+    actions, log_probs = np.zeros(n, np.int64), np.zeros(n, np.float32)
+    sk.choose(logits, np.full(n, 0b0111), random, actions, log_probs)
+    chances = np.exp([0.0, 1.0, 2.0]) / np.exp([0.0, 1.0, 2.0]).sum()
+    assert np.abs(np.bincount(actions, minlength=4)[:3] / n - chances).max() < 0.02
+    np.testing.assert_allclose(np.exp(log_probs), chances[actions], rtol=1e-5)
+    again = actions.copy()
+    sk.choose(logits, np.full(n, 0b0111), random, again, log_probs)
+    assert abs((again == actions).mean() - (chances**2).sum()) < 0.02  # drawn anew
+
+
+def test_replicas_share_weights_and_add_their_gradients_to_that_of_the_whole():
+    torch.manual_seed(0)
+    network = ActorCritic(6, 3, NetworkConfig(trunk=[5], policy=[4], value=[]))
+    before = [weights.detach().clone() for weights in network.parameters()]
+    inputs = torch.randn(8, 6)
+    logits, values = network(inputs)
+    (logits.square().sum() + values.sum()).backward()
+    expected = [weights.grad.clone() for weights in network.parameters()]
+    network.zero_grad()
+    replicas = Replicas(network, 2)
+    for replica, part in zip(replicas.networks, (inputs[:3], inputs[3:]), strict=True):
+        logits, values = replica(part)
+        (logits.square().sum() + values.sum()).backward()
+    replicas.add_gradients()
+    for weights, old, gradient in zip(network.parameters(), before, expected, strict=True):
+        torch.testing.assert_close(weights.detach(), old)
+        torch.testing.assert_close(weights.grad, gradient)
+    with torch.no_grad():
+        replicas.weights += 1.0
+    torch.testing.assert_close(replicas.networks[1].trunk[0].weight.detach(), before[0] + 1.0)
+
+
+def test_adam_is_that_of_torch():
+    torch.manual_seed(0)
+    ours, theirs = torch.randn(50), torch.nn.Parameter(torch.empty(50))
+    theirs.data.copy_(ours)
+    adam, other = Adam(ours), torch.optim.Adam([theirs], eps=Adam.EPSILON)
+    for rate in (0.1, 0.03, 0.01):
+        theirs.grad = torch.randn(50)
+        other.param_groups[0]["lr"] = rate
+        other.step()
+        adam.step(theirs.grad, rate)
+    torch.testing.assert_close(ours, theirs.detach())
+
+
+# ---- games ---------------------------------------------------------------------------------------
+def play(made: SelfPlayLearner, steps: int) -> sk.Rows:
+    made._collect(0, steps)
+    return made.games[0].rows
+
+
+@pytest.mark.parametrize("reward", ["margin", "trick", "win"])
+def test_the_seats_of_a_deal_earn_the_opposite_of_each_other(reward):
+    made = learner(f"env.reward={reward}", "ppo.num_steps=40", "env.skip_forced=false")
+    rows, games = play(made, 40), made.games[0]
+    ended = np.flatnonzero(rows.nexts[: games.size] == sk.END)
+    totals = np.zeros(games.size)
+    for row in range(games.size - 1, -1, -1):  # what its seat earns from here on
+        after = rows.nexts[row]
+        totals[row] = rows.rewards[row] + (totals[after] if after >= 0 else 0.0)
+    firsts = np.setdiff1d(np.arange(games.size), rows.nexts[: games.size])
+    of_game: dict[tuple[int, int], list[float]] = {}
+    deal = np.zeros(32, np.int64)
+    for row in range(games.size):  # row = step * games + game
+        if row in firsts:
+            game = row % 32
+            of_game.setdefault((game, int(deal[game])), []).append(totals[row])
+            deal[game] += len(of_game[game, int(deal[game])]) == 2
+    whole = [pair for (game, n), pair in of_game.items() if n < deal[game] - 1]
+    assert len(whole) > 50
+    assert len(ended) >= 2 * len(whole)
+    assert np.abs([sum(pair) for pair in whole]).max() < 1e-6
+    assert np.abs([pair[0] for pair in whole]).max() > 0.1
+
+
+def test_all_seats_learn_in_pure_self_play_and_no_forced_card_is_learnt_from():
+    made = learner("env.rules=classic")
+    rows = play(made, 4)
+    assert (made.games[0].table.cast == sk.LEARNER).all()
+    assert rows.masks[: 4 * 32].sum(axis=1).min() > 1
+    assert play(learner("env.skip_forced=false", "ppo.num_steps=12"), 12).masks.sum(1).max() > 1
+
+
+@pytest.mark.parametrize("seat", [0, 1, "random"])
+def test_only_the_learners_seats_are_learnt_from_where_it_meets_opponents(seat):
+    opponents = "[{opponents: {easy: 1, self: 1}}]"
+    made = learner(f"schedule={opponents}", f"env.seat={seat}", "env.num_envs=400")
+    cast = made.games[0].table.cast
+    easy = made.pools[0].place("easy")
+    assert set(np.unique(cast)) == {sk.LEARNER, easy}
+    if seat != "random":
+        assert (cast[:, seat] == sk.LEARNER).all()
+    share = (cast == easy).mean()  # a quarter of all seats: one in two of the others
+    assert abs(share - 0.25) < 0.06
+    seats: list[int] = []
+    for _ in range(8):
+        batch, table = made.games[0].batch, made.games[0].table
+        seats += table.cast[np.arange(400), batch.player].tolist()
+        made._collect(0, 1)
+        made.games[0].estimate(1.0, 1.0)
+        made.games[0].drop_learnt()
+    assert set(seats) == {sk.LEARNER}
+
+
+def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
+    made = learner("env.rules=classic", "env.num_envs=20")
+    games, learnt = made.games[0], 0
+    for _ in range(5):
+        play(made, 4)
+        ready, last = games.estimate(1.0, 0.9), games.table.last.copy()
+        is_open = last >= 0
+        assert sorted([*ready, *last[is_open]]) == list(range(games.size))
+        learnt += len(ready)
+        before = {name: array[last[is_open]] for name, array in games._kept().items()}
+        games.drop_learnt()
+        places = games.table.last[is_open]
+        for name, array in games._kept().items():
+            assert np.array_equal(array[places], before[name]), name
+    assert learnt + games.size == 5 * 4 * 20
+
+
+def test_past_snapshots_are_met_as_often_as_the_recipe_says():
+    made = learner("self_play={latest: 0.5, keep: 2, keep_every: 1}", "env.num_envs=1000")
+    for _ in range(3):
+        made.update()
+    made._set_rates()
+    made._begin_games()
+    cast = made.games[0].table.cast
+    past = [made.pools[0].place(f"self {n}") for n in (1, 2)]
+    for place in past:
+        assert abs((cast == place).mean() - 0.125) < 0.03
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_is_learnt(preset):
+    players = f"env.players={max(Rules.make(preset).players, 2)}"
+    reward = "chips" if Rules.make(preset).settlement != "points" else "margin"
+    made = learner(f"env.rules={preset}", players, f"env.reward={reward}", "threads=2")
+    before = made.tensors()
+    for _ in range(4):
+        row = made.update()
+    assert row["value_loss"] is not None
+    assert not np.array_equal(before["policy.0.weight"], made.tensors()["policy.0.weight"])
+
+
+# ---- settings ------------------------------------------------------------------------------------
+def test_every_setting_of_the_update_arrives():
+    made = learner(
+        "ppo.clip_range=0.17",
+        "ppo.clip_range_vf=0.23",
+        "ppo.vf_coef=0.77",
+        "ppo.learning_rate=0.011",
+        "ppo.learning_rate_end=0.007",
+        "ppo.ent_coef=0.041",
+        "ppo.ent_coef_end=0.019",
+    )
+    made.counters.decisions = 50_000
+    before = made.replicas.weights.clone()
+    made._set_rates()
+    made.replicas.gradients[0][:] = 1e-3
+    made._step()  # Adam's first step is as long as the learning rate
+    assert (before - made.replicas.weights).max().item() == pytest.approx(0.009, rel=0.02)
+    made.update()
+    assert made.learning_rate == pytest.approx(0.009)
+    assert made._clip() == pytest.approx((0.17, 0.23, 0.77, 0.03))
+    assert learner("ppo.clip_range_vf=null")._clip().value == math.inf
+
+
+def test_minibatches_have_every_row_once_an_epoch_in_a_new_order():
+    made = learner("threads=2", "ppo.batch_size=50")
+    ready = [np.arange(60), np.arange(55)]
+    epochs = [list(made._minibatches(ready)) for _ in range(2)]
+    for epoch in epochs:
+        assert len(epoch) == 2  # 115 rows in parts of about 50
+        for thread in range(2):
+            rows = np.concatenate([parts[thread] for parts in epoch])
+            assert sorted(rows) == ready[thread].tolist()
+    assert not np.array_equal(epochs[0][0][0], epochs[1][0][0])
+
+
+def test_a_small_target_kl_ends_an_update_early():
+    counts = []
+    for bound in ("null", "1e-9"):
+        made = learner("ppo.num_epochs=8", "ppo.learning_rate=0.05", f"ppo.target_kl={bound}")
+        made.update()  # every first decision of a seat is still open
+        before = made.counters.gradient_epochs
+        made.update()
+        counts.append(made.counters.gradient_epochs - before)
+    assert counts == [8, 1]
+
+
+def test_gradients_are_cut_to_their_greatest_norm():
+    made = learner("ppo.max_grad_norm=0.25")
+    made.replicas.gradients[0][:] = 3.0
+    made._step()
+    assert made.replicas.gradients[0].norm().item() == pytest.approx(0.25, rel=1e-4)
+
+
+def test_advantages_are_normalised_over_the_whole_update_where_wanted():
+    for wanted in (True, False):
+        made = learner("threads=2", f"ppo.normalize_advantage={str(wanted).lower()}")
+        for thread, games in enumerate(made.games):
+            made._collect(thread, 4)
+            games.rows.rewards[: games.size] += thread
+        ready = [games.estimate(1.0, 0.9) for games in made.games]
+        made._judge(ready)
+        every = np.concatenate(
+            [g.rows.advantages[r] for g, r in zip(made.games, ready, strict=True)]
+        )
+        assert (abs(every.mean()) < 1e-5) == wanted
+        assert (abs(every.std() - 1) < 1e-4) == wanted
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_told_of():
+    with pytest.raises(ConfigError, match="device: torch finds no CUDA device here; give cpu"):
+        learner("device=cuda")
+    assert learner("device=auto").device.type == "cpu"
+
+
+def test_precision_follows_the_processor(monkeypatch):
+    cpu = torch.device("cpu")
+    assert find_precision("bfloat16", cpu) == torch.bfloat16
+    assert find_precision("float32", cpu) == torch.float32
+    for known in (True, False):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": known})  # noqa: B023
+        assert (find_precision("auto", cpu) == torch.bfloat16) == known
+
+
+def test_rules_that_leave_nothing_to_decide_are_refused():
+    with pytest.raises(HeartsError, match="skip_forced: these rules leave nothing to decide"):
+        learner("env.rules=micro hand_size=1")
+
+
+# ---- results -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_same_seed_gives_the_same_player_and_another_seed_another(threads):
+    def weights(seed: int) -> Any:
+        made = learner(f"threads={threads}", f"seed={seed}")
+        for _ in range(4):
+            made.update()
+        return made.tensors()
+
+    one, two, other = weights(0), weights(0), weights(1)
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+    assert not np.array_equal(one["policy.0.weight"], other["policy.0.weight"])
+
+
+def test_a_tiny_game_is_learnt_to_its_known_value():
+    """`micro` from self-play alone: what a best response wins from it is little."""
+    made = learner(
+        "env={rules: micro, reward: trick, num_envs: 256}",
+        "ppo={num_steps: 8, batch_size: 512, learning_rate: 0.005, ent_coef: 0.05}",
+        "ppo.ent_coef_end=0.005",
+        "network={trunk: [], policy: [64], value: [64]}",
+        "budget.decisions=150000",
+    )
+    while made.progress < 1.0:
+        made.update()
+    tree = Tree("micro")
+
+    def exploited(agent: Any) -> float:
+        policy, _ = policy_of(agent, tree)
+        return sum(best_response(tree, p, policy[1 - p]).value for p in range(2)) / 2
+
+    assert exploited(made.agent()) < 0.25 * exploited(make_agent("easy", seed=0))

@@ -1,0 +1,187 @@
+"""The network that PPO trains: a trunk, a policy head and a value head, in plain torch."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from hearts_agents.network import Network
+from hearts_train.learn.config import ConfigError, NetworkConfig
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
+_LINE = 16
+"""Floats in a cache line: where each layer's weights begin."""
+
+
+def set_threads(threads: int) -> None:
+    """Make torch use this many threads, in this process."""
+    torch.set_num_threads(threads)
+    with contextlib.suppress(RuntimeError):  # it can be set only once, before the first use
+        torch.set_num_interop_threads(1)
+
+
+def find_device(wanted: str) -> torch.device:
+    """The device that ``device`` in a recipe means.
+
+    Raises:
+        ConfigError: if it is cuda, and torch finds none.
+    """
+    is_there = torch.cuda.is_available()
+    if wanted == "cuda" and not is_there:
+        raise ConfigError(
+            "device: torch finds no CUDA device here; give cpu, or install a torch for your GPU"
+        )
+    return torch.device("cuda" if is_there and wanted != "cpu" else "cpu")
+
+
+def find_precision(wanted: str, device: torch.device) -> torch.dtype:
+    """The type in which matrices are multiplied; sums and weights stay float32.
+
+    ``auto`` is bfloat16 where processor or GPU multiply it itself: elsewhere it is slower.
+    """
+    if wanted != "auto":
+        return torch.bfloat16 if wanted == "bfloat16" else torch.float32
+    if device.type == "cuda":
+        is_quick = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:  # torch before 2.10 does not tell
+        known: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+        is_quick = bool(known.get("avx512_bf16") or known.get("amx_bf16"))
+    return torch.bfloat16 if is_quick else torch.float32
+
+
+class ActorCritic(nn.Module):
+    """Logits of the actions and the value of a position, from its observation."""
+
+    def __init__(self, inputs: int, actions: int, config: NetworkConfig) -> None:
+        """Layers of the sizes in `config`, with orthogonal weights."""
+        super().__init__()
+        features = config.trunk[-1] if config.trunk else inputs
+        self.trunk = perceptron([inputs, *config.trunk], config.activation, ends_linear=False)
+        self.policy = perceptron([features, *config.policy, actions], config.activation)
+        self.value = perceptron([features, *config.value, 1], config.activation)
+        for part, gain in ((self.policy, 0.01), (self.value, 1.0)):
+            layer = part[-1]
+            assert isinstance(layer, nn.Linear)
+            nn.init.orthogonal_(layer.weight, gain)  # at first nearly uniform over the actions
+
+    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits ``(n, actions)`` and values ``(n,)``, float32, of ``(n, inputs)`` observations."""
+        features = self.trunk(observations)
+        return self.policy(features).float(), self.value(features).float()[:, 0]
+
+
+def perceptron(sizes: Sequence[int], activation: str, *, ends_linear: bool = True) -> nn.Sequential:
+    """Linear layers from size to size, an activation after each; after the last if wanted."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in itertools.pairwise(sizes):
+        linear = nn.Linear(inputs, outputs)
+        nn.init.orthogonal_(linear.weight, math.sqrt(2))
+        nn.init.zeros_(linear.bias)
+        layers += [linear, ACTIVATIONS[activation]()]
+    return nn.Sequential(*(layers[:-1] if ends_linear else layers))
+
+
+def policy_tensors(network: ActorCritic) -> dict[str, NDArray[np.float32]]:
+    """Copies of the weights that choose actions, named as in a player's file."""
+    layers = [m for m in (*network.trunk, *network.policy) if isinstance(m, nn.Linear)]
+    return {
+        f"policy.{i}.{name}": array.detach().cpu().numpy().copy()
+        for i, layer in enumerate(layers)
+        for name, array in layer.named_parameters()
+    }
+
+
+class Replicas:
+    """A network, and copies of it with the same weights in the same memory.
+
+    Weights are one vector, and so are the gradients of each replica: replicas may compute gradients
+    side by side, and adding, clipping and stepping are one operation each.
+    """
+
+    def __init__(self, network: ActorCritic, number: int) -> None:
+        """`number` replicas; the first is `network` itself."""
+        self.networks = [network, *(copy.deepcopy(network) for _ in range(number - 1))]
+        starts = [0]
+        for weights in network.parameters():
+            starts.append(starts[-1] + math.ceil(weights.numel() / _LINE) * _LINE)
+        like = next(network.parameters())
+        self.weights = torch.zeros(starts[-1], device=like.device)
+        self.gradients = [torch.zeros_like(self.weights) for _ in self.networks]
+        for replica, gradient in zip(self.networks, self.gradients, strict=True):
+            for weights, start in zip(replica.parameters(), starts[:-1], strict=True):
+                own = slice(start, start + weights.numel())
+                self.weights[own] = weights.data.flatten()
+                weights.data = self.weights[own].view_as(weights)
+                weights.grad = gradient[own].view_as(weights)
+
+    def add_gradients(self) -> None:
+        """Add those of all replicas to the first's, in their order."""
+        for gradient in self.gradients[1:]:
+            self.gradients[0] += gradient
+
+
+class Adam:
+    """Steps along a gradient, scaled by its moments (Kingma and Ba 2015, algorithm 1).
+
+    For one vector of weights. torch's own loads its compiler first, which takes a second.
+    """
+
+    DECAYS = (0.9, 0.999)
+    EPSILON = 1e-5
+
+    def __init__(self, weights: torch.Tensor) -> None:
+        """Before the first step; `weights` are changed in place."""
+        self.weights = weights
+        self.count = 0
+        self.mean = torch.zeros_like(weights)
+        self.square = torch.zeros_like(weights)
+
+    @torch.no_grad()
+    def step(self, gradient: torch.Tensor, learning_rate: float) -> None:
+        """One step against `gradient`."""
+        self.count += 1
+        first, second = self.DECAYS
+        self.mean.lerp_(gradient, 1 - first)
+        self.square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        # Both began at zero: as if they had always been what they are.
+        size = learning_rate / (1 - first**self.count)
+        scale = (self.square / (1 - second**self.count)).sqrt_().add_(self.EPSILON)
+        self.weights.addcdiv_(self.mean, scale, value=-size)
+
+
+class TorchNetwork(Network):
+    """A policy network whose forward pass is torch's, so that no second pool of threads runs.
+
+    NumPy's matrix library keeps threads of its own, which would contend with torch's for the cores
+    while training.
+    """
+
+    def __init__(self, tensors: Mapping[str, NDArray[Any]], activation: str = "relu") -> None:
+        super().__init__(tensors, activation)
+        # In torch's own memory: its alignment never varies, and so neither do the last bits.
+        self._torch = [
+            (torch.from_numpy(np.ascontiguousarray(weight.T)).clone(), torch.tensor(bias))
+            for weight, bias in self.layers
+        ]
+        self._activate = torch.relu if activation == "relu" else torch.tanh
+
+    def logits(self, observations: NDArray[Any]) -> NDArray[Any]:
+        """Logits of the actions, ``(n, size) -> (n, actions) float32``."""
+        with torch.inference_mode():
+            x = torch.from_numpy(observations).reshape(len(observations), -1).float()
+            last = len(self._torch) - 1
+            for i, (weight, bias) in enumerate(self._torch):
+                x = torch.nn.functional.linear(x, weight, bias)
+                if i < last:
+                    x = self._activate(x)
+            logits: NDArray[Any] = x.numpy()
+        return logits

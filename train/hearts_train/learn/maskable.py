@@ -1,0 +1,205 @@
+"""The tutorial path: sb3-contrib's MaskablePPO over ``HeartsSB3VecEnv``."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.logger import Logger
+
+from hearts_agents.base import generator_state, restore_generator
+from hearts_agents.pool import OpponentPool
+from hearts_agents.sb3 import HeartsSB3VecEnv
+from hearts_env.arguments import check_array
+from hearts_env.seeds import derived_seed
+from hearts_train.learn import runs
+from hearts_train.learn.actor_critic import set_threads
+from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.learner import Learner, Tensors
+from hearts_train.learn.maskable_networks import (
+    CompactRolloutBuffer,
+    HeartsPolicy,
+    policy_kwargs,
+    policy_tensors,
+)
+
+
+class MaskableLearner(Learner):
+    """sb3-contrib's MaskablePPO: one seat of each game learns, the others are opponents."""
+
+    algorithm = "MaskablePPO"
+    packages = ("hearts-env", "sb3-contrib", "stable-baselines3", "torch", "numpy")
+
+    def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
+        """Make everything, as ``Learner`` has it."""
+        super().__init__(config, state)
+        set_threads(config.threads)
+        self.env = self._make_env(self._add_pool())
+        self.snapshots = self.pasts[0]
+        self.model = self._make_model()
+        self._start(state)
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """The policy's weights under their names in a checkpoint."""
+        return policy_tensors(self.model.policy)
+
+    # -- making ----------------------------------------------------------------------------------
+    def _make_env(self, pool: OpponentPool) -> HeartsSB3VecEnv:
+        env = self.config.env
+        return HeartsSB3VecEnv(
+            env.num_envs,
+            self.rules,
+            reward=env.reward,
+            observation=self.encoder,
+            opponent=pool,
+            seat=env.seat,
+            skip_forced=env.skip_forced,
+            seed=derived_seed(self.config.seed, 3),
+        )
+
+    def _make_model(self) -> MaskablePPO:
+        config, ppo = self.config, self.config.ppo
+        model = MaskablePPO(
+            HeartsPolicy,
+            self.env,
+            learning_rate=lambda _: self.learning_rate,
+            n_steps=ppo.num_steps,
+            batch_size=ppo.batch_size,
+            n_epochs=ppo.num_epochs,
+            gamma=ppo.gamma,
+            gae_lambda=ppo.gae_lambda,
+            clip_range=ppo.clip_range,
+            clip_range_vf=ppo.clip_range_vf,
+            normalize_advantage=ppo.normalize_advantage,
+            ent_coef=ppo.ent_coef,
+            vf_coef=ppo.vf_coef,
+            max_grad_norm=ppo.max_grad_norm,
+            target_kl=ppo.target_kl,
+            rollout_buffer_class=CompactRolloutBuffer,
+            rollout_buffer_kwargs={"seed": derived_seed(config.seed, 1)},
+            policy_kwargs=policy_kwargs(config.network),
+            seed=config.seed,
+            device="cpu",
+        )
+        model.set_logger(Logger(None, []))
+        return model
+
+    def _begin_games(self) -> None:
+        """Begin new games, of other deals after each start, and look at them."""
+        self.env.seed(derived_seed(self.config.seed, 1000 + self.counters.starts) % 2**62)
+        self.model._last_obs = self.env.reset()
+        self.model._last_episode_starts = np.ones(self.env.num_envs, np.bool_)
+
+    # -- state -----------------------------------------------------------------------------------
+    def state(self) -> runs.State:
+        """All that training goes on from; to be taken between two updates."""
+        policy, optimizer = self.model.policy, self.model.policy.optimizer
+        tensors: dict[str, NDArray[Any]] = {}
+        for name, tensor in policy.state_dict().items():
+            tensors[f"policy/{name}"] = tensor.numpy().copy()
+        for number, moments in optimizer.state_dict()["state"].items():
+            for name, tensor in moments.items():
+                tensors[f"optimizer/{number}/{name}"] = torch.as_tensor(tensor).numpy().copy()
+        tensors |= self.snapshots.tensors()
+        tensors |= {f"games/{name}": array for name, array in self.env.state().items()}
+        starts = self.model._last_episode_starts
+        assert starts is not None
+        tensors["games/episode_starts"] = starts.copy()
+        tensors["rng/torch"] = torch.get_rng_state().numpy().copy()
+        tensors["rng/buffer"] = generator_state(self._buffer.rng)
+        return runs.State(replace(self.counters), tensors, self._games_key)
+
+    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
+        self._restore_weights(parts.get("policy", {}), parts.get("optimizer", {}))
+        if "games" in parts:
+            self._restore_games(parts["games"])
+        rng = parts.get("rng", {})
+        now = torch.get_rng_state()
+        torch.set_rng_state(
+            torch.from_numpy(check_array("rng/torch", rng.get("torch"), now.numpy()))
+        )
+        restore_generator(self._buffer.rng, rng.get("buffer", np.zeros(0, np.uint64)))
+        self.model.num_timesteps = self.counters.decisions
+        self.model._n_updates = self.counters.gradient_epochs
+
+    def _restore_weights(
+        self, policy: dict[str, NDArray[Any]], optimizer: dict[str, NDArray[Any]]
+    ) -> None:
+        own = {name: tensor.numpy() for name, tensor in self.model.policy.state_dict().items()}
+        for name, tensor in own.items():
+            check_array(f"policy/{name}", policy.get(name), tensor)
+        self.model.policy.load_state_dict(
+            {name: torch.from_numpy(policy[name].copy()) for name in own}
+        )
+        moments: dict[int, dict[str, torch.Tensor]] = {}
+        if optimizer:  # empty before the first update
+            for number, weights in enumerate(self.model.policy.parameters()):
+                like = weights.detach().numpy()
+                moments[number] = {
+                    name: torch.from_numpy(
+                        check_array(
+                            f"optimizer/{number}/{name}", optimizer.get(f"{number}/{name}"), shape
+                        ).copy()
+                    )
+                    for name, shape in (
+                        ("step", np.zeros((), np.float32)),
+                        ("exp_avg", like),
+                        ("exp_avg_sq", like),
+                    )
+                }
+        groups = self.model.policy.optimizer.state_dict()["param_groups"]
+        self.model.policy.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+
+    def _restore_games(self, games: dict[str, NDArray[Any]]) -> None:
+        starts = check_array(
+            "games/episode_starts",
+            games.get("episode_starts"),
+            np.zeros(self.env.num_envs, np.bool_),
+        )
+        self.env.reset()  # whose state is replaced
+        self.model._last_obs = self.env.restore(games)
+        self.model._last_episode_starts = starts.copy()
+
+    @property
+    def _buffer(self) -> CompactRolloutBuffer:
+        buffer = self.model.rollout_buffer
+        assert isinstance(buffer, CompactRolloutBuffer)
+        return buffer
+
+    # -- learning --------------------------------------------------------------------------------
+    def warm_up(self) -> None:
+        """Compile what a rollout needs, before the clock runs; leaves no trace in what follows."""
+        before = self.env.state()
+        for _ in range(self.rules.hand_size + self.rules.pass_count + 2):  # to the end of a deal
+            _, _, done, _ = self.env.step(self.env.action_masks().argmax(axis=1))
+            if done.any():
+                break
+        self.env.restore(before)
+
+    def _parameters(self) -> Iterable[torch.Tensor]:
+        return self.model.policy.parameters()
+
+    def _learn(self) -> dict[str, Any]:
+        model = self.model
+        model.ent_coef = self.ent_coef
+        size = self.config.env.num_envs * self.config.ppo.num_steps
+        model.learn(size, reset_num_timesteps=False, log_interval=sys.maxsize)
+        self.counters.decisions = model.num_timesteps
+        self.counters.gradient_epochs = model._n_updates
+        row: dict[str, Any] = {}
+        buffer = self._buffer
+        deals = float(buffer.episode_starts.sum())
+        if deals:
+            row["reward"] = float(buffer.rewards.sum()) / deals
+        for name, value in model.logger.name_to_value.items():
+            if name.startswith("train/") and isinstance(value, int | float | np.number):
+                number = float(value)
+                row[name.removeprefix("train/")] = number if math.isfinite(number) else None
+        return row

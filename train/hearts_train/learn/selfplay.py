@@ -1,0 +1,272 @@
+"""Self-play PPO: every seat is the learner, and learns from its own decisions.
+
+In each update (Schulman et al. 2017):
+
+1. **Play**: all games stand at a decision of the learner. One forward pass gives logits and values
+   for whoever is to move, an action is drawn, the games play on; ``num_steps`` times.
+2. **Estimate** the advantage of each decision from what its own seat earned afterwards.
+3. **Learn**: for ``num_epochs`` go through the decisions in a random order, a minibatch at a time,
+   and make a step of Adam along the gradient of the clipped objective.
+
+Threads share the work: each has games of its own, and a part of each minibatch. They read the same
+weights, and their gradients are added in a fixed order, so that the result does not depend on which
+is quicker. It does depend on how many there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hearts_env._workers import Workers
+from hearts_env.arguments import check_array
+from hearts_env.errors import HeartsError
+from hearts_env.seeds import derived_seed
+from hearts_train.learn import runs
+from hearts_train.learn import selfplay_kernel as sk
+from hearts_train.learn.actor_critic import (
+    ActorCritic,
+    Adam,
+    Replicas,
+    find_device,
+    find_precision,
+    policy_tensors,
+    set_threads,
+)
+from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.learner import Learner, Tensors
+from hearts_train.learn.selfplay_games import SelfPlayGames, part_of
+
+Rows = NDArray[np.int64]
+
+
+class SelfPlayLearner(Learner):
+    """PPO of one network that plays all seats but those of its opponents."""
+
+    algorithm = "PPO of every seat"
+
+    def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
+        """Make everything, as ``Learner`` has it.
+
+        Raises:
+            ConfigError: if the device is not there.
+        """
+        super().__init__(config, state)
+        set_threads(1)  # of torch's own: they share small products, and gain nothing
+        self.device = find_device(config.device)
+        self.precision = find_precision(config.precision, self.device)
+        self.workers = Workers(config.threads)
+        self.games = [self._make_games(thread) for thread in range(config.threads)]
+        self.replicas = Replicas(self._make_network(), config.threads)
+        self.network = self.replicas.networks[0]
+        self.optimizer = Adam(self.replicas.weights)
+        self._start(state)
+
+    # -- making ------------------------------------------------------------------------------------
+    def _make_games(self, thread: int) -> SelfPlayGames:
+        number = len(range(thread, self.config.env.num_envs, self.config.threads))
+        seed = derived_seed(self.config.seed, 10 + thread)
+        return SelfPlayGames(
+            self.config, self.rules, self.encoder, self._add_pool(), number, seed, self._empty
+        )
+
+    def _empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """An array that can be copied to the device quickly."""
+        like = torch.from_numpy(np.empty(0, dtype))
+        array = torch.zeros(shape, dtype=like.dtype, pin_memory=self.device.type == "cuda")
+        filled: NDArray[Any] = array.numpy()
+        return filled
+
+    def _make_network(self) -> ActorCritic:
+        inputs = math.prod(self.encoder.space(self.rules).shape)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.config.seed)
+            network = ActorCritic(inputs, self.rules.num_actions, self.config.network)
+        return network.to(self.device)
+
+    def _begin_games(self) -> None:
+        for thread, games in enumerate(self.games):
+            number = 1000 + 100 * self.counters.starts + thread
+            games.begin(derived_seed(self.config.seed, number) % 2**62)
+
+    def warm_up(self) -> None:
+        """Compile and load all that an update needs; leaves no trace in what follows."""
+        clip, most = self._clip(), self.rules.players * (self.rules.hand_size + 3)
+        for thread, games in enumerate(self.games):
+            before = games.state()
+            for _ in range(most):  # to the end of a deal
+                self._collect(thread, 1)
+                rows = games.estimate(1.0, 1.0)
+                has_ended = bool((games.rows.nexts[rows] == sk.END).any())
+                self._gradient(thread, rows[:2], 2, clip)
+                games.drop_learnt()
+                if has_ended:
+                    break
+            games.restore(before)
+
+    # -- learning ----------------------------------------------------------------------------------
+    def _learn(self) -> dict[str, Any]:
+        ppo = self.config.ppo
+        self.workers.each(lambda thread: self._collect(thread, ppo.num_steps))
+        self.counters.decisions += self.config.env.num_envs * ppo.num_steps
+        ready = [games.estimate(ppo.gamma, ppo.gae_lambda) for games in self.games]
+        figures = self._judge(ready)
+        sums, count = np.zeros(len(sk.FIGURES)), 0
+        for _ in range(ppo.num_epochs):
+            is_near = True
+            for parts in self._minibatches(ready):
+                size = sum(map(len, parts))
+                found = self._minibatch(parts, size)
+                sums, count = sums + found, count + size
+                is_near = ppo.target_kl is None or found[3] <= 1.5 * ppo.target_kl * size
+                if not is_near:
+                    break
+                self._step()
+            self.counters.gradient_epochs += 1
+            if not is_near:
+                break
+        for games in self.games:
+            games.drop_learnt()
+        if not count:
+            return figures
+        means = zip(sk.FIGURES, (sums / count).tolist(), strict=True)
+        return figures | {name: mean if math.isfinite(mean) else None for name, mean in means}
+
+    def _collect(self, thread: int, steps: int) -> None:
+        """Play: `steps` decisions in each game of a thread."""
+        network, observations = self.replicas.networks[thread], self.games[thread].observations
+
+        def decide(rows: slice) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            logits, values = self._forward(network, torch.from_numpy(observations[rows]))
+            return logits.cpu().numpy(), values.cpu().numpy()
+
+        with torch.inference_mode():
+            self.games[thread].collect(decide, steps)
+
+    def _forward(
+        self, network: ActorCritic, observations: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits and values, float32, on the device."""
+        inputs = observations.to(self.device, non_blocking=True).flatten(1).to(self.precision)
+        is_mixed = self.precision is not torch.float32
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed):
+            logits, values = network(inputs)
+        return logits, values
+
+    def _minibatches(self, ready: list[Rows]) -> Iterable[tuple[Rows, ...]]:
+        """All rows once in a random order, in parts of about ``batch_size``, by thread."""
+        number = max(1, round(sum(map(len, ready)) / self.config.ppo.batch_size))
+        orders = [
+            np.array_split(games.order.permutation(rows), number)
+            for games, rows in zip(self.games, ready, strict=True)
+        ]
+        return zip(*orders, strict=True)
+
+    def _minibatch(self, parts: tuple[Rows, ...], size: int) -> NDArray[np.float64]:
+        """The gradient of a minibatch into the first replica's; returns the sums of its figures."""
+        clip = self._clip()
+        found: list[NDArray[np.float64]] = [np.zeros(len(sk.FIGURES))] * len(parts)
+
+        def work(thread: int) -> None:
+            found[thread] = self._gradient(thread, parts[thread], size, clip)
+
+        self.workers.each(work)
+        self.replicas.add_gradients()
+        return np.sum(found, axis=0)
+
+    def _gradient(self, thread: int, rows: Rows, size: int, clip: sk.Clip) -> NDArray[np.float64]:
+        """A thread's part of a minibatch of `size`: its gradient, and the sums of its figures."""
+        games, sums = self.games[thread], np.zeros(len(sk.FIGURES))
+        self.replicas.gradients[thread].zero_()
+        if not len(rows):
+            return sums
+        observations = torch.from_numpy(games.observations).index_select(0, torch.from_numpy(rows))
+        outputs = self._forward(self.replicas.networks[thread], observations)
+        logits, values = (output.detach().cpu().numpy() for output in outputs)
+        gradients = np.empty_like(logits), np.empty_like(values)
+        sk.objective(games.rows, rows, size, clip, logits, values, gradients, sums)
+        torch.autograd.backward(
+            outputs, [torch.from_numpy(gradient).to(self.device) for gradient in gradients]
+        )
+        return sums
+
+    def _clip(self) -> sk.Clip:
+        ppo = self.config.ppo
+        by_value = math.inf if ppo.clip_range_vf is None else ppo.clip_range_vf
+        return sk.Clip(ppo.clip_range, by_value, ppo.vf_coef, self.ent_coef)
+
+    def _step(self) -> None:
+        """Go along the gradient, shortened to ``max_grad_norm``."""
+        gradient = self.replicas.gradients[0]
+        gradient *= (self.config.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
+        self.optimizer.step(gradient, self.learning_rate)
+
+    def _judge(self, ready: list[Rows]) -> dict[str, Any]:
+        """Look at an update's decisions as a whole, and normalise their advantages if wanted.
+
+        Returns how much of the variance of the returns the values explain, 1 at best.
+        """
+        lists = [games.rows for games in self.games]
+        advantages, returns = (
+            np.concatenate([every[rows] for every, rows in zip(arrays, ready, strict=True)])
+            for arrays in ([r.advantages for r in lists], [r.returns for r in lists])
+        )
+        if not len(returns):  # nobody has decided twice yet
+            return {}
+        if self.config.ppo.normalize_advantage:
+            mean, deviation = advantages.mean(), advantages.std() + np.float32(1e-8)
+            for games in self.games:
+                own = games.rows.advantages[: games.size]
+                own -= mean
+                own /= deviation
+        variance = float(returns.var())
+        left = float(advantages.var()) / variance if variance else math.inf
+        return {"explained_variance": 1.0 - left if math.isfinite(left) else None}
+
+    # -- state -------------------------------------------------------------------------------------
+    def tensors(self) -> Tensors:
+        """The policy's weights under their names in a checkpoint."""
+        return dict(policy_tensors(self.network))
+
+    def _parameters(self) -> Iterable[torch.Tensor]:
+        return [self.replicas.weights]
+
+    def state(self) -> runs.State:
+        """All that training goes on from; to be taken between two updates."""
+        tensors: Tensors = {
+            f"policy/{name}": tensor.cpu().numpy().copy()
+            for name, tensor in self.network.state_dict().items()
+        }
+        tensors["optimizer/count"] = np.array(self.optimizer.count)
+        tensors["optimizer/mean"] = self.optimizer.mean.cpu().numpy().copy()
+        tensors["optimizer/square"] = self.optimizer.square.cpu().numpy().copy()
+        for past in self.pasts[:1]:  # they are all the same
+            tensors |= past.tensors()
+        for thread, games in enumerate(self.games):
+            tensors |= {f"games/{thread}/{name}": array for name, array in games.state().items()}
+        return runs.State(replace(self.counters), tensors, self._games_key)
+
+    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
+        policy, moments = parts.get("policy", {}), parts.get("optimizer", {})
+        given = {}
+        for name, tensor in self.network.state_dict().items():
+            array = check_array(f"policy/{name}", policy.get(name), tensor.cpu().numpy())
+            given[name] = torch.from_numpy(array.copy())
+        self.network.load_state_dict(given)
+        optimizer = self.optimizer
+        count = check_array("optimizer/count", moments.get("count"), np.array(0))
+        if count < 0:
+            raise HeartsError("optimizer/count: must be a whole number from 0")
+        optimizer.count = int(count)
+        for name, own in (("mean", optimizer.mean), ("square", optimizer.square)):
+            array = check_array(f"optimizer/{name}", moments.get(name), own.cpu().numpy())
+            own.copy_(torch.from_numpy(array.copy()))
+        if "games" in parts:
+            for thread, games in enumerate(self.games):
+                games.restore(part_of(parts["games"], f"{thread}/"))

@@ -1,0 +1,226 @@
+"""Games in which the learner plays itself or opponents of a pool, and all that it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_agents._options import check_seat
+from hearts_agents.base import generator_state, restore_generator
+from hearts_agents.pool import OpponentPool
+from hearts_env.arguments import check_array
+from hearts_env.batch import BatchGame
+from hearts_env.encoders import Encoder
+from hearts_env.errors import HeartsError
+from hearts_env.rewards import Rewarder
+from hearts_env.rules import Rules
+from hearts_env.seeds import secret_seed
+from hearts_train.learn import selfplay_kernel as sk
+from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.snapshots import LATEST
+
+Arrays = dict[str, NDArray[Any]]
+Network = Callable[[slice], tuple[NDArray[np.float32], NDArray[np.float32]]]
+
+MAX_FORCED_DEALS = 10_000
+
+
+class SelfPlayGames:
+    """Some games side by side, at each of which the learner is to decide, and a list of decisions.
+
+    A seat whose opponent is `LATEST` is the learner's own, so that in pure self-play it decides for
+    all of them, and learns from all.
+
+    Decisions whose seat has not decided again yet stay in the list for the next update: what they
+    led to is not known. All others are learnt from once.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        rules: Rules,
+        encoder: Encoder,
+        pool: OpponentPool,
+        num_games: int,
+        seed: int,
+        empty: Callable[[tuple[int, ...], Any], NDArray[Any]] = np.empty,
+    ) -> None:
+        """Games that wait for ``begin``.
+
+        Args:
+            config: the recipe.
+            rules: of the games.
+            encoder: what the learner sees.
+            pool: the opponents; only these games draw from it.
+            num_games: how many.
+            seed: of the order of minibatches and of the actions drawn.
+            empty: makes the arrays of the list, of a shape and dtype.
+        """
+        self.rules, self.pool, self.num_games = rules, pool, num_games
+        self.rewarder = Rewarder(rules, config.env.reward)
+        self.seat = check_seat(rules, config.env.seat)
+        self.skip_forced = config.env.skip_forced
+        self.encoder = encoder
+        self.order = np.random.default_rng(seed)
+        self.random = self.order.integers(2**64, size=num_games, dtype=np.uint64)
+        capacity = num_games * (config.ppo.num_steps + rules.players)
+        space = encoder.space(rules)
+        self.observations = empty((capacity, *space.shape), space.dtype)
+        self.rows = sk.Rows(
+            masks=empty((capacity, rules.num_actions), np.int8),
+            actions=np.zeros(capacity, np.int64),
+            log_probs=np.zeros(capacity, np.float32),
+            values=np.zeros(capacity, np.float32),
+            rewards=np.zeros(capacity, np.float32),
+            nexts=np.zeros(capacity, np.int64),
+            advantages=np.zeros(capacity, np.float32),
+            returns=np.zeros(capacity, np.float32),
+        )
+        self.size = 0
+        """Rows of the list that are in use."""
+        self._all = np.arange(num_games)
+
+    def begin(self, seed: int) -> None:
+        """Deal new games, and forget all decisions."""
+        n, players = self.num_games, self.rules.players
+        self.seed = seed
+        self.pool.reseed(secret_seed(seed, "opponents"))
+        self.batch = BatchGame(self.rules, n, seed, observation=self.encoder, autodeal=False)
+        self.table = sk.Table(
+            self.batch.states,
+            self.batch.legal,
+            cast=np.full((n, players), sk.LEARNER),
+            last=np.full((n, players), -1),
+            paid=np.zeros((n, players), np.int64),
+            stand=np.zeros(n, np.int64),
+        )
+        self.size = 0
+        self._draw_cast(self._all)
+        self._advance(self._all)
+
+    # -- playing ---------------------------------------------------------------------------------
+    def collect(self, network: Network, steps: int) -> None:
+        """Decide `steps` times in each game by `network`, which gets the place of the rows."""
+        rows = self.rows
+        for _ in range(steps):
+            own = slice(self.size, self.size + self.num_games)
+            self.batch.observe(self.observations[own])
+            self.batch.masks(rows.masks[own])
+            sk.note(self.table, rows, self.size)
+            logits, rows.values[own] = network(own)
+            actions = rows.actions[own]
+            sk.choose(logits, self.batch.legal, self.random, actions, rows.log_probs[own])
+            self.size += self.num_games
+            sk.play(self.rules.vector, self.table, actions)
+            self._advance(self._all)
+
+    def _advance(self, games: NDArray[np.int64]) -> None:
+        """Play on in `games` to the learner's next decisions, into new deals where one ends."""
+        number, scale = self.rewarder.number, self.rewarder.scale
+        for _ in range(MAX_FORCED_DEALS):
+            sk.advance(
+                self.rules.vector, self.table, self.rows, games, number, scale, self.skip_forced
+            )
+            stand = self.table.stand[games]
+            ended, waiting = games[stand == sk.ENDED], games[stand == sk.WAITS]
+            if len(ended):
+                self.batch.reset(games=ended)
+                self._draw_cast(ended)
+            if len(waiting):
+                self._move_opponents(waiting)
+            games = np.concatenate([ended, waiting])
+            if not len(games):
+                return
+        raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
+
+    def _draw_cast(self, games: NDArray[np.int64]) -> None:
+        """Draw who sits where in the deals that begin in `games`."""
+        pool, deals = self.pool, self.batch.seeds
+        latest = pool.place(LATEST) if LATEST in pool.names else -1
+        r, cast = self.rules.vector, self.table.cast
+        sk.draw_cast(r, games, deals, self.seat, pool.cumulative, latest, cast)
+
+    def _move_opponents(self, games: NDArray[np.int64]) -> None:
+        """Do one action of the opponent to move in each of `games`."""
+        places = self.table.cast[games, self.batch.player[games]]
+        for place in np.unique(places).tolist():
+            some = games[places == place]
+            entry = self.pool.entries[place]
+            try:
+                actions = np.asarray(entry.agent.act_batch(self.batch.views(some)))
+                self.batch.play(actions, games=some)
+            except HeartsError as error:
+                raise type(error)(f"opponent {entry.name!r}: {error}") from None
+
+    # -- learning --------------------------------------------------------------------------------
+    def estimate(self, gamma: float, gae_lambda: float) -> NDArray[np.int64]:
+        """Write advantages and returns; returns the rows that can be learnt from."""
+        sk.estimate(self.rows, self.size, gamma, gae_lambda)
+        return np.flatnonzero(self.rows.nexts[: self.size] != sk.PENDING)
+
+    def drop_learnt(self) -> None:
+        """Keep of the list only the decisions that wait for what they lead to."""
+        rows = np.flatnonzero(self.rows.nexts[: self.size] == sk.PENDING)
+        for array in self._kept().values():
+            array[: len(rows)] = array[rows]
+        places = np.full(self.size + 1, -1)  # the last for seats without a decision
+        places[rows] = np.arange(len(rows))
+        self.table.last[:] = places[self.table.last]
+        self.size = len(rows)
+
+    def _kept(self) -> Arrays:
+        """The parts of the list that an update does not make anew."""
+        names = ("masks", "actions", "log_probs", "values", "rewards", "nexts")
+        return {"observations": self.observations} | {n: getattr(self.rows, n) for n in names}
+
+    # -- saving ----------------------------------------------------------------------------------
+    def state(self) -> Arrays:
+        """Everything that the games need to go on, new arrays by name; between two updates."""
+        state = {f"games/{name}": array for name, array in self.batch.state().items()}
+        state |= {f"rows/{name}": array[: self.size].copy() for name, array in self._kept().items()}
+        state |= {name: array.copy() for name, array in self._arrays().items()}
+        state |= {f"opponents/{name}": array for name, array in self.pool.state().items()}
+        return state | {"seed": np.array(self.seed), "order": generator_state(self.order)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what ``state`` gave, in games with the same arguments.
+
+        Raises:
+            HeartsError: if arrays are missing, of other shapes, or hold impossible values; the
+                games must then begin anew.
+        """
+        seed = check_array("seed", state.get("seed"), np.array(0))
+        if seed < 0:
+            raise HeartsError("seed: must be a whole number from 0")
+        self.begin(int(seed))
+        own = self._arrays()
+        given = {name: check_array(name, state.get(name), like) for name, like in own.items()}
+        waiting = np.sort(given["last"][given["last"] >= 0])
+        if not np.array_equal(waiting, np.arange(len(waiting))) or given["last"].min() < -1:
+            raise HeartsError("last: must be the rows of decisions, each once")
+        if not ((given["cast"] >= sk.LEARNER) & (given["cast"] < len(self.pool))).all():
+            raise HeartsError(f"cast: must be in [-1, {len(self.pool)})")
+        for name, array in self._kept().items():
+            rows = state.get(f"rows/{name}")
+            array[: len(waiting)] = check_array(f"rows/{name}", rows, array[: len(waiting)])
+        actions, nexts = self.rows.actions[: len(waiting)], self.rows.nexts[: len(waiting)]
+        if not ((actions >= 0) & (actions < self.rules.num_actions) & (nexts == sk.PENDING)).all():
+            raise HeartsError("rows: must be decisions that wait for what they lead to")
+        restore_generator(self.order, state.get("order", np.zeros(0, np.uint64)))
+        self.batch.restore(part_of(state, "games/"))
+        self.pool.restore(part_of(state, "opponents/"))
+        for name, array in own.items():
+            array[...] = given[name]
+        self.size = len(waiting)
+
+    def _arrays(self) -> Arrays:
+        table = self.table
+        return {"cast": table.cast, "last": table.last, "paid": table.paid, "random": self.random}
+
+
+def part_of(state: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}
