@@ -133,8 +133,15 @@ def _words_on_stack(typing_context: Any) -> Any:
     return types.Array(types.uint64, 1, "C")(), codegen
 
 
+def _put_one_by_one(out, at, word):  # type: ignore[no-untyped-def]
+    for j in range(64):
+        out[at + j] = word >> np.uint64(j) & np.uint64(1)
+
+
 @overload(put_word)
 def _put_word(out, at, word):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
+    if out.layout != "C" or out.dtype.bitwidth != 8:  # a user's array, of another kind
+        return _put_one_by_one
     return lambda out, at, word: _store_word(out, at, word)  # type: ignore[call-arg]
 
 

@@ -128,6 +128,8 @@ def list_of(mask: int) -> list[int]:
     if not _tables:
         _make_tables()
     a, b, c, d, e = _tables
+    if mask < 1 << 26:  # most of two players' hands
+        return [*a[mask & 8191], *b[mask >> 13]]
     return [
         *a[mask & 8191],
         *b[mask >> 13 & 8191],

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from hearts_env import kernel as k
+from hearts_env._jit import entry_of
+from hearts_env._turn import LEGAL, step, write_view
 from hearts_env.arguments import (
     check_count,
     check_player,
@@ -30,8 +32,18 @@ from hearts_env.grammar import Entry, Transcript, format_transcript, parse
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Position
 
-_LEGAL = (1 << 54) - 1
+_INT64 = np.dtype(np.int64)
+_SEATS: tuple[int | None, ...] = (None, *range(k.MAX_PLAYERS))
 _MAX_TOTAL = 2**53
+
+_step, _write_view = step, write_view
+"""As games call them: from the first game on without the look-up of types."""
+
+
+def _prepare(r: k.Vector, s: k.Vector) -> None:
+    global _step, _write_view
+    _step = entry_of(step, r, s, 0)
+    _write_view = entry_of(write_view, r, s, 0, s)
 
 
 class Game(Position):
@@ -159,6 +171,8 @@ class Game(Position):
         self._start = vector.copy()
         self._actions: list[int] = []
         self._status = int(k.status(rules.vector, vector))
+        if _step is step:
+            _prepare(rules.vector, vector)
 
     @staticmethod
     def _set_totals(rules: Rules, vector: k.Vector, totals: Sequence[int] | None) -> None:
@@ -180,8 +194,7 @@ class Game(Position):
     @property
     def player(self) -> int | None:
         """The seat whose turn it is; None when the game is over."""
-        seat = (self._status >> 54 & 15) - 1
-        return None if seat < 0 else seat
+        return _SEATS[self._status >> 54 & 15]
 
     @property
     def is_over(self) -> bool:
@@ -191,11 +204,11 @@ class Game(Position):
     @property
     def legal_mask(self) -> int:
         """What the player to act may do, as a bit mask over actions; 0 when the game is over."""
-        return self._status & _LEGAL
+        return self._status & LEGAL
 
     def legal_actions(self) -> list[int]:
         """What the player to act may do, ascending; empty when the game is over."""
-        return list_of(self._status & _LEGAL)
+        return list_of(self._status & LEGAL)
 
     def play(self, action: int | str) -> None:
         """Do an action: a number, or a card's name.
@@ -206,13 +219,22 @@ class Game(Position):
         if action.__class__ is not int:
             action = self.action_of(action)
         try:
-            status = k.step(self.rules.vector, self.vector, action)
+            status = _step(self.rules.vector, self.vector, action)
         except OverflowError:  # a number beyond 64 bits
             status = -1
         if status < 0:
-            raise IllegalActionError(self._why_illegal(action))
+            raise IllegalActionError(self.why_illegal(action))
         self._status = status
         self._actions.append(action)
+
+    def enter(self, action: int, status: int) -> int:
+        """Note an action that compiled code has done in ``vector``, and the ``status`` it gave.
+
+        Returns the seat whose turn it is now, -1: the game is over.
+        """
+        self._status = status
+        self._actions.append(action)
+        return (status >> 54 & 15) - 1
 
     def action_of(self, action: object) -> int:
         """The number of an action given as a number or as a card's name.
@@ -222,7 +244,8 @@ class Game(Position):
         """
         return action_number(self.rules, action)
 
-    def _why_illegal(self, action: int) -> str:
+    def why_illegal(self, action: int) -> str:
+        """Why the rules do not allow `action` now, and what they allow."""
         if self.is_over:
             return "action: the game is over; start another with Game.deal"
         name = self.rules.action_name
@@ -362,8 +385,9 @@ class Game(Position):
         rules = self.rules
         if player.__class__ is not int or not 0 <= player < rules.players:
             player = check_player(player, rules.players)
-        out = self.vector.copy()
-        k.hide(rules.vector, out, player)
+        state = self.vector
+        out = np.empty(len(state), _INT64)
+        _write_view(rules.vector, state, player, out)
         return PlayerView(rules, out, player)
 
     def to_text(self, tags: Mapping[str, str] | None = None) -> str:

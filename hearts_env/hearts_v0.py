@@ -24,16 +24,19 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
+from pettingzoo.utils.env import AECIterable
 from pettingzoo.utils.env_logger import EnvLogger
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from hearts_env import kernel as k
-from hearts_env._jit import jit
+from hearts_env._jit import entry_of
+from hearts_env._turn import step_masked, write_mask
 from hearts_env.arguments import check_choice, check_max_deals, check_seed
-from hearts_env.encoders import Encoder, make_encoder
+from hearts_env.encoders import Encoder, make_encoder, step_of
 from hearts_env.errors import DealError, HeartsError, IllegalActionError, did_you_mean
 from hearts_env.game import Game
-from hearts_env.infos import no_result, read_only_values, result_of
+from hearts_env.in_order import InOrder, Observation, Turns
+from hearts_env.infos import Deal, no_result, read_only, read_only_values, result_of, with_deal
 from hearts_env.match import Match
 from hearts_env.rewards import Rewarder
 from hearts_env.rules import Rules
@@ -49,8 +52,9 @@ OPTIONS = ("deal", "deal_number", "dealer")
 ILLEGAL_REWARD = -1.0
 """What an illegal action costs under ``illegal_action="terminate"``."""
 
+_INT8 = np.dtype(np.int8)
+
 Mask: TypeAlias = NDArray[np.int8]
-Observation: TypeAlias = dict[str, NDArray[Any]]
 
 
 class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
@@ -130,7 +134,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._num_drawn = 0
         self._game: Game | None = None
         self._totals: list[int | Fraction] | None = None  # before this deal; None outside a match
-        self._masks: list[Mask] = []
         self._is_stopped = False  # nobody is to act any more
         self.agent_selection = ""  # nobody before the first reset
         self._is_paid = False  # whether any of `rewards` is not zero
@@ -138,13 +141,21 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._make_scratch()
 
     def _make_scratch(self) -> None:
-        """What copies do not share: the view that encoders are shown, and the window."""
+        """What copies do not share: what encoders are shown and have written, and the window."""
         box = self.observation_spaces["player_0"]["observation"]
         assert isinstance(box, spaces.Box)
         self._shape, self._dtype = box.shape, box.dtype
+        r = self._r = self.rules.vector
+        state, mask, out = np.empty(1, np.int64), np.empty(1, _INT8), np.empty(1, self._dtype)
+        step = step_of(self.encoder)
+        self._step = None if step is None else entry_of(step, r, state, 0, mask, out)
+        self._step_masked = entry_of(step_masked, r, state, 0, mask)
+        self._pays_tricks = self._rewarder.pays_tricks
+        self._ready: Observation | None = None  # what the player to act sees, not yet handed out
         self._view = PlayerView(self.rules, np.empty(self.rules.state_size, np.int64), 0)
-        # Copied into every info of a deal under way; "action_mask" is then put in its place.
-        self._no_result = {"action_mask": None} | read_only_values(
+        self._no_mask = read_only(np.zeros(self._num_actions, np.int8))
+        # Copied into the info of whoever waits; who is to act gets a mask of its own.
+        self._no_result = {"action_mask": self._no_mask} | read_only_values(
             no_result(self.rules, is_match=self.episode == "match")
         )
         self._window: Any = None
@@ -175,17 +186,28 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def observe(self, agent: str) -> Observation:
         """What `agent` sees now, whoever's turn it is; also after the end."""
+        ready = self._ready
+        if ready is not None and agent is self.agent_selection:
+            self._ready = None  # who asks again gets arrays of its own
+            return ready
         game = self.game
         try:
             seat = self._seats[agent]
         except (KeyError, TypeError):
             seat = self._seats[self._agent_of(agent)]
         view = self._view
-        k.write_view(self.rules.vector, game.vector, seat, view.vector)
+        k.write_view(self._r, game.vector, seat, view.vector)
         view.player = seat
         out = np.zeros(self._shape, self._dtype)
         self.encoder.write(view, out)
-        return {"observation": out, "action_mask": self._masks[seat]}
+        mask = np.zeros(self._num_actions, _INT8)
+        if seat == game.player and not self._is_stopped:
+            write_mask(game.legal_mask, mask)
+        return {"observation": out, "action_mask": mask}
+
+    def agent_iter(self, max_iter: int = 2**63) -> AECIterable:
+        """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
+        return Turns(self, max_iter)
 
     def last(
         self,
@@ -199,8 +221,13 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if self._game is None or not self.agents:
             raise HeartsError("last: nobody is to act; call reset() to begin an episode")
         agent = self.agent_selection
+        observation = self._ready if observe else None
+        if observation is not None:
+            self._ready = None
+        elif observe:
+            observation = self.observe(agent)
         return (
-            self.observe(agent) if observe else None,
+            observation,
             self._cumulative_rewards[agent],
             self.terminations[agent],
             self.truncations[agent],
@@ -245,16 +272,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._cumulative_rewards = dict.fromkeys(agents, 0.0)
         self.terminations = dict.fromkeys(agents, False)
         self.truncations = dict.fromkeys(agents, False)
-        n = self._num_actions
-        self._masks = [np.zeros(n, np.int8) for _ in agents]
-        self.infos = {
-            agent: self._no_result | {"action_mask": mask}
-            for agent, mask in zip(agents, self._masks, strict=True)
-        }
+        self.infos = {agent: self._no_result.copy() for agent in agents}
         self._skip_agent_selection = None
         self._is_stopped = self._is_paid = False
         self._offender = None
-        self._give_turn(game)
+        self._begin_turns(game)
         if self.render_mode == "human":
             self.render()
 
@@ -286,7 +308,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 ``illegal_action="raise"``, one that the rules do not allow; nothing has changed.
         """
         agent = self.agent_selection
-        if not agent:
+        game = self._game
+        if game is None:
             raise HeartsError("step: nothing has been dealt; call reset() first")
         if self._is_stopped or self.terminations[agent] or self.truncations[agent]:
             self._step_dead(agent, action)
@@ -297,60 +320,72 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 f"action: {number} is not an action of these rules; "
                 f"give one of the mask of {agent}, 0 to {self._num_actions - 1} at most"
             )
-        game = self.game
-        try:
-            (game if self.match is None else self.match).play(number)
-        except IllegalActionError:
-            if self.illegal_action == "raise":
-                raise
-            self._answer_illegal(agent)
+        mask, observation = np.empty(self._num_actions, _INT8), None
+        if self._step is None:
+            status = self._step_masked(self._r, game.vector, number, mask)
         else:
-            self._pay_step(agent, game)
+            observation = np.empty(self._shape, self._dtype)
+            status = self._step(self._r, game.vector, number, mask, observation)
+        if status < 0:
+            self._answer_illegal(agent, game, number)
+        else:
+            seat = game.enter(number, status)
+            self._cumulative_rewards[agent] = 0.0
+            if seat < 0:
+                if self.match is not None:
+                    self.match.finish_deal()
+                self._end_deal(game)
+            else:
+                if self._is_paid or self._pays_tricks:
+                    self._pay_step(game)
+                self.infos[agent] = self._no_result.copy()
+                self._give_turn(seat, mask, observation)
         if self.render_mode == "human":
             self.render()
 
-    def _answer_illegal(self, agent: str) -> None:
+    def _answer_illegal(self, agent: str, game: Game, number: int) -> None:
         """What follows an illegal action, by ``illegal_action``."""
-        game = self.game
+        if self.illegal_action == "raise":
+            raise IllegalActionError(game.why_illegal(number))
+        self._cumulative_rewards[agent] = 0.0
         if self.illegal_action == "revoke":
             (game if self.match is None else self.match).revoke()
-            self._pay_step(agent, game)
+            self._end_deal(game)
             return
         EnvLogger.warn_on_illegal_move()
         self._offender = agent
         self._clear_rewards()
-        self._cumulative_rewards[agent] = 0.0
         self._pay([ILLEGAL_REWARD if other == agent else 0.0 for other in self.agents])
         self._stop(game, self.terminations)
 
-    def _pay_step(self, agent: str, game: Game) -> None:
-        """Pay for the action that `agent` has done in `game`, and see who is next."""
+    def _begin_turns(self, game: Game) -> None:
+        """Give the first turn of a deal."""
+        assert game.player is not None
+        mask = np.empty(self._num_actions, _INT8)
+        write_mask(game.legal_mask, mask)
+        self._give_turn(game.player, mask, None)
+
+    def _give_turn(self, seat: int, mask: Mask, observation: NDArray[Any] | None) -> None:
+        """Select the player in `seat`; what its info said last stays, but for the mask.
+
+        `observation` is what the player sees now; None: it is written when it is asked for.
+        """
+        agent = self.agent_selection = self.possible_agents[seat]
+        info = self.infos[agent] = self.infos[agent].copy()
+        info["action_mask"] = mask
+        if observation is None:
+            self._ready = None
+        else:
+            self._ready = {"observation": observation, "action_mask": mask}
+
+    def _pay_step(self, game: Game) -> None:
+        """Pay for the last action in `game`, where anything is due."""
         if self._is_paid:
             self._clear_rewards()
             self._is_paid = False
-        self._cumulative_rewards[agent] = 0.0
         rewards = self._rewarder.step(game)
         if rewards is not None:
             self._pay(rewards)
-        if game.is_over:
-            self._end_deal(game)
-        else:
-            mask: Mask = np.zeros(self._num_actions, np.int8)
-            self._masks[self._seats[agent]] = mask
-            info = self.infos[agent] = self._no_result.copy()
-            info["action_mask"] = mask
-            self._give_turn(game)
-
-    def _give_turn(self, game: Game) -> None:
-        """Select the player to act and give it its mask; what its info said last stays."""
-        seat = game.player
-        assert seat is not None
-        mask: Mask = np.empty(self._num_actions, np.int8)
-        _write_mask(game.legal_mask, mask)
-        agent = self.agent_selection = self.possible_agents[seat]
-        self._masks[seat] = mask
-        info = self.infos[agent] = self.infos[agent].copy()
-        info["action_mask"] = mask
 
     def _pay(self, rewards: list[float]) -> None:
         """Hand out rewards, one a seat."""
@@ -360,7 +395,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             self._cumulative_rewards[agent] += reward
 
     def _end_deal(self, game: Game) -> None:
-        """Begin the next deal of a match, or end the episode."""
+        """Pay for a deal that is over; begin the next one of a match, or end the episode."""
+        self._pay_step(game)
         match = self.match
         if match is None:
             self._stop(game, self.terminations)
@@ -377,7 +413,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             self._give_result(game)
             self._game = match.game
             self._totals = list(match.totals)
-            self._give_turn(match.game)
+            self._begin_turns(match.game)
 
     def _stop(self, game: Game, ends: dict[str, bool]) -> None:
         """End the episode for all agents; each is then selected once more, for a last look."""
@@ -391,10 +427,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """Clear everybody's mask, and write the deal's result to everybody's info."""
         offender = None if self._offender is None else self._seats[self._offender]
         result = read_only_values(result_of(game, self.match, offender=offender))
-        for seat, agent in enumerate(self.possible_agents):
-            mask: Mask = np.zeros(self._num_actions, np.int8)
-            self._masks[seat] = mask
-            self.infos[agent] = {"action_mask": mask, **result}
+        facts, deal = {"action_mask": self._no_mask, **result}, Deal(game)
+        self._ready = None
+        for agent in self.possible_agents:
+            self.infos[agent] = with_deal(facts, deal)
 
     def _step_dead(self, agent: str, action: int | None) -> None:
         """The last step of an agent whose episode is over."""
@@ -471,49 +507,19 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         return other
 
 
-_SCRATCH = ("_dtype", "_no_result", "_shape", "_view", "_window")
-
-
-class _InOrder(OrderEnforcingWrapper):  # type: ignore[misc]
-    """PettingZoo's wrapper, with short ways to what is asked for at every step.
-
-    Its own way is through ``__getattr__``, several times for each ``last()``. A property that
-    raises AttributeError hands over to just that, and so to its message.
-    """
-
-    @property
-    def agents(self) -> list[str]:
-        """Who is still in the episode."""
-        if not self._has_reset:
-            raise AttributeError
-        return self.env.agents
-
-    @property
-    def agent_selection(self) -> str:
-        """Whose turn it is."""
-        if not self._has_reset:
-            raise AttributeError
-        return self.env.agent_selection
-
-    def last(
-        self,
-        observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
-    ) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
-        """Observation, reward since the last turn, termination, truncation and info."""
-        if not self._has_reset:
-            return super().last(observe)
-        return self.env.last(observe)
-
-    def __str__(self) -> str:
-        return str(self.env)
-
-    def step(self, action: int | None) -> None:
-        """Do the action of the agent whose turn it is."""
-        if self._has_reset and self.env.agents:
-            self._has_updated = True
-            self.env.step(action)
-        else:
-            super().step(action)
+_SCRATCH = (
+    "_dtype",
+    "_no_mask",
+    "_no_result",
+    "_pays_tricks",
+    "_r",
+    "_ready",
+    "_shape",
+    "_step",
+    "_step_masked",
+    "_view",
+    "_window",
+)
 
 
 def env(
@@ -532,7 +538,7 @@ def env(
 
     The arguments are those of `raw_env`.
     """
-    return _InOrder(
+    return InOrder(
         raw_env(
             rules,
             players,
@@ -625,10 +631,3 @@ def _known_deal(
         dealer=source.dealer if dealer is None else dealer,
         totals=source.totals if number is None else drawn.totals,
     )
-
-
-@jit
-def _write_mask(legal: int, out: Mask) -> None:
-    """Write a bit mask of actions as zeros and ones, in place."""
-    for action in range(len(out)):
-        out[action] = legal >> action & 1

@@ -6,7 +6,9 @@ text. Nothing in them leads to a hidden card before the deal is over.
 
 from __future__ import annotations
 
+import copy
 import functools
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,7 +42,7 @@ def no_result(rules: Rules, *, is_match: bool) -> dict[str, Any]:
 def result_of(
     game: Game, match: Match | None = None, *, offender: int | None = None
 ) -> dict[str, Any]:
-    """What infos hold after a deal has ended, in new arrays.
+    """What infos hold after a deal has ended, in new arrays, but for its text: `with_deal`.
 
     Args:
         game: the deal.
@@ -52,7 +54,7 @@ def result_of(
         "points": np.array(game.points(), np.int64),
         "shooter": seat_number(game.shooter),
         "offender": seat_number(game.revoker if offender is None else offender),
-        "deal": game.to_text(),
+        "deal": "",
     }
     if game.rules.settlement != "points":
         net = game.chips() if match is None or not game.is_over else match.last_net
@@ -63,11 +65,35 @@ def result_of(
     return result
 
 
+class Deal:
+    """A deal as it stands now, for the infos that tell it; its text is written once for them all.
+
+    To write it takes longer than to play the deal, and most programs that learn never read it.
+    """
+
+    def __init__(self, game: Game) -> None:
+        """The deal of `game`, which may be played on or taken back."""
+        self._game = game.clone()
+
+    @functools.cached_property
+    def text(self) -> str:
+        """``game.to_text()``."""
+        return self._game.to_text()
+
+
+def with_deal(facts: dict[str, Any], deal: Deal) -> DeferredDeal:
+    """An info of its own with `facts`, whose ``deal`` is the text of `deal`."""
+    info = DeferredDeal(facts)
+    info.write, info.subject = _text, deal
+    return info
+
+
 class DeferredDeal(dict[str, Any]):
     """An info whose ``deal`` is written when it is first read; otherwise an ordinary dictionary.
 
     To write a deal as text takes about a hundred times as long as to play it in the compiled
-    loop, and most programs that learn never read it.
+    loop, and most programs that learn never read it. One that is made of another's items, as
+    libraries that walk through nested data do, has the text among them.
     """
 
     # Made once for every episode that ends: a slot is filled without a call or further objects.
@@ -78,8 +104,9 @@ class DeferredDeal(dict[str, Any]):
     subject: Any
 
     def _complete(self) -> None:
-        if self.write is not None:
-            write, self.write = self.write, None
+        write = getattr(self, "write", None)
+        if write is not None:
+            self.write = None
             super().__setitem__("deal", write(self.subject))
 
     def __getitem__(self, key: str) -> Any:
@@ -102,11 +129,18 @@ class DeferredDeal(dict[str, Any]):
         """The keys; as this is not the method of ``dict``, ``dict(info)`` asks for each value."""
         return super().__iter__()
 
-    def copy(self) -> dict[str, Any]:
+    def copy(self) -> DeferredDeal:
         """A shallow copy; its deal, too, is written when it is read."""
-        copied = DeferredDeal(super().items())
-        copied.write, copied.subject = self.write, self.subject
-        return copied
+        return self._like(dict(super().items()))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DeferredDeal:
+        return self._like(copy.deepcopy(dict(super().items()), memo))
+
+    def _like(self, values: dict[str, Any]) -> DeferredDeal:
+        """An info with these values, whose deal is this one's."""
+        like = DeferredDeal(values)
+        like.write, like.subject = getattr(self, "write", None), getattr(self, "subject", None)
+        return like
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
@@ -123,6 +157,8 @@ def _completing(name: str) -> Any:
 
     return complete
 
+
+_text = operator.attrgetter("text")
 
 for _name in ("items", "values", "pop", "popitem", "setdefault", "update", "clear"):
     setattr(DeferredDeal, _name, _completing(_name))

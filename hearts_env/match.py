@@ -135,7 +135,7 @@ class Match:
             raise IllegalActionError(_OVER)
         self.game.play(action)
         if self.game.is_over:
-            self._finish_deal()
+            self.finish_deal()
 
     def revoke(self) -> None:
         """End the deal as after an illegal action at the card table.
@@ -146,9 +146,9 @@ class Match:
         if self.is_over:
             raise IllegalActionError(_OVER)
         self.game.revoke()
-        self._finish_deal()
+        self.finish_deal()
 
-    def _finish_deal(self) -> None:
+    def finish_deal(self) -> None:
         """Enter the deal, which is over, and start the next one unless the match has ended."""
         game = self.last_game = self.game
         self.board.add(game.scores(), points_settled(game.rules, game.vector))

@@ -140,6 +140,11 @@ class Rewarder:
         self._paid = [0] * rules.players
 
     @property
+    def pays_tricks(self) -> bool:
+        """Whether ``step`` may pay before the deal is over."""
+        return self._due[False]
+
+    @property
     def scale(self) -> float:
         """What ``earned`` is divided by."""
         if self.kind in ("margin", "trick"):

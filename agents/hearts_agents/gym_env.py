@@ -17,7 +17,7 @@ from hearts_env import HeartsError, IllegalActionError, Rules
 from hearts_env.arrays import Array
 from hearts_env.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_REWARD, RENDER_MODES, raw_env
-from hearts_env.infos import NOBODY, no_result, result_of
+from hearts_env.infos import NOBODY, Deal, no_result, result_of, with_deal
 from hearts_env.registration import register_envs
 from hearts_env.seeds import episode_seed, secret_seed
 
@@ -157,7 +157,7 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         table = self.table
         if not game.legal_mask >> max(number, 0) & 1 and self.illegal_action == "terminate":
             if not 0 <= number < self.rules.num_actions:
-                raise IllegalActionError(game._why_illegal(number))
+                raise IllegalActionError(game.why_illegal(number))
             self._is_over = True
             return self._observe(), ILLEGAL_REWARD, True, False, self._info(offender=self.seat)
         table.step(number)
@@ -217,9 +217,7 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
                 except HeartsError as error:
                     raise type(error)(f"opponent {entry.name!r}: {error}") from None
                 if not (0 <= action < self.rules.num_actions and legal >> action & 1):
-                    raise IllegalActionError(
-                        f"opponent {entry.name!r}: {game._why_illegal(action)}"
-                    )
+                    raise IllegalActionError(f"opponent {entry.name!r}: {game.why_illegal(action)}")
             table.step(action)
             reward += table.rewards[agent]
             self._is_over = table.terminations[agent] or table.truncations[agent]
@@ -251,4 +249,5 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
             return info | no_result(self.rules, is_match=table.match is not None)
         assert self.episode_seed is not None
         info["seed"] = np.int64(self.episode_seed)
-        return info | result_of(table.game, table.match, offender=offender)
+        info |= result_of(table.game, table.match, offender=offender)
+        return with_deal(info, Deal(table.game))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hearts_env.arrays import Array
 from hearts_env.encoders.base import BatchEncoder, Encoder
 from hearts_env.encoders.belief import BeliefEncoder
 from hearts_env.encoders.bits import BitsEncoder
-from hearts_env.encoders.flat import FlatEncoder
+from hearts_env.encoders.flat import FlatEncoder, step_row
 from hearts_env.encoders.history import HistoryEncoder
 from hearts_env.encoders.planes import PlanesEncoder
 from hearts_env.encoders.text import TextEncoder
@@ -84,6 +86,17 @@ def write_many(
         _Looped(encoder).write_many(rules, states, games, players, out)
 
 
+StepAndShow = Callable[[Array, Array, int, Array, Array], int]
+"""Plays an action in a state and shows the next player mask and observation; as ``step_row``."""
+
+_STEPS: dict[type, StepAndShow] = {FlatEncoder: step_row, BitsEncoder: step_row}
+
+
+def step_of(encoder: Encoder) -> StepAndShow | None:
+    """The compiled step that writes the observations of `encoder` too, or None."""
+    return _STEPS.get(type(encoder))  # not of subclasses: theirs may differ
+
+
 class _Looped(BatchEncoder):
     """A user's encoder, asked view by view."""
 
@@ -112,5 +125,6 @@ __all__ = [
     "encode",
     "make_encoder",
     "register_encoder",
+    "step_of",
     "write_many",
 ]

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env._bits import put_bits, put_word, stack_words
-from hearts_env._jit import inlined, jit
+from hearts_env._jit import called, inlined, jit
+from hearts_env._turn import LEGAL, spread_mask
 from hearts_env.arrays import Array
 from hearts_env.encoders.base import BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, observation_blocks, pack
@@ -42,7 +43,7 @@ class FlatEncoder(Stateless, BlockEncoder):
 
     def write(self, view: PlayerView, out: Array) -> None:
         """Write the observation of `view` over `out`, in place."""
-        write_row(view.rules.vector, view.vector, view.player, out)
+        write_one(view.rules.vector, view.vector, view.player, out)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
@@ -107,6 +108,27 @@ def store(words: NDArray[np.uint64], out: NDArray[Any]) -> None:
             if j & 7 == 0:
                 out[j >> 3] = 0
             out[j >> 3] |= (words[0] >> np.uint64(j) & np.uint64(1)) << np.uint64(7 - (j & 7))
+
+
+@called
+def write_one(r: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> None:
+    """``write_row``, for a single one."""
+    write_row(r, s, player, out)
+
+
+@called
+def step_row(
+    r: k.Vector, s: k.Vector, action: int, mask: NDArray[np.int8], out: NDArray[Any]
+) -> int:
+    """Do `action`; write what the next player may do over `mask`, and what it knows over `out`.
+
+    Returns the ``status``, or -1: illegal, nothing has changed. At the end both stay as they were.
+    """
+    status = k.step(r, s, action)
+    if status >= 0 and s[k.PHASE] != k.OVER:
+        spread_mask(status & LEGAL, mask)
+        write_row(r, s, s[k.PLAYER], out)
+    return status
 
 
 @jit

@@ -1,0 +1,250 @@
+"""A step is one compiled call that plays and shows; here it is held to `Game`, turn by turn."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearts_env import Game, HeartsError, IllegalActionError, Rules, hearts_v0
+from hearts_env.encoders import ENCODERS, FlatEncoder, encode, make_encoder
+from hearts_env.infos import DeferredDeal
+from hearts_env.presets import PRESETS
+from hearts_env.rewards import Rewarder
+
+GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
+OTHERS = [name for name in ENCODERS if name != "flat"]
+
+
+def masked(rules: Rules, legal: list[int]) -> Any:
+    mask = np.zeros(rules.num_actions, np.int8)
+    mask[legal] = 1
+    return mask
+
+
+def assert_turn(env: Any, game: Game) -> None:
+    """What the player to act, and by turns another, is shown: what `game` tells of it."""
+    rules, agent = game.rules, f"player_{game.player}"
+    assert env.agent_selection == agent
+    observation, _, termination, truncation, info = env.last()
+    assert not termination
+    assert not truncation
+    expected = encode(env.encoder, game.view(game.player))
+    mask = masked(rules, game.legal_actions())
+    for given in (observation, env.observe(agent)):  # the first is ready, the second made for us
+        assert given["observation"].dtype == expected.dtype
+        assert np.array_equal(given["observation"], expected)
+        assert given["action_mask"].dtype == np.int8
+        assert np.array_equal(given["action_mask"], mask)
+    assert np.array_equal(info["action_mask"], mask)
+    other = (game.player + 1 + len(game.actions) % (rules.players - 1)) % rules.players
+    waiting = env.observe(f"player_{other}")
+    assert np.array_equal(waiting["observation"], encode(env.encoder, game.view(other)))
+    assert not waiting["action_mask"].any()
+    assert not env.infos[f"player_{other}"]["action_mask"].any()
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_every_turn_is_that_of_a_game_played_beside_it(game: tuple[str, int]) -> None:
+    """Under every preset with ``flat``, and with the others by turns: to the bit."""
+    rules, place = Rules.preset(*game), GAMES.index(game)
+    rng = random.Random(place)
+    other = OTHERS[place % len(OTHERS)]
+    if other == "belief" and rules.players > 3:
+        other = "planes"  # the same way, in a tenth of the time
+    for kind, reward in (("flat", "trick"), (other, "margin")):
+        env: Any = hearts_v0.raw_env(rules, observation=kind, reward=reward)
+        env.reset(seed=place)
+        beside, rewarder = Game.deal(rules, place), Rewarder(rules, reward)
+        while not beside.is_over:
+            assert_turn(env, beside)
+            action = rng.choice(beside.legal_actions())
+            beside.play(action)
+            env.step(action)
+            paid = rewarder.step(beside) or [0.0] * rules.players
+            assert list(env.rewards.values()) == paid
+            assert env.game == beside
+            assert env.game.actions == beside.actions
+            assert env.game.legal_actions() == beside.legal_actions()
+        for seat, agent in enumerate(env.possible_agents):
+            last = env.observe(agent)
+            assert np.array_equal(last["observation"], encode(env.encoder, beside.view(seat)))
+            assert not last["action_mask"].any()
+            info = env.infos[agent]
+            assert info["scores"].tolist() == beside.scores()
+            assert info["points"].tolist() == beside.points()
+            assert info["deal"] == beside.to_text()
+
+
+def test_the_next_deal_of_a_match_is_shown_too() -> None:
+    env: Any = hearts_v0.raw_env("mini", episode="match")
+    env.reset(seed=4)
+    deals = set()
+    for _ in range(60):
+        if env._is_stopped:
+            break
+        deals.add(env.match.num_deals)
+        assert_turn(env, env.match.game)
+        env.step(env.game.legal_actions()[-1])
+    assert len(deals) > 1
+
+
+@pytest.mark.parametrize("illegal_action", ["raise", "revoke", "terminate"])
+def test_an_illegal_action_leaves_no_stale_observation(illegal_action: str) -> None:
+    env: Any = hearts_v0.raw_env("mini", illegal_action=illegal_action)
+    env.reset(seed=1)
+    env.step(env.game.legal_actions()[0])
+    before, wrong = env.game.clone(), next(a for a in range(5) if not env.game.legal_mask >> a & 1)
+    if illegal_action == "raise":
+        with pytest.raises(IllegalActionError, match="is not legal for player"):
+            env.step(wrong)
+        assert_turn(env, before)
+        return
+    env.step(wrong)
+    observation, _, termination, *_ = env.last()
+    seat = int(env.agent_selection[-1])
+    assert termination
+    assert not observation["action_mask"].any()
+    assert np.array_equal(observation["observation"], encode(env.encoder, env.game.view(seat)))
+
+
+def test_who_writes_into_what_was_handed_out_spoils_nothing() -> None:
+    env: Any = hearts_v0.raw_env("classic")
+    env.reset(seed=2)
+    beside = env.game.clone()
+    for _ in range(20):
+        assert_turn(env, beside)
+        agent = env.agent_selection
+        for given in (env.observe(agent), env.observe(env.possible_agents[-1])):
+            given["observation"][:] = 7
+            given["action_mask"][:] = 7
+        env.infos[agent]["action_mask"][:] = 7
+        env.infos[agent]["scores"] = None
+        action = beside.legal_actions()[0]
+        env.step(action)
+        beside.play(action)
+        for name, info in env.infos.items():
+            if name != env.agent_selection:
+                with pytest.raises(ValueError, match="read-only"):
+                    info["action_mask"][:] = 7
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("make", [hearts_v0.env, hearts_v0.raw_env])
+def test_a_copy_taken_before_an_observation_is_asked_for_shows_it_too(
+    make: Any, copied: Any
+) -> None:
+    env = make("classic")
+    env.reset(seed=3)
+    for _ in range(9):
+        env.step(env.unwrapped.game.legal_actions()[0])
+        twin = copied(env)
+        assert_turn(twin.unwrapped, env.unwrapped.game)
+        assert_turn(env.unwrapped, twin.unwrapped.game)
+
+
+def test_an_encoder_derived_from_flat_writes_for_itself() -> None:
+    class Marked(FlatEncoder):
+        def write(self, view: Any, out: Any) -> None:
+            super().write(view, out)
+            out[0] = 1
+
+    env: Any = hearts_v0.raw_env(observation=Marked())
+    env.reset(seed=1)
+    while not env._is_stopped:
+        assert env.last()[0]["observation"][0] == 1
+        env.step(env.game.legal_actions()[0])
+
+
+def test_a_loop_over_turns_is_pettingzoos() -> None:
+    raw, env = hearts_v0.raw_env("mini"), hearts_v0.env("mini")
+    for each in (raw, env):
+        each.reset(seed=1)
+        turns = each.agent_iter(3)
+        seen = []
+        for agent in turns:
+            seen.append(agent)
+            each.step(each.unwrapped.game.legal_actions()[0])
+        assert len(seen) == 3
+        assert list(each.agent_iter(0)) == []
+    env.reset(seed=1)
+    with pytest.raises(AssertionError, match="need to call step"):
+        for _ in env.agent_iter():
+            pass
+
+
+# ---- the deal of an info ------------------------------------------------------------------------
+def ended(**kwargs: Any) -> Any:
+    env: Any = hearts_v0.raw_env("mini", **kwargs)
+    env.reset(seed=1)
+    while not env._is_stopped:
+        env.step(env.game.legal_actions()[0])
+    return env
+
+
+def test_the_text_of_a_deal_is_that_of_its_end_whatever_comes_after() -> None:
+    env = ended()
+    text, info = env.game.to_text(), env.infos["player_1"]
+    env.game.undo()
+    env.reset(seed=2)
+    assert info["deal"] == text
+
+
+def test_an_info_with_a_deal_not_yet_read_is_a_dictionary_in_every_way() -> None:
+    text = ended().game.to_text()
+    ways = {
+        "dict": dict,
+        "unpacked": lambda info: {**info},
+        "copy": lambda info: info.copy(),
+        "copy.copy": copy.copy,
+        "deepcopy": copy.deepcopy,
+        "pickle": lambda info: pickle.loads(pickle.dumps(info)),
+        "rebuilt": lambda info: type(info)((key, info[key]) for key in info),
+        "merged": lambda info: {} | info,
+    }
+    for name, way in ways.items():
+        info = ended().infos["player_0"]
+        other = way(info)
+        assert other["deal"] == text, name
+        assert list(other) == list(info), name
+        assert other is not info
+        other["scores"][...] if name == "deepcopy" else None
+    assert DeferredDeal(deal="x")["deal"] == "x"
+    assert DeferredDeal(deal="x").copy()["deal"] == "x"
+
+
+def test_a_deep_copy_of_an_info_shares_no_array() -> None:
+    info = ended().infos["player_0"]
+    other = copy.deepcopy(info)
+    other["scores"][:] = 99
+    assert 99 not in info["scores"]
+
+
+# ---- from Python --------------------------------------------------------------------------------
+def test_a_view_is_a_copy_that_hides() -> None:
+    """As `Game.view` makes it by one call: later play does not change it, nor it the game."""
+    game = Game.deal("classic", 5)
+    for _ in range(12):
+        game.play(game.legal_actions()[0])
+    view, before = game.view(2), game.clone()
+    text = view.to_text()
+    game.play(game.legal_actions()[0])
+    assert view.to_text() == text
+    view.vector[:] = 0
+    game.undo()
+    assert game == before
+    with pytest.raises(HeartsError, match="player: 4"):
+        game.view(4)
+
+
+def test_flat_is_written_alike_into_any_array() -> None:
+    """Also into one that is not contiguous, or not of the space's dtype."""
+    encoder, view = make_encoder("flat"), Game.deal("two_player", 5).view(0)
+    expected = encode(encoder, view)
+    wide = np.zeros((len(expected), 2), np.float32)
+    encoder.write(view, wide[:, 1])
+    assert np.array_equal(wide[:, 1], expected)
