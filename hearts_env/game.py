@@ -454,6 +454,8 @@ def action_number(rules: Rules, action: object) -> int:
     Raises:
         IllegalActionError: if `action` is neither; a number may be out of range for these rules.
     """
+    if isinstance(action, np.integer):  # what policies mostly return
+        return int(action)
     if isinstance(action, str):
         try:
             return rules.index[parse_card(action)]

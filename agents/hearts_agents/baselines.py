@@ -94,13 +94,26 @@ class Baseline(Agent):
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
-        r, v = view.rules.vector, view.vector
+        v = view.vector
         if v[k.PLAYER] != view.player or v[k.PHASE] == k.OVER:
             raise HeartsError(f"view: it is not the turn of player {view.player}")
+        return self.act_state(view.rules, v, view.player)
+
+    def act_state(self, rules: Rules, vector: k.Vector, player: int) -> int:
+        """The same for a view, or a state, as the compiled core has it.
+
+        Nothing of a state is used that `player`, whose turn it is, may not know.
+        """
         if self.policy < PRO:
-            return int(plain_action(r, v, self.policy, self.rng))
-        action = act_row(r, v, view.player, self.policy, self.worlds, self.rng, self.memory)
-        return int(action) if action >= 0 else self._act_in_sample(view)
+            return int(plain_action(rules.vector, vector, self.policy, self.rng))
+        action = act_row(
+            rules.vector, vector, player, self.policy, self.worlds, self.rng, self.memory
+        )
+        if action >= 0:
+            return int(action)
+        view = np.empty_like(vector)
+        k.write_view(rules.vector, vector, player, view)
+        return self._act_in_sample(PlayerView(rules, view, player))
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; one compiled call."""

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from hearts_agents._arena import MAX_FORCED_DEALS, check_env_seed, compiled_kind
 from hearts_agents._arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
 from hearts_agents._options import EpisodeOptions, Options, documented
+from hearts_agents.baselines import Baseline
 from hearts_agents.pool import Entry
 from hearts_env import HeartsError, IllegalActionError, Rules
+from hearts_env._turn import write_mask
 from hearts_env.arrays import Array
 from hearts_env.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_REWARD, RENDER_MODES, raw_env
@@ -87,7 +89,11 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         self.episode_seed: int | None = None
         self._shows_learner = self.table.render_for == "mover"
         self._cast: list[Entry] = []
+        self._compiled: list[Baseline | None] = []  # of the cast, those that need no view
         self._is_over = True
+        self._no_result = no_result(self.rules, is_match=given.episode == "match")
+        self._arrays = [key for key, v in self._no_result.items() if isinstance(v, np.ndarray)]
+        self._told: dict[str, Any] = {}  # what the infos of an episode under way are copied from
 
     # -- the two commands -------------------------------------------------------------------------
     def reset(
@@ -116,7 +122,7 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
             self._begin(int(episode_seed(first, number)), options)
             self._first, self._number = first, number
             if not self._is_over:
-                return self._observe(), self._info()
+                return self._shown()
             number += 1  # only with skip_forced
         raise HeartsError("skip_forced: there is nothing left to decide; omit it")
 
@@ -138,6 +144,20 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
             reseed = getattr(entry.agent, "reseed", None)
             if place != seat and callable(reseed):
                 reseed(self._numbers_for(entry))
+        self._compiled = [
+            entry.agent
+            if isinstance(entry.agent, Baseline) and compiled_kind(entry.agent, self.rules) >= 0
+            else None
+            for entry in self._cast
+        ]
+        names = [entry.name for place, entry in enumerate(self._cast) if place != seat]
+        self._told = {
+            "action_mask": None,  # each step has its own
+            "seat": np.int64(seat),
+            "seed": NOBODY,
+            "opponent": ", ".join(names),
+            **self._no_result,
+        }
         self._is_over = False
         self._carry = self._play_on()
 
@@ -152,27 +172,28 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         """
         if self._is_over:
             raise gymnasium.error.ResetNeeded("the episode is over, or has not begun: call reset")
-        game = self.table.game
-        number = game.action_of(action)
         table = self.table
+        game = table.game
+        number = action if action.__class__ is int else game.action_of(action)
         if not game.legal_mask >> max(number, 0) & 1 and self.illegal_action == "terminate":
             if not 0 <= number < self.rules.num_actions:
                 raise IllegalActionError(game.why_illegal(number))
             self._is_over = True
-            return self._observe(), ILLEGAL_REWARD, True, False, self._info(offender=self.seat)
+            observation, info = self._shown(offender=self.seat)
+            return observation, ILLEGAL_REWARD, True, False, info
         table.step(number)
-        reward = self._carry
-        self._carry = 0.0
         agent = table.possible_agents[self.seat]
-        reward += table.rewards[agent]
+        reward = self._carry + table.rewards[agent]
+        self._carry = 0.0
         self._is_over = table.terminations[agent] or table.truncations[agent]
         reward += self._play_on()
+        observation, info = self._shown()
         return (
-            self._observe(),
+            observation,
             float(reward),
             bool(table.terminations[agent]),
             bool(table.truncations[agent]),
-            self._info(),
+            info,
         )
 
     # -- reading ----------------------------------------------------------------------------------
@@ -185,7 +206,7 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         """What the learner may do now, a new array (n,) int8; all zero at the end."""
         masks = np.zeros(self.rules.num_actions, np.int8)
         if not self._is_over:
-            masks[self.table.game.legal_actions()] = 1
+            write_mask(self.table.game.legal_mask, masks)
         return masks
 
     def render(self) -> Any:
@@ -211,23 +232,46 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
                     break
                 action = legal.bit_length() - 1
             else:
-                entry = self._cast[player]
-                try:
-                    action = game.action_of(entry.agent.act(game.view(player)))
-                except HeartsError as error:
-                    raise type(error)(f"opponent {entry.name!r}: {error}") from None
-                if not (0 <= action < self.rules.num_actions and legal >> action & 1):
-                    raise IllegalActionError(f"opponent {entry.name!r}: {game.why_illegal(action)}")
+                action = self._opponents_action(game, player)
             table.step(action)
             reward += table.rewards[agent]
             self._is_over = table.terminations[agent] or table.truncations[agent]
         return reward
 
-    def _observe(self) -> Array:
-        observation: Array = self.table.observe(self.table.possible_agents[self.seat])[
-            "observation"
-        ]
-        return observation
+    def _opponents_action(self, game: Game, player: int) -> int:
+        """What the opponent in seat `player` does.
+
+        Raises:
+            HeartsError: its own, or if what it does is not legal; the message names it.
+        """
+        entry, baseline = self._cast[player], self._compiled[player]
+        try:
+            if baseline is not None:
+                return baseline.act_state(self.rules, game.vector, player)
+            action = entry.agent.act(game.view(player))
+            if action.__class__ is not int:
+                action = game.action_of(action)
+        except HeartsError as error:
+            raise type(error)(f"opponent {entry.name!r}: {error}") from None
+        if not (0 <= action < self.rules.num_actions and game.legal_mask >> action & 1):
+            raise IllegalActionError(f"opponent {entry.name!r}: {game.why_illegal(action)}")
+        return action
+
+    def _shown(self, *, offender: int | None = None) -> tuple[Array, dict[str, Any]]:
+        """The learner's observation and info; `offender` ended the episode by an illegal action."""
+        table = self.table
+        seen = table.observe(table.possible_agents[self.seat])
+        info = self._told.copy()
+        if not self._is_over:
+            info["action_mask"] = seen["action_mask"]
+            for name in self._arrays:  # infos share none, as Gymnasium's checker wants it
+                info[name] = info[name].copy()
+            return seen["observation"], info
+        info["action_mask"] = self.action_masks()
+        assert self.episode_seed is not None
+        info["seed"] = np.int64(self.episode_seed)
+        info |= result_of(table.game, table.match, offender=offender)
+        return seen["observation"], with_deal(info, Deal(table.game))
 
     def _numbers_for(self, entry: Entry) -> int:
         """An opponent's seed; only from that of compiled code can the episode's be computed."""
@@ -235,19 +279,3 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         if compiled_kind(entry.agent, self.rules) >= 0:
             return int(draw(self.episode_seed, NUMBERS)) >> 1  # as in the vector environment
         return secret_seed(self.episode_seed, "opponents")
-
-    def _info(self, *, offender: int | None = None) -> dict[str, Any]:
-        table = self.table
-        names = [entry.name for seat, entry in enumerate(self._cast) if seat != self.seat]
-        info = {
-            "action_mask": self.action_masks(),
-            "seat": np.int64(self.seat),
-            "seed": NOBODY,
-            "opponent": ", ".join(names),
-        }
-        if not self._is_over:
-            return info | no_result(self.rules, is_match=table.match is not None)
-        assert self.episode_seed is not None
-        info["seed"] = np.int64(self.episode_seed)
-        info |= result_of(table.game, table.match, offender=offender)
-        return with_deal(info, Deal(table.game))
