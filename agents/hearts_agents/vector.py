@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from hearts_agents._arena import Arena, Finished, env_seeds
+from hearts_agents._arena import Arena, Finished, env_seeds, objects
 from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
@@ -78,7 +78,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.metadata = dict(type(self).metadata)
         self._begun = False
-        self._names = np.full(self.num_envs, "", dtype=object)  # of the opponents
+        self._names = objects(self.num_envs, "")  # of the opponents
         self._make_scratch()
 
     def _make_scratch(self) -> None:
@@ -155,9 +155,8 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
 
     def _add_final(self, infos: dict[str, Any], finished: Finished, done: Array) -> None:
         n, games = self.num_envs, finished.games
-        observations = np.full(n, None, dtype=object)
-        for i, g in enumerate(games.tolist()):
-            observations[g] = finished.observations[i]
+        observations = np.empty(n, dtype=object)  # None where no episode has ended
+        observations[games] = np.fromiter(finished.observations, object, len(games))
         facts = {"action_mask": np.zeros_like(infos["action_mask"])}
         for name, values in finished.facts.items():
             facts[name] = self._no_infos[name].copy()
@@ -187,7 +186,7 @@ def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, 
 
 def _texts(n: int, finished: Finished) -> Array:
     """The deals that have ended as text, an array of `n` objects; "" for all others."""
-    texts = np.full(n, "", dtype=object)
+    texts = objects(n, "")
     for i, g in enumerate(finished.games.tolist()):
         texts[g] = finished.text(i)
     return texts
