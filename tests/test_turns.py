@@ -112,6 +112,20 @@ def test_an_illegal_action_leaves_no_stale_observation(illegal_action: str) -> N
     assert np.array_equal(observation["observation"], encode(env.encoder, env.game.view(seat)))
 
 
+def test_what_was_handed_out_is_not_handed_out_again() -> None:
+    """By ``observe`` as by ``last``, in either order."""
+    env: Any = hearts_v0.raw_env("classic")
+    env.reset(seed=2)
+    for ways in ("oo", "ol", "lo", "ll") * 3:
+        env.step(env.game.legal_actions()[0])
+        first, second = (
+            env.last()[0] if way == "l" else env.observe(env.agent_selection) for way in ways
+        )
+        for key in first:
+            assert not np.shares_memory(first[key], second[key])
+            assert np.array_equal(first[key], second[key])
+
+
 def test_who_writes_into_what_was_handed_out_spoils_nothing() -> None:
     env: Any = hearts_v0.raw_env("classic")
     env.reset(seed=2)
