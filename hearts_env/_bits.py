@@ -145,8 +145,18 @@ def _put_word(out, at, word):  # type: ignore[no-untyped-def]  # numba compares 
     return lambda out, at, word: _store_word(out, at, word)  # type: ignore[call-arg]
 
 
+def _put_bits_one_by_one(out, at, word):  # type: ignore[no-untyped-def]
+    for j in range(8):
+        byte = np.uint64(0)
+        for i in range(8):
+            byte |= (word >> np.uint64(8 * j + i) & np.uint64(1)) << np.uint64(7 - i)
+        out[at + j] = byte
+
+
 @overload(put_bits)
 def _put_bits(out, at, word):  # type: ignore[no-untyped-def]  # numba compares the bare signatures
+    if out.layout != "C":
+        return _put_bits_one_by_one
     return lambda out, at, word: _store_bits(out, at, word)  # type: ignore[call-arg]
 
 

@@ -17,7 +17,7 @@ from hearts_env.presets import PRESETS
 from hearts_env.rewards import Rewarder
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
-OTHERS = [name for name in ENCODERS if name != "flat"]
+OTHERS = [name for name in ENCODERS if name not in ("flat", "bits")]
 
 
 def masked(rules: Rules, legal: list[int]) -> Any:
@@ -50,13 +50,13 @@ def assert_turn(env: Any, game: Game) -> None:
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_every_turn_is_that_of_a_game_played_beside_it(game: tuple[str, int]) -> None:
-    """Under every preset with ``flat``, and with the others by turns: to the bit."""
+    """Under every preset with ``flat`` and ``bits``, and with the others by turns: to the bit."""
     rules, place = Rules.preset(*game), GAMES.index(game)
     rng = random.Random(place)
     other = OTHERS[place % len(OTHERS)]
     if other == "belief" and rules.players > 3:
         other = "planes"  # the same way, in a tenth of the time
-    for kind, reward in (("flat", "trick"), (other, "margin")):
+    for kind, reward in (("flat", "trick"), ("bits", "points"), (other, "margin")):
         env: Any = hearts_v0.raw_env(rules, observation=kind, reward=reward)
         env.reset(seed=place)
         beside, rewarder = Game.deal(rules, place), Rewarder(rules, reward)
@@ -162,7 +162,7 @@ def test_a_copy_taken_before_an_observation_is_asked_for_shows_it_too(
 
 
 def test_an_encoder_derived_from_flat_writes_for_itself() -> None:
-    class Marked(FlatEncoder):
+    class Marked(FlatEncoder):  # as ``bits`` is, whose step is compiled all the same
         def write(self, view: Any, out: Any) -> None:
             super().write(view, out)
             out[0] = 1
@@ -255,10 +255,14 @@ def test_a_view_is_a_copy_that_hides() -> None:
         game.view(4)
 
 
-def test_flat_is_written_alike_into_any_array() -> None:
-    """Also into one that is not contiguous, or not of the space's dtype."""
-    encoder, view = make_encoder("flat"), Game.deal("two_player", 5).view(0)
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("flat", np.int8), ("flat", np.int64), ("bits", np.uint8)]
+)
+def test_rows_that_are_not_contiguous_are_written_alike(name: str, dtype: Any) -> None:
+    """And ``flat`` into an array of another dtype; nothing beside the row is touched."""
+    encoder, view = make_encoder(name), Game.deal("classic", 5).view(0)
     expected = encode(encoder, view)
-    wide = np.zeros((len(expected), 2), np.float32)
+    wide = np.full((len(expected), 2), 7, dtype)
     encoder.write(view, wide[:, 1])
     assert np.array_equal(wide[:, 1], expected)
+    assert (wide[:, 0] == 7).all()
