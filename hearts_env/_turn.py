@@ -43,6 +43,13 @@ def write_view(r: k.Vector, s: k.Vector, player: int, out: k.Vector) -> None:
     k.write_view(r, s, player, out)
 
 
+@called
+def write_scores(r: k.Vector, s: k.Vector, out: k.Vector) -> None:
+    """Write ``kernel.score`` of every seat over `out`, in place."""
+    for p in range(len(out)):
+        out[p] = k.score(r, s, p)
+
+
 @inlined
 def spread_mask(legal: int, mask: NDArray[np.int8]) -> None:
     """``write_mask`` for compiled code."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env._jit import entry_of
-from hearts_env._turn import LEGAL, step, write_view
+from hearts_env._turn import LEGAL, step, write_scores, write_view
 from hearts_env.arguments import (
     check_count,
     check_player,
@@ -318,8 +318,10 @@ class Game(Position):
 
         Before the end as if the deal stopped now, without moon.
         """
-        r = self.rules.vector
-        return [int(k.score(r, self.vector, p)) for p in range(self.rules.players)]
+        out = np.empty(self.rules.players, _INT64)
+        write_scores(self.rules.vector, self.vector, out)
+        scores: list[int] = out.tolist()
+        return scores
 
     def chips(self) -> list[Fraction]:
         """What each seat wins in chips by this deal on its own, as the rules settle it; exact.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._jit import jit
+from hearts_env._jit import called, jit
 from hearts_env.arguments import check_choice
 from hearts_env.chips import SHARES, check_in_chips, net_chips
 from hearts_env.game import Game
@@ -63,6 +63,13 @@ def earned(r: k.Vector, s: k.Vector, kind: int, p: int) -> int:
     if winners == players:
         return 0
     return SHARES // winners if own == best else -(SHARES // (players - winners))
+
+
+@called
+def write_earned(r: k.Vector, s: k.Vector, kind: int, out: k.Vector) -> None:
+    """Write ``earned`` of every seat over `out`, in place."""
+    for p in range(len(out)):
+        out[p] = earned(r, s, kind, p)
 
 
 @jit
@@ -167,8 +174,9 @@ class Rewarder:
             return None
         if not over and game.vector[k.TRICK_LEN]:  # nothing is earned within a trick
             return None
-        r, s, kind = self.rules.vector, game.vector, self.number
-        now = [int(earned(r, s, kind, p)) for p in range(self.rules.players)]
+        out = np.empty(self.rules.players, np.int64)
+        write_earned(self.rules.vector, game.vector, self.number, out)
+        now: list[int] = out.tolist()
         if now == self._paid and not over:
             return None
         scale = self.scale
