@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import operator
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -148,8 +148,12 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         r = self._r = self.rules.vector
         state, mask, out = np.empty(1, np.int64), np.empty(1, _INT8), np.empty(1, self._dtype)
         step = step_of(self.encoder)
-        self._step = None if step is None else entry_of(step, r, state, 0, mask, out)
-        self._step_masked = entry_of(step_masked, r, state, 0, mask)
+        self._shows = step is not None  # whether a step writes the next observation too
+        self._step: Callable[..., int] = (
+            entry_of(step_masked, r, state, 0, mask)
+            if step is None
+            else entry_of(step, r, state, 0, mask, out)
+        )
         self._pays_tricks = self._rewarder.pays_tricks
         self._ready: Observation | None = None  # what the player to act sees, not yet handed out
         self._view = PlayerView(self.rules, np.empty(self.rules.state_size, np.int64), 0)
@@ -321,11 +325,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 f"give one of the mask of {agent}, 0 to {self._num_actions - 1} at most"
             )
         mask, observation = np.empty(self._num_actions, _INT8), None
-        if self._step is None:
-            status = self._step_masked(self._r, game.vector, number, mask)
-        else:
+        if self._shows:
             observation = np.empty(self._shape, self._dtype)
             status = self._step(self._r, game.vector, number, mask, observation)
+        else:
+            status = self._step(self._r, game.vector, number, mask)
         if status < 0:
             self._answer_illegal(agent, game, number)
         else:
@@ -515,8 +519,8 @@ _SCRATCH = (
     "_r",
     "_ready",
     "_shape",
+    "_shows",
     "_step",
-    "_step_masked",
     "_view",
     "_window",
 )
