@@ -254,12 +254,14 @@ def _play(*presets: str) -> None:
         Game.from_state(game.rules, game.vector).undo()
 
 
-def _play_environment() -> None:
-    env = hearts_v0.env("two_player")
-    env.reset(seed=0)
-    while env.agents:
-        observation, _, is_over, _, _ = env.last()
-        env.step(None if is_over else int(observation["action_mask"].argmax()))
+def _play_environments() -> None:
+    """Play a deal with each way of writing observations: within the step, as bits, and after it."""
+    for observation in ("flat", "bits", "planes"):
+        env = hearts_v0.env("two_player", observation=observation)
+        env.reset(seed=0)
+        while env.agents:
+            seen, _, is_over, _, _ = env.last()
+            env.step(None if is_over else int(seen["action_mask"].argmax()))
 
 
 def _play_batches() -> None:
@@ -344,7 +346,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "players": Part(7.0, _part(_ask, *NAMES)),
         "trees and equilibria": Part(7.0, _solve_trees),
         "vector environments": Part(4.0, _train),
-        "environment": Part(1.0, _play_environment),
+        "environments": Part(2.0, _play_environments),
         "observations": Part(3.0, _observe),
         "pimc": Part(1.0, _part(_ask, "pimc")),
         **{
