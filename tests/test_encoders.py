@@ -116,6 +116,25 @@ def test_bits_unpack_to_flat(rules: Rules) -> None:
         assert bits.decode(rules, packed) == flat.decode(rules, plain)
 
 
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_array_that_cannot_hold_an_observation_is_refused(name: str) -> None:
+    """Compiled code would write beside it, over whatever lies there."""
+    encoder, view = ENCODERS[name], Game.deal("two_player", 1).view(0)
+    kind = encode(encoder, view)
+    read_only = kind.copy()
+    read_only.setflags(write=False)
+    other = np.int8 if kind.dtype == np.float32 else np.float32
+    wrong = [kind[:3], np.zeros((*kind.shape, 2), kind.dtype), kind.astype(other), read_only]
+    for out in (*wrong, np.zeros(25, np.uint8)[:-1], np.zeros(0, kind.dtype), kind.tolist(), None):
+        before = np.array(out, copy=True)
+        with pytest.raises(HeartsError, match=r"^out: .*needed is a NumPy array of shape"):
+            encoder.write(view, out)
+        assert out is None or np.array_equal(out, before)
+    strided = np.zeros((*kind.shape, 2), kind.dtype)[..., 0]
+    encoder.write(view, strided)
+    assert np.array_equal(strided, kind)
+
+
 def test_flat_shows_what_the_first_lead_proves() -> None:
     """Seat 1 leads 6C, so that 2C and 4C are dead: seat 0 sees that seat 1 cannot hold them."""
     rules = Rules.preset("two_player")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+import functools
+from collections.abc import Hashable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
@@ -10,6 +12,7 @@ from gymnasium import spaces
 from hearts_env import kernel as k
 from hearts_env.arrays import Array
 from hearts_env.encoders.features import Block
+from hearts_env.errors import HeartsError, quoted
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -38,7 +41,12 @@ class BatchEncoder:
         raise NotImplementedError
 
     def write(self, view: PlayerView, out: Array) -> None:
-        """Write the observation of `view` over `out`, in place."""
+        """Write the observation of `view` over `out`, in place.
+
+        Raises:
+            HeartsError: if `out` is not an array as the space has it; nothing is written.
+        """
+        check_row(self, view.rules, out)
         self.write_many(
             view.rules, view.vector[np.newaxis], _FIRST, np.array([view.player]), out[np.newaxis]
         )
@@ -62,6 +70,30 @@ class BatchEncoder:
 
 
 _FIRST = np.zeros(1, np.int64)
+
+
+def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
+    """Refuse an array that cannot hold an observation: compiled code would write beside it."""
+    shape, dtype = _kind_of(cast(Hashable, encoder), rules)
+    if (
+        type(out) is np.ndarray
+        and out.shape == shape
+        and out.dtype == dtype
+        and out.flags.writeable
+    ):
+        return
+    needed = f"needed is a NumPy array of shape {shape} and dtype {dtype} that can be written to"
+    if not isinstance(out, np.ndarray):
+        raise HeartsError(f"out: {quoted(out)}; {needed}")
+    found = f"shape {out.shape} and dtype {out.dtype}" + ", read-only" * (not out.flags.writeable)
+    raise HeartsError(f"out: {found}; {needed}")
+
+
+@functools.lru_cache(maxsize=64)
+def _kind_of(encoder: Hashable, rules: Rules) -> tuple[tuple[int, ...], Any]:
+    """Shape and dtype of an observation."""
+    space = cast(Encoder, encoder).space(rules)
+    return space.shape, space.dtype
 
 
 class BlockEncoder(BatchEncoder):

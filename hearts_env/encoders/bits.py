@@ -14,6 +14,7 @@ class BitsEncoder(FlatEncoder):
     """The bits of ``flat`` as ``(ceil(size / 8),) uint8``, in the order of ``np.packbits``."""
 
     name = "bits"
+    _dtype = np.dtype(np.uint8)
 
     def space(self, rules: Rules) -> spaces.Box:
         """``(ceil(size / 8),) uint8``; the bits that the last byte has too many are 0."""

@@ -47,12 +47,12 @@ def pack(
     player: int,
     all_taken: bool,  # noqa: FBT001
     words: NDArray[np.uint64],
-) -> None:
+) -> int:
     """Write all facts about state or view `s` that `player` may know into `words`, bit by bit.
 
     In the order of ``card_blocks``, ``taken_blocks`` (with `all_taken`: of all cards, else of
     those worth points) and ``other_blocks``. `words` has a bit for each, the first the lowest;
-    ``stack_words`` are enough for any rules (seven players fill 23).
+    ``stack_words`` are enough for any rules (seven players fill 23). Returns how many they are.
     """
     n, num_cards = r[k.R_PLAYERS], r[k.R_NUM_CARDS]
     exchange, kitty = r[k.R_PASS_COUNT] > 0, r[k.R_KITTY_TO] != k.KITTY_NOBODY
@@ -94,6 +94,7 @@ def pack(
         word, at = put(words, word, at, total, TOTAL_STEPS)
     if at & 63:
         words[at >> 6] = word
+    return at
 
 
 @inlined

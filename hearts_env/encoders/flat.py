@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
@@ -13,12 +14,12 @@ from hearts_env._bits import put_bits, put_word, stack_words
 from hearts_env._jit import called, inlined, jit
 from hearts_env._turn import LEGAL, spread_mask
 from hearts_env.arrays import Array
-from hearts_env.encoders.base import BlockEncoder, Stateless
+from hearts_env.encoders.base import BlockEncoder, Stateless, check_row
 from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
-_BYTES = np.dtype(np.uint8)
+_ONES, _BYTES = np.dtype(np.int8), np.dtype(np.uint8)
 
 
 class FlatEncoder(Stateless, BlockEncoder):
@@ -28,6 +29,7 @@ class FlatEncoder(Stateless, BlockEncoder):
     """
 
     name = "flat"
+    _dtype: np.dtype[Any] = _ONES
 
     def blocks(self, rules: Rules) -> list[Block]:
         """Card sets, then who took the points, then the rest."""
@@ -43,7 +45,12 @@ class FlatEncoder(Stateless, BlockEncoder):
 
     def write(self, view: PlayerView, out: Array) -> None:
         """Write the observation of `view` over `out`, in place."""
-        write_one(view.rules.vector, view.vector, view.player, out)
+        try:
+            fits = write_one(view.rules.vector, view.vector, view.player, out)
+        except (NumbaError, AttributeError, TypeError):  # not an array, or a read-only one
+            fits = False
+        if not fits or out.dtype != self._dtype:
+            check_row(self, view.rules, out)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
@@ -111,9 +118,17 @@ def store(words: NDArray[np.uint64], out: NDArray[Any]) -> None:
 
 
 @called
-def write_one(r: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> None:
-    """``write_row``, for a single one."""
-    write_row(r, s, player, out)
+def write_one(r: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> bool:
+    """``write_row`` for an array of somebody else's: whether it is one to hold a row."""
+    words = stack_words()
+    size = pack(r, s, player, False, words)
+    fits = len(out) == (-(-size // 8) if out.dtype == _BYTES else size)
+    if fits:
+        if out.dtype == _BYTES:
+            store(words, out)
+        elif out.dtype == _ONES:
+            spread(words, out)
+    return fits
 
 
 @called

@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium import spaces
 
 from hearts_env.arrays import Array
-from hearts_env.encoders.base import BatchEncoder, Stateless
+from hearts_env.encoders.base import BatchEncoder, Stateless, check_row
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -29,6 +29,7 @@ class TextEncoder(Stateless, BatchEncoder):
 
     def write(self, view: PlayerView, out: Array) -> None:
         """Write the bytes of the text and zeros behind them, in place."""
+        check_row(self, view.rules, out)
         text = np.frombuffer(view.to_text().encode(), np.uint8)
         out[: len(text)] = text
         out[len(text) :] = 0
