@@ -255,14 +255,12 @@ def test_a_view_is_a_copy_that_hides() -> None:
         game.view(4)
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype"), [("flat", np.int8), ("flat", np.int64), ("bits", np.uint8)]
-)
-def test_rows_that_are_not_contiguous_are_written_alike(name: str, dtype: Any) -> None:
-    """And ``flat`` into an array of another dtype; nothing beside the row is touched."""
+@pytest.mark.parametrize("name", ["flat", "bits"])
+def test_rows_that_are_not_contiguous_are_written_alike(name: str) -> None:
+    """Nothing beside the row is touched."""
     encoder, view = make_encoder(name), Game.deal("classic", 5).view(0)
     expected = encode(encoder, view)
-    wide = np.full((len(expected), 2), 7, dtype)
+    wide = np.full((len(expected), 2), 7, expected.dtype)
     encoder.write(view, wide[:, 1])
     assert np.array_equal(wide[:, 1], expected)
     assert (wide[:, 0] == 7).all()
