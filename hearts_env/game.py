@@ -227,7 +227,7 @@ class Game(Position):
         self._status = status
         self._actions.append(action)
 
-    def enter(self, action: int, status: int) -> int:
+    def _enter(self, action: int, status: int) -> int:
         """Note an action that compiled code has done in ``vector``, and the ``status`` it gave.
 
         Returns the seat whose turn it is now, -1: the game is over.

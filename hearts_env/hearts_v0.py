@@ -333,7 +333,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if status < 0:
             self._answer_illegal(agent, game, number)
         else:
-            seat = game.enter(number, status)
+            seat = game._enter(number, status)
             self._cumulative_rewards[agent] = 0.0
             if seat < 0:
                 if self.match is not None:
