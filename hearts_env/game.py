@@ -244,10 +244,17 @@ class Game(Position):
         """
         return action_number(self.rules, action)
 
-    def why_illegal(self, action: int) -> str:
-        """Why the rules do not allow `action` now, and what they allow."""
+    def why_illegal(self, action: int | str) -> str:
+        """Why the rules do not allow `action` now, and what they allow; nothing if they do.
+
+        Raises:
+            IllegalActionError: if `action` is neither a number nor a card's name.
+        """
+        action = self.action_of(action)
         if self.is_over:
             return "action: the game is over; start another with Game.deal"
+        if action in self.legal_actions():
+            return ""
         name = self.rules.action_name
         legal = ", ".join(f"{a} ({name(a)})" for a in self.legal_actions())
         if not 0 <= action < self.rules.num_actions:

@@ -118,6 +118,7 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
 
     first = new_game().legal_actions()[0]
     game_goods = {"play": {"action": first}, "action_of": {"action": "QC"}, "view": seat}
+    game_goods |= {"why_illegal": {"action": "QC"}}
     game_goods |= seats | both
     game_goods |= {"to_text": {"tags": {"Player 0": "You"}}}
     yield from methods(new_game, state_of, game_goods)
