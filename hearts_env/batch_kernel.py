@@ -16,8 +16,18 @@ from hearts_env.encoders.flat import write_row
 from hearts_env.rules import Rules
 from hearts_env.seeds import stream_seed
 
+MAX_GAMES = 10_000_000
+"""Of a batch."""
+
 _REVOKE = 63
 """Stands for a revoke among the actions of a state."""
+
+
+def empty_state(rules: Rules) -> k.Vector:
+    """A new state of these rules before anything is dealt."""
+    state = np.empty(rules.state_size, np.int64)
+    k.clear(state)
+    return state
 
 
 @jit
@@ -74,7 +84,7 @@ def _write_mask(mask: int, masks: NDArray[np.int8], start: int, width: int) -> N
 @jit
 def write_masks(legal: k.Vector, rows: k.Vector, masks: NDArray[np.int8]) -> None:
     """Write a mask for each of `rows`, one after the other, in place."""
-    width = len(masks) // max(len(rows), 1)
+    width = len(masks) // len(rows) if len(rows) else 0
     for i in range(len(rows)):
         _write_mask(legal[rows[i]], masks, i * width, width)
 
