@@ -1,7 +1,7 @@
 """Compiles every CUDA kernel to PTX and, where ``ptxas`` is found, to machine code, without a GPU.
 
-``python -m tests.cuda_compile [--arch 90]`` needs ``pip install "numba-cuda[cu12]"``, or numba alone
-and a CUDA toolkit.
+``python -m tests.cuda_compile [--arch 90]`` needs ``pip install "numba-cuda[cu12]"``, or numba
+alone and a CUDA toolkit.
 """
 
 from __future__ import annotations
