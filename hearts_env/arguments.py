@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env.errors import DealError, HeartsError, did_you_mean, quoted
+from hearts_env.errors import (
+    DealError,
+    HeartsError,
+    IllegalActionError,
+    did_you_mean,
+    quoted,
+)
 
 MAX_SEED = 2**63 - 1
 
@@ -200,3 +206,40 @@ def whole_numbers(value: object) -> NDArray[np.int64] | None:
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         return None
     return array.astype(np.int64, order="C")
+
+
+def check_actions(actions: object, size: int) -> NDArray[np.int64]:
+    """`actions` as ``whole_numbers``, one for each of `size` games.
+
+    Raises:
+        HeartsError: if they are something else.
+    """
+    found = whole_numbers(actions)
+    if found is None or found.shape != (size,):
+        shown = quoted(actions)
+        if isinstance(actions, np.ndarray):
+            shown = f"shape {actions.shape} and dtype {actions.dtype}"
+        raise HeartsError(f"actions: {shown}; give one whole number for each of {size} games")
+    return found
+
+
+def check_seeds(seeds: object, size: int) -> NDArray[np.int64]:
+    """`seeds` as ``whole_numbers``, one for each of `size` games.
+
+    Raises:
+        DealError: if they are something else, or one is below 0.
+    """
+    found = whole_numbers(seeds)
+    if found is None or found.shape != (size,) or (found < 0).any():
+        raise DealError(f"seeds: give a whole number from 0 to 2**63 - 1 for each of {size} games")
+    return found
+
+
+def illegal_actions(
+    games: NDArray[np.int64], actions: NDArray[np.int64], *, any_over: bool
+) -> IllegalActionError:
+    """What is raised for the illegal `actions` of these games, of which some may be over."""
+    shown = ", ".join(f"game {g}: {a}" for g, a in zip(games[:5], actions[:5], strict=True))
+    shown += ", ..." if len(games) > 5 else ""
+    waits = "; finished games wait for reset" if any_over else ""
+    return IllegalActionError(f"actions: {len(games)} illegal ({shown}){waits}; nothing was played")

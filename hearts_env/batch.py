@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,15 @@ from hearts_env import batch_kernel as loops
 from hearts_env import kernel as k
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
+    check_actions,
     check_array,
+    check_choice,
     check_flag,
     check_is,
     check_number,
     check_seed,
+    check_seeds,
+    illegal_actions,
     whole_numbers,
 )
 from hearts_env.arrays import Array
@@ -25,16 +30,25 @@ from hearts_env.batch_view import BatchView
 from hearts_env.encoders import Encoder, make_encoder, write_many
 from hearts_env.encoders.bits import BitsEncoder
 from hearts_env.encoders.flat import FlatEncoder
-from hearts_env.errors import DealError, HeartsError, IllegalActionError, quoted
+from hearts_env.errors import HeartsError
 from hearts_env.game import Game
 from hearts_env.rules import Rules
 
-_MAX_GAMES = 10_000_000
 _FREEZE_FROM = 1024  # games; a batch of so many is made for long and quick runs
 _CHUNK = 64  # observations that are cast at once: they stay in the nearest cache
 
 
-class BatchGame:
+class _OnDevice:
+    """Makes ``BatchGame(device="cuda")`` a ``CudaBatch``, which has an ``__init__`` of its own."""
+
+    def __new__(cls, *args: Any, device: str = "cpu", **options: Any) -> Any:
+        if check_choice("device", device, ("cpu", "cuda")) == "cpu":
+            return super().__new__(cls)
+        # Few need numba's CUDA, so it is not imported before.
+        return import_module("hearts_env.batch_cuda").CudaBatch(*args, **options)
+
+
+class BatchGame(_OnDevice):
     """Many games side by side, for self-play: every player is moved from outside.
 
     Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` whatever the number of games or
@@ -55,6 +69,7 @@ class BatchGame:
         autodeal: bool = True,
         num_threads: int = 1,
         freeze: bool | None = None,
+        device: str = "cpu",
     ) -> None:
         """Deal `num_games` games.
 
@@ -67,12 +82,14 @@ class BatchGame:
             num_threads: threads that share the work.
             freeze: compile ``step`` for these rules alone, which takes a second once for each rule
                 set and makes it nearly twice as fast; None: with 1,024 games and more.
+            device: where the games are; "cuda", experimental, gives a ``CudaBatch`` instead
+                (``hearts_env.batch_cuda``), whose arrays are on a GPU.
 
         Raises:
             HeartsError: if an argument is invalid; the message names it.
         """
         self.rules = Rules.make(rules)
-        self.num_games = check_number("num_games", num_games, 1, _MAX_GAMES)
+        self.num_games = check_number("num_games", num_games, 1, loops.MAX_GAMES)
         self.num_threads = check_number("num_threads", num_threads, 1, 1024)
         self.seed = check_seed(seed)
         self.autodeal = check_flag("autodeal", autodeal)
@@ -83,7 +100,7 @@ class BatchGame:
         self.space = self.encoder.space(self.rules)
         n = self.num_games
         self.states: k.Vector = np.empty((n, self.rules.state_size), np.int64)
-        self.states[:] = _empty_state(self.rules)
+        self.states[:] = loops.empty_state(self.rules)
         self.legal: k.Vector = np.zeros(n, np.int64)
         self.seeds: k.Vector = np.zeros(n, np.int64)
         self.done: NDArray[np.bool_] = np.zeros(n, np.bool_)
@@ -190,7 +207,7 @@ class BatchGame:
             HeartsError: if `actions` is not one whole number for each game.
         """
         rows = self._rows(games, once=True)
-        acts = self._check_actions(actions, rows)
+        acts = check_actions(actions, len(rows))
         self._check_legal(rows, acts)
         self.done[rows if games is not None else slice(None)] = False
         r, tables = self.rules.vector, self._tables
@@ -225,7 +242,7 @@ class BatchGame:
                 `observations` and `masks` overlap. Nothing has been played.
         """
         rows, n = self._all, self.num_games
-        acts = self._check_actions(actions, rows)
+        acts = check_actions(actions, len(rows))
         observations = self._check_out(
             observations, (n, *self.space.shape), self._dtypes, "observations"
         )
@@ -275,12 +292,7 @@ class BatchGame:
         if seeds is None:
             loops.next_seeds(rows, self.seeds, self._deals, self.seed)
         else:
-            given = whole_numbers(seeds)
-            if given is None or given.shape != rows.shape or (given < 0).any():
-                raise DealError(
-                    f"seeds: give a whole number from 0 to 2**63 - 1 for each of {len(rows)} games"
-                )
-            self.seeds[rows] = given
+            self.seeds[rows] = check_seeds(seeds, len(rows))
         self.done[rows] = False
         r = self.rules.vector
         self._workers.share(
@@ -323,7 +335,7 @@ class BatchGame:
         if (given["seeds"] < 0).any() or (given["deals"] < 0).any():
             raise HeartsError("state: seeds and deals must be integers from 0")
         states, legal = np.empty_like(self.states), np.empty_like(self.legal)
-        states[:] = _empty_state(self.rules)
+        states[:] = loops.empty_state(self.rules)
         r, everyone = self.rules.vector, np.arange(self.num_games)
         loops.deal(r, states, everyone, np.array(given["seeds"]), legal)
         bad = loops.replay_actions(r, states, given["actions"].copy(), legal)
@@ -378,27 +390,12 @@ class BatchGame:
             raise HeartsError(f"players: give seats from 0 to {self.rules.players - 1}")
         return seats
 
-    def _check_actions(self, actions: Array, rows: k.Vector) -> k.Vector:
-        acts = whole_numbers(actions)
-        if acts is None or acts.shape != rows.shape:
-            raise HeartsError(
-                f"actions: {_described(actions)}; give one whole number for each of "
-                f"{len(rows)} games"
-            )
-        return acts
-
     def _check_legal(self, rows: k.Vector, acts: k.Vector) -> None:
         bad = np.zeros(len(rows), np.bool_)
         if not loops.find_illegal(self.legal, rows, acts, bad):
             return
-        wrong = np.flatnonzero(bad)
-        shown = ", ".join(f"game {rows[i]}: {acts[i]}" for i in wrong[:5])
-        shown += ", ..." if len(wrong) > 5 else ""
-        over = (self.states[rows[wrong], k.PLAYER] < 0).any()
-        waits = "; finished games wait for reset" if over else ""
-        raise IllegalActionError(
-            f"actions: {len(wrong)} illegal ({shown}){waits}; nothing was played"
-        )
+        any_over = bool((self.legal[rows[bad]] == 0).any())
+        raise illegal_actions(rows[bad], acts[bad], any_over=any_over)
 
     @property
     def _dtypes(self) -> tuple[Any, ...]:
@@ -436,19 +433,6 @@ class BatchGame:
 
     def __repr__(self) -> str:
         return f"<BatchGame {self.rules.name}: {self.num_games} games>"
-
-
-def _described(array: object) -> str:
-    """What a message says of an unsuitable array."""
-    if isinstance(array, np.ndarray):
-        return f"shape {array.shape} and dtype {array.dtype}"
-    return quoted(array)
-
-
-def _empty_state(rules: Rules) -> k.Vector:
-    state = np.empty(rules.state_size, np.int64)
-    k.clear(state)
-    return state
 
 
 def _most_actions(rules: Rules) -> int:

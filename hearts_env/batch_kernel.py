@@ -16,8 +16,18 @@ from hearts_env.encoders.flat import write_row
 from hearts_env.rules import Rules
 from hearts_env.seeds import stream_seed
 
+MAX_GAMES = 10_000_000
+"""Of a batch."""
+
 _REVOKE = 63
 """Stands for a revoke among the actions of a state."""
+
+
+def empty_state(rules: Rules) -> k.Vector:
+    """A new state of these rules before anything is dealt."""
+    state = np.empty(rules.state_size, np.int64)
+    k.clear(state)
+    return state
 
 
 @jit
@@ -74,7 +84,7 @@ def _write_mask(mask: int, masks: NDArray[np.int8], start: int, width: int) -> N
 @jit
 def write_masks(legal: k.Vector, rows: k.Vector, masks: NDArray[np.int8]) -> None:
     """Write a mask for each of `rows`, one after the other, in place."""
-    width = len(masks) // max(len(rows), 1)
+    width = len(masks) // len(rows) if len(rows) else 0
     for i in range(len(rows)):
         _write_mask(legal[rows[i]], masks, i * width, width)
 
@@ -95,6 +105,12 @@ def choose(legal: k.Vector, rows: k.Vector, random: NDArray[np.uint64], actions:
             actions[i] = k.random_card(random[g : g + 1], legal[g])
 
 
+@inlined
+def shown_seat(s: k.Vector) -> int:
+    """Whose view is shown: that of the player to act, or of seat 0 where the game is over."""
+    return s[k.PLAYER] if s[k.PLAYER] >= 0 else 0  # not max(), which CUDA lacks (numba 0.66-0.68)
+
+
 @jit
 def write_views(
     r: k.Vector, states: k.Vector, rows: k.Vector, vectors: k.Vector, players: k.Vector
@@ -102,7 +118,7 @@ def write_views(
     """Write for each of `rows` who is to act, and what that player may know, in place."""
     for i in range(len(rows)):
         s = states[rows[i]]
-        players[i] = max(s[k.PLAYER], 0)
+        players[i] = shown_seat(s)
         k.write_view(r, s, players[i], vectors[i])
 
 
@@ -193,12 +209,13 @@ def _step_rows(
     masks: NDArray[np.int8],
 ) -> None:
     """Play, deal anew, observe and mask each of `rows`; `masks` is one row after the other."""
-    width = len(masks) // max(len(rows), 1)
+    width = len(masks) // len(rows) if len(rows) else 0
     for i in range(len(rows)):
         g = rows[i]
         tables.done[g] = False
         _play_one(r, tables, g, actions[i], seed, autodeal)
-        write_row(r, tables.states[g], max(tables.states[g, k.PLAYER], 0), observations[i])
+        s = tables.states[g]
+        write_row(r, s, shown_seat(s), observations[i])
         _write_mask(tables.legal[g], masks, i * width, width)
 
 

@@ -165,7 +165,7 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
         "revoke": some,
     }
     yield from methods(new_batch, state_of_batch, batch_goods)
-    more = {"observation": "flat", "autodeal": True, "num_threads": 1}
+    more = {"observation": "flat", "autodeal": True, "num_threads": 1, "device": "cpu"}
     yield plain("BatchGame", BatchGame, {"rules": "micro", "num_games": 2, "seed": 1} | more)
 
     yield plain("Rules", Rules, Rules.preset("kitty").to_dict())

@@ -182,7 +182,8 @@ def total_steps(total: int, scale: int) -> int:
     """A thermometer of `total`: bit j is set from (j + 1) tenths of `scale` on."""
     if total <= 0:
         return 0
-    return (1 << min(TOTAL_STEPS * total // scale, TOTAL_STEPS)) - 1
+    steps = TOTAL_STEPS * total // scale if total < scale else TOTAL_STEPS
+    return (1 << steps) - 1
 
 
 def card_blocks(rules: Rules) -> list[Block]:

@@ -10,7 +10,7 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import put_bits, put_word, stack_words
+from hearts_env._bits import is_uint8, put_bits, put_word, stack_words
 from hearts_env._jit import called, inlined, jit
 from hearts_env._turn import LEGAL, spread_mask
 from hearts_env.arrays import Array
@@ -76,7 +76,7 @@ def write_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> None:
     """
     words = stack_words()
     pack(r, s, player, False, words)
-    if out.dtype == _BYTES:  # decided when it is compiled
+    if is_uint8(out):  # decided when it is compiled
         store(words, out)
     else:
         spread(words, out)
