@@ -432,6 +432,20 @@ def learning_rates() -> str:
     return table(["", "a second of processor", "a second of clock"], rows)
 
 
+def short_trainings() -> str:
+    """What the demo's recipe makes of seconds."""
+    runs = read_result("short")["runs"]
+    rows = []
+    for seconds in dict.fromkeys(run["seconds"] for run in runs):
+        some = [run for run in runs if run["seconds"] == seconds]
+        decisions = [run["decisions"] / 1e6 for run in some]
+        margins = [run["margin"] for run in some]
+        each = ", ".join(f"{margin:+.2f}" for margin in margins)
+        rows.append([f"{seconds} s", spread(decisions, ".1f", " M"), spread(margins, "+.2f"), each])
+    head = ["from nothing", "decisions", "margin over `pro`", "each seed"]
+    return table(head, rows)
+
+
 def spread(values: Sequence[float], form: str, unit: str = "") -> str:
     """Mean and standard deviation; of a single value the value."""
     mean = f"{statistics.fmean(values):{form}}"
@@ -499,6 +513,7 @@ PARTS: dict[str, Callable[..., str]] = {
         strengths,
         learned,
         learning_rates,
+        short_trainings,
         exploited,
         calibrated,
         endgames_lost,
