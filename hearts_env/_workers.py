@@ -23,9 +23,8 @@ class Workers:
         """Threads that wait for ``share``; with one, the caller's own does the work."""
         self.num_threads = num_threads
         self._orders: list[SimpleQueue[Any]] = []
-        self._results: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
-        self._number = 0
         self._process = 0
+        self._is_cut_short = False  # somebody did not wait: threads may still be at old work
 
     def share(self, work: Callable[[slice, int], None], size: int) -> None:
         """Call ``work(rows, thread)`` on equal parts of `size` rows, and wait for all of them."""
@@ -43,46 +42,53 @@ class Workers:
             return
         if self._process != os.getpid():
             self._start()
-        self._number += 1
+        if self._is_cut_short:
+            self._order(lambda _: None)
+        self._order(work)
+
+    def _order(self, work: Callable[[int], None]) -> None:
+        # Results have a queue of their own: several threads of the caller's may be here at once.
+        results: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._is_cut_short = True
         for orders in self._orders:
-            orders.put((self._number, work))
-        faults: list[BaseException] = []
+            orders.put((work, results))
         try:
             work(0)
         finally:
-            waiting = len(self._orders)
-            while waiting:
-                number, fault = self._results.get()
-                if number == self._number:  # not of work that an interrupt left behind
-                    waiting -= 1
-                    faults += [fault] if fault is not None else []
-        if faults:
-            raise faults[0]
+            faults = [results.get() for _ in self._orders]
+        self._is_cut_short = False
+        for fault in faults:
+            if fault is not None:
+                raise fault
 
     def _start(self) -> None:
-        self._process = os.getpid()
-        self._results = SimpleQueue()
-        self._orders = [SimpleQueue() for _ in range(1, self.num_threads)]
-        for thread, orders in enumerate(self._orders, 1):
-            arguments = (thread, orders, self._results)
-            threading.Thread(target=_serve, args=arguments, daemon=True).start()
-        weakref.finalize(self, _dismiss, self._orders)
+        started: list[SimpleQueue[Any]] = []
+        try:
+            for thread in range(1, self.num_threads):
+                orders: SimpleQueue[Any] = SimpleQueue()
+                threading.Thread(target=_serve, args=(thread, orders), daemon=True).start()
+                started.append(orders)
+        except BaseException:  # the system gives no more, or an interrupt
+            _dismiss(started)
+            raise
+        weakref.finalize(self, _dismiss, started)
+        self._orders, self._process, self._is_cut_short = started, os.getpid(), False
 
     def __reduce__(self) -> tuple[type[Workers], tuple[int]]:
         return Workers, (self.num_threads,)
 
 
-def _serve(thread: int, orders: SimpleQueue[Any], results: SimpleQueue[Any]) -> None:
+def _serve(thread: int, orders: SimpleQueue[Any]) -> None:
     """Do what is ordered, until None is."""
     while (order := orders.get()) is not None:
-        number, work = order
+        work, results = order
         fault: BaseException | None = None
         try:
             work(thread)
         except BaseException as error:
             fault = error
-        del order, work  # nothing is held on to while waiting
-        results.put((number, fault))
+        results.put(fault)
+        del order, work, results, fault  # nothing is held on to while waiting
 
 
 def _dismiss(queues: list[SimpleQueue[Any]]) -> None:

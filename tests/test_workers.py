@@ -6,10 +6,12 @@ import gc
 import pickle
 import threading
 import time
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
 
+from hearts_env import _workers
 from hearts_env._workers import Workers
 
 
@@ -45,13 +47,68 @@ def test_a_fault_of_any_thread_is_raised_when_all_have_ended(guilty: int) -> Non
     assert sorted(ended[2:]) == [0, 1, 2]
 
 
-def test_what_an_interrupt_left_behind_is_not_taken_for_new_work() -> None:
-    workers = Workers(2)
+def test_work_that_an_interrupt_left_behind_ends_before_the_next_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workers, may_end, done = Workers(2), threading.Event(), []
+
+    def slow(thread: int) -> None:
+        if thread:
+            may_end.wait(10)
+            done.append("old")
+
+    class Interrupted(SimpleQueue):
+        def get(self, *_: object) -> object:
+            raise KeyboardInterrupt
+
     workers.each(lambda thread: None)
-    workers._results.put((workers._number, ValueError("of the work before")))
-    done = []
-    workers.each(done.append)
-    assert sorted(done) == [0, 1]
+    with monkeypatch.context() as patch:
+        patch.setattr(_workers, "SimpleQueue", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            workers.each(slow)
+    threading.Timer(0.05, may_end.set).start()
+    workers.each(lambda thread: done.append("new"))
+    assert done == ["old", "new", "new"]
+
+
+def test_several_threads_may_share_work_at_once() -> None:
+    workers, counts = Workers(2), []
+
+    def ask() -> None:
+        done: list[int] = []
+        for _ in range(300):
+            workers.each(lambda thread: (time.sleep(0), done.append(thread))[1])
+        counts.append(len(done))
+
+    askers = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join(20)
+    assert counts == [600, 600, 600]
+
+
+def test_threads_that_cannot_be_started_are_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workers, start, calls, before = Workers(3), threading.Thread.start, [], threading.active_count()
+
+    def fails_once(thread: threading.Thread) -> None:
+        calls.append(thread)
+        if len(calls) == 2:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", fails_once)
+    with pytest.raises(RuntimeError, match="start new"):
+        workers.each(lambda thread: None)
+    done: list[int] = []
+    asker = threading.Thread(target=workers.each, args=(done.append,), daemon=True)
+    start(asker)
+    asker.join(10)
+    assert sorted(done) == [0, 1, 2]
+    del workers, asker
+    _wait_for_threads(before)
 
 
 def test_threads_end_with_their_workers() -> None:
@@ -62,9 +119,13 @@ def test_threads_end_with_their_workers() -> None:
     twin = pickle.loads(pickle.dumps(workers))
     assert twin.num_threads == 4
     del workers
+    _wait_for_threads(before)
+
+
+def _wait_for_threads(number: int) -> None:
     gc.collect()
     for _ in range(200):
-        if threading.active_count() == before:
+        if threading.active_count() == number:
             break
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert threading.active_count() == number
