@@ -499,8 +499,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.__dict__.update(state)
         for agent, info in self.__dict__.get("infos", {}).items():
             self.infos[agent] = read_only_values(info) | {"action_mask": info["action_mask"]}
-        if self.match is not None:
-            self._game = self.match.game
+        match = self.match
+        if match is not None:  # whose deal it is; one that is cut off has begun the next already
+            self._game = match.game if self._game == match.game else match.last_game
         self._make_scratch()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> raw_env:

@@ -793,6 +793,23 @@ def test_copies_play_on_identically(make: Any, episode: str, reward: str, copied
     assert env.agents
 
 
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"]
+)
+def test_copies_of_a_match_that_was_cut_off_show_its_last_deal(copied: Any) -> None:
+    env = hearts_v0.env("micro", episode="match", max_deals=1)
+    env.reset(seed=0)
+    while not any(env.truncations.values()):
+        env.step(env.unwrapped.game.legal_actions()[0])
+    assert env.unwrapped.match.game != env.unwrapped.game  # which is dealt already
+    twin = copied(env)
+    assert twin.unwrapped.game == env.unwrapped.game
+    for agent in env.agents:
+        seen, same = env.observe(agent), twin.observe(agent)
+        assert (seen["observation"] == same["observation"]).all()
+        assert not same["action_mask"].any()
+
+
 def test_copies_sample_on_identically_and_apart() -> None:
     env: Any = hearts_v0.raw_env()
     env.reset(seed=1)
