@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,6 +117,18 @@ def test_bits_unpack_to_flat(rules: Rules) -> None:
         assert bits.decode(rules, packed) == flat.decode(rules, plain)
 
 
+@pytest.mark.parametrize(
+    "packed",
+    [np.zeros(24, np.uint8), np.zeros((25, 2), np.uint8), np.zeros(25), [0] * 25, None],
+    ids=["short", "shape", "float", "list", "none"],
+)
+def test_what_is_not_packed_is_not_unpacked(packed: Any) -> None:
+    rules = Rules.preset("two_player")
+    for read in (BitsEncoder().unpack, BitsEncoder().decode):
+        with pytest.raises(HeartsError, match=r"^observations: .*needed are 25 bytes each"):
+            read(rules, packed)
+
+
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_array_that_cannot_hold_an_observation_is_refused(name: str) -> None:
     """Compiled code would write beside it, over whatever lies there."""
@@ -125,7 +138,9 @@ def test_an_array_that_cannot_hold_an_observation_is_refused(name: str) -> None:
     read_only.setflags(write=False)
     other = np.int8 if kind.dtype == np.float32 else np.float32
     wrong = [kind[:3], np.zeros((*kind.shape, 2), kind.dtype), kind.astype(other), read_only]
-    for out in (*wrong, np.zeros(25, np.uint8)[:-1], np.zeros(0, kind.dtype), kind.tolist(), None):
+    wrong += [np.zeros(25, np.uint8)[:-1], np.zeros(0, kind.dtype)]
+    wrong += [np.zeros_like(encode(ENCODERS[o], view)) for o in ("flat", "bits") if o != name]
+    for out in (*wrong, kind.tolist(), None):
         before = np.array(out, copy=True)
         with pytest.raises(HeartsError, match=r"^out: .*needed is a NumPy array of shape"):
             encoder.write(view, out)

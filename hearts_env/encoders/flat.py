@@ -29,7 +29,7 @@ class FlatEncoder(Stateless, BlockEncoder):
     """
 
     name = "flat"
-    _dtype: np.dtype[Any] = _ONES
+    _is_packed = False
 
     def blocks(self, rules: Rules) -> list[Block]:
         """Card sets, then who took the points, then the rest."""
@@ -46,10 +46,10 @@ class FlatEncoder(Stateless, BlockEncoder):
     def write(self, view: PlayerView, out: Array) -> None:
         """Write the observation of `view` over `out`, in place."""
         try:
-            fits = write_one(view.rules.vector, view.vector, view.player, out)
+            fits = write_one(view.rules.vector, view.vector, view.player, self._is_packed, out)
         except (NumbaError, AttributeError, TypeError):  # not an array, or a read-only one
             fits = False
-        if not fits or out.dtype != self._dtype:
+        if not fits:
             check_row(self, view.rules, out)
 
     def write_many(
@@ -118,13 +118,16 @@ def store(words: NDArray[np.uint64], out: NDArray[Any]) -> None:
 
 
 @called
-def write_one(r: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> bool:
-    """``write_row`` for an array of somebody else's: whether it is one to hold a row."""
+def write_one(r: k.Vector, s: k.Vector, player: int, packed: int, out: NDArray[Any]) -> bool:
+    """``write_row``, `packed` or not, for an array of somebody else's: whether it is one for it."""
     words = stack_words()
     size = pack(r, s, player, False, words)
-    fits = len(out) == (-(-size // 8) if out.dtype == _BYTES else size)
+    if packed:
+        fits = out.dtype == _BYTES and len(out) == -(-size // 8)
+    else:
+        fits = out.dtype == _ONES and len(out) == size
     if fits:
-        if out.dtype == _BYTES:
+        if out.dtype == _BYTES:  # decided when it is compiled
             store(words, out)
         elif out.dtype == _ONES:
             spread(words, out)
