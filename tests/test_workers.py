@@ -76,8 +76,13 @@ def test_several_threads_may_share_work_at_once() -> None:
 
     def ask() -> None:
         done: list[int] = []
+
+        def work(thread: int) -> None:
+            time.sleep(0)
+            done.append(thread)
+
         for _ in range(300):
-            workers.each(lambda thread: (time.sleep(0), done.append(thread))[1])
+            workers.each(work)
         counts.append(len(done))
 
     askers = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
