@@ -239,7 +239,7 @@ class BatchGame(_OnDevice):
         Raises:
             IllegalActionError: if actions are illegal; the message names their games.
             HeartsError: if an array has another shape or dtype, is not contiguous or writeable, or
-                `observations` and `masks` overlap. Nothing has been played.
+                two of the three overlap. Nothing has been played.
         """
         rows, n = self._all, self.num_games
         acts = check_actions(actions, len(rows))
@@ -249,6 +249,9 @@ class BatchGame(_OnDevice):
         masks = self._check_out(masks, (n, self.rules.num_actions), (np.dtype(np.int8),), "masks")
         if np.may_share_memory(observations, masks):
             raise HeartsError("masks: shares memory with observations; give an array of its own")
+        for name, out in (("observations", observations), ("masks", masks)):
+            if np.may_share_memory(acts, out):  # checked before they are written over
+                raise HeartsError(f"{name}: shares memory with actions; give an array of its own")
         self._check_legal(rows, acts)
         r, tables = self.rules.vector, self._tables
         is_fused = type(self.encoder) in (FlatEncoder, BitsEncoder)

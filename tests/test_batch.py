@@ -135,12 +135,16 @@ def test_a_step_that_cannot_be_plays_nothing() -> None:
     observations, masks = memory[:800].reshape(4, 200), memory[-112:].reshape(4, 28)
     read_only = np.zeros((4, 28), np.int8)
     read_only.setflags(write=False)
+    beneath = np.zeros((4, 200), np.int8)
+    covered = beneath.reshape(-1)[-32:].view(np.int64)
+    covered[:] = legal
     illegal = legal.copy()
     illegal[2] = 27  # a first lead of the ace of hearts
     for arguments, words in [
         ((illegal,), r"1 illegal \(game 2: 27\)"),
         ((legal[:3],), "^actions: "),
         ((legal, observations, masks), "^masks: shares memory with observations"),
+        ((covered, beneath), "^observations: shares memory with actions"),
         ((legal, np.zeros((4, 199), np.int8)), "^observations: shape"),
         ((legal, None, np.zeros((4, 28), np.float32)), "^masks: "),
         ((legal, None, read_only), "^masks: .*writeable"),
