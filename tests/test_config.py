@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+import torch
 import yaml
 
 from hearts_env import HeartsError
@@ -17,6 +18,7 @@ from hearts_train.learn.config import (
     make_config,
     shipped_configs,
 )
+from hearts_train.learn.selfplay import SelfPlayLearner
 
 
 def test_empty_recipe_is_a_whole_one(tmp_path):
@@ -202,6 +204,23 @@ def test_what_maskable_ppo_has_not_is_refused(name, value):
 def test_every_thread_needs_a_game():
     with pytest.raises(ConfigError, match="threads: 4 is more than the 3 games"):
         make_config({"threads": 4, "env": {"num_envs": 3}, "ppo": {"batch_size": 9}})
+
+
+def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
+    for field, env, steps in (
+        ("env.num_envs", {"num_envs": 10**11}, 1),
+        ("ppo.num_steps", {"num_envs": 64}, 10**12),
+        ("ppo.num_steps", {"num_envs": 10**7}, 11),
+    ):
+        with pytest.raises(ConfigError, match=field):
+            make_config({"env": env, "ppo": {"num_steps": steps}})
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(torch, "zeros", fails)
+    with pytest.raises(ConfigError, match=r"ppo.num_steps: no memory for .* decisions of 1024"):
+        SelfPlayLearner(TrainConfig())
 
 
 def test_last_minibatch_of_one_is_refused():

@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from hearts_env.batch_kernel import MAX_GAMES
 from hearts_env.errors import HeartsError, did_you_mean, quoted
 from hearts_env.files import read_limited
 from hearts_train.measure.evaluation import MAX_PAIRS, MIN_PAIRS
@@ -34,6 +35,7 @@ SELF = "self"
 """The opponent that stands for the learner's own snapshots."""
 
 
+_MAX_ROLLOUT = 100_000_000  # decisions, of some hundred bytes each
 _MAX_RECIPE = 100_000  # bytes; all settings written out take some 2,000
 _MAX_KEY = 200  # characters
 _MAX_DEPTH = 20  # of lists and mappings within each other; settings have 4
@@ -67,7 +69,9 @@ class EnvConfig(_Section):
     observation: str = Field(default="flat", description="encoder")
     reward: Literal["margin", "points", "trick", "win", "chips"] = "margin"
     seat: int | str = Field(default="random", description="the learner's seat, or random")
-    num_envs: Count = Field(default=1024, description="games at once")
+    num_envs: Annotated[int, Field(ge=1, le=MAX_GAMES)] = Field(
+        default=1024, description="games at once"
+    )
     skip_forced: bool = Field(default=True, description="leave out decisions with one legal action")
 
     @field_validator("observation")
@@ -219,6 +223,11 @@ class TrainConfig(_Section):
     @model_validator(mode="after")
     def _batches_fit(self) -> TrainConfig:
         rollout = self.env.num_envs * self.ppo.num_steps
+        if rollout > _MAX_ROLLOUT:
+            raise ValueError(
+                f"ppo.num_steps: an update would have {rollout} decisions (env.num_envs * "
+                f"ppo.num_steps), of at most {_MAX_ROLLOUT}; make one of them smaller"
+            )
         if self.ppo.batch_size > rollout:
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} is more than the {rollout} decisions of an "

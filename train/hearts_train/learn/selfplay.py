@@ -39,7 +39,7 @@ from hearts_train.learn.actor_critic import (
     policy_tensors,
     set_threads,
 )
-from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.learner import Learner, Tensors
 from hearts_train.learn.selfplay_games import SelfPlayGames, part_of
 
@@ -79,7 +79,13 @@ class SelfPlayLearner(Learner):
     def _empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """An array that can be copied to the device quickly."""
         like = torch.from_numpy(np.empty(0, dtype))
-        array = torch.zeros(shape, dtype=like.dtype, pin_memory=self.device.type == "cuda")
+        try:
+            array = torch.zeros(shape, dtype=like.dtype, pin_memory=self.device.type == "cuda")
+        except RuntimeError:
+            raise ConfigError(
+                f"ppo.num_steps: no memory for {shape[0]} decisions of {self.config.env.num_envs} "
+                "games; make it or env.num_envs smaller"
+            ) from None
         filled: NDArray[Any] = array.numpy()
         return filled
 
