@@ -331,7 +331,7 @@ def legal_mask(r: Vector, s: Vector) -> int:
 @jit
 def status(r: Vector, s: Vector) -> int:
     """Legal actions (bits 0-53), player to act + 1 (54-57) and phase (58-59) in one number."""
-    return legal_mask(r, s) | (s[PLAYER] + 1) << 54 | s[PHASE] << 58
+    return int(legal_mask(r, s) | (s[PLAYER] + 1) << 54 | s[PHASE] << 58)
 
 
 @jit

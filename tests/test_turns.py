@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import random
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -264,3 +267,26 @@ def test_rows_that_are_not_contiguous_are_written_alike(name: str) -> None:
     encoder.write(view, wide[:, 1])
     assert np.array_equal(wide[:, 1], expected)
     assert (wide[:, 0] == 7).all()
+
+
+def test_environments_play_without_compiling() -> None:
+    program = (
+        "from hearts_env import hearts_v0\n"
+        "env = hearts_v0.env('micro')\n"
+        "env.reset(seed=1)\n"
+        "for agent in env.agent_iter():\n"
+        "    seen, reward, over, cut, _ = env.last()\n"
+        "    print(agent, seen['observation'].tolist(), reward)\n"
+        "    env.step(None if over or cut else int(seen['action_mask'].argmax()))\n"
+    )
+    shown = [
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"NUMBA_DISABLE_JIT": switch},
+        ).stdout
+        for switch in ("0", "1")
+    ]
+    assert shown[0] == shown[1] != ""
