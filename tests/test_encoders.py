@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hearts_env import Game, HeartsError, PlayerView, Rules, register_encoder
+from hearts_env import BatchGame, Game, HeartsError, PlayerView, Rules, register_encoder
 from hearts_env._bits import STACK_WORDS
 from hearts_env.cards import SUITS, mask_of
 from hearts_env.encoders import (
@@ -130,7 +131,7 @@ def test_what_is_not_packed_is_not_unpacked(packed: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_an_array_that_cannot_hold_an_observation_is_refused(name: str) -> None:
+def test_an_array_that_cannot_hold_an_observation_is_refused(name: str, tmp_path: Path) -> None:
     """Compiled code would write beside it, over whatever lies there."""
     encoder, view = ENCODERS[name], Game.deal("two_player", 1).view(0)
     kind = encode(encoder, view)
@@ -145,6 +146,13 @@ def test_an_array_that_cannot_hold_an_observation_is_refused(name: str) -> None:
         with pytest.raises(HeartsError, match=r"^out: .*needed is a NumPy array of shape"):
             encoder.write(view, out)
         assert out is None or np.array_equal(out, before)
+    in_a_file = np.memmap(tmp_path / "rows", kind.dtype, "w+", shape=(3, *kind.shape))
+    encoder.write(view, in_a_file[1])
+    assert np.array_equal(in_a_file, [kind * 0, kind, kind * 0])
+    assert np.array_equal(
+        BatchGame("two_player", 3, observation=encoder).observe(in_a_file)[0],
+        BatchGame("two_player", 1, observation=encoder).observe()[0],
+    )
     strided = np.zeros((*kind.shape, 2), kind.dtype)[..., 0]
     encoder.write(view, strided)
     assert np.array_equal(strided, kind)

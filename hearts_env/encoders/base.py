@@ -47,9 +47,8 @@ class BatchEncoder:
             HeartsError: if `out` is not an array as the space has it; nothing is written.
         """
         check_row(self, view.rules, out)
-        self.write_many(
-            view.rules, view.vector[np.newaxis], _FIRST, np.array([view.player]), out[np.newaxis]
-        )
+        rows = out.view(np.ndarray)[np.newaxis]
+        self.write_many(view.rules, view.vector[np.newaxis], _FIRST, np.array([view.player]), rows)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
@@ -75,16 +74,11 @@ _FIRST = np.zeros(1, np.int64)
 def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
     """Refuse an array that cannot hold an observation: compiled code would write beside it."""
     shape, dtype = _kind_of(cast(Hashable, encoder), rules)
-    if (
-        type(out) is np.ndarray
-        and out.shape == shape
-        and out.dtype == dtype
-        and out.flags.writeable
-    ):
-        return
     needed = f"needed is a NumPy array of shape {shape} and dtype {dtype} that can be written to"
-    if not isinstance(out, np.ndarray):
+    if not isinstance(out, np.ndarray):  # one that lies in a file is
         raise HeartsError(f"out: {quoted(out)}; {needed}")
+    if out.shape == shape and out.dtype == dtype and out.flags.writeable:
+        return
     found = f"shape {out.shape} and dtype {out.dtype}" + ", read-only" * (not out.flags.writeable)
     raise HeartsError(f"out: {found}; {needed}")
 

@@ -14,7 +14,7 @@ from hearts_env._bits import is_uint8, put_bits, put_word, stack_words
 from hearts_env._jit import called, inlined, jit
 from hearts_env._turn import LEGAL, spread_mask
 from hearts_env.arrays import Array
-from hearts_env.encoders.base import BlockEncoder, Stateless, check_row
+from hearts_env.encoders.base import BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, observation_blocks, pack
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
@@ -49,8 +49,8 @@ class FlatEncoder(Stateless, BlockEncoder):
             fits = write_one(view.rules.vector, view.vector, view.player, self._is_packed, out)
         except (NumbaError, AttributeError, TypeError):  # not an array, or a read-only one
             fits = False
-        if not fits:
-            check_row(self, view.rules, out)
+        if not fits:  # it is refused, or of a kind that the compiler does not know
+            super().write(view, out)
 
     def write_many(
         self, rules: Rules, states: k.Vector, games: k.Vector, players: k.Vector, out: Array
