@@ -1,7 +1,8 @@
-"""Commands that measure: evaluate, tournament, bench, warmup, calibrate."""
+"""Commands that measure: evaluate, tournament, benchmark, bench, warmup, calibrate."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -140,6 +141,70 @@ def tournament(
         raise console.stopped()
 
 
+@app.command(
+    rich_help_panel="Measure",
+    epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --out mine.json",
+)
+def benchmark(
+    context: typer.Context,
+    agent: Annotated[
+        str | None,
+        typer.Argument(help="A player's name, a checkpoint, a run's folder or FILE.py:CLASS."),
+    ] = None,
+    track: Annotated[
+        str,
+        typer.Option("--track", metavar="NAME", help="two_player, mini, micro, classic, party-5."),
+    ] = "two_player",
+    split: Annotated[
+        str, typer.Option("--split", metavar="NAME", help="Deals to look at, dev, or test.")
+    ] = "dev",
+    pairs: Annotated[
+        int | None, typer.Option("--pairs", help="Fewer deals than the protocol says.")
+    ] = None,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="Claimed, a card: 1ms, 50ms, free.")
+    ] = "free",
+    isolate: Isolate = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the result here: JSON.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with this --out.")
+    ] = None,
+    verify: Annotated[
+        Path | None, typer.Option("--verify", metavar="FILE", help="Play a result again.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
+    from hearts_train.command import benchmark_command as benching
+
+    if verify is not None and resume is not None:
+        raise Mistake("--verify: plays a finished result again; omit --resume")
+    kept = verify or resume
+    if kept is not None:
+        option = "--verify" if verify is not None else "--resume"
+        _refuse_said(context, ("track", "split", "pairs", "budget", "out"), option, kept)
+    if verify is not None:
+        record, differing = benching.check(verify, agent, isolate=isolate)
+    else:
+        if resume is not None:
+            _refuse_said(context, ("agent", "isolate"), "--resume", resume)
+            begun = benching.read_begun(resume)
+        elif agent is None:
+            raise Mistake("agent: none given; name one; see 'hearts benchmark --help'")
+        else:
+            check_folder(out, "--out")
+            begun = benching.Begun(agent, track, split, pairs, budget, isolate)
+        record = benching.play(begun, out or resume, resume=resume is not None)
+        differing = []
+    benching.show(record, to_stderr=as_json)
+    if as_json:
+        console.print_json(record if verify is None else {"holds": not differing} | record)
+    if verify is not None:
+        benching.tell_verdict(verify, differing)
+
+
 @app.command(rich_help_panel="Measure", epilog="Example: hearts bench --quick")
 def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Shorter, rougher.")] = False,
@@ -237,14 +302,19 @@ def _resumed(
     from hearts_train.command.reports import read_begun
 
     said = ("against", "pairs", "rules", "players", "seed", "isolate", "time_limit", "out")
-    for name in said:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = "--" + name.replace("_", "-")
-            raise Mistake(f"{option}: with --resume it is as {resume} says; omit it")
+    _refuse_said(context, said, "--resume", resume)
     if is_given:
         raise Mistake(f"agents: with --resume they are as {resume} says; omit them")
     return read_begun(resume, is_tournament=is_tournament)
+
+
+def _refuse_said(context: typer.Context, names: Sequence[str], option: str, kept: Path) -> None:
+    """Refuse options on the command line that a file decides."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            said = name if name == "agent" else "--" + name.replace("_", "-")
+            raise Mistake(f"{said}: with {option} it is as {kept} says; omit it")
 
 
 def _say_how_to_go_on(command: str, kept: Path | None) -> None:

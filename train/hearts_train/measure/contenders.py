@@ -86,6 +86,11 @@ class Contender:
         return self._agent
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is made in other processes only."""
+        return self._agent is None
+
+    @property
     def is_ours(self) -> bool:
         """Whether it is one of the package's own players, its model included."""
         return self._agent is not None and is_ours(self._agent)

@@ -285,9 +285,14 @@ class Contest:
         pairs: int,
         out: str | os.PathLike[str] | None,
         resume: str | os.PathLike[str] | None,
+        about: dict[str, Any] | None = None,
     ) -> Iterator[None]:
-        """Save the blocks that are played in this context to a file, or take them from it."""
-        with results_file(out, resume, self.settings(pairs)) as results:
+        """Save the blocks that are played in this context to a file, or take them from it.
+
+        `about` is what the file says besides the settings; a file to continue must say the same.
+        """
+        settings = self.settings(pairs) | ({} if about is None else {"about": about})
+        with results_file(out, resume, settings) as results:
             self._results = results
             try:
                 yield

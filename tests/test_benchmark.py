@@ -1,0 +1,266 @@
+"""HeartsBench: its deals and players are fixed; a result can be resumed, read and played again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hearts_env import HeartsError, Rules
+from hearts_env.seeds import derived_seed
+from hearts_train.command.cli import app
+from hearts_train.measure import benchmark as bench
+from hearts_train.measure.benchmark import TRACKS, Benchmark, silent, unversioned, versioned
+from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
+from hearts_train.measure.duel import deals_digest
+from hearts_train.measure.evaluation import evaluate
+
+FEW = ("--track", "micro", "--pairs", "4")
+MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
+
+
+def run(*args):
+    return CliRunner().invoke(app, ["benchmark", *map(str, args)])
+
+
+def refused(result, *words):
+    """One line on standard error with these words, and status 2."""
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    for word in words:
+        assert word in line
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """The file of a small result."""
+    out = tmp_path_factory.mktemp("results") / "standard.json"
+    assert run("standard", *FEW, "--out", out).exit_code == 0
+    return out
+
+
+# ---- the protocol --------------------------------------------------------------------------------
+@pytest.mark.parametrize("split", bench.SPLITS)
+@pytest.mark.parametrize("track", TRACKS.values(), ids=list(TRACKS))
+def test_the_deals_are_those_of_the_protocol(track, split):
+    text = f"HeartsBench v1 {track.name} {split}".encode()
+    seed = int(hashlib.sha256(text).hexdigest()[:16], 16) // 2
+    assert track.seed(split) == seed
+    assert deals_digest(Rules.from_text(track.rules), seed, track.pairs) == track.digest(split)
+
+
+def test_other_deals_are_refused(monkeypatch):
+    monkeypatch.setattr(bench, "deals_digest", lambda *_: "00")
+    with pytest.raises(HeartsError, match=r"SHA-256 00, those of HeartsBench v1"):
+        Benchmark("easy", "micro")
+
+
+class Lowest:
+    """Plays the first legal card in the order of the deck."""
+
+    def act(self, view):
+        return view.legal_actions()[0]
+
+
+def test_the_field_plays_as_it_did_when_it_got_its_version():
+    # Golden on purpose: a player that plays otherwise needs another name, and the field a version.
+    played = {
+        "easy": [13.0, 15.0, 1.0, 12.0],
+        "standard": [0.0, 0.0, -15.0, -1.0],
+        "standard_trump": [0.0, 2.0, -15.0, -13.0],
+        "pro": [1.0, 13.0, -2.0, -2.0],
+        "pimc": [-13.0, 1.0, -13.0, -15.0],
+        "equilibrium": [0.0, -1.5, 0.0, 0.0],
+    }
+    assert set(played) == {name for track in TRACKS.values() for name in track.field}
+    for name, margins in played.items():
+        rules = "micro" if name == "equilibrium" else "two_player"
+        assert list(evaluate(Lowest(), name, rules, pairs=4, seed=3).margins) == margins, name
+
+
+def test_a_plain_name_is_an_alias_of_the_versioned_one():
+    assert versioned("pro") == "pro-v1"
+    assert unversioned("pro-v1") == "pro"
+    for other in ("pro?worlds=3", "pro_trump", "pro-v2", "runs/demo-v1"):
+        assert versioned(other) == unversioned(other) == other
+
+
+# ---- results -------------------------------------------------------------------------------------
+def test_a_result_says_what_was_played(kept):
+    record = json.loads(kept.read_bytes())
+    result = record["result"]
+    assert (result["protocol"], result["track"], result["split"]) == (
+        "HeartsBench v1",
+        "micro",
+        "dev",
+    )
+    assert (result["pairs"], result["is_full"]) == (4, False)
+    assert result["agent"]["name"] == "standard-v1"
+    assert Rules.from_dict(result["rules_in_full"]) == Rules.preset("micro")
+    seed = TRACKS["micro"].seed("dev")
+    assert result["deals"]["sha256"] == deals_digest(Rules.preset("micro"), seed, 4)
+    names = [figures["opponent"] for figures in result["opponents"]]
+    assert names == [f"{name}-v1" for name in TRACKS["micro"].field]
+    assert set(record["run"]["ms_per_card"]) == set(names)
+    assert "ms_per_card" not in json.dumps(result)
+    against_easy = evaluate("standard", "easy", "micro", pairs=4, seed=seed)
+    figures = result["opponents"][0]
+    assert figures["margins"] == list(against_easy.margins)
+    assert figures["ci95"] == pytest.approx(against_easy.ci95)
+    worst = figures["worst"][0]
+    assert worst["margin"] == min(figures["margins"])
+    assert worst["seed"] == derived_seed(seed, figures["margins"].index(worst["margin"]))
+
+
+def test_the_mean_over_the_field_counts_a_deal_once(kept):
+    result = json.loads(kept.read_bytes())["result"]
+    of_deals = np.mean([figures["margins"] for figures in result["opponents"]], axis=0)
+    half = 1.96 * of_deals.std(ddof=1) / 2  # of four deals
+    assert result["margin"] == pytest.approx(of_deals.mean())
+    assert result["ci95"] == pytest.approx([of_deals.mean() - half, of_deals.mean() + half])
+
+
+def test_exploitability_is_exact_where_the_agent_can_be_asked(tmp_path):
+    perfect = Benchmark("equilibrium", "micro", pairs=2)
+    assert perfect.exploitability(silent)["exploitability"] == pytest.approx(0, abs=1e-9)
+    code = tmp_path / "mine.py"
+    code.write_text(MINE.format(0))
+    found = Benchmark(f"{code}:Mine", "micro", pairs=2).exploitability(silent)
+    assert found["exploitability"] > 0.1
+    assert not found["one_draw"]
+    code.write_text(MINE.format(0).replace("view.legal_actions()[0]", "99"))
+    found = Benchmark(f"{code}:Mine", "micro", pairs=2).exploitability(silent)
+    assert found["exploitability"] is None
+    assert "99" in found["why"]
+
+
+def test_played_again_the_result_is_the_same_to_the_byte(kept, tmp_path):
+    out = tmp_path / "again.json"
+    assert run("standard", *FEW, "--out", out).exit_code == 0
+    first, again = (json.loads(path.read_bytes()) for path in (kept, out))
+    assert encoded(first | {"run": again["run"]}) == out.read_bytes()
+    assert not bench.unfinished(out).exists()
+    verdict = run("--verify", out, "--json")
+    assert verdict.exit_code == 0
+    assert "holds" in verdict.stderr
+    assert json.loads(verdict.stdout)["holds"] is True
+
+
+def test_a_result_with_better_figures_does_not_hold(kept, tmp_path):
+    record = json.loads(kept.read_bytes())
+    record["result"]["opponents"][0]["margin"] += 1
+    forged = tmp_path / "forged.json"
+    forged.write_bytes(encoded(record))
+    refused(run("--verify", forged), "was edited or damaged")
+    forged.write_bytes(encoded(sealed(record["result"], record["run"])))
+    verdict = run("--verify", forged)
+    assert verdict.exit_code == 1
+    assert "opponents[0].margin: " in verdict.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data[:-40], "cut short"),
+        (lambda data: b"[1]", "not a result"),
+        (lambda data: b"[" * 100_000, "cut short"),
+        (lambda data: data.replace(b'"version": 1', b'"version": 2', 1), "version 2"),
+        (lambda data: encoded(sealed({"opponents": []}, {})), "protocol"),
+    ],
+)
+def test_a_damaged_file_is_refused(kept, tmp_path, change, words):
+    path = tmp_path / "damaged.json"
+    path.write_bytes(change(kept.read_bytes()))
+    refused(run("--verify", path), words)
+
+
+@pytest.mark.parametrize("field", ["protocol", "field_version", "package"])
+def test_a_result_of_another_version_is_refused(kept, field):
+    record = read_benchmark(kept)
+    record["result"][field] = 7
+    with pytest.raises(HeartsError, match=f"verify: {field} of the result is 7"):
+        bench.verify(record, show=silent)
+
+
+def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
+    code, moved, out = tmp_path / "mine.py", tmp_path / "moved.py", tmp_path / "mine.json"
+    code.write_text(MINE.format(0))
+    assert run(f"{code}:Mine", "--track", "micro", "--pairs", 2, "--out", out).exit_code == 0
+    code.rename(moved)
+    assert run("--verify", out, f"{moved}:Mine").exit_code == 0
+    moved.write_text(MINE.format(-1))
+    refused(run("--verify", out, f"{moved}:Mine"), "the agent's digest")
+
+
+def test_differences_are_named_by_their_place():
+    assert differences({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}) == []
+    assert differences({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}) == ["a[1].b: 2, now 3"]
+    assert differences([1, 2], [1]) == [": [1, 2], now [1]"]
+    assert differences({"a": 1}, {"a": True}) == ["a: 1, now True"]
+    assert len(differences(list(range(20)), list(range(1, 21)))) == 11
+
+
+# ---- going on ------------------------------------------------------------------------------------
+def test_a_stopped_benchmark_goes_on_to_the_same_result(kept, tmp_path, monkeypatch):
+    out = tmp_path / "stopped.json"
+    play, asked = bench.Contest.evaluate, []
+
+    def stop_at_the_third(contest, i, j, *rest):
+        asked.append(j)
+        if j == 3:
+            raise KeyboardInterrupt
+        return play(contest, i, j, *rest)
+
+    monkeypatch.setattr(bench.Contest, "evaluate", stop_at_the_third)
+    stopped = run("standard", *FEW, "--out", out)
+    assert stopped.exit_code == 130
+    assert f"go on with: hearts benchmark --resume {out}" in stopped.stderr
+    assert not out.exists()
+    refused(run("standard", *FEW, "--out", out), "was begun")
+    refused(run("--resume", out, "--pairs", 3), "--pairs")
+    monkeypatch.setattr(bench.Contest, "evaluate", play)
+    resumed = run("--resume", out)
+    assert resumed.exit_code == 0, resumed.stderr
+    assert json.loads(out.read_bytes())["result"] == json.loads(kept.read_bytes())["result"]
+    refused(run("--resume", out), "already exists")
+
+
+def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
+    refused(run(), "agent: none given")
+    refused(run("pro", "--track", "min"), "track", "mini")
+    refused(run("pro", "--split", "tset"), "split", "test")
+    refused(run("pro", "--budget", "2ms"), "budget", "50ms")
+    refused(run("pro", "--pairs", 1), "pairs")
+    refused(run("pro", "--track", "micro", "--pairs", 5001), "5,000")
+    refused(run("nobody"), "nobody")
+    refused(run("pimc", "--track", "classic"), "rules")
+    refused(run("pro", "--out", kept), "already exists")
+    refused(run("pro", "--out", tmp_path / "no" / "x.json"), "no folder")
+    refused(run("--resume", tmp_path / "x.json"), "there is no")
+    refused(run("--verify", tmp_path / "x.json"), "x.json")
+    refused(run("--verify", kept, "--track", "mini"), "--track")
+    refused(run("--verify", kept, "--resume", kept), "--verify")
+
+
+def test_a_file_of_evaluate_is_not_resumed(tmp_path):
+    out = tmp_path / "x.json"
+    evaluate("easy", "standard", "micro", pairs=2, out=bench.unfinished(out))
+    refused(run("--resume", out), "hearts evaluate --resume")
+
+
+def test_progress_names_every_opponent():
+    labels = []
+
+    @contextmanager
+    def show(label):
+        labels.append(label)
+        yield lambda done, total: None
+
+    Benchmark("easy", "micro", pairs=2).run(show=show)
+    assert labels[1] == "easy-v1 against standard-v1 (2 of 6)"
+    assert labels[-1] == "easy-v1, exploitability"

@@ -1,0 +1,155 @@
+"""What ``hearts benchmark`` does around ``hearts_train.measure.benchmark``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from hearts_env import HeartsError
+from hearts_train import console
+from hearts_train.command.reports import (
+    command_line,
+    format_margin,
+    format_ms,
+    format_rank,
+    prepare,
+)
+from hearts_train.measure.benchmark import Benchmark, check_out, unfinished, verify
+from hearts_train.measure.benchmark_file import read_benchmark
+from hearts_train.measure.pictures import short_names
+from hearts_train.measure.records import read_settings
+
+
+class Begun(NamedTuple):
+    """What a benchmark was begun with."""
+
+    agent: str
+    track: str
+    split: str
+    pairs: int | None
+    budget: str
+    isolate: bool
+
+
+def play(begun: Begun, out: Path | None, *, resume: bool) -> dict[str, Any]:
+    """Play a benchmark; after a signal say how to go on."""
+    bench = Benchmark(
+        begun.agent,
+        begun.track,
+        begun.split,
+        begun.pairs,
+        begun.budget,
+        isolate=begun.isolate,
+        command=command_line(),
+    )
+    prepare(bench.contest)
+    try:
+        return bench.run(out, resume=resume, show=console.progress)
+    except KeyboardInterrupt:
+        if out is not None and unfinished(out).exists():
+            console.note(f"kept; go on with: hearts benchmark --resume {out}")
+        raise
+
+
+def read_begun(out: Path) -> Begun:
+    """What the benchmark whose result will be `out` was begun with.
+
+    Raises:
+        HeartsError: if it was not begun, is done, or was begun by a program.
+    """
+    check_out(out, resume=True)
+    parts = unfinished(out)
+    settings = read_settings(parts)
+    about: Any = settings.get("about")
+    agents: Any = settings.get("agents")
+    try:
+        begun = Begun(
+            agent=agents[0]["spec"],
+            isolate=settings["isolate"],
+            **{name: about[name] for name in ("track", "split", "pairs", "budget")},
+        )
+    except (KeyError, TypeError, IndexError):
+        raise HeartsError(
+            f"resume: {str(parts)!r} is not of this command; use hearts evaluate --resume"
+        ) from None
+    if begun.agent is None:
+        raise HeartsError(
+            f"resume: {str(parts)!r} has an agent that a program made; resume it in that program"
+        )
+    return begun
+
+
+def check(path: Path, agent: str | None, *, isolate: bool) -> tuple[dict[str, Any], list[str]]:
+    """The record in a file, and in what it differs when it is played again."""
+    record = read_benchmark(path)
+    return record, verify(record, agent, isolate=isolate, show=console.progress)
+
+
+def tell_verdict(path: Path, differing: list[str]) -> None:
+    """Say whether a result holds; exit status 1 if it does not."""
+    if not differing:
+        console.note(f"{path}: holds; played again it is the same to the last digit")
+        return
+    console.note(f"{path}: does not hold; played again it differs:")
+    for place in differing:
+        console.note(f"  {place}")
+    raise typer.Exit(1)
+
+
+def show(record: dict[str, Any], *, to_stderr: bool) -> None:
+    """Print a record as a table."""
+    result, run = record["result"], record["run"]
+    columns, rows = table(record)
+    console.print_table(title(result), columns, rows, to_stderr=to_stderr)
+    if told := exact_line(result):
+        console.note(told)
+    if not run["within_budget"]:
+        console.note(f"over its budget of {result['budget']} a card")
+
+
+def title(result: dict[str, Any]) -> str:
+    """What was played, in a line."""
+    agent = result["agent"]["name"]
+    part = "" if result["is_full"] else ", not all of the protocol's"
+    return (
+        f"{short_names([agent])[agent]}, {result['protocol']}, {result['track']} "
+        f"{result['split']}: points a deal, 95 % interval over {result['pairs']:,} duplicate "
+        f"deals{part}"
+    )
+
+
+def table(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows: a row for each opponent, and one for the mean over them."""
+    result, run = record["result"], record["run"]
+    figures = result["opponents"]
+    is_ranked = result["rules_in_full"]["players"] > 2
+    has_faults = any(f["faults"] or f["opponent_faults"] for f in figures)
+    rows = [
+        [
+            f["opponent"],
+            format_margin(f["margin"], f["ci95"]),
+            f"{f['won']:.1%}",
+            *([format_rank(f["rank"], f["rank_ci95"])] if is_ranked else []),
+            f"{f['moons']}:{f['opponent_moons']}",
+            " ".join(format_ms(ms) for ms in run["ms_per_card"][f["opponent"]]),
+            *([f"{f['faults']} {f['opponent_faults']}"] if has_faults else []),
+        ]
+        for f in figures
+    ]
+    columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
+    columns += ["moons", "ms, its ms", *(["faults, its faults"] if has_faults else [])]
+    mean = ["mean of all", format_margin(result["margin"], result["ci95"])]
+    return columns, [*rows, mean + [""] * (len(columns) - len(mean))]
+
+
+def exact_line(result: dict[str, Any]) -> str:
+    """What is known about the exploitability, in a line; "" where it is not asked for."""
+    exact = result["exploitability"]
+    if exact is None:
+        return ""
+    if exact["exploitability"] is None:
+        return f"exploitability: not computed: {exact['why']}"
+    drawn = ", of one draw of its play" if exact["one_draw"] else ""
+    return f"exploitability: {exact['exploitability']:.4f} points a deal, exact{drawn}"

@@ -1,0 +1,438 @@
+"""HeartsBench: how good an agent is, in figures that anybody can repeat.
+
+A *track* is a game with its deals and its field. The *field* are players whose play does not
+change: ``pro-v1`` is the `pro` of this version of the protocol, and the plain name an alias of it.
+An agent plays duplicate deals against every one of them (``hearts_train.measure.evaluation``); on
+small decks its exact exploitability is computed too.
+
+The deals follow from the protocol's name, the track and the split alone: those of ``dev`` are to be
+looked at while an agent is made, those of ``test`` to be played once it is done. Both are public,
+and their SHA-256 shows that they are the protocol's.
+
+Whatever a change of this file changes in a result makes it another protocol: raise PROTOCOL, or
+FIELD_VERSION where the field is another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearts_agents.outside import blamed
+from hearts_env import HeartsError, Rules, __version__
+from hearts_env.arguments import check_choice
+from hearts_env.files import write_whole
+from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.solve.best_response import exploit
+from hearts_env.solve.tree import Tree
+from hearts_train.measure.benchmark_file import differences, encoded, sealed
+from hearts_train.measure.contenders import Entrant
+from hearts_train.measure.duel import deals_digest
+from hearts_train.measure.evaluation import (
+    Contest,
+    Evaluation,
+    check_pairs,
+    mean_and_interval,
+    platform_versions,
+)
+
+PROTOCOL = "HeartsBench v1"
+FIELD_VERSION = 1
+SPLITS = ("dev", "test")
+BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}
+"""Milliseconds that an agent may take for a card, on the mean of ``act_batch``."""
+_WORST = 5
+_DECIMALS = 9
+"""Figures are rounded, so that the last bits of a sum, which differ among processors, do not
+count."""
+
+Show = Callable[[str], AbstractContextManager[Callable[[float, float], None]]]
+"""Shows the progress of something named: gives a function of what is done and all of it."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """A game of the benchmark.
+
+    Attributes:
+        name: What it is called.
+        rules: Its rules, as ``Rules.from_text`` reads them.
+        pairs: Duplicate deals that a full result has.
+        field: Who is played against, by the plain names.
+        is_exact: Whether the exact exploitability is computed too.
+        digests: SHA-256 of the deals of ``dev`` and of ``test``.
+    """
+
+    name: str
+    rules: str
+    pairs: int
+    field: tuple[str, ...]
+    is_exact: bool
+    digests: tuple[str, str]
+
+    def seed(self, split: str) -> int:
+        """What the deals of a split follow from: from 0 to 2**63 - 1."""
+        digest = hashlib.sha256(f"{PROTOCOL} {self.name} {split}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") >> 1
+
+    def digest(self, split: str) -> str:
+        """The SHA-256 that the deals of a split have."""
+        return self.digests[SPLITS.index(split)]
+
+
+_TWO = ("easy", "standard", "standard_trump", "pro", "pimc")
+_MANY = ("easy", "standard", "pro")
+TRACKS = {
+    track.name: track
+    for track in (
+        Track(
+            "two_player",
+            "two_player",
+            2000,
+            _TWO,
+            is_exact=False,
+            digests=(
+                "e50b61f8e93e56dd2741b1f3396d41a5eefa8a57e25f95082df7d10d676e99ca",
+                "9424d5ad35b027af45ad5d4142840e4730846c81532524725f3640b772f10cfa",
+            ),
+        ),
+        Track(
+            "mini",
+            "mini",
+            5000,
+            (*_TWO, "equilibrium"),
+            is_exact=True,
+            digests=(
+                "0aeb077d936f2248f9c3f715b42a0d3554ed6b5b062438be2b83acb0101066fb",
+                "d58e37147a7e0dad62e3dfa1d5b98024857531771be4ae313de09b4e86c94a39",
+            ),
+        ),
+        Track(
+            "micro",
+            "micro",
+            5000,
+            (*_TWO, "equilibrium"),
+            is_exact=True,
+            digests=(
+                "12b61dcb30298f34f864382e82225b430cb3cfabbfa1eaeda6944ffeb5f0e1d5",
+                "10bee9a415db0fad2ae95856fb291b4c72d0d44b0147241bc389f4f72da54ac0",
+            ),
+        ),
+        Track(
+            "classic",
+            "classic",
+            500,
+            _MANY,
+            is_exact=False,
+            digests=(
+                "e5b4aa2400fa2c416a12ce18834341f2d40e67a4ea00000b8815214875f898af",
+                "bc82d388a2174c7bbcbaed9326d167d65a47a93618cdcd6f9147030e9cf3c5ac",
+            ),
+        ),
+        Track(
+            "party-5",
+            "party players=5",
+            500,
+            _MANY,
+            is_exact=False,
+            digests=(
+                "4259f2ddedbacc8dfa2c10253347d378fec515ab186fe62af85d5d9f1415bd66",
+                "e0c1daea71ef60763a208526d47eebd41657ec352d41369cea007ae384b868f3",
+            ),
+        ),
+    )
+}
+
+
+def versioned(name: str) -> str:
+    """The name of a player of the field in results: ``pro-v1``; any other name unchanged."""
+    return f"{name}-v{FIELD_VERSION}" if any(name in t.field for t in TRACKS.values()) else name
+
+
+def unversioned(entrant: Entrant) -> Entrant:
+    """The plain name of a player of the field, as ``make_agent`` knows it; else the entrant."""
+    if isinstance(entrant, str):
+        plain = entrant.removesuffix(f"-v{FIELD_VERSION}")
+        if versioned(plain) == entrant:
+            return plain
+    return entrant
+
+
+class Benchmark:
+    """An agent on a track: what is played, and the record of it."""
+
+    def __init__(
+        self,
+        agent: Entrant,
+        track: str = "two_player",
+        split: str = "dev",
+        pairs: int | None = None,
+        budget: str = "free",
+        *,
+        isolate: bool = False,
+        command: str | None = None,
+    ) -> None:
+        """Make the players; nothing is played yet.
+
+        Args:
+            agent: an agent, or its name or checkpoint for ``make_agent``.
+            track: one of ``TRACKS``.
+            split: ``dev`` or ``test``.
+            pairs: duplicate deals; None: as many as the protocol says. A result with fewer
+                says so.
+            budget: the time that the agent claims to need for a card, one of ``BUDGETS``.
+            isolate: every player in a process of its own.
+            command: the command line, for the record.
+
+        Raises:
+            HeartsError: if an argument is none of these, the agent is unknown or cannot play the
+                track's rules, or this package deals other cards than the protocol's.
+        """
+        self.track = TRACKS[check_choice("track", track, tuple(TRACKS))]
+        self.split = check_choice("split", split, SPLITS)
+        self.budget = check_choice("budget", budget, tuple(BUDGETS))
+        self.pairs = self.track.pairs if pairs is None else check_pairs(pairs)
+        if self.pairs > self.track.pairs:
+            raise HeartsError(
+                f"pairs: {self.track.name} of {PROTOCOL} has {self.track.pairs:,} deals, got "
+                f"{self.pairs:,}; give fewer, or measure with hearts evaluate"
+            )
+        self.rules = Rules.from_text(self.track.rules)
+        self.seed = self.track.seed(self.split)
+        self._check_deals()
+        self.field = self.track.field
+        self.contest = Contest(
+            [unversioned(agent), *self.field],
+            self.rules,
+            self.seed,
+            isolate=isolate,
+            command=command,
+        )
+
+    def _check_deals(self) -> None:
+        found = deals_digest(self.rules, self.seed, self.track.pairs)
+        if found != self.track.digest(self.split):
+            raise HeartsError(
+                f"track: the deals of {self.track.name} {self.split} have the SHA-256 {found}, "
+                f"those of {PROTOCOL} have {self.track.digest(self.split)}; install a version of "
+                f"hearts-env that has {PROTOCOL}"
+            )
+
+    @property
+    def name(self) -> str:
+        """What the agent is called in the record."""
+        return versioned(self.contest.contenders[0].name)
+
+    def settings(self) -> dict[str, Any]:
+        """What the record follows from, besides the agent."""
+        return {
+            "protocol": PROTOCOL,
+            "field_version": FIELD_VERSION,
+            "track": self.track.name,
+            "split": self.split,
+            "pairs": self.pairs,
+            "is_full": self.pairs == self.track.pairs,
+            "budget": self.budget,
+        }
+
+    def run(self, out: Path | None = None, *, resume: bool = False, show: Show) -> dict[str, Any]:
+        """Play all of it, and return the record; with `out` it is written too.
+
+        While it is played the finished deals are in a file beside `out` (``unfinished``).
+
+        Raises:
+            HeartsError: if `out` exists; if there is an unfinished file and `resume` is not set,
+                or it is of other settings.
+            OSError: if a file cannot be read or written.
+            KeyboardInterrupt: it was stopped; what was finished is in the unfinished file.
+        """
+        parts = None if out is None else unfinished(out)
+        if out is not None:
+            check_out(out, resume=resume)
+        begun, resumed = (None, parts) if resume else (parts, None)
+        evaluations: list[Evaluation] = []
+        with self.contest.recorded(self.pairs, begun, resumed, self.settings()):
+            for place, opponent in enumerate(self.field, 1):
+                label = f"{self.name} against {versioned(opponent)} ({place} of {len(self.field)})"
+                with show(label) as report:
+                    found = self.contest.evaluate(0, place, self.pairs, report)
+                if found.interrupted:
+                    raise KeyboardInterrupt
+                evaluations.append(found)
+        exact = self.exploitability(show) if self.track.is_exact else None
+        record = sealed(self.result(evaluations, exact), self.circumstances(evaluations))
+        if out is not None and parts is not None:
+            write_whole(out, encoded(record))
+            parts.unlink()
+        return record
+
+    def exploitability(self, show: Show) -> dict[str, Any]:
+        """What an exact best response wins from the agent, or why that cannot be told."""
+        contender = self.contest.contenders[0]
+        if contender.is_elsewhere:
+            return {"exploitability": None, "why": "it is made in processes of its own only"}
+        player = contender.fresh(secret_seed(self.seed, "exploitability"))
+        with show(f"{self.name}, exploitability") as report:
+            try:
+                with blamed(f"{self.name} raised", "correct it, and play again"):
+                    found = exploit(player, Tree(self.rules), self.name, progress=report)
+            except HeartsError as error:
+                return {"exploitability": None, "why": str(error)}
+        return {
+            "exploitability": _rounded(found.exploitability),
+            "best_responses": [_rounded(value) for value in found.best_responses],
+            "infosets": list(found.infosets),
+            "one_draw": found.frozen,
+        }
+
+    def result(
+        self, evaluations: Sequence[Evaluation], exact: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        """All that follows from the settings, the agent and the version: nothing of the machine."""
+        # The opponents play the same deals, so that a deal counts once: its mean over them.
+        margin, ci95 = mean_and_interval(np.mean([e.margins for e in evaluations], axis=0))
+        return {
+            **self.settings(),
+            "package": __version__,
+            "rules": self.rules.name,
+            "rules_in_full": self.rules.to_dict(),
+            "agent": {**self.contest.contenders[0].to_json(), "name": self.name},
+            "deals": {
+                "seed": self.seed,
+                "sha256": evaluations[0].deals_digest,
+                "sha256_of_all": self.track.digest(self.split),
+            },
+            "margin": _rounded(margin),
+            "ci95": [_rounded(bound) for bound in ci95],
+            "exploitability": exact,
+            "opponents": [
+                self._figures(place, evaluation) for place, evaluation in enumerate(evaluations)
+            ],
+        }
+
+    def _figures(self, place: int, evaluation: Evaluation) -> dict[str, Any]:
+        """The figures against one opponent."""
+        contender = self.contest.contenders[place + 1].to_json()
+        told: dict[str, Any] = {"opponent": versioned(evaluation.opponent)}
+        told |= {name: contender[name] for name in ("spec", "options", "digest")}
+        for name in ("margin", "won", "tied", "rank", "matches_won"):
+            value = getattr(evaluation, name)
+            told[name] = None if value is None else _rounded(value)
+        for name in ("ci95", "won_ci95", "rank_ci95"):
+            told[name] = [_rounded(bound) for bound in getattr(evaluation, name)]
+        for name in ("deals", "matches", "moons", "opponent_moons", "faults", "opponent_faults"):
+            told[name] = getattr(evaluation, name)
+        worst = np.argsort(evaluation.margins, kind="stable")[:_WORST]
+        told["worst"] = [
+            {
+                "number": int(number),
+                "seed": derived_seed(self.seed, int(number)),
+                "margin": _rounded(evaluation.margins[number]),
+            }
+            for number in worst
+        ]
+        told["margins"] = [_rounded(margin) for margin in evaluation.margins]
+        return told
+
+    def circumstances(self, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+        """When and where it was played: what may differ when it is played again."""
+        most = max(evaluation.ms_per_decision for evaluation in evaluations)
+        return {
+            "command": self.contest.command,
+            "platform": platform_versions(),
+            "isolated": self.contest.isolate,
+            "ms_per_card": {
+                versioned(e.opponent): [round(e.ms_per_decision, 6), round(ms, 6)]
+                for e in evaluations
+                for ms in [e.opponent_ms_per_decision]
+            },
+            "within_budget": most <= BUDGETS[self.budget],
+        }
+
+
+def verify(
+    record: dict[str, Any], agent: Entrant | None = None, *, isolate: bool = False, show: Show
+) -> list[str]:
+    """Play a record again, and say in what the result differs; nothing if it holds.
+
+    Args:
+        record: as ``read_benchmark`` returns it.
+        agent: the agent, where its name or path is another than in the record.
+        isolate: every player in a process of its own.
+        show: shows the progress.
+
+    Raises:
+        HeartsError: if it is of another protocol or version of the package, or the agent is another
+            than that of the record.
+    """
+    result = record["result"]
+    for name, ours in (
+        ("protocol", PROTOCOL),
+        ("field_version", FIELD_VERSION),
+        ("package", __version__),
+    ):
+        if result[name] != ours:
+            raise HeartsError(
+                f"verify: {name} of the result is {result[name]!r}, here it is {ours!r}; verify "
+                "it with the version of hearts-env that made it"
+            )
+    entrant = result["agent"]["spec"] if agent is None else agent
+    if entrant is None:
+        raise HeartsError("verify: the agent of the result was made by a program; give the agent")
+    names = ("track", "split", "pairs", "budget")
+    bench = Benchmark(entrant, *(result[name] for name in names), isolate=isolate)
+    found = bench.contest.contenders[0].to_json()
+    for name in ("kind", "options", "digest"):
+        if found[name] != result["agent"][name]:
+            raise HeartsError(
+                f"verify: the agent's {name} is {found[name]!r}, in the result it is "
+                f"{result['agent'][name]!r}; give the agent that made it"
+            )
+    again = bench.run(show=show)["result"]
+    if agent is not None:  # it may lie elsewhere
+        again["agent"] |= {name: result["agent"][name] for name in ("name", "spec")}
+    return differences(result, again)
+
+
+def unfinished(out: Path) -> Path:
+    """The file of the deals that are finished, while a record is not."""
+    return out.with_name(f"{out.name}.part")
+
+
+def check_out(out: Path, *, resume: bool) -> None:
+    """Refuse a file for a record that cannot be begun, or cannot be gone on with.
+
+    Raises:
+        HeartsError: if it is there, was begun already, or with `resume` was not begun.
+    """
+    parts = unfinished(out)
+    if os.path.lexists(out):
+        raise HeartsError(
+            f"out: {str(out)!r} already exists; check it with --verify, or name another file"
+        )
+    if resume and not parts.exists():
+        raise HeartsError(
+            f"resume: there is no {str(parts)!r}; begin with --out {out}, or check the path"
+        )
+    if not resume and parts.exists():
+        raise HeartsError(
+            f"out: {str(out)!r} was begun; go on with --resume {out}, or remove {str(parts)!r}"
+        )
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DECIMALS) + 0.0  # never -0.0
+
+
+@contextmanager
+def silent(label: str) -> Iterator[Callable[[float, float], None]]:
+    """Show no progress."""
+    yield lambda done, total: None
