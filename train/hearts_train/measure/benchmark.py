@@ -30,7 +30,7 @@ from hearts_agents.outside import blamed
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_choice
 from hearts_env.files import write_whole
-from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_train.measure.benchmark_file import differences, encoded, sealed
@@ -49,7 +49,6 @@ FIELD_VERSION = 1
 SPLITS = ("dev", "test")
 BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}
 """Milliseconds that an agent may take for a card, on the mean of ``act_batch``."""
-_WORST = 5
 _DECIMALS = 9
 """Figures are rounded, so that the last bits of a sum, which differ among processors, do not
 count."""
@@ -330,14 +329,14 @@ class Benchmark:
             told[name] = [_rounded(bound) for bound in getattr(evaluation, name)]
         for name in ("deals", "matches", "moons", "opponent_moons", "faults", "opponent_faults"):
             told[name] = getattr(evaluation, name)
-        worst = np.argsort(evaluation.margins, kind="stable")[:_WORST]
         told["worst"] = [
             {
-                "number": int(number),
-                "seed": derived_seed(self.seed, int(number)),
-                "margin": _rounded(evaluation.margins[number]),
+                "number": deal.number,
+                "seed": deal.seed,
+                "margin": _rounded(evaluation.margins[deal.number]),
+                "games": list(deal.games),
             }
-            for number in worst
+            for deal in evaluation.worst
         ]
         told["margins"] = [_rounded(margin) for margin in evaluation.margins]
         return told

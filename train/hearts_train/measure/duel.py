@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hearts_env import BatchGame, Rules
+from hearts_env import BatchGame, Game, Rules
 from hearts_env import kernel as k
 from hearts_env.arrays import Ints
 from hearts_env.seeds import derived_seed, secret_seed
@@ -27,6 +27,8 @@ from hearts_train.measure.guard import NO_ACTION, Fault
 ROLES = ("agent", "opponent")
 _MOST_EXAMPLES = 3
 """At most this many of an agent's faults are described in full in each block."""
+WORST = 5
+"""So many deals that went worst for the agent are kept card by card in each block."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,30 @@ class Example:
     view: str
 
 
+@dataclass(frozen=True)
+class WorstDeal:
+    """A duplicate deal that went badly for the agent, card by card.
+
+    Attributes:
+        number: The number of the deal in the evaluation.
+        seed: The deal is ``Game.deal(rules, seed)``.
+        lost: What the agent lost in all its plays: its scores less the others' mean, times
+            ``players - 1``, a whole number.
+        games: The hand history of each play, the agent in seat 0, then in seat 1, and so on.
+    """
+
+    number: int
+    seed: int
+    lost: int
+    games: tuple[str, ...]
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> WorstDeal:
+        """The deal that ``asdict`` and JSON have written."""
+        number, seed, lost = (int(record[name]) for name in ("number", "seed", "lost"))
+        return cls(number, seed, lost, tuple([str(text) for text in record["games"]]))
+
+
 @dataclass
 class Block:
     """The results of some duplicate deals. Rows are plays: all seats of a deal, then the next deal.
@@ -66,6 +92,7 @@ class Block:
         decisions: How many decisions that were.
         faults: How many faults agent and opponents committed.
         examples: Some of them.
+        worst: The deals that went worst for the agent, the worst first.
     """
 
     first: int
@@ -77,13 +104,16 @@ class Block:
     decisions: list[int] = field(default_factory=lambda: [0, 0])
     faults: list[int] = field(default_factory=lambda: [0, 0])
     examples: list[Example] = field(default_factory=list)
+    worst: list[WorstDeal] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """All of it, of types that JSON knows."""
-        record = {name: value for name, value in vars(self).items() if name != "examples"}
+        record = dict(vars(self))
         for name in ("scores", "points", "shooters"):
             record[name] = record[name].ravel().tolist()
-        return record | {"examples": [asdict(example) for example in self.examples]}
+        for name in ("examples", "worst"):
+            record[name] = [asdict(one) for one in record[name]]
+        return record
 
     @classmethod
     def of(cls, record: dict[str, Any], players: int) -> Block:
@@ -109,6 +139,7 @@ class Block:
             decisions=[int(n) for n in record["decisions"]],
             faults=[int(n) for n in record["faults"]],
             examples=[Example(**example) for example in record["examples"]],
+            worst=[WorstDeal.of(deal) for deal in record["worst"]],
         )
 
 
@@ -144,6 +175,7 @@ class Duel:
         shooters = np.empty((deals, n), np.int64)
         block = Block(first, deals, scores, points, shooters)
         batch = BatchGame(self.rules, num_games=deals, observation="flat", autodeal=False)
+        played = []
         for seating in range(n):
 
             def report(share: float, before: int = seating) -> None:
@@ -159,6 +191,12 @@ class Duel:
             points[:, seating] = np.where(revoked[:, None], scores[:, seating], taken)
             shooter = batch.states[:, k.SHOOTER]
             shooters[:, seating] = np.where(shooter < 0, -1, (shooter - seating) % n)
+            played.append(batch.states.copy())
+        lost = (n * scores[:, :, 0] - scores.sum(2)).sum(1)
+        for row in np.argsort(-lost, kind="stable")[:WORST]:
+            games = [Game.from_state(self.rules, states[row]).to_text() for states in played]
+            deal = WorstDeal(first + int(row), int(seeds[row]), int(lost[row]), tuple(games))
+            block.worst.append(deal)
         block.scores, block.points = scores.reshape(-1, n), points.reshape(-1, n)
         block.shooters = shooters.reshape(-1)
         self.add(block)

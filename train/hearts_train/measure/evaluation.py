@@ -44,7 +44,7 @@ from hearts_env.arguments import check_seed
 from hearts_env.errors import install
 from hearts_env.seeds import secret_seed
 from hearts_train.measure.contenders import Contender, Entrant, named, rules_for
-from hearts_train.measure.duel import Duel, Example, deals_digest
+from hearts_train.measure.duel import WORST, Duel, Example, WorstDeal, deals_digest
 from hearts_train.measure.matches import chips_won, string_matches
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 from hearts_train.measure.records import Results, results_file
@@ -121,6 +121,7 @@ class Evaluation:
         platform: Versions of Python, NumPy and Numba, and the kind of machine.
         command: The command line, if there was one.
         margins: Mean margin of each duplicate deal.
+        worst: The deals that went worst for the agent, card by card, the worst first.
     """
 
     agent: str
@@ -156,10 +157,12 @@ class Evaluation:
     platform: dict[str, str] = field(default_factory=dict, repr=False)
     command: str | None = None
     margins: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
+    worst: tuple[WorstDeal, ...] = field(default=(), repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """All figures but those of the single deals, of types that JSON knows."""
-        figures = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "margins"}
+        names = [f.name for f in fields(self) if f.name not in ("margins", "worst")]
+        figures = {name: getattr(self, name) for name in names}
         figures["examples"] = [dataclasses.asdict(example) for example in self.examples]
         return {name: list(v) if isinstance(v, tuple) else v for name, v in figures.items()}
 
@@ -421,6 +424,7 @@ def summarize(duel: Duel, pairs: int | None = None, *, interrupted: bool = False
         decisions = sum(block.decisions[role] for block in played)
         ms.append(1000 * seconds / decisions if decisions else 0.0)
     examples = [example for block in played for example in block.examples]
+    worst = [deal for block in played for deal in block.worst if deal.number < pairs]
     described = [
         example
         for role in ("agent", "opponent")
@@ -458,6 +462,7 @@ def summarize(duel: Duel, pairs: int | None = None, *, interrupted: bool = False
         isolated=duel.contenders[0].isolate,
         platform=platform_versions(),
         margins=margins,
+        worst=tuple(sorted(worst, key=lambda deal: (-deal.lost, deal.number))[:WORST]),
     )
 
 
