@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve
-from hearts_train.command.analysis_page import DARK, LIGHT, write_html
+from hearts_train.command.analysis_page import write_html
 from hearts_train.command.cli import app
+from hearts_train.command.page import DARK, LIGHT
 from hearts_train.measure.analysis import analyse, pick, rows, summary
 
 

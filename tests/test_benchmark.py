@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import contextmanager
+from dataclasses import replace
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_env import HeartsError, Rules
+from hearts_env import Game, HeartsError, Rules
 from hearts_env.seeds import derived_seed
+from hearts_train.command import benchmark_page
 from hearts_train.command.cli import app
+from hearts_train.command.reports import format_margin
 from hearts_train.measure import benchmark as bench
 from hearts_train.measure.benchmark import TRACKS, Benchmark, silent, unversioned, versioned
 from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
@@ -112,9 +116,15 @@ def test_a_result_says_what_was_played(kept):
     figures = result["opponents"][0]
     assert figures["margins"] == list(against_easy.margins)
     assert figures["ci95"] == pytest.approx(against_easy.ci95)
-    worst = figures["worst"][0]
-    assert worst["margin"] == min(figures["margins"])
-    assert worst["seed"] == derived_seed(seed, figures["margins"].index(worst["margin"]))
+    worst = figures["worst"]
+    assert [deal["margin"] for deal in worst] == sorted(figures["margins"])
+    for deal in worst:
+        assert deal["margin"] == figures["margins"][deal["number"]]
+        assert deal["seed"] == derived_seed(seed, deal["number"])
+        games = [Game.from_text(text) for text in deal["games"]]
+        dealt = Game.deal("micro", deal["seed"])
+        assert [game.hand(0) for game in map(Game.start, games)] == [dealt.hand(0)] * 2
+        assert sum(game.margins()[seat] for seat, game in enumerate(games)) == 2 * deal["margin"]
 
 
 def test_the_mean_over_the_field_counts_a_deal_once(kept):
@@ -264,3 +274,74 @@ def test_progress_names_every_opponent():
     Benchmark("easy", "micro", pairs=2).run(show=show)
     assert labels[1] == "easy-v1 against standard-v1 (2 of 6)"
     assert labels[-1] == "easy-v1, exploitability"
+
+
+# ---- the page ------------------------------------------------------------------------------------
+class Shape(HTMLParser):
+    """What a page is made of: the tags left open, all attributes, all text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.attributes, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.attributes += attrs
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
+    path = tmp_path / "page.html"
+    verdict = run("--verify", kept, "--html", path)
+    assert verdict.exit_code == 0
+    text = path.read_text(encoding="utf-8")
+    shape = Shape(text)
+    assert not shape.open
+    assert not {name for name, _ in shape.attributes} & {"src", "href"}
+    assert "http" not in text
+    assert "url(" not in text
+    assert "prefers-color-scheme: dark" in text
+    result = json.loads(kept.read_bytes())["result"]
+    for figures in result["opponents"]:
+        assert figures["opponent"] in shape.text
+        assert format_margin(figures["margin"], figures["ci95"]) in shape.text
+    assert format_margin(result["margin"], result["ci95"]) in shape.text
+    assert result["deals"]["sha256"] in shape.text
+    assert f"{result['exploitability']['exploitability']:.4f}" in shape.text
+    assert "These are not all of the protocol's deals" in shape.text
+    assert shape.text.count("Trick 3") >= 2
+
+
+def test_a_bar_lies_where_its_figures_are():
+    told = benchmark_page._bar(1.0, [0.0, 2.0], -2.0, 2.0)
+    # On a scale of four points over 980 places from 10 on: 0 in the middle.
+    assert "M500.0 0V20" in told
+    assert "M500.0 10H990.0" in told
+    assert "M745.0 3V17" in told
+    assert "nan" not in benchmark_page._bar(0.0, [0.0, 0.0], 0.0, 0.0)
+
+
+def test_the_page_of_four_players_shows_ranks_seats_and_faults(tmp_path):
+    code, path = tmp_path / "<b>.py", tmp_path / "page.html"
+    code.write_text("class Mine:\n    def act(self, view):\n        return 99\n")
+    track = replace(TRACKS["classic"], field=("easy",))
+    game = Benchmark(f"{code}:Mine", "classic", pairs=2)
+    game.track, game.field = track, track.field
+    record = game.run(show=silent)
+    benchmark_page.write_page(record, path)
+    shape = Shape(path.read_text(encoding="utf-8"))
+    assert not shape.open
+    assert "<b>.py" in shape.text
+    for told in ("Rank", "Faults, theirs", "Seat 3, easy-v1 3", "Fault"):
+        assert told in shape.text
+    assert record["result"]["opponents"][0]["faults"] == 8

@@ -9,6 +9,7 @@ import typer
 
 from hearts_env import HeartsError
 from hearts_train import console
+from hearts_train.command.benchmark_page import write_page
 from hearts_train.command.reports import (
     command_line,
     format_margin,
@@ -20,6 +21,8 @@ from hearts_train.measure.benchmark import Benchmark, check_out, unfinished, ver
 from hearts_train.measure.benchmark_file import read_benchmark
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.records import read_settings
+
+__all__ = ["Begun", "check", "play", "read_begun", "show", "tell_verdict", "write_page"]
 
 
 class Begun(NamedTuple):
@@ -82,9 +85,8 @@ def read_begun(out: Path) -> Begun:
 
 
 def check(path: Path, agent: str | None, *, isolate: bool) -> tuple[dict[str, Any], list[str]]:
-    """The record in a file, and in what it differs when it is played again."""
-    record = read_benchmark(path)
-    return record, verify(record, agent, isolate=isolate, show=console.progress)
+    """The record of a file played again, and where it differs from the file."""
+    return verify(read_benchmark(path), agent, isolate=isolate, show=console.progress)
 
 
 def tell_verdict(path: Path, differing: list[str]) -> None:

@@ -168,6 +168,9 @@ def benchmark(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write the result here: JSON.")
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the deals.")
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option("--resume", metavar="FILE", help="Go on with this --out.")
     ] = None,
@@ -179,6 +182,7 @@ def benchmark(
     """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
     from hearts_train.command import benchmark_command as benching
 
+    check_folder(page, "--html")
     if verify is not None and resume is not None:
         raise Mistake("--verify: plays a finished result again; omit --resume")
     kept = verify or resume
@@ -199,6 +203,9 @@ def benchmark(
         record = benching.play(begun, out or resume, resume=resume is not None)
         differing = []
     benching.show(record, to_stderr=as_json)
+    if page is not None:
+        benching.write_page(record, page)
+        console.note(f"written: {page}")
     if as_json:
         console.print_json(record if verify is None else {"holds": not differing} | record)
     if verify is not None:

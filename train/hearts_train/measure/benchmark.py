@@ -359,8 +359,8 @@ class Benchmark:
 
 def verify(
     record: dict[str, Any], agent: Entrant | None = None, *, isolate: bool = False, show: Show
-) -> list[str]:
-    """Play a record again, and say in what the result differs; nothing if it holds.
+) -> tuple[dict[str, Any], list[str]]:
+    """Play a record again: the new record, and where the results differ; nowhere if it holds.
 
     Args:
         record: as ``read_benchmark`` returns it.
@@ -386,8 +386,8 @@ def verify(
     entrant = result["agent"]["spec"] if agent is None else agent
     if entrant is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
-    names = ("track", "split", "pairs", "budget")
-    bench = Benchmark(entrant, *(result[name] for name in names), isolate=isolate)
+    settings = {name: result[name] for name in ("track", "split", "pairs", "budget")}
+    bench = Benchmark(entrant, **settings, isolate=isolate)
     found = bench.contest.contenders[0].to_json()
     for name in ("kind", "options", "digest"):
         if found[name] != result["agent"][name]:
@@ -395,10 +395,12 @@ def verify(
                 f"verify: the agent's {name} is {found[name]!r}, in the result it is "
                 f"{result['agent'][name]!r}; give the agent that made it"
             )
-    again = bench.run(show=show)["result"]
+    again = bench.run(show=show)
+    played = again["result"]
     if agent is not None:  # it may lie elsewhere
-        again["agent"] |= {name: result["agent"][name] for name in ("name", "spec")}
-    return differences(result, again)
+        names = ("name", "spec")
+        played = {**played, "agent": {**played["agent"], **{n: result["agent"][n] for n in names}}}
+    return again, differences(result, played)
 
 
 def unfinished(out: Path) -> Path:

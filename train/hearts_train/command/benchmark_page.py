@@ -1,0 +1,226 @@
+"""The page of a result of HeartsBench: figures, intervals, the worst deals card by card."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import Any
+
+from hearts_env import Game
+from hearts_env.files import write_whole
+from hearts_train.command.page import cards_html, page
+from hearts_train.command.reports import format_margin, format_ms, format_rank
+from hearts_train.measure.analysis import analyse
+from hearts_train.measure.pictures import short_names
+
+_SHOWN = 3
+"""So many of the worst deals against each opponent."""
+
+_HEADS = (
+    "Against",
+    "Margin",
+    "95 % interval",
+    "Deals won",
+    "Rank",
+    "Moons, theirs",
+    "ms a card, its ms",
+    "Faults, theirs",
+)
+_STYLE = """<style>
+.bar { display: block; width: 100%; min-width: 10rem; height: 1.2rem; color: var(--ink); }
+@media (min-width: 701px) { .cards { width: 100%; } .cards td { white-space: nowrap; }
+  .cards td.wide { width: 100%; } }
+.facts th { vertical-align: top; } .facts td { overflow-wrap: anywhere; }
+details { border: 1px solid var(--line); border-radius: .4rem; margin: .6rem 0;
+  padding: .4rem .8rem; }
+summary { cursor: pointer; }
+@media (max-width: 700px) { .facts, .facts tbody, .facts tr, .facts th, .facts td {
+  display: block; border-bottom: 0; } .facts tr { border-bottom: 1px solid var(--line); } }
+</style>"""
+
+
+def write_page(record: dict[str, Any], path: Path) -> None:
+    """Write a record of ``hearts benchmark`` as a self-contained page.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    result = record["result"]
+    agent = result["agent"]["name"]
+    name = short_names([agent])[agent]
+    title = f"{name}: {result['protocol']}, {result['track']} {result['split']}"
+    parts = [_STYLE, *_summary(result), *_table(record)]
+    parts.append("<h2>The deals that went worst</h2>")
+    parts.append(
+        "<p>Each deal was played once with the agent in each seat. In games of two players "
+        "<span class='chip slip'>?</span> marks a card that loses a point or more if both then "
+        "play as well as possible, all cards seen, <span class='chip blunder'>??</span> one that "
+        "loses five or more: a player who does not see all cards may have been right.</p>"
+    )
+    for figures in result["opponents"]:
+        for deal in [one for one in figures["worst"] if one["margin"] < 0][:_SHOWN]:
+            parts += _deal(deal, name, figures["opponent"])
+    parts += ["<h2>What was measured</h2>", *_facts(record)]
+    write_whole(path, page(title, parts))
+
+
+def _summary(result: dict[str, Any]) -> list[str]:
+    margin = format_margin(result["margin"], result["ci95"])
+    count = f"{result['pairs']:,} duplicate deals"
+    parts = [
+        f"<p>Mean margin over the field: <b>{margin}</b> points a deal, 95 % interval over "
+        f"{count}. The margin is the others' mean score less the agent's own: above zero is "
+        "good.</p>"
+    ]
+    if not result["is_full"]:
+        parts.append("<p><b>These are not all of the protocol's deals.</b></p>")
+    exact = result["exploitability"]
+    if exact is not None and exact["exploitability"] is not None:
+        drawn = " of one draw of its play" if exact["one_draw"] else ""
+        parts.append(
+            f"<p>Exploitability{drawn}, exact: <b>{exact['exploitability']:.4f}</b> points a deal "
+            "is what a best response wins from the agent.</p>"
+        )
+    elif exact is not None:
+        parts.append(f"<p>Exploitability: not computed: {html.escape(str(exact['why']))}</p>")
+    return parts
+
+
+def _table(record: dict[str, Any]) -> list[str]:
+    """A row for each opponent, one for the mean over them, all on one scale."""
+    result, run = record["result"], record["run"]
+    figures = result["opponents"]
+    is_ranked = result["rules_in_full"]["players"] > 2
+    has_faults = any(f["faults"] or f["opponent_faults"] for f in figures)
+    ends = [bound for f in [*figures, result] for bound in f["ci95"]]
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    rows = [
+        [
+            html.escape(f["opponent"]),
+            format_margin(f["margin"], f["ci95"]),
+            _bar(f["margin"], f["ci95"], low, high),
+            f"{f['won']:.1%}",
+            format_rank(f["rank"], f["rank_ci95"]) if is_ranked else "",
+            f"{f['moons']}, {f['opponent_moons']}",
+            ", ".join(format_ms(ms) for ms in run["ms_per_card"][f["opponent"]]),
+            f"{f['faults']}, {f['opponent_faults']}" if has_faults else "",
+        ]
+        for f in figures
+    ]
+    mean = [format_margin(result["margin"], result["ci95"])]
+    mean.append(_bar(result["margin"], result["ci95"], low, high))
+    rows.append(["<b>mean of all</b>", *mean, "", "", "", "", ""])
+    shown = [place for place in range(len(_HEADS)) if any(row[place] for row in rows)]
+    heads = "".join(f"<th scope='col'>{_HEADS[place]}</th>" for place in shown)
+    parts = [
+        "<table class='cards'><caption>Points a deal; the bars are 95 % intervals on a scale from "
+        f"{low:+.1f} to {high:+.1f}, the thin line is 0</caption><thead><tr>{heads}</tr></thead>",
+        "<tbody>",
+    ]
+    kinds = {0: "", 2: " class='wide'"}
+    for row in rows:
+        cells = [
+            f"<td{kinds.get(place, ' class=n')} data-label='{_HEADS[place]}'>{row[place]}</td>"
+            if row[place]
+            else "<td></td>"
+            for place in shown
+        ]
+        parts.append(f"<tr>{''.join(cells)}</tr>")
+    return [*parts, "</tbody></table>"]
+
+
+def _bar(mean: float, ci95: list[float], low: float, high: float) -> str:
+    """An interval on a scale from `low` to `high`, as a picture as wide as its cell."""
+    scale = 980 / (high - low) if high > low else 0.0
+    left, right, middle, zero = (10 + (x - low) * scale for x in (*ci95, mean, 0.0))
+    return (
+        "<svg class='bar' viewBox='0 0 1000 20' preserveAspectRatio='none' role='img' "
+        f"aria-label='{mean:+.2f}, from {ci95[0]:+.2f} to {ci95[1]:+.2f}'>"
+        f"<path d='M{zero:.1f} 0V20' stroke='currentColor' stroke-width='1' "
+        "vector-effect='non-scaling-stroke'/>"
+        f"<path d='M{left:.1f} 10H{right:.1f}' stroke='#0072B2' stroke-width='6' "
+        "vector-effect='non-scaling-stroke'/>"
+        f"<path d='M{middle:.1f} 3V17' stroke='currentColor' stroke-width='3' "
+        "vector-effect='non-scaling-stroke'/></svg>"
+    )
+
+
+def _deal(deal: dict[str, Any], agent: str, opponent: str) -> list[str]:
+    """A deal that opens: every play of it, trick by trick."""
+    parts = [
+        f"<details><summary>Against {html.escape(opponent)}: deal {deal['number']}, margin "
+        f"{deal['margin']:+.2f}</summary>"
+    ]
+    for seat, text in enumerate(deal["games"]):
+        game = Game.from_text(text)
+        n = game.rules.players
+        others = [opponent if n == 2 else f"{opponent} {p}" for p in range(n)]
+        names = [agent if p == seat else other for p, other in enumerate(others)]
+        parts += _game(game, [html.escape(name) for name in names], seat)
+    return [*parts, "</details>"]
+
+
+def _game(game: Game, names: list[str], seat: int) -> list[str]:
+    start = game.start()
+    scores = ", ".join(map(str, game.scores()))
+    parts = [f"<h3>{names[seat]} in seat {seat}: scores {scores}</h3><table class='facts'>"]
+    for p, name in enumerate(names):
+        passed = f" passed {cards_html(game.passed(p))}" if game.passed(p) else ""
+        parts.append(
+            f"<tr><th scope='row'>Seat {p}, {name}</th><td>{cards_html(start.hand(p))}{passed}"
+            "</td></tr>"
+        )
+    if game.kitty:
+        parts.append(f"<tr><th scope='row'>Dead</th><td>{cards_html(game.kitty)}</td></tr>")
+    for number, plays in enumerate(_tricks(game), 1):
+        cards = " ".join(
+            f"<span class='chip{' slip' * (mark == '?')}{' blunder' * (mark == '??')}'>"
+            f"{names[player]} {cards_html([card])} {mark}</span>"
+            for player, card, mark in plays
+        )
+        parts.append(f"<tr><th scope='row'>Trick {number}</th><td>{cards}</td></tr>")
+    if game.revoker is not None:
+        parts.append(f"<tr><th scope='row'>Fault</th><td>{names[game.revoker]}</td></tr>")
+    return [*parts, "</table>"]
+
+
+def _tricks(game: Game) -> list[list[tuple[int, str, str]]]:
+    """Each trick's cards in order of play: player, card, mark."""
+    n = game.rules.players
+    marks = [""] * len(game.history)
+    if n == 2 and not game.rules.pass_count:
+        marks = [moment.mark for moment in analyse(game, worlds=False).moments]
+    plays = [(*play, mark) for play, mark in zip(game.history, marks, strict=True)]
+    return [plays[first : first + n] for first in range(0, len(plays), n)]
+
+
+def _facts(record: dict[str, Any]) -> list[str]:
+    """What a reader needs to repeat it."""
+    result, run = record["result"], record["run"]
+    agent = result["agent"]
+    machine = run["platform"]
+    facts = {
+        "Protocol": f"{result['protocol']}, field {result['field_version']}, hearts-env "
+        f"{result['package']}",
+        "Agent": f"{agent['spec'] or agent['name']} ({agent['kind']})",
+        "Its options": ", ".join(f"{k}={v}" for k, v in agent["options"].items()) or "none",
+        "Its SHA-256": agent["digest"] or "none: the version of hearts-env says what it is",
+        "Budget a card": result["budget"] + ("" if run["within_budget"] else ", exceeded"),
+        "Deals": f"{result['split']}, seed {result['deals']['seed']}, {result['pairs']:,} of them",
+        "Their SHA-256": result["deals"]["sha256"],
+        "Result's SHA-256": record["sha256"],
+        "Command": run["command"] or "none",
+        "Processes": "one for each player" if run["isolated"] else "one",
+        "Machine": ", ".join(f"{k} {v}" for k, v in machine.items()),
+    }
+    rules = {k: v for k, v in result["rules_in_full"].items() if k != "removed"}
+    parts = [*_rows(facts), f"<details><summary>Rules: {html.escape(result['rules'])}</summary>"]
+    return [*parts, *_rows(rules), "</details>"]
+
+
+def _rows(facts: dict[str, Any]) -> list[str]:
+    rows = [
+        f"<tr><th scope='row'>{html.escape(str(k))}</th><td>{html.escape(str(v))}</td></tr>"
+        for k, v in facts.items()
+    ]
+    return ["<table class='facts'>", *rows, "</table>"]

@@ -1,0 +1,98 @@
+"""What the pages have in common: styles for narrow screens and dark mode, cards, the frame.
+
+Colours are Okabe and Ito's, and each comes with a sign, so that no reader needs the colour. A page
+is one file and needs no network.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+LIGHT = {
+    "paper": "#ffffff",
+    "ink": "#1b1f24",
+    "red": "#a3150e",
+    "line": "#c9cfd6",
+    "chip": "#eef1f4",
+    "best": "#cdeee3",
+    "slip": "#fdf0d0",
+    "blunder": "#f8dcc8",
+}
+DARK = {
+    "paper": "#16191d",
+    "ink": "#eceff2",
+    "red": "#ffb4a8",
+    "line": "#4a525c",
+    "chip": "#2b323a",
+    "best": "#0b4a39",
+    "slip": "#57420a",
+    "blunder": "#6b2f05",
+}
+
+
+def _variables(colors: dict[str, str]) -> str:
+    return " ".join(f"--{name}: {color};" for name, color in colors.items())
+
+
+STYLE = (
+    f"""
+:root {{ color-scheme: light dark; {_variables(LIGHT)} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}
+"""
+    + """
+* { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0; color: var(--ink);
+  background: var(--paper); }
+main { margin: 0 auto; max-width: 64rem; padding: 1rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
+caption { text-align: left; padding: .5rem 0; }
+th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--line); }
+td.n { text-align: right; } tr.first td { border-top: 2px solid var(--ink); }
+.cards td:nth-child(3) { white-space: nowrap; }
+.red { color: var(--red); }
+.chip { display: inline-block; padding: 0 .4rem; margin: .15rem .2rem .15rem 0;
+  border-radius: .3rem; background: var(--chip); white-space: nowrap; }
+.played { outline: 2px solid var(--ink); }
+.best { background: var(--best); } .slip { background: var(--slip); }
+.blunder { background: var(--blunder); }
+figure { margin: 1rem 0; overflow-x: auto; background: #fff; border-radius: .3rem; }
+figure svg { display: block; min-width: 36rem; max-width: 100%; height: auto; }
+@media (max-width: 700px) {
+  .cards, .cards tbody, .cards tr, .cards td, .cards caption { display: block; }
+  .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden;
+    clip-path: inset(50%); }
+  .cards tr { border: 1px solid var(--line); border-radius: .4rem; margin: .6rem 0; }
+  .cards tr.first td { border-top: 0; }
+  .cards td, .cards td.n { display: flex; justify-content: space-between; gap: 1rem;
+    text-align: right; border-bottom: 0; }
+  .cards td:empty { display: none; }
+  .cards td.wide { display: block; text-align: left; }
+  .cards td::before { content: attr(data-label); text-align: left; font-weight: 600; }
+  .cards td.wide::before { display: block; }
+}
+"""
+)
+_SUITS = {"C": "♣", "D": "♦", "S": "♠", "H": "♥"}
+
+
+def page(title: str, parts: Sequence[str]) -> bytes:
+    """A whole page of these parts of HTML."""
+    told = html.escape(title)
+    head = [
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+        f"<title>{told}</title>",
+        f"<style>{STYLE}</style></head><body><main><h1>{told}</h1>",
+    ]
+    return "\n".join([*head, *parts, "</main></body></html>\n"]).encode()
+
+
+def cards_html(cards: Sequence[str]) -> str:
+    """Cards with the signs of their suits."""
+    spans = []
+    for card in cards:
+        kind = " class='red'" if card[1] in "DH" else ""
+        spans.append(f"<span{kind}>{card[0]}{_SUITS[card[1]]}</span>")
+    return " ".join(spans)
