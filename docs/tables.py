@@ -37,6 +37,7 @@ from hearts_env.encoders.base import BlockEncoder
 from hearts_env.options import MAX_ROTATION
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
+from hearts_train.measure.benchmark import SPLITS, TRACKS, versioned
 
 DOCS = Path(__file__).resolve().parent
 
@@ -485,6 +486,31 @@ def calibrated() -> str:
     return table(["model of `pro`", "log-loss in bits", "perplexity"], rows)
 
 
+def benchmark_tracks() -> str:
+    """The tracks of HeartsBench and their fields."""
+    rows = [
+        [
+            f"`{track.name}`",
+            f"`{track.rules}`",
+            f"{track.pairs:,}",
+            ", ".join(f"`{versioned(name)}`" for name in track.field),
+            "exact" if track.is_exact else "",
+        ]
+        for track in TRACKS.values()
+    ]
+    return table(["track", "rules", "duplicate deals", "field", "exploitability"], rows)
+
+
+def benchmark_deals() -> str:
+    """The seeds of HeartsBench's deals, and their SHA-256."""
+    rows = [
+        [f"`{track.name}`", split, track.seed(split), f"`{track.digest(split)}`"]
+        for track in TRACKS.values()
+        for split in SPLITS
+    ]
+    return table(["track", "split", "seed", "SHA-256"], rows)
+
+
 def endgames_lost() -> str:
     """What a best response wins in the last tricks."""
     if not (DOCS / "results" / "endgame.json").exists():
@@ -515,6 +541,8 @@ PARTS: dict[str, Callable[..., str]] = {
         learning_rates,
         short_trainings,
         exploited,
+        benchmark_tracks,
+        benchmark_deals,
         calibrated,
         endgames_lost,
     )
