@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.seeds import derived_seed
 from hearts_train.command import benchmark_page
@@ -85,6 +88,23 @@ def test_the_field_plays_as_it_did_when_it_got_its_version():
     for name, margins in played.items():
         rules = "micro" if name == "equilibrium" else "two_player"
         assert list(evaluate(Lowest(), name, rules, pairs=4, seed=3).margins) == margins, name
+
+
+@pytest.mark.parametrize(
+    ("track", "cards"),
+    [
+        ("classic", "4C 7C 7C AD AD AD 9S 8S 9S 8H 8H 9H TH"),
+        ("party-5", "AC AC AC KC 9S 9H 9S 9D TD 7H QD 7H 9H"),
+    ],
+)
+def test_pro_of_the_large_tracks_plays_as_it_did(track, cards):
+    game = Game.deal(Rules.from_text(TRACKS[track].rules), seed=3)
+    pro, chosen = make_agent("pro", seed=1), []
+    while not game.is_over:  # it is asked only; all seats play their first legal card
+        if game.player == 0:
+            chosen.append(game.rules.action_name(int(pro.act(game.view(0)))))
+        game.play(game.legal_actions()[0])
+    assert chosen == cards.split()
 
 
 def test_a_plain_name_is_an_alias_of_the_versioned_one():
@@ -238,6 +258,39 @@ def test_a_stopped_benchmark_goes_on_to_the_same_result(kept, tmp_path, monkeypa
     assert resumed.exit_code == 0, resumed.stderr
     assert json.loads(out.read_bytes())["result"] == json.loads(kept.read_bytes())["result"]
     refused(run("--resume", out), "already exists")
+
+
+def test_a_full_disk_at_the_end_loses_no_deal(kept, tmp_path, monkeypatch):
+    out = tmp_path / "full.json"
+
+    def full(path, data):
+        raise OSError(28, "No space left on device", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench, "write_whole", full)
+        result = run("standard", *FEW, "--out", out)
+    assert result.exit_code == 2
+    assert "No space left" in result.stderr
+    assert not out.exists()
+    with monkeypatch.context() as patch:
+        patch.setattr("hearts_train.measure.duel.Duel.play", None)  # nothing is played again
+        assert run("--resume", out).exit_code == 0
+    assert json.loads(out.read_bytes())["result"] == json.loads(kept.read_bytes())["result"]
+
+
+def test_sigterm_ends_it_with_its_own_status(tmp_path, monkeypatch):
+    out = tmp_path / "ended.json"
+    play = bench.Contest.play
+
+    def ended(contest, duel, pairing, *rest):
+        play(contest, duel, pairing, *rest)
+        if pairing == (0, 2):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(bench.Contest, "play", ended)
+    stopped = run("standard", *FEW, "--out", out)
+    assert stopped.exit_code == 143
+    assert f"--resume {out}" in stopped.stderr
 
 
 def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):

@@ -51,9 +51,10 @@ def play(begun: Begun, out: Path | None, *, resume: bool) -> dict[str, Any]:
     try:
         return bench.run(out, resume=resume, show=console.progress)
     except KeyboardInterrupt:
+        console.note("stopped")
         if out is not None and unfinished(out).exists():
             console.note(f"kept; go on with: hearts benchmark --resume {out}")
-        raise
+        raise console.stopped() from None
 
 
 def read_begun(out: Path) -> Begun:
@@ -86,7 +87,11 @@ def read_begun(out: Path) -> Begun:
 
 def check(path: Path, agent: str | None, *, isolate: bool) -> tuple[dict[str, Any], list[str]]:
     """The record of a file played again, and where it differs from the file."""
-    return verify(read_benchmark(path), agent, isolate=isolate, show=console.progress)
+    try:
+        return verify(read_benchmark(path), agent, isolate=isolate, show=console.progress)
+    except KeyboardInterrupt:
+        console.note("stopped")
+        raise console.stopped() from None
 
 
 def tell_verdict(path: Path, differing: list[str]) -> None:

@@ -86,7 +86,8 @@ def page(title: str, parts: Sequence[str]) -> bytes:
         f"<title>{told}</title>",
         f"<style>{STYLE}</style></head><body><main><h1>{told}</h1>",
     ]
-    return "\n".join([*head, *parts, "</main></body></html>\n"]).encode()
+    text = "\n".join([*head, *parts, "</main></body></html>\n"])
+    return text.encode(errors="xmlcharrefreplace")  # a path may hold what no text can
 
 
 def cards_html(cards: Sequence[str]) -> str:
