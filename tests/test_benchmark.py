@@ -26,6 +26,7 @@ from hearts_train.measure.benchmark_file import differences, encoded, read_bench
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
 
+ISOLATED = {"exploitability": None, "why": bench.ELSEWHERE}
 FEW = ("--track", "micro", "--pairs", "4")
 MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
 
@@ -191,6 +192,20 @@ def test_a_result_with_better_figures_does_not_hold(kept, tmp_path):
     verdict = run("--verify", forged)
     assert verdict.exit_code == 1
     assert "opponents[0].margin: " in verdict.stderr
+
+
+def test_what_isolation_keeps_from_being_asked_is_not_compared(tmp_path, monkeypatch):
+    out = tmp_path / "isolated.json"
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.Benchmark, "exploitability", lambda *_: ISOLATED)
+        run("standard", *FEW, "--out", out)
+    verdict = run("--verify", out)
+    assert verdict.exit_code == 0
+    assert "exploitability: not compared: the agent is made in processes" in verdict.stderr
+    record = json.loads(out.read_bytes())
+    record["result"]["exploitability"] = {"exploitability": 0.5}
+    out.write_bytes(encoded(sealed(record["result"], record["run"])))
+    assert "exploitability.exploitability: 0.5, now" in run("--verify", out).stderr
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,14 @@ from hearts_train.command.reports import (
     format_rank,
     prepare,
 )
-from hearts_train.measure.benchmark import Benchmark, check_out, unfinished, verify
+from hearts_train.measure.benchmark import (
+    ELSEWHERE,
+    Benchmark,
+    check_out,
+    is_asked,
+    unfinished,
+    verify,
+)
 from hearts_train.measure.benchmark_file import read_benchmark
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.records import read_settings
@@ -87,11 +94,15 @@ def read_begun(out: Path) -> Begun:
 
 def check(path: Path, agent: str | None, *, isolate: bool) -> tuple[dict[str, Any], list[str]]:
     """The record of a file played again, and where it differs from the file."""
+    record = read_benchmark(path)
     try:
-        return verify(read_benchmark(path), agent, isolate=isolate, show=console.progress)
+        again, differing = verify(record, agent, isolate=isolate, show=console.progress)
     except KeyboardInterrupt:
         console.note("stopped")
         raise console.stopped() from None
+    if not (is_asked(record["result"]) and is_asked(again["result"])):
+        console.note(f"exploitability: not compared: {ELSEWHERE}")
+    return again, differing
 
 
 def tell_verdict(path: Path, differing: list[str]) -> None:

@@ -102,7 +102,7 @@ def _table(record: dict[str, Any]) -> list[str]:
             f"{f['won']:.1%}",
             format_rank(f["rank"], f["rank_ci95"]) if is_ranked else "",
             f"{f['moons']}, {f['opponent_moons']}",
-            ", ".join(format_ms(ms) for ms in run["ms_per_card"][f["opponent"]]),
+            html.escape(", ".join(format_ms(ms) for ms in run["ms_per_card"][f["opponent"]])),
             f"{f['faults']}, {f['opponent_faults']}" if has_faults else "",
         ]
         for f in figures
