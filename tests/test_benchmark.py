@@ -148,6 +148,13 @@ def test_a_result_says_what_was_played(kept):
         assert sum(game.margins()[seat] for seat, game in enumerate(games)) == 2 * deal["margin"]
 
 
+def test_the_worst_deals_are_the_worst_of_all_blocks():
+    found = evaluate("standard", "easy", "two_player", pairs=40, seed=2)
+    order = sorted(range(40), key=lambda number: (found.margins[number], number))
+    assert [deal.number for deal in found.worst] == order[:5]
+    assert [-deal.lost / 2 for deal in found.worst] == sorted(found.margins)[:5]
+
+
 def test_the_mean_over_the_field_counts_a_deal_once(kept):
     result = json.loads(kept.read_bytes())["result"]
     of_deals = np.mean([figures["margins"] for figures in result["opponents"]], axis=0)
