@@ -39,7 +39,9 @@ def evaluate(
     context: typer.Context,
     agent: Annotated[
         str | None,
-        typer.Argument(help="A player's name, a checkpoint, a run's folder or FILE.py:CLASS."),
+        typer.Argument(
+            help="A player's name, a checkpoint, a run's folder, FILE.py:CLASS or exec:PROGRAM."
+        ),
     ] = None,
     against: Annotated[
         str, typer.Option("--against", metavar="AGENT,...", help="Opponents, with commas between.")
