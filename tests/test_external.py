@@ -6,28 +6,36 @@ import copy
 import json
 import os
 import pickle
+import re
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from hearts_agents import external, make_agent, register_agent
-from hearts_agents.bot_process import BotError
+from hearts_agents.bot_process import BotError, BotProcess
 from hearts_agents.external import ExternalAgent, program_files
 from hearts_agents.outside import split_spec
 from hearts_agents.view_lines import ViewLines
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch_view import BatchView
 from hearts_env.presets import PRESETS
+from hearts_train.command.cli import app
 from hearts_train.measure.contenders import Contender
+from hearts_train.measure.engine_check import check_program
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.guard import ask
 
 SCHEMA = json.loads((Path(external.__file__).parent / "external_schema.json").read_text())
 VIEW = SCHEMA["$defs"]["view"]
+CHECKED = ["two_player", 'mini moon="choose"', "classic", "kitty"]
+DRAWS = '    return random.choice(view["legal"])'
 BOTS = Path(__file__).parents[1] / "examples" / "bots"
 PYTHON = f"{sys.executable} -IS"
 LOW = f"exec:{PYTHON} {BOTS / 'low_bot.py'}"
@@ -136,6 +144,79 @@ def test_a_line_tells_what_the_view_knows(preset):
         game.play(easy.act(game.view(game.player)))
 
 
+def fits(value, schema):
+    """Whether a value is as a JSON schema says; of its words those that ours has."""
+    if "$ref" in schema:
+        return fits(value, SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]])
+    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+    kinds |= {"integer": int, "number": (int, float)}
+    named = schema.get("type", [])
+    types = [named] if isinstance(named, str) else named
+    checks = [
+        any(isinstance(value, kinds[t]) and (t == "boolean" or value is not True) for t in types)
+        or not types,
+        value == schema.get("const", value),
+        value in schema.get("enum", [value]),
+        "oneOf" not in schema or sum(fits(value, one) for one in schema["oneOf"]) == 1,
+        "anyOf" not in schema or any(fits(value, one) for one in schema["anyOf"]),
+    ]
+    if isinstance(value, str):
+        checks.append(re.search(schema.get("pattern", ""), value))
+    if isinstance(value, int | float):
+        checks.append(schema.get("minimum", value) <= value <= schema.get("maximum", value))
+        checks.append(value > schema.get("exclusiveMinimum", value - 1))
+    if isinstance(value, list):
+        parts = schema.get("prefixItems", [schema.get("items", {})] * len(value))
+        checks.append(schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)))
+        checks += [fits(item, part) for item, part in zip(value, parts, strict=False)]
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        checks.append(set(schema.get("required", [])) <= value.keys())
+        checks.append(schema.get("additionalProperties", True) or value.keys() <= known.keys())
+        checks += [fits(value[key], known[key]) for key in value.keys() & known.keys()]
+    return all(checks)
+
+
+def test_the_schema_has_the_words_that_it_is_read_with():
+    known = {"$ref", "type", "const", "enum", "oneOf", "anyOf", "pattern", "description"}
+    known |= {"minimum", "maximum", "exclusiveMinimum", "items", "prefixItems", "minItems"}
+    known |= {"maxItems", "properties", "required", "additionalProperties"}
+    schemas = [*SCHEMA["$defs"].values()]
+    while schemas:
+        schema = schemas.pop()
+        assert set(schema) <= known
+        schemas += [*schema.get("properties", {}).values(), *schema.get("anyOf", [])]
+        schemas += [schema["items"]] if "items" in schema else []
+    assert not fits({"type": "bye", "view": {}} | {"type": "buy"}, SCHEMA)
+    assert not fits({"type": "action", "action": "1H"}, SCHEMA)
+    assert not fits({"type": "game", "seed": True}, SCHEMA)
+
+
+def test_every_message_is_as_the_schema_says(monkeypatch):
+    said = []
+    exchange, close = BotProcess.ask, BotProcess.close
+
+    def ask_and_note(self, lines, *limits):
+        answer = exchange(self, lines, *limits)
+        said.extend([*lines.splitlines(), answer])
+        return answer
+
+    def close_and_note(self, lines=b""):
+        said.extend(lines.splitlines())
+        close(self, lines)
+
+    monkeypatch.setattr(BotProcess, "ask", ask_and_note)
+    monkeypatch.setattr(BotProcess, "close", close_and_note)
+    assert not any(verdict.is_fault for verdict in check_program(LOW, CHECKED, 3, seed=1))
+    messages = [json.loads(line) for line in said]
+    for message in messages:
+        assert fits(message, SCHEMA), message
+    kinds = {*SCHEMA["$defs"]} - {"card", "play", "view", "refuse"}
+    assert {m["type"] for m in messages} == {kind.removesuffix("_message") for kind in kinds}
+    phases = {view["phase"] for m in messages for view in m.get("views", [m.get("view")]) if view}
+    assert phases == {"pass", "play", "moon"}
+
+
 def test_a_command_is_split_as_a_shell_does_and_options_follow():
     spec = """exec:./bot --ask 'why?' "a \\" ?" b\\?c?seconds=2&batch=8"""
     base, options = split_spec(spec)
@@ -184,6 +265,95 @@ def test_a_program_answers_one_view_and_many_alike(tmp_path):
     agent.close()
 
 
+# ---- the examples --------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory):
+    """The example bots in the languages that are here, made once; Python's first."""
+    commands = [LOW]
+    if shutil.which("node"):
+        commands.append(f"exec:node {BOTS / 'low_bot.js'}")
+    if shutil.which("cc"):
+        program = tmp_path_factory.mktemp("c") / "low_bot"
+        source = str(BOTS / "low_bot.c")
+        subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-o", program, source], check=True)
+        commands.append(f"exec:{program}")
+    if len(commands) == 1:
+        pytest.skip("neither node nor cc is installed")
+    agents = [make_agent(command) for command in commands]
+    yield agents
+    for agent in agents:
+        agent.close()
+        assert agent.left_by_itself
+
+
+@pytest.mark.parametrize("preset", ["two_player", 'mini moon="choose"', "party", "omnibus"])
+def test_the_examples_play_alike_deal_by_deal(twins, preset):
+    rules, size = Rules.make(preset), 64 if "mini" in preset else 8
+    batch = BatchGame(rules, num_games=size, seed=2, autodeal=False)
+    easy, rows, phases = make_agent("easy", seed=1), np.arange(size), set()
+    while not batch.done.all():
+        games = np.flatnonzero(~batch.done)
+        views = batch.views(games=games)
+        given = [agent.act_batch(views).tolist() for agent in twins]
+        assert all(actions == given[0] for actions in given)
+        assert twins[-1].act(views[0]) == given[0][0]
+        phases |= {view.phase for view in views}
+        # One of them in seat 0, and in all seats of odd games.
+        own = (views.players == 0) | (rows[games] % 2 == 1)
+        batch.play(np.where(own, given[0], easy.act_batch(views)), games=games)
+    assert ("moon" in phases, "pass" in phases) == (rules.moon == "choose", rules.pass_count > 0)
+
+
+def test_the_examples_are_short():
+    sizes = {path.name: len(path.read_text().splitlines()) for path in BOTS.iterdir()}
+    assert sizes.keys() == {"low_bot.py", "low_bot.js", "low_bot.c"}
+    assert max(sizes.values()) < 120
+
+
+# ---- hearts engine-check -------------------------------------------------------------------------
+def test_engine_check_finds_a_bot_fit():
+    result = CliRunner().invoke(app, ["engine-check", LOW, "--rules", "mini", "--games", "4"])
+    assert result.exit_code == 0
+    lines = [line.split()[:2] for line in result.output.splitlines()]
+    things = ["start", "mini", "alone", "again", "end", "verdict"]
+    assert lines == [[thing, "ok"] for thing in things]
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "said"),
+    [
+        ("unheld", 1, r"mini +FAULT +1 of 4 deals forfeited; .* illegal: action 999 is not legal"),
+        (
+            "exits",
+            1,
+            r"mini +FAULT +4 of 4 deals forfeited; .* ended with status 3; its last words",
+        ),
+        ("gone", 1, r"start +FAULT +its process ended with status 7"),
+        (
+            "refuses",
+            1,
+            r"mini +note +refuses mini: only party\nrules +FAULT +it refuses every game",
+        ),
+        ("single", 0, r"start +ok +ready after .* takes one view at a time"),
+    ],
+)
+def test_engine_check_says_what_is_wrong(bad, how, status, said):
+    command = bad(how).removeprefix("exec:")
+    result = CliRunner().invoke(app, ["engine-check", command, "--rules", "mini", "--games", "4"])
+    assert result.exit_code == status
+    assert re.search(said, result.output)
+
+
+def test_engine_check_notes_answers_that_cannot_be_repeated(tmp_path):
+    bot = tmp_path / "draws.py"
+    text = (BOTS / "low_bot.py").read_text().replace('    legal = view["legal"]', DRAWS)
+    bot.write_text(text.replace("import sys", "import random, sys"))
+    found = check_program(f"{PYTHON} {bot}", ["two_player"], 4)
+    words = {verdict.what: verdict.word for verdict in found}
+    assert words["again"] == words["alone"] == "note"
+    assert words["verdict"] == "ok"
+
+
 # ---- those that misbehave ------------------------------------------------------------------------
 FAULTS = {
     "hangs": ("late", "gave no answer within 0.3 s; its last words: warming up?[31m / oh dear"),
@@ -194,7 +364,7 @@ FAULTS = {
     "long": ("illegal", "wrote a line of more than"),
     "endless": ("illegal", "wrote a line of more than"),
     "few": ("illegal", "gave 0 actions for 4 views"),
-    "other": ("illegal", "actions were due"),
+    "other": ("illegal", "answered with a message of type 'ready'; actions was due"),
 }
 
 

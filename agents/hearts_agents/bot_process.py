@@ -19,6 +19,8 @@ from hearts_env import HeartsError
 
 CRASHED, LATE, ILLEGAL = "crashed", "late", "illegal"
 """What a program can do wrong; ``hearts_train.measure.guard`` counts by these words."""
+REFUSED = "refused"
+"""What it may do when it is told the rules."""
 
 _MOST_KEPT = 4096  # bytes of what it wrote to its standard error
 _MOST_WORDS = 300  # characters of that in a message
@@ -31,7 +33,7 @@ class BotError(HeartsError):
     """A program that crashed, was late or answered with nonsense.
 
     Attributes:
-        kind: `CRASHED`, `LATE` or `ILLEGAL`.
+        kind: `CRASHED`, `LATE`, `ILLEGAL` or `REFUSED`.
     """
 
     def __init__(self, message: str, kind: str = CRASHED) -> None:
@@ -79,6 +81,8 @@ class BotProcess:
         self._poll.register(self._words, select.POLLIN)
         self._read = bytearray()
         self._kept = bytearray()
+        self.left_by_itself = False
+        """Whether it ended after its last lines, so that it had not to be killed."""
         self._end = weakref.finalize(self, _kill, process)
 
     def ask(self, lines: bytes, seconds: float, most: int) -> bytes:
@@ -209,6 +213,7 @@ class BotProcess:
         try:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_LAST_SECONDS)
+                self.left_by_itself = True
         finally:
             self.kill()
 

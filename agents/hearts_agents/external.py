@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.base import Actions, Agent
-from hearts_agents.bot_process import ILLEGAL, BotError, BotProcess
+from hearts_agents.bot_process import ILLEGAL, REFUSED, BotError, BotProcess
 from hearts_agents.outside import EXEC
 from hearts_agents.view_lines import ViewLines, dump
 from hearts_env import HeartsError, PlayerView, Rules, __version__
@@ -76,7 +76,10 @@ class ExternalAgent(Agent):
         self._rules: Rules | None = None
         self._process: BotProcess | None = None
         self._lines: ViewLines | None = None
-        self._takes_many = False
+        self.takes_many = False
+        """Whether the program, once started, takes many views in one message."""
+        self.left_by_itself = False
+        """Whether the program, once closed, ended without being killed."""
         self._is_due, self._is_said = True, False  # the message that games begin
         self._failures = 0
 
@@ -85,12 +88,13 @@ class ExternalAgent(Agent):
         """Start the program and tell it the rules, which it may refuse.
 
         Raises:
-            HeartsError: if it refuses them or does not start.
+            BotError: if it refuses them or does not start; its `kind` says which.
         """
         try:
-            self._started(rules)
+            self.start(rules)
         except BotError as error:
-            raise HeartsError(f"agent: {self.name!r}: {error}; see hearts engine-check") from None
+            message = f"agent: {self.name!r}: {error}; see hearts engine-check"
+            raise BotError(message, error.kind) from None
 
     def act(self, view: PlayerView) -> Any:
         """The program's answer, an action where it named one that the rules have.
@@ -129,16 +133,25 @@ class ExternalAgent(Agent):
             first, size = len(given), self.batch
             try:
                 process = self._started(views.rules)
-                size = self.batch if self._takes_many else 1
+                size = self.batch if self.takes_many else 1
                 part = views.subset(np.arange(first, min(first + size, len(views))))
                 given += self._ask(process, part)
                 self._failures = 0
             except BotError as error:
                 self._failures += 1
                 last = len(views) if self._is_given_up else min(first + size, len(views))
-                failures += [(row, error.kind, str(error)) for row in range(first, last)]
+                kind = ILLEGAL if error.kind == REFUSED else error.kind
+                failures += [(row, kind, str(error)) for row in range(first, last)]
                 given += [None] * (last - first)
         return given, failures
+
+    def start(self, rules: Rules) -> None:
+        """Start the program, unless it runs and knows these rules.
+
+        Raises:
+            BotError: if it refuses them or does not start; its `kind` says which.
+        """
+        self._started(rules)
 
     def close(self) -> None:
         """End the program; it starts again when it is asked again."""
@@ -146,6 +159,7 @@ class ExternalAgent(Agent):
         self._failures = 0
         if process is not None:
             process.close((_line("over") if self._is_said else b"") + _line("bye"))
+            self.left_by_itself = process.left_by_itself
 
     def __reduce__(self) -> tuple[Any, ...]:
         limits = self.seconds, self.start_seconds, self.batch
@@ -182,14 +196,14 @@ class ExternalAgent(Agent):
             process.close(_line("bye"))
             reason = " ".join(str(ready.get("reason", "it gave no reason")).split())
             shown = "".join(c if c.isprintable() else "?" for c in reason)[:300]
-            raise BotError(f"refuses {rules.name}: {shown}", ILLEGAL)
+            raise BotError(f"refuses {rules.name}: {shown}", REFUSED)
         if ready.get("type") != "ready":
-            raise process.failed(f"answered hello with {quoted(ready)}; ready or refuse was due")
+            raise process.failed(f"answered hello with {_kind(ready)}; ready or refuse was due")
         if ready.get("protocol") != PROTOCOL:
             raise process.failed(
                 f"speaks protocol {quoted(ready.get('protocol'))}; this is protocol {PROTOCOL}"
             )
-        self._takes_many = ready.get("batch") is True
+        self.takes_many = ready.get("batch") is True
         self._process = process
         return process
 
@@ -208,8 +222,10 @@ class ExternalAgent(Agent):
             answer = _message(process, process.ask(lines, self.seconds, most))
             given = [answer.get("action")] if is_one else answer.get("actions")
             due = "action" if is_one else "actions"
-            if answer.get("type") != due or due not in answer or not isinstance(given, list):
-                raise process.failed(f"answered with {quoted(answer)}; {due} were due")
+            if answer.get("type") != due:
+                raise process.failed(f"answered with {_kind(answer)}; {due} was due")
+            if due not in answer or not isinstance(given, list):
+                raise process.failed(f"answered with {quoted(given)} where {due} should stand")
             if len(given) != len(texts):
                 raise process.failed(f"gave {len(given)} actions for {len(texts)} views")
         except BaseException:  # it has been ended
@@ -295,6 +311,10 @@ def _limit(name: str, value: object) -> float:
 
 def _line(kind: str, **fields: Any) -> bytes:
     return (dump({"type": kind, **fields}) + "\n").encode()
+
+
+def _kind(message: dict[str, Any]) -> str:
+    return f"a message of type {quoted(message.get('type'))}"
 
 
 def _message(process: BotProcess, line: bytes) -> dict[str, Any]:
