@@ -19,6 +19,8 @@ from hearts_env import HeartsError
 
 CRASHED, LATE, ILLEGAL = "crashed", "late", "illegal"
 """What a program can do wrong; ``hearts_train.measure.guard`` counts by these words."""
+LAST_WORDS = "; its last words: "
+"""What stands in a message before what the program wrote to its standard error."""
 REFUSED = "refused"
 """What it may do when it is told the rules."""
 
@@ -26,7 +28,7 @@ _MOST_KEPT = 4096  # bytes of what it wrote to its standard error
 _MOST_WORDS = 300  # characters of that in a message
 _CHUNK = 1 << 16
 _LOOK_MILLISECONDS = 50  # how often it is looked at whether it still runs
-_LAST_SECONDS = 0.5  # to end by itself: after `bye`, and to be asked for its exit status
+_LAST_SECONDS = 1.0  # to end by itself: after `bye`, and to be asked for its exit status
 
 
 class BotError(HeartsError):
@@ -83,7 +85,7 @@ class BotProcess:
         self._kept = bytearray()
         self.left_by_itself = False
         """Whether it ended after its last lines, so that it had not to be killed."""
-        self._end = weakref.finalize(self, _kill, process)
+        self._end = weakref.finalize(self, _kill, process, os.getpid())
 
     def ask(self, lines: bytes, seconds: float, most: int) -> bytes:
         """Send lines, and get the one line that answers them, without its end.
@@ -193,7 +195,7 @@ class BotProcess:
                 break
         self.kill()
         words = self.last_words()
-        return BotError(what + (f"; its last words: {words}" if words else ""), kind)
+        return BotError(what + (LAST_WORDS + words if words else ""), kind)
 
     def last_words(self) -> str:
         """The last lines of its standard error, in one line without control characters."""
@@ -222,7 +224,9 @@ class BotProcess:
         self._end()
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
+    if os.getpid() != owner:  # a forked copy of this process has ended
+        return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
