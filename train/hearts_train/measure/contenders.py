@@ -54,6 +54,9 @@ class Seat(Protocol):
     def renew(self, seed: int) -> None:
         """Continue with a player that remembers nothing."""
 
+    def rest(self) -> None:
+        """Let go what it can: its games are over, and it is renewed before others."""
+
     def close(self) -> None:
         """End it; it is asked nothing more."""
 
@@ -202,6 +205,10 @@ class _InProcess:
         """Continue with another copy."""
         self.close()
         self._player = self._fresh(seed)
+
+    def rest(self) -> None:
+        """End the program, if it is one: each seat of each seating has its own."""
+        self.close()
 
     def close(self) -> None:
         """End the program, if it is one."""
