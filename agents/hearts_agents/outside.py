@@ -30,6 +30,7 @@ _CODE = re.compile(r"(?P<where>.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<name>
 EXEC = "exec:"
 """What the spec of a program begins with; a module named ``exec`` cannot be named."""
 _QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
+_MOST_COMMAND = 10_000
 _WORDS = {"true": True, "false": False}
 _MOST_TEXT = 500
 
@@ -74,10 +75,15 @@ def split_spec(spec: str) -> tuple[str, dict[str, str]]:
     In the command of a program a ``?`` may stand within quotation marks.
 
     Raises:
-        HeartsError: if an option has no value or is given twice.
+        HeartsError: if an option has no value or is given twice, or a command is too long.
     """
     base, mark, rest = spec.partition("?")
     if is_exec(spec):
+        if len(spec) > _MOST_COMMAND:
+            raise HeartsError(
+                f"agent: a command of {len(spec):,} characters is too long; put it into a script, "
+                f"{_MOST_COMMAND:,} will do"
+            )
         match = _QUOTED_OR_NOT.match(spec)
         end = match.end() if match is not None else 0
         if spec[end : end + 1] != "?":  # to the end, or up to a quotation mark left open
