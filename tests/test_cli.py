@@ -24,6 +24,7 @@ from hearts_train.command.cli import app
 from hearts_train.command.explain import SUMMARIES, explain, option_rows
 
 COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "bench", "rules", "agents"]
+COMMANDS += ["engine-check"]
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS_OF_EVALUATE = {
     "agent",

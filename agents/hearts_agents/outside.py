@@ -1,7 +1,8 @@
 """Agents from outside the package: ``my_agent.py:MyAgent``, ``pkg.mod:Cls``, and their options.
 
 A *spec* is the text that names an agent, wherever an agent can be named: a name, a path, or code
-as ``FILE.py:NAME`` or ``MODULE:NAME``; options may follow as ``?worlds=50&noise=0.2``.
+as ``FILE.py:NAME`` or ``MODULE:NAME``, or a program as ``exec:COMMAND``; options may follow as
+``?worlds=50&noise=0.2``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ from hearts_env.errors import did_you_mean
 from hearts_env.interrupts import signals_apart
 
 _CODE = re.compile(r"(?P<where>.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
+EXEC = "exec:"
+"""What the spec of a program begins with; a module named ``exec`` cannot be named."""
+_QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
+_MOST_COMMAND = 10_000
 _WORDS = {"true": True, "false": False}
 _MOST_TEXT = 500
 
@@ -67,10 +72,23 @@ def blamed(what: str, fix: str) -> Iterator[None]:
 def split_spec(spec: str) -> tuple[str, dict[str, str]]:
     """The agent's part of a spec, and its options as text.
 
+    In the command of a program a ``?`` may stand within quotation marks.
+
     Raises:
-        HeartsError: if an option has no value or is given twice.
+        HeartsError: if an option has no value or is given twice, or a command is too long.
     """
     base, mark, rest = spec.partition("?")
+    if is_exec(spec):
+        if len(spec) > _MOST_COMMAND:
+            raise HeartsError(
+                f"agent: a command of {len(spec):,} characters is too long; put it into a script, "
+                f"{_MOST_COMMAND:,} will do"
+            )
+        match = _QUOTED_OR_NOT.match(spec)
+        end = match.end() if match is not None else 0
+        if spec[end : end + 1] != "?":  # to the end, or up to a quotation mark left open
+            end = len(spec)
+        base, mark, rest = spec[:end], spec[end : end + 1], spec[end + 1 :]
     options: dict[str, str] = {}
     for part in rest.split("&") if mark else []:
         name, equals, value = part.partition("=")
@@ -84,9 +102,14 @@ def split_spec(spec: str) -> tuple[str, dict[str, str]]:
     return base, options
 
 
+def is_exec(name: str) -> bool:
+    """Whether `name` says which program an agent is: ``exec:COMMAND``."""
+    return name.startswith(EXEC)
+
+
 def is_code(name: str) -> bool:
     """Whether `name` says where the code of an agent is: ``FILE.py:NAME`` or ``MODULE:NAME``."""
-    return _CODE.fullmatch(name) is not None
+    return not is_exec(name) and _CODE.fullmatch(name) is not None
 
 
 def find_code(name: str) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Players by name: our own, those of users and installed packages, checkpoints, and code."""
+"""Players by name: our own, users' and installed packages', checkpoints, code, and programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from hearts_agents.base import Agent, as_agent
-from hearts_agents.outside import blamed, find_code, is_code, parse_options, split_spec
+from hearts_agents.external import external_factory
+from hearts_agents.outside import (
+    blamed,
+    find_code,
+    is_code,
+    is_exec,
+    parse_options,
+    split_spec,
+)
 from hearts_env import HeartsError
 from hearts_env.errors import did_you_mean, quoted
 from hearts_env.files import kind_of
@@ -90,8 +98,9 @@ def make_agent(
     Args:
         agent: a name of ``agent_names()``; the path of a checkpoint or of a training run's
             folder; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function
-            that returns a player; or an object with ``act(view)``, which is returned, adapted if it
-            lacks ``act_batch``. Options may follow a name, as in ``pro?worlds=50``.
+            that returns a player; ``exec:./bot --flag``, a program; or an object with
+            ``act(view)``, which is returned, adapted if it lacks ``act_batch``. Options may follow
+            a name, as in ``pro?worlds=50``.
         seed: of the player's random numbers; None: from the operating system.
         **options: the player's own, such as ``worlds`` of ``pro``.
 
@@ -126,9 +135,11 @@ def resolve(agent: str | os.PathLike[str]) -> tuple[Factory, dict[str, str]]:
         HeartsError: if the name is unknown, or code cannot be imported.
     """
     name = os.fspath(agent)
-    if isinstance(agent, os.PathLike) or (looks_like_path(name) and kind_of(name)):
+    if _is_path(agent):
         return _path_factory(name), {}
     base, texts = split_spec(name)
+    if is_exec(name):
+        return external_factory(base), texts
     factory = find_factory(base)
     if factory is not None:
         return factory, texts
@@ -140,7 +151,7 @@ def resolve(agent: str | os.PathLike[str]) -> tuple[Factory, dict[str, str]]:
         raise HeartsError(
             f"agent: {quoted(base)} is unknown; {did_you_mean(base, agent_names())}; "
             f"or the path of a checkpoint (*{CHECKPOINT_SUFFIX}) or of a run's folder, "
-            "or FILE.py:CLASS"
+            "or FILE.py:CLASS, or exec:PROGRAM"
         )
     return _path_factory(base), texts
 
@@ -159,10 +170,11 @@ def is_outside(agent: str | os.PathLike[str]) -> bool:
     """Whether making the agent of this spec imports code that is not this package's.
 
     That is so for ``FILE.py:NAME`` and ``MODULE:NAME``, for the entry points of installed packages,
-    and for options that name one of these. What was registered in this process is imported already.
+    and for options that name one of these. What was registered in this process is imported already,
+    and a program of ``exec:`` has a process of its own anyway.
     """
     name = os.fspath(agent)
-    if isinstance(agent, os.PathLike) or (looks_like_path(name) and kind_of(name)):
+    if _is_path(agent) or is_exec(name):
         return False
     try:
         base, texts = split_spec(name)
@@ -204,6 +216,13 @@ def find_factory(name: str) -> Factory | None:
             _loaded[name] = factory
             return factory
     return None
+
+
+def _is_path(agent: str | os.PathLike[str]) -> bool:
+    """Whether an agent is named by its path: one that says so, or is there."""
+    if isinstance(agent, os.PathLike):
+        return True
+    return looks_like_path(agent) and not is_exec(agent) and bool(kind_of(agent))
 
 
 def looks_like_path(name: str) -> bool:

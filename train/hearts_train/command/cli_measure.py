@@ -40,7 +40,9 @@ def evaluate(
     context: typer.Context,
     agent: Annotated[
         str | None,
-        typer.Argument(help="A player's name, a checkpoint, a run's folder or FILE.py:CLASS."),
+        typer.Argument(
+            help="A player's name, a checkpoint, a run's folder, FILE.py:CLASS or exec:PROGRAM."
+        ),
     ] = None,
     against: Annotated[
         str, typer.Option("--against", metavar="AGENT,...", help="Opponents, with commas between.")
@@ -236,6 +238,34 @@ def bench(
         console.note(f"drawn: {plot}")
     if as_json:
         console.print_json(to_json(results))
+
+
+@app.command(
+    rich_help_panel="Measure", epilog="Example: hearts engine-check 'python3 my_bot.py --fast'"
+)
+def engine_check(
+    command: Annotated[
+        str, typer.Argument(metavar="COMMAND", help="The program and its arguments, in one word.")
+    ],
+    rules: RulesName = None,
+    players: Players = None,
+    games: Annotated[int, typer.Option("--games", help="Deals to play of each game.")] = 20,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Try a program that is to be an agent (exec:COMMAND), and say what is wrong with it."""
+    from hearts_train.measure.engine_check import PRESETS, check_program
+
+    played = rules_of(rules, players)
+    found = []
+    for verdict in check_program(command, PRESETS if played is None else [played], games, seed):
+        line = f"{verdict.what:18} {verdict.word:5} {verdict.text}"
+        console.note(line) if as_json else print(line, flush=True)
+        found.append(verdict)
+    if as_json:
+        console.print_json([verdict.to_json() for verdict in found])
+    if any(verdict.is_fault for verdict in found):
+        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel="Measure", epilog="Example: hearts warmup")

@@ -218,6 +218,6 @@ def agents(as_json: Json = False) -> None:
         print(f"{'':{width}}  plays {told['plays']}" + (f"; options: {options}" if options else ""))
     print(
         "\nAlso players: the path of a checkpoint, of a training run's folder or of a solved file "
-        "(.npz);\nmy_agent.py:MyAgent and package.module:MyAgent. Options follow a ?, as in "
-        "pro?worlds=50."
+        "(.npz);\nmy_agent.py:MyAgent and package.module:MyAgent; 'exec:./bot --flag', a program.\n"
+        "Options follow a ?, as in pro?worlds=50."
     )

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
+from hearts_agents.bot_process import LAST_WORDS
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.arguments import check_seed
 from hearts_env.cards import SUITS, parse_card
@@ -32,7 +33,7 @@ from hearts_train.command.explain import explain
 from hearts_train.command.hints import best_hinter, describe, hint
 from hearts_train.command.saved_tables import Keeper, TableState
 from hearts_train.measure.contenders import Contender, rules_for
-from hearts_train.measure.guard import ILLEGAL, LATE, TAMPERED, Fault, ask_one
+from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, TAMPERED, Fault, ask_one
 
 HELP = """\
 Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone, where only one card fits (but
@@ -510,7 +511,9 @@ def _misdeed(fault: Fault) -> str:
     """What an agent did wrong, without a word about the cards that it could have played."""
     if fault.kind == ILLEGAL:
         return "chose an illegal action"
-    return fault.text if fault.kind in (TAMPERED, LATE) else f"raised {fault.text}"
+    if fault.kind in (TAMPERED, LATE, CRASHED):
+        return fault.text.partition(LAST_WORDS)[0]
+    return f"raised {fault.text}"
 
 
 def _command(word: str) -> str | None:

@@ -17,8 +17,17 @@ from typing import Any, Protocol
 
 from hearts_agents import Agent, Player, as_agent, make_agent
 from hearts_agents.base import check_rules
+from hearts_agents.external import ExternalAgent, program_files
 from hearts_agents.network import NetworkAgent
-from hearts_agents.outside import blamed, code_file, is_code, parse_options, split_spec
+from hearts_agents.outside import (
+    EXEC,
+    blamed,
+    code_file,
+    is_code,
+    is_exec,
+    parse_options,
+    split_spec,
+)
 from hearts_agents.registry import OWN, is_outside, is_registered_here, resolve
 from hearts_agents.search import PimcBelief
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
@@ -44,6 +53,9 @@ class Seat(Protocol):
 
     def renew(self, seed: int) -> None:
         """Continue with a player that remembers nothing."""
+
+    def rest(self) -> None:
+        """Let go what it can: its games are over, and it is renewed before others."""
 
     def close(self) -> None:
         """End it; it is asked nothing more."""
@@ -142,9 +154,12 @@ class Contender:
         return player
 
     def seat(self, rules: Rules, seed: int, time_limit: float | None = None) -> Seat:
-        """A fresh player; that of an isolated contender has a process of its own."""
-        if not self.isolate:
-            return _InProcess(self, seed)
+        """A fresh player; that of an isolated contender has a process of its own.
+
+        A program always has one, and is held to the time limit, if there is one.
+        """
+        if not self.isolate or isinstance(self._agent, ExternalAgent):
+            return _InProcess(self, seed, time_limit)
         spec = None if self.spec is None or is_registered_here(self.spec) else self.spec
         return Isolated(self.name, spec, self._agent, rules, seed, time_limit)
 
@@ -166,14 +181,23 @@ class Contender:
         """End the process that says what the agent is; its players stay."""
         if self._enquiry is not None:
             self._enquiry.close()
+        elif isinstance(self._agent, ExternalAgent):
+            self._agent.close()
 
 
 class _InProcess:
     """A player in this process."""
 
-    def __init__(self, contender: Contender, seed: int) -> None:
+    def __init__(self, contender: Contender, seed: int, time_limit: float | None) -> None:
         self._contender = contender
-        self._player = contender.fresh(seed)
+        self._time_limit = time_limit
+        self._player = self._fresh(seed)
+
+    def _fresh(self, seed: int) -> Agent:
+        player = self._contender.fresh(seed)
+        if isinstance(player, ExternalAgent) and self._time_limit is not None:
+            player.seconds = min(player.seconds, self._time_limit)
+        return player
 
     def ready(self) -> None:
         """Return at once: it can always be asked."""
@@ -184,10 +208,17 @@ class _InProcess:
 
     def renew(self, seed: int) -> None:
         """Continue with another copy."""
-        self._player = self._contender.fresh(seed)
+        self.close()
+        self._player = self._fresh(seed)
+
+    def rest(self) -> None:
+        """End the program, if it is one: each seat of each seating has its own."""
+        self.close()
 
     def close(self) -> None:
-        """Do nothing: there is no process to end."""
+        """End the program, if it is one."""
+        if isinstance(self._player, ExternalAgent):
+            self._player.close()
 
 
 def named(agent: Entrant) -> str:
@@ -249,8 +280,10 @@ def _parts(agent: Agent | None, spec: str | None) -> Iterator[bytes]:
         for text in filter(is_outside, texts.values()):
             yield from _parts(None, text)
     else:
-        file = code_file(base) if is_code(base) else None
         options = texts if agent is None else _options(spec)
-        for path in [file, *options.values()]:
+        files: list[Path | None] = [code_file(base) if is_code(base) else None]
+        if is_exec(base):
+            files = [*program_files(base.removeprefix(EXEC))]
+        for path in [*files, *options.values()]:
             if isinstance(path, str | os.PathLike) and kind_of(path) == "file":
                 yield Path(path).read_bytes()

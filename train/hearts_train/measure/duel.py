@@ -243,6 +243,8 @@ class Duel:
                     games, actions = games[actions != NO_ACTION], actions[actions != NO_ACTION]
                 batch.play(actions, games=games)
             step += 1
+        for player in players:
+            player.rest()
         self._is_warm = True
 
     def _seat(self, first: int, seating: int, seat: int) -> Seat:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hearts_agents import Agent
 from hearts_agents.base import Adapted
+from hearts_agents.external import ExternalAgent
 from hearts_agents.network import NetworkAgent
 from hearts_agents.outside import describe
 from hearts_agents.registry import OWN, find_factory
@@ -61,6 +62,8 @@ def ask(agent: Agent, views: BatchView) -> Answer:
     """
     if is_ours(agent):  # tested not to touch its views
         return check(agent.act_batch(views), views)
+    if type(agent) is ExternalAgent:  # the program has copies of them
+        return _ask_program(agent, views)
     with signals_apart() as check_signals:
         answer = _ask_outside(agent, views, check_signals)
         check_signals()
@@ -85,6 +88,17 @@ def ask_one(agent: Agent, view: PlayerView, seed: int | None = None) -> tuple[in
             return NO_ACTION, Fault(0, RAISED, describe(error))
         actions, faults = ask(agent, BatchView.of([view]))
     return int(actions[0]), faults[0] if faults else None
+
+
+def _ask_program(agent: ExternalAgent, views: BatchView) -> Answer:
+    given, failures = agent.answers(views)
+    faults = [Fault(row, kind, text[:_MOST_TEXT]) for row, kind, text in failures]
+    actions, failed = np.full(len(views), NO_ACTION), {fault.row for fault in faults}
+    rest = np.array([row for row in range(len(views)) if row not in failed], np.int64)
+    if len(rest):
+        actions[rest], more = check([given[row] for row in rest.tolist()], views.subset(rest))
+        faults += [Fault(int(rest[fault.row]), fault.kind, fault.text) for fault in more]
+    return actions, sorted(faults, key=lambda fault: fault.row)
 
 
 def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], None]) -> Answer:

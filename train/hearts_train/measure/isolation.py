@@ -301,6 +301,9 @@ class Isolated:
             return _all_faulty(size, CRASHED, "its process gave something that is not an answer")
         return _read_answer(reply, views)
 
+    def rest(self) -> None:
+        """Keep the process, which takes long to start."""
+
     def close(self) -> None:
         """End the process."""
         process, self._process = self._process, None

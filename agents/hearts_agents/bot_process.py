@@ -1,0 +1,236 @@
+"""A program that answers lines with lines: started, asked within limits, and ended with its group.
+
+Nothing here knows what the lines say; ``external`` does. The program has a session of its own, so
+that Ctrl-C at the terminal does not reach it, and whatever it starts ends with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import weakref
+
+from hearts_env import HeartsError
+
+CRASHED, LATE, ILLEGAL = "crashed", "late", "illegal"
+"""What a program can do wrong; ``hearts_train.measure.guard`` counts by these words."""
+LAST_WORDS = "; its last words: "
+"""What stands in a message before what the program wrote to its standard error."""
+REFUSED = "refused"
+"""What it may do when it is told the rules."""
+
+_MOST_KEPT = 4096  # bytes of what it wrote to its standard error
+_MOST_WORDS = 300  # characters of that in a message
+_CHUNK = 1 << 16
+_LOOK_MILLISECONDS = 50  # how often it is looked at whether it still runs
+_LAST_SECONDS = 1.0  # to end by itself: after `bye`, and to be asked for its exit status
+
+
+class BotError(HeartsError):
+    """A program that crashed, was late or answered with nonsense.
+
+    Attributes:
+        kind: `CRASHED`, `LATE`, `ILLEGAL` or `REFUSED`.
+    """
+
+    def __init__(self, message: str, kind: str = CRASHED) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class BotProcess:
+    """A program that was started."""
+
+    def __init__(self, command: list[str]) -> None:
+        """Start it, without waiting for it.
+
+        Raises:
+            BotError: if it cannot be started.
+        """
+        if sys.platform == "win32":
+            raise BotError("programs are asked through pipes that Windows has not; use Linux")
+        try:
+            process = subprocess.Popen(
+                command,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise BotError(
+                f"it cannot be started ({reason}); make it executable, or name its interpreter "
+                "too, as in exec:python3 bot.py"
+            ) from None
+        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._to, self._back, self._words = (
+            pipe.fileno() for pipe in (process.stdin, process.stdout, process.stderr)
+        )
+        for pipe in (self._to, self._back, self._words):
+            os.set_blocking(pipe, False)
+        self._poll = select.poll()
+        self._poll.register(self._back, select.POLLIN)
+        self._poll.register(self._words, select.POLLIN)
+        self._read = bytearray()
+        self._kept = bytearray()
+        self.left_by_itself = False
+        """Whether it ended after its last lines, so that it had not to be killed."""
+        self._end = weakref.finalize(self, _kill, process, os.getpid())
+
+    def ask(self, lines: bytes, seconds: float, most: int) -> bytes:
+        """Send lines, and get the one line that answers them, without its end.
+
+        Args:
+            lines: what is sent.
+            seconds: for the sending and the answer together.
+            most: bytes of an answer.
+
+        Raises:
+            BotError: if it ends, is late, or writes a longer line or one too many. It is ended.
+        """
+        try:
+            return self._exchange(memoryview(lines), time.monotonic() + seconds, seconds, most)
+        except BotError:
+            raise
+        except BaseException:  # Ctrl-C: half a message may have been sent
+            self.kill()
+            raise
+
+    def _exchange(self, rest: memoryview, deadline: float, seconds: float, most: int) -> bytes:
+        self._receive()
+        if self._read:
+            raise self._failed(ILLEGAL, "wrote a line that nobody asked for")
+        rest = self._send(rest)
+        while (end := self._read.find(b"\n")) < 0:
+            if len(self._read) > most:
+                raise self._failed(ILLEGAL, f"wrote a line of more than {most:,} bytes")
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise self._failed(LATE, f"gave no answer within {seconds:g} s")
+            ready = self._poll.poll(min(1 + left * 1000, _LOOK_MILLISECONDS))
+            # What it has started may hold its output open.
+            is_open = bool(ready) or self._process.poll() is None
+            for pipe, _ in ready:
+                if pipe == self._to:
+                    rest = self._send(rest)
+                elif pipe == self._words:
+                    self._listen()
+                else:
+                    is_open = self._receive()
+            if not is_open and b"\n" not in self._read:
+                raise self._failed(CRASHED, "its process " + self._how_it_ended())
+        line = bytes(self._read[:end])
+        del self._read[: end + 1]
+        if len(line) > most:
+            raise self._failed(ILLEGAL, f"wrote a line of more than {most:,} bytes")
+        return line
+
+    def _send(self, rest: memoryview) -> memoryview:
+        """Write what the pipe takes; returns what is left."""
+        try:
+            rest = rest[os.write(self._to, rest) :] if rest else rest
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:  # its end is seen where it is read from
+            rest = rest[:0]
+        if rest:
+            self._poll.register(self._to, select.POLLOUT)
+        else:
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(self._to)
+        return rest
+
+    def _receive(self) -> bool:
+        """Read what there is; whether its output is still open."""
+        try:
+            data = os.read(self._back, _CHUNK)
+        except BlockingIOError:
+            return True
+        self._read += data
+        return bool(data)
+
+    def _listen(self) -> bool:
+        """Keep the end of what it has written to its standard error; whether there was any."""
+        try:
+            data = os.read(self._words, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(self._words)
+            return False
+        self._kept += data
+        del self._kept[:-_MOST_KEPT]
+        return True
+
+    def _how_it_ended(self) -> str:
+        try:
+            status = self._process.wait(_LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        if status >= 0:
+            return f"ended with status {status}"
+        try:
+            return f"was ended by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"was ended by signal {-status}"
+
+    def failed(self, what: str) -> BotError:
+        """End it for an answer that makes no sense; returns the error to raise."""
+        return self._failed(ILLEGAL, what)
+
+    def _failed(self, kind: str, what: str) -> BotError:
+        for _ in range(16):  # at most a megabyte, should it never stop
+            if not self._listen():
+                break
+        self.kill()
+        words = self.last_words()
+        return BotError(what + (LAST_WORDS + words if words else ""), kind)
+
+    def last_words(self) -> str:
+        """The last lines of its standard error, in one line without control characters."""
+        lines = self._kept.decode(errors="replace").split("\n")
+        text = " / ".join(line.strip() for line in lines[-4:] if line.strip())
+        shown = "".join(c if c.isprintable() else "?" for c in text)
+        return shown if len(shown) <= _MOST_WORDS else "..." + shown[3 - _MOST_WORDS :]
+
+    def close(self, lines: bytes = b"") -> None:
+        """Send last lines, give it a moment to end by itself, and end it."""
+        if not self._end.alive:
+            return
+        with contextlib.suppress(OSError):
+            os.write(self._to, lines)
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LAST_SECONDS)
+                self.left_by_itself = True
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it now, with all that it has started."""
+        self._end()
+
+
+def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
+    if os.getpid() != owner:  # a forked copy of this process has ended
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()

@@ -1,0 +1,504 @@
+"""Agents that are programs: what they are told, and what becomes of those that misbehave."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hearts_agents import external, make_agent, register_agent
+from hearts_agents.bot_process import BotError, BotProcess
+from hearts_agents.external import ExternalAgent, program_files
+from hearts_agents.outside import split_spec
+from hearts_agents.view_lines import ViewLines
+from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env.batch_view import BatchView
+from hearts_env.presets import PRESETS
+from hearts_train.command.cli import app
+from hearts_train.command.terminal import _misdeed
+from hearts_train.measure.contenders import Contender
+from hearts_train.measure.engine_check import check_program
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.guard import Fault, ask
+
+SCHEMA = json.loads((Path(external.__file__).parent / "external_schema.json").read_text())
+VIEW = SCHEMA["$defs"]["view"]
+CHECKED = ["two_player", 'mini moon="choose"', "classic", "kitty"]
+DRAWS = '    return random.choice(view["legal"])'
+BOTS = Path(__file__).parents[1] / "examples" / "bots"
+PYTHON = f"{sys.executable} -IS"
+LOW = f"exec:{PYTHON} {BOTS / 'low_bot.py'}"
+
+# Plays its lowest legal action, and goes wrong in the way that its argument says when it is asked
+# the `n`-th time. Every process writes its number, and that of one that it starts, to a file.
+BAD = """
+import json, os, signal, subprocess, sys, time
+how, n, pids = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+child = subprocess.Popen(["sleep", "60"])
+print(os.getpid(), child.pid, file=open(pids, "a"))
+def say(**message):
+    sys.stdout.write(json.dumps(message) + "\\n"); sys.stdout.flush()
+asked = 0
+for line in sys.stdin:
+    message = json.loads(line)
+    kind = message["type"]
+    if kind == "hello":
+        print("warming up\\x1b[31m", file=sys.stderr, flush=True)
+        if how == "mute": time.sleep(60)
+        if how == "refuses": say(type="refuse", reason="only\\nparty")
+        elif how == "newer": say(type="ready", protocol=2)
+        elif how == "gone": sys.exit(7)
+        else: say(type="ready", protocol=1, batch=how != "single")
+    if kind not in ("act", "acts"):
+        continue
+    asked += 1
+    if asked == n:
+        print("oh dear", file=sys.stderr, flush=True)
+        if how == "hangs": time.sleep(60)
+        if how == "ignores": signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)
+        if how == "exits": sys.exit(3)
+        if how == "killed": os.kill(os.getpid(), signal.SIGKILL)
+        if how == "prose": print("I play the queen", flush=True); continue
+        if how == "deep": print("[" * 9000, flush=True); continue
+        if how == "long": print("x" * 9000000, flush=True); continue
+        if how == "endless": sys.stdout.write("x" * 9000000); sys.stdout.flush(); continue
+        if how == "few": say(type="actions", actions=[]); continue
+        if how == "other": say(type="ready"); continue
+    views = message.get("views") or [message["view"]]
+    given = [view["legal"][0] for view in views]
+    if asked == n and how == "illegal": given[0] = "no card"
+    if asked == n and how == "unheld": given[0] = 999
+    if kind == "act": say(type="action", action=given[0])
+    else:
+        line = json.dumps({"type": "actions", "actions": given}) + "\\n"
+        sys.stdout.write(line * (1 + (asked == n and how == "twice"))); sys.stdout.flush()
+"""
+
+
+@pytest.fixture(scope="module")
+def bad_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bots") / "bad.py"
+    path.write_text(BAD)
+    return path
+
+
+@pytest.fixture
+def bad(bad_file, tmp_path):
+    """The spec of a bot that goes wrong in a way; at the end all its processes must be gone."""
+    pids = tmp_path / "pids"
+
+    def spec(how, n=1, options=""):
+        return f"exec:{PYTHON} {bad_file} {how} {n} {pids}{options}"
+
+    yield spec
+    for pid in pids.read_text().split():
+        for _ in range(100):  # that of its child may be a zombie until init sees to it
+            if not _is_running(int(pid)):
+                break
+            time.sleep(0.01)
+        assert not _is_running(int(pid))
+
+
+def _is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def views_of(rules, num_games=8):
+    return BatchGame(rules, num_games=num_games, seed=1).views()
+
+
+# ---- what is told --------------------------------------------------------------------------------
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_line_tells_what_the_view_knows(preset):
+    rules = Rules.preset(preset)
+    game = Game.deal(rules, seed=5, dealer=1) if rules.players == 2 else Game.deal(rules, seed=5)
+    lines, easy = ViewLines(rules), make_agent("easy", seed=0)
+    while not game.is_over:
+        for player in range(rules.players):
+            view = game.view(player)
+            told = json.loads(lines.write(BatchView.of([view]))[0])
+            legal = [rules.action_name(action) for action in view.legal_actions()]
+            assert (told.pop("rules"), told.pop("legal")) == (rules.name, legal)
+            known = {name: getattr(view, name) for name in told}
+            known["tricks_taken"] = view.tricks_taken()
+            assert told == json.loads(json.dumps(known))
+            assert sorted([*told, "rules", "legal"]) == sorted(VIEW["required"])
+        game.play(easy.act(game.view(game.player)))
+
+
+def fits(value, schema):
+    """Whether a value is as a JSON schema says; of its words those that ours has."""
+    if "$ref" in schema:
+        return fits(value, SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]])
+    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+    kinds |= {"integer": int, "number": (int, float)}
+    named = schema.get("type", [])
+    types = [named] if isinstance(named, str) else named
+    checks = [
+        any(isinstance(value, kinds[t]) and (t == "boolean" or value is not True) for t in types)
+        or not types,
+        value == schema.get("const", value),
+        value in schema.get("enum", [value]),
+        "oneOf" not in schema or sum(fits(value, one) for one in schema["oneOf"]) == 1,
+        "anyOf" not in schema or any(fits(value, one) for one in schema["anyOf"]),
+    ]
+    if isinstance(value, str):
+        checks.append(re.search(schema.get("pattern", ""), value))
+    if isinstance(value, int | float):
+        checks.append(schema.get("minimum", value) <= value <= schema.get("maximum", value))
+        checks.append(value > schema.get("exclusiveMinimum", value - 1))
+    if isinstance(value, list):
+        parts = schema.get("prefixItems", [schema.get("items", {})] * len(value))
+        checks.append(schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)))
+        checks += [fits(item, part) for item, part in zip(value, parts, strict=False)]
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        checks.append(set(schema.get("required", [])) <= value.keys())
+        checks.append(schema.get("additionalProperties", True) or value.keys() <= known.keys())
+        checks += [fits(value[key], known[key]) for key in value.keys() & known.keys()]
+    return all(checks)
+
+
+def test_the_schema_has_the_words_that_it_is_read_with():
+    known = {"$ref", "type", "const", "enum", "oneOf", "anyOf", "pattern", "description"}
+    known |= {"minimum", "maximum", "exclusiveMinimum", "items", "prefixItems", "minItems"}
+    known |= {"maxItems", "properties", "required", "additionalProperties"}
+    schemas = [*SCHEMA["$defs"].values()]
+    while schemas:
+        schema = schemas.pop()
+        assert set(schema) <= known
+        schemas += [*schema.get("properties", {}).values(), *schema.get("anyOf", [])]
+        schemas += [schema["items"]] if "items" in schema else []
+    assert not fits({"type": "bye", "view": {}} | {"type": "buy"}, SCHEMA)
+    assert not fits({"type": "action", "action": "1H"}, SCHEMA)
+    assert not fits({"type": "game", "seed": True}, SCHEMA)
+
+
+def test_every_message_is_as_the_schema_says(monkeypatch):
+    said = []
+    exchange, close = BotProcess.ask, BotProcess.close
+
+    def ask_and_note(self, lines, *limits):
+        answer = exchange(self, lines, *limits)
+        said.extend([*lines.splitlines(), answer])
+        return answer
+
+    def close_and_note(self, lines=b""):
+        said.extend(lines.splitlines())
+        close(self, lines)
+
+    monkeypatch.setattr(BotProcess, "ask", ask_and_note)
+    monkeypatch.setattr(BotProcess, "close", close_and_note)
+    assert not any(verdict.is_fault for verdict in check_program(LOW, CHECKED, 3, seed=1))
+    messages = [json.loads(line) for line in said]
+    for message in messages:
+        assert fits(message, SCHEMA), message
+    kinds = {*SCHEMA["$defs"]} - {"card", "play", "view", "refuse"}
+    assert {m["type"] for m in messages} == {kind.removesuffix("_message") for kind in kinds}
+    phases = {view["phase"] for m in messages for view in m.get("views", [m.get("view")]) if view}
+    assert phases == {"pass", "play", "moon"}
+
+
+def test_a_command_is_split_as_a_shell_does_and_options_follow():
+    spec = """exec:./bot --ask 'why?' "a \\" ?" b\\?c?seconds=2&batch=8"""
+    base, options = split_spec(spec)
+    assert base == """exec:./bot --ask 'why?' "a \\" ?" b\\?c"""
+    assert options == {"seconds": "2", "batch": "8"}
+    agent = make_agent(LOW + "?seconds=2&batch=8")
+    assert (agent.seconds, agent.batch) == (2.0, 8)
+    with pytest.raises(HeartsError, match=r"second: the agent .* has no such option; did you mean"):
+        make_agent(LOW + "?second=2")
+    with pytest.raises(HeartsError, match="cannot be registered"):
+        register_agent("exec:bot", lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("exec:", "names no program"),
+        ("exec:./no-such-bot --flag", "is no program here or on the PATH"),
+        ("exec:no_such_program:Name", "is no program here or on the PATH"),
+        ("exec:cat " + "b" * 10_000, "a command of 10,009 characters is too long"),
+        ("exec:'./bot", "cannot be read .No closing quotation."),
+        (f"exec:{BOTS / 'low_bot.py'}", "cannot be executed; make it executable"),
+        (LOW + "?seconds=0", "seconds: 0.0 is not usable"),
+        (LOW + "?seconds=nan", "seconds"),
+        (LOW + "?batch=0", "batch: 0 is not usable"),
+    ],
+)
+def test_a_program_that_cannot_be_is_named(spec, message):
+    with pytest.raises(HeartsError, match=message):
+        make_agent(spec)
+
+
+def test_a_program_answers_one_view_and_many_alike(tmp_path):
+    views = views_of("two_player", 40)
+    agent = make_agent(LOW + "?batch=16", seed=3)
+    actions = agent.act_batch(views)
+    assert actions.tolist() == [agent.act(view) for view in views]
+    assert actions.dtype == np.int64
+    for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert isinstance(other, ExternalAgent)
+        assert (other.command, other.batch) == (agent.command, 16)
+        assert other.act_batch(views).tolist() == actions.tolist()
+        other.close()
+    mini = views_of("mini")  # other rules: it is started anew
+    legal = mini.legal_table
+    assert legal[np.arange(8), agent.act_batch(mini)].all()
+    agent.close()
+
+
+# ---- the examples --------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory):
+    """The example bots in the languages that are here, made once; Python's first."""
+    commands = [LOW]
+    if shutil.which("node"):
+        commands.append(f"exec:node {BOTS / 'low_bot.js'}")
+    if shutil.which("cc"):
+        program = tmp_path_factory.mktemp("c") / "low_bot"
+        source = str(BOTS / "low_bot.c")
+        subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-o", program, source], check=True)
+        commands.append(f"exec:{program}")
+    if len(commands) == 1:
+        pytest.skip("neither node nor cc is installed")
+    agents = [make_agent(command) for command in commands]
+    yield agents
+    for agent in agents:
+        agent.close()
+        assert agent.left_by_itself
+
+
+@pytest.mark.parametrize("preset", ["two_player", 'mini moon="choose"', "party", "omnibus"])
+def test_the_examples_play_alike_deal_by_deal(twins, preset):
+    rules, size = Rules.make(preset), 64 if "mini" in preset else 8
+    batch = BatchGame(rules, num_games=size, seed=2, autodeal=False)
+    easy, rows, phases = make_agent("easy", seed=1), np.arange(size), set()
+    while not batch.done.all():
+        games = np.flatnonzero(~batch.done)
+        views = batch.views(games=games)
+        given = [agent.act_batch(views).tolist() for agent in twins]
+        assert all(actions == given[0] for actions in given)
+        assert twins[-1].act(views[0]) == given[0][0]
+        phases |= {view.phase for view in views}
+        # One of them in seat 0, and in all seats of odd games.
+        own = (views.players == 0) | (rows[games] % 2 == 1)
+        batch.play(np.where(own, given[0], easy.act_batch(views)), games=games)
+    assert ("moon" in phases, "pass" in phases) == (rules.moon == "choose", rules.pass_count > 0)
+
+
+def test_the_examples_are_short():
+    sizes = {path.name: len(path.read_text().splitlines()) for path in BOTS.iterdir()}
+    assert sizes.keys() == {"low_bot.py", "low_bot.js", "low_bot.c"}
+    assert max(sizes.values()) < 120
+
+
+# ---- hearts engine-check -------------------------------------------------------------------------
+def test_engine_check_finds_a_bot_fit():
+    result = CliRunner().invoke(app, ["engine-check", LOW, "--rules", "mini", "--games", "4"])
+    assert result.exit_code == 0
+    lines = [line.split()[:2] for line in result.output.splitlines()]
+    things = ["start", "mini", "alone", "again", "end", "verdict"]
+    assert lines == [[thing, "ok"] for thing in things]
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "said"),
+    [
+        ("unheld", 1, r"mini +FAULT +1 of 4 deals forfeited; .* illegal: action 999 is not legal"),
+        (
+            "exits",
+            1,
+            r"mini +FAULT +4 of 4 deals forfeited; .* ended with status 3; its last words",
+        ),
+        ("gone", 1, r"start +FAULT +its process ended with status 7"),
+        (
+            "refuses",
+            1,
+            r"mini +note +refuses mini: only party\nrules +FAULT +it refuses every game",
+        ),
+        ("single", 0, r"start +ok +ready after .* takes one view at a time"),
+    ],
+)
+def test_engine_check_says_what_is_wrong(bad, how, status, said):
+    command = bad(how).removeprefix("exec:")
+    result = CliRunner().invoke(app, ["engine-check", command, "--rules", "mini", "--games", "4"])
+    assert result.exit_code == status
+    assert re.search(said, result.output)
+
+
+def test_engine_check_notes_answers_that_cannot_be_repeated(tmp_path):
+    bot = tmp_path / "draws.py"
+    text = (BOTS / "low_bot.py").read_text().replace('    legal = view["legal"]', DRAWS)
+    bot.write_text(text.replace("import sys", "import random, sys"))
+    found = check_program(f"{PYTHON} {bot}", ["two_player"], 4)
+    words = {verdict.what: verdict.word for verdict in found}
+    assert words["again"] == words["alone"] == "note"
+    assert words["verdict"] == "ok"
+
+
+# ---- those that misbehave ------------------------------------------------------------------------
+FAULTS = {
+    "hangs": ("late", "gave no answer within 0.5 s; its last words: warming up?[31m / oh dear"),
+    "exits": ("crashed", "its process ended with status 3; its last words: warming up"),
+    "killed": ("crashed", "its process was ended by SIGKILL"),
+    "prose": ("illegal", "wrote 'I play the queen', which is not a JSON object"),
+    "deep": ("illegal", "which is not a JSON object"),
+    "long": ("illegal", "wrote a line of more than"),
+    "endless": ("illegal", "wrote a line of more than"),
+    "few": ("illegal", "gave 0 actions for 4 views"),
+    "other": ("illegal", "answered with a message of type 'ready'; actions was due"),
+}
+
+
+@pytest.mark.parametrize("how", FAULTS)
+def test_a_failure_costs_the_games_of_one_message(bad, how):
+    views = views_of("two_player")
+    agent = make_agent(bad(how, 2, "?batch=4" + "&seconds=0.5" * (how == "hangs")))
+    actions, faults = ask(agent, views)
+    kind, text = FAULTS[how]
+    assert [fault.row for fault in faults] == [4, 5, 6, 7]
+    assert actions.tolist() == [*(view.legal_actions()[0] for view in views)][:4] + [-1] * 4
+    assert {fault.kind for fault in faults} == {kind}
+    assert text in faults[0].text
+    actions, faults = ask(agent, views.subset(np.arange(4)))  # it is started again
+    assert not faults
+    with pytest.raises(BotError, match=r"agent: 'exec:.*bad.py"):
+        agent.act_batch(views)
+    agent.close()
+
+
+@pytest.mark.parametrize("how", ["illegal", "unheld"])
+def test_an_illegal_answer_costs_its_own_game(bad, how):
+    agent = make_agent(bad(how))
+    actions, faults = ask(agent, views_of("two_player"))
+    assert [(fault.row, fault.kind) for fault in faults] == [(0, "illegal")]
+    assert (actions[1:] >= 0).all()
+    agent.close()
+
+
+def test_a_second_line_is_not_taken_for_the_next_answer(bad):
+    agent = make_agent(bad("twice", options="?batch=8"))
+    views = views_of("two_player")
+    assert not ask(agent, views)[1]
+    _, failures = agent.answers(views)
+    assert "a line that nobody asked for" in failures[0][2]
+    agent.close()
+
+
+def test_one_that_always_fails_is_not_started_for_ever(bad, tmp_path):
+    agent = make_agent(bad("exits", options="?batch=1"))
+    _, faults = ask(agent, views_of("two_player", 64))
+    assert len(faults) == 64
+    assert len((tmp_path / "pids").read_text().splitlines()) == 3
+    assert "3 times in a row" in ask(agent, views_of("two_player", 2))[1][0].text
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("refuses", "refuses two_player: only party; see"),
+        ("newer", "speaks protocol 2; this is protocol 1"),
+        ("gone", "its process ended with status 7; its last words: warming up"),
+        ("mute", "gave no answer within 0.3 s"),
+    ],
+)
+def test_one_that_cannot_start_ends_an_evaluation_before_anything_is_dealt(bad, how, message):
+    with pytest.raises(HeartsError, match=message):
+        evaluate(bad(how, options="?start_seconds=0.3" * (how == "mute")), "easy", pairs=2)
+
+
+def test_an_evaluation_charges_the_program_and_goes_on(bad):
+    result = evaluate(bad("hangs", 5, "?seconds=0.2"), "easy", pairs=4)
+    assert (result.faults, result.opponent_faults) == (8, 0)
+    assert {example.kind for example in result.examples} == {"late"}
+    assert "bad.py hangs" in result.examples[0].agent
+
+
+def test_programs_end_with_their_seating(monkeypatch):
+    running = most = 0
+    start, kill = BotProcess.__init__, BotProcess.kill
+
+    def count_start(self, command):
+        nonlocal running, most
+        start(self, command)
+        running += 1
+        most = max(most, running)
+
+    def count_end(self):
+        nonlocal running
+        running -= self._end.alive
+        kill(self)
+
+    monkeypatch.setattr(BotProcess, "__init__", count_start)
+    monkeypatch.setattr(BotProcess, "kill", count_end)
+    result = evaluate("easy", LOW, "party players=3", pairs=2)
+    assert (result.faults, result.opponent_faults) == (0, 0)
+    assert (running, most) == (0, 2)
+
+
+def test_a_program_is_never_put_into_another_process(bad):
+    contender = Contender(bad("hangs"), 0, isolate=True)
+    seat = contender.seat(Rules.preset("mini"), 1, 0.2)
+    _, faults = seat.ask(views_of("mini", 2))
+    assert "no answer within 0.2 s" in faults[0].text
+    seat.renew(2)
+    assert seat.ask(views_of("mini", 1))[1]
+    seat.close()
+
+
+def test_ctrl_c_ends_the_program(bad):
+    agent = make_agent(bad("ignores"))
+    view = Game.deal("two_player", seed=1).view(0)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        agent.check_rules(view.rules)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            ask(agent, BatchView.of([view]))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_at_the_table_a_crash_is_told_without_the_program_s_own_words():
+    fault = Fault(0, "crashed", "its process ended with status 3; its last words: I hold QS")
+    assert _misdeed(fault) == "its process ended with status 3"
+
+
+# ---- records -------------------------------------------------------------------------------------
+def test_records_have_the_command_and_a_digest_of_the_program(tmp_path):
+    bot = tmp_path / "bot.py"
+    digests = set()
+    for text in ("one", "two", "one"):
+        bot.write_text(text)
+        record = Contender(f"exec:python3 {bot} --flag?seconds=2", 0).to_json()
+        digests.add(record["digest"])
+    assert len(digests) == 2
+    assert record["spec"] == f"exec:python3 {bot} --flag?seconds=2"
+    assert (record["kind"], record["options"]) == ("ExternalAgent", {"seconds": 2})
+    assert program_files(f"python3 -u {bot}") == [bot]
+    assert [path.name for path in program_files(f"{sys.executable} {bot}")] == [
+        Path(sys.executable).name,
+        "bot.py",
+    ]
+    assert [path.name for path in program_files("sleep 5")] == ["sleep"]
