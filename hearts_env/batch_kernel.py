@@ -198,7 +198,7 @@ def play(
 
 
 @inlined
-def _step_rows(
+def step(
     r: k.Vector,
     tables: Tables,
     rows: k.Vector,
@@ -219,21 +219,6 @@ def _step_rows(
         _write_mask(tables.legal[g], masks, i * width, width)
 
 
-@jit
-def step(
-    r: k.Vector,
-    tables: Tables,
-    rows: k.Vector,
-    actions: k.Vector,
-    seed: int,
-    autodeal: int,
-    observations: NDArray[np.int8],
-    masks: NDArray[np.int8],
-) -> None:
-    """``_step_rows`` for any rules."""
-    _step_rows(r, tables, rows, actions, seed, autodeal, observations, masks)
-
-
 @functools.lru_cache(maxsize=64)
 def frozen_step(rules: Rules) -> Callable[..., None]:
     """``step`` without its first argument, compiled for these rules alone.
@@ -245,7 +230,7 @@ def frozen_step(rules: Rules) -> Callable[..., None]:
     r = rules.vector
 
     @jit
-    def step(
+    def frozen(
         tables: Tables,
         rows: k.Vector,
         actions: k.Vector,
@@ -254,9 +239,9 @@ def frozen_step(rules: Rules) -> Callable[..., None]:
         observations: NDArray[np.int8],
         masks: NDArray[np.int8],
     ) -> None:
-        _step_rows(r, tables, rows, actions, seed, autodeal, observations, masks)
+        step(r, tables, rows, actions, seed, autodeal, observations, masks)
 
-    return step
+    return frozen
 
 
 @jit

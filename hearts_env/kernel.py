@@ -266,12 +266,6 @@ def seat_at(r: Vector, s: Vector, i: int) -> int:
 
 
 @inlined
-def trick_start(s: Vector) -> int:
-    """The number in the history of the first card of the unfinished trick."""
-    return s[NUM_PLAYED] - s[TRICK_LEN]
-
-
-@inlined
 def legal_leads(r: Vector, s: Vector, hand: int) -> int:
     """The cards of `hand` that may be led, as a mask."""
     # The first lead is fixed, or fixed to a suit. Clubs come first in the deck and the next suit

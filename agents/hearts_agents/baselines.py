@@ -109,11 +109,7 @@ class Baseline(Agent):
         action = act_row(
             rules.vector, vector, player, self.policy, self.worlds, self.rng, self.memory
         )
-        if action >= 0:
-            return int(action)
-        view = np.empty_like(vector)
-        k.write_view(rules.vector, vector, player, view)
-        return self._act_in_sample(PlayerView(rules, view, player))
+        return int(action) if action >= 0 else self._act_in_sample(rules, vector, player)
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; one compiled call."""
@@ -139,15 +135,15 @@ class Baseline(Agent):
             out,
         )
         if undone:
-            view = np.empty(rules.state_size, np.int64)
             for i in np.flatnonzero(out < 0):
-                player = int(players[i])
-                k.write_view(rules.vector, vectors[i], player, view)
-                out[i] = self._act_in_sample(PlayerView(rules, view, player))
+                out[i] = self._act_in_sample(rules, vectors[i], int(players[i]))
         return out
 
-    def _act_in_sample(self, view: PlayerView) -> int:
+    def _act_in_sample(self, rules: Rules, vector: k.Vector, player: int) -> int:
         """The action where there are too many worlds, or players, for the compiled loop."""
+        seen = np.empty_like(vector)
+        k.write_view(rules.vector, vector, player, seen)
+        view = PlayerView(rules, seen, player)
         self._sum_in_sample(view)
         return int(best_of(view.legal_mask, self.memory.sums))
 

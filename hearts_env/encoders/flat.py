@@ -76,6 +76,12 @@ def write_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[Any]) -> None:
     """
     words = stack_words()
     pack(r, s, player, False, words)
+    write_words(words, out)
+
+
+@inlined
+def write_words(words: NDArray[np.uint64], out: NDArray[Any]) -> None:
+    """Write the bits of `words` over the row `out`, in the way of its dtype, in place."""
     if is_uint8(out):  # decided when it is compiled
         store(words, out)
     else:
@@ -127,10 +133,7 @@ def write_one(r: k.Vector, s: k.Vector, player: int, packed: int, out: NDArray[A
     else:
         fits = out.dtype == _ONES and len(out) == size
     if fits:
-        if out.dtype == _BYTES:  # decided when it is compiled
-            store(words, out)
-        elif out.dtype == _ONES:
-            spread(words, out)
+        write_words(words, out)
     return fits
 
 
