@@ -128,11 +128,8 @@ def measure(figure: Figure) -> None:
     prepare(contest)
     is_begun = kept.exists()
     out, resume = (None, kept) if is_begun else (kept, None)
-    with (
-        contest.recorded(figure.pairs, out, resume),
-        console.progress(figure.name) as tell,
-    ):
-        result = contest.evaluate(0, 1, figure.pairs, tell)
+    with contest.recorded(figure.pairs, out, resume):
+        [result] = contest.evaluations(figure.pairs, lambda *_: console.progress(figure.name))
     if result.interrupted:
         raise KeyboardInterrupt
     write(figure.name, result.to_json())

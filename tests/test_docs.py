@@ -202,11 +202,11 @@ def test_a_figure_is_measured_into_its_file_and_goes_on_where_it_was_stopped(tmp
     monkeypatch.setattr(figures, "FIGURES", [figure])
     stopped = []
 
-    def stop(self, size, progress=None):
-        if self.pairs == 16 and not stopped:
+    def stop(self, first, size, progress=None):
+        if first == 16 and not stopped:
             stopped.append(True)
             raise KeyboardInterrupt
-        return play(self, size, progress)
+        return play(self, first, size, progress)
 
     play = Duel.play
     monkeypatch.setattr(Duel, "play", stop)

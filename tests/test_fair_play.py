@@ -22,6 +22,7 @@ from hearts_env.interrupts import SIGNALS
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.command.reports import prepare
 from hearts_train.command.terminal import open_table
+from hearts_train.measure.benchmark import silent
 from hearts_train.measure.calibration import calibrate
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.evaluation import Contest, evaluate
@@ -259,7 +260,7 @@ def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monk
     specs = [f"{file}:Notes?last=true", "noted by a package", "notes_where_it_runs:Notes"]
     contest = Contest(specs, None, SEED, isolate=True)
     prepare(contest)
-    agents = contest.evaluate(0, 1, 2).agents
+    agents = next(contest.evaluations(2, lambda *_: silent(""))).agents
     ran = [line.split() for line in (tmp_path / "ran").read_text().splitlines()]
     assert {what for what, _ in ran} == {"imported", "made", "asked", "reseeded"}
     assert str(os.getpid()) not in {process for _, process in ran}

@@ -15,6 +15,7 @@ from hearts_env.encoders import make_encoder
 from hearts_env.files import held
 from hearts_env.interrupts import Interrupted, interruptible
 from hearts_train.measure import contenders, evaluation, records
+from hearts_train.measure.benchmark import silent
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Contest, evaluate
@@ -34,9 +35,9 @@ def count_blocks(monkeypatch):
     played = []
     play = evaluation.Duel.play
 
-    def counted(self, deals, progress=None):
+    def counted(self, first, deals, progress=None):
         played.append(deals)
-        return play(self, deals, progress)
+        return play(self, first, deals, progress)
 
     monkeypatch.setattr(evaluation.Duel, "play", counted)
     return played
@@ -190,8 +191,7 @@ def test_each_agent_is_made_once(monkeypatch):
         lambda name, seed: made.append(name) or _make(name, seed=seed),
     )
     contest = Contest(["pro", "easy", "standard"], "two_player", 0)
-    for opponent in (1, 2):
-        contest.evaluate(0, opponent, 20)
+    assert len(list(contest.evaluations(20, lambda *_: silent("")))) == 2
     assert made == ["pro", "easy", "standard"]
 
 
@@ -209,13 +209,13 @@ from hearts_train.measure.duel import Duel
 play = Duel.play
 played = []
 
-def stop_in_the_fifth_block(self, deals, progress=None):
+def stop_in_the_fifth_block(self, first, deals, progress=None):
     def tell(done):
-        if len(played) == 4 and done > self.pairs + deals / 2:
+        if len(played) == 4 and done > first + deals / 2:
             os.kill(os.getpid(), signal.{name})
         if progress is not None:
             progress(done)
-    block = play(self, deals, tell)
+    block = play(self, first, deals, tell)
     played.append(deals)
     return block
 

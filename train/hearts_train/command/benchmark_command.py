@@ -26,6 +26,7 @@ from hearts_train.measure.benchmark import (
     verify,
 )
 from hearts_train.measure.benchmark_file import read_benchmark
+from hearts_train.measure.crew import Crew
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.records import read_settings
 
@@ -43,7 +44,7 @@ class Begun(NamedTuple):
     isolate: bool
 
 
-def play(begun: Begun, out: Path | None, *, resume: bool) -> dict[str, Any]:
+def play(begun: Begun, crew: Crew, out: Path | None, *, resume: bool) -> dict[str, Any]:
     """Play a benchmark; after a signal say how to go on."""
     bench = Benchmark(
         begun.agent,
@@ -52,6 +53,8 @@ def play(begun: Begun, out: Path | None, *, resume: bool) -> dict[str, Any]:
         begun.pairs,
         begun.budget,
         isolate=begun.isolate,
+        workers=crew[0],
+        backend=crew[1],
         command=command_line(),
     )
     prepare(bench.contest)
@@ -92,11 +95,13 @@ def read_begun(out: Path) -> Begun:
     return begun
 
 
-def check(path: Path, agent: str | None, *, isolate: bool) -> tuple[dict[str, Any], list[str]]:
+def check(
+    path: Path, agent: str | None, crew: Crew, *, isolate: bool
+) -> tuple[dict[str, Any], list[str]]:
     """The record of a file played again, and where it differs from the file."""
     record = read_benchmark(path)
     try:
-        again, differing = verify(record, agent, isolate=isolate, show=console.progress)
+        again, differing = verify(record, agent, isolate=isolate, crew=crew, show=console.progress)
     except KeyboardInterrupt:
         console.note("stopped")
         raise console.stopped() from None

@@ -10,6 +10,7 @@ import typer
 
 from hearts_train import console
 from hearts_train.command.cli_options import (
+    Backend,
     Isolate,
     Json,
     Out,
@@ -20,6 +21,7 @@ from hearts_train.command.cli_options import (
     RulesName,
     Seed,
     TimeLimit,
+    Workers,
     app,
     check_folder,
     check_plot,
@@ -53,6 +55,8 @@ def evaluate(
     seed: Seed = 0,
     isolate: Isolate = False,
     time_limit: TimeLimit = None,
+    workers: Workers = None,
+    backend: Backend = "local",
     out: Out = None,
     resume: Resume = None,
     plot: Plot = None,
@@ -83,6 +87,8 @@ def evaluate(
         time_limit=time_limit,
         out=out,
         resume=resume,
+        workers=workers,
+        backend=backend,
         command=command_line(),
     )
     show_evaluations(results, to_stderr=as_json)
@@ -108,6 +114,8 @@ def tournament(
     seed: Seed = 0,
     isolate: Isolate = False,
     time_limit: TimeLimit = None,
+    workers: Workers = None,
+    backend: Backend = "local",
     out: Out = None,
     resume: Resume = None,
     as_json: Json = False,
@@ -133,6 +141,8 @@ def tournament(
             time_limit=time_limit,
             out=out,
             resume=resume,
+            workers=workers,
+            backend=backend,
             command=command_line(),
         )
     show_tournament(result, to_stderr=as_json)
@@ -167,6 +177,8 @@ def benchmark(
         str, typer.Option("--budget", metavar="TIME", help="Claimed, a card: 1ms, 50ms, free.")
     ] = "free",
     isolate: Isolate = False,
+    workers: Workers = None,
+    backend: Backend = "local",
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write the result here: JSON.")
     ] = None,
@@ -183,7 +195,9 @@ def benchmark(
 ) -> None:
     """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
     from hearts_train.command import benchmark_command as benching
+    from hearts_train.measure.crew import check_crew
 
+    crew = check_crew(workers, backend)
     check_folder(page, "--html")
     if verify is not None and resume is not None:
         raise Mistake("--verify: plays a finished result again; omit --resume")
@@ -192,7 +206,7 @@ def benchmark(
         option = "--verify" if verify is not None else "--resume"
         _refuse_said(context, ("track", "split", "pairs", "budget", "out"), option, kept)
     if verify is not None:
-        record, differing = benching.check(verify, agent, isolate=isolate)
+        record, differing = benching.check(verify, agent, crew, isolate=isolate)
     else:
         if resume is not None:
             _refuse_said(context, ("agent", "isolate"), "--resume", resume)
@@ -202,7 +216,7 @@ def benchmark(
         else:
             check_folder(out, "--out")
             begun = benching.Begun(agent, track, split, pairs, budget, isolate)
-        record = benching.play(begun, out or resume, resume=resume is not None)
+        record = benching.play(begun, crew, out or resume, resume=resume is not None)
         differing = []
     benching.show(record, to_stderr=as_json)
     if page is not None:

@@ -39,6 +39,18 @@ TimeLimit = Annotated[
     float | None,
     typer.Option("--time-limit", metavar="SECONDS", help="With --isolate: at most, an answer."),
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", metavar="N", help="Processes; the result is the same with any number of them."
+    ),
+]
+Backend = Annotated[
+    str,
+    typer.Option(
+        "--backend", metavar="local|ray", help="Where they run: on this machine or a Ray cluster."
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Keep finished deals here, to go on.")
 ]

@@ -42,26 +42,34 @@ def evaluate_against(
     time_limit: float | None = None,
     out: Path | None = None,
     resume: Path | None = None,
+    workers: int | None = None,
+    backend: str = "local",
     command: str | None = None,
 ) -> list[Evaluation]:
     """Evaluate an agent against each opponent in turn; after Ctrl-C, return what is finished."""
     check_pairs(pairs)
     contest = Contest(
-        [agent, *opponents], rules, seed, isolate=isolate, time_limit=time_limit, command=command
+        [agent, *opponents],
+        rules,
+        seed,
+        isolate=isolate,
+        time_limit=time_limit,
+        workers=workers,
+        backend=backend,
+        command=command,
     )
     prepare(contest)
     results: list[Evaluation] = []
     with contest.recorded(pairs, out, resume):
-        for place, opponent in enumerate(opponents, 1):
-            try:
-                with console.progress(f"{agent} against {opponent}") as report:
-                    results.append(contest.evaluate(0, place, pairs, report))
-            except KeyboardInterrupt:
-                if not results:
-                    raise
-                break
-            if results[-1].interrupted:
-                break
+        try:
+            results.extend(
+                contest.evaluations(
+                    pairs, lambda _, j: console.progress(f"{agent} against {opponents[j - 1]}")
+                )
+            )
+        except KeyboardInterrupt:
+            if not results:
+                raise
     return results
 
 

@@ -35,10 +35,12 @@ from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_train.measure.benchmark_file import differences, encoded, sealed
 from hearts_train.measure.contenders import Entrant
+from hearts_train.measure.crew import Crew
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import (
     Contest,
     Evaluation,
+    Progress,
     check_pairs,
     mean_and_interval,
     platform_versions,
@@ -179,6 +181,8 @@ class Benchmark:
         budget: str = "free",
         *,
         isolate: bool = False,
+        workers: int | None = None,
+        backend: str = "local",
         command: str | None = None,
     ) -> None:
         """Make the players; nothing is played yet.
@@ -191,6 +195,8 @@ class Benchmark:
                 says so.
             budget: the time that the agent claims to need for a card, one of ``BUDGETS``.
             isolate: every player in a process of its own.
+            workers: processes that play; the result is the same with any number.
+            backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.crew``).
             command: the command line, for the record.
 
         Raises:
@@ -215,6 +221,8 @@ class Benchmark:
             self.rules,
             self.seed,
             isolate=isolate,
+            workers=workers,
+            backend=backend,
             command=command,
         )
 
@@ -259,21 +267,23 @@ class Benchmark:
         if out is not None:
             check_out(out, resume=resume)
         begun, resumed = (None, parts) if resume else (parts, None)
-        evaluations: list[Evaluation] = []
         with self.contest.recorded(self.pairs, begun, resumed, self.settings()):
-            for place, opponent in enumerate(self.field, 1):
-                label = f"{self.name} against {versioned(opponent)} ({place} of {len(self.field)})"
-                with show(label) as report:
-                    found = self.contest.evaluate(0, place, self.pairs, report)
-                if found.interrupted:
-                    raise KeyboardInterrupt
-                evaluations.append(found)
+            evaluations = list(self.contest.evaluations(self.pairs, self._showing(show)))
+        if evaluations[-1].interrupted:
+            raise KeyboardInterrupt
         exact = self.exploitability(show) if self.track.is_exact else None
         record = sealed(self.result(evaluations, exact), self.circumstances(evaluations))
         if out is not None and parts is not None:
             write_whole(out, encoded(record))
             parts.unlink()
         return record
+
+    def _showing(self, show: Show) -> Callable[[int, int], AbstractContextManager[Progress]]:
+        def of_pairing(_: int, place: int) -> AbstractContextManager[Progress]:
+            opponent = versioned(self.field[place - 1])
+            return show(f"{self.name} against {opponent} ({place} of {len(self.field)})")
+
+        return of_pairing
 
     def exploitability(self, show: Show) -> dict[str, Any]:
         """What an exact best response wins from the agent, or why that cannot be told."""
@@ -360,7 +370,12 @@ class Benchmark:
 
 
 def verify(
-    record: dict[str, Any], agent: Entrant | None = None, *, isolate: bool = False, show: Show
+    record: dict[str, Any],
+    agent: Entrant | None = None,
+    *,
+    isolate: bool = False,
+    crew: Crew = (None, "local"),
+    show: Show,
 ) -> tuple[dict[str, Any], list[str]]:
     """Play a record again: the new record, and where the results differ; nowhere if it holds.
 
@@ -368,6 +383,7 @@ def verify(
         record: as ``read_benchmark`` returns it.
         agent: the agent, where its name or path is another than in the record.
         isolate: every player in a process of its own.
+        crew: workers and backend (``hearts_train.measure.crew``).
         show: shows the progress.
 
     The exploitability is left out where one of the two has none for isolation.
@@ -391,7 +407,7 @@ def verify(
     if entrant is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
     settings = {name: result[name] for name in ("track", "split", "pairs", "budget")}
-    bench = Benchmark(entrant, **settings, isolate=isolate)
+    bench = Benchmark(entrant, **settings, isolate=isolate, workers=crew[0], backend=crew[1])
     found = bench.contest.contenders[0].to_json()
     for name in ("kind", "options", "digest"):
         if found[name] != result["agent"][name]:

@@ -160,8 +160,14 @@ class Contender:
         """
         if not self.isolate or isinstance(self._agent, ExternalAgent):
             return _InProcess(self, seed, time_limit)
-        spec = None if self.spec is None or is_registered_here(self.spec) else self.spec
+        sent = self.to_send()
+        spec = sent if isinstance(sent, str) else None
         return Isolated(self.name, spec, self._agent, rules, seed, time_limit)
+
+    def to_send(self) -> Entrant:
+        """What it is made of in another process: its name, or else the agent itself."""
+        is_named = self.spec is not None and not is_registered_here(self.spec)
+        return self.spec if is_named or self._agent is None else self._agent  # type: ignore[return-value]
 
     def to_json(self) -> dict[str, Any]:
         """What distinguishes this agent from others."""

@@ -159,17 +159,17 @@ class Duel:
         self.rules = rules
         self.seed = seed
         self.time_limit = time_limit
-        self.pairs = 0
-        self.blocks: list[Block] = []
         self._is_warm = False
         self._seats: dict[tuple[int, int], Seat] = {}
 
-    def play(self, deals: int, progress: Callable[[float], None] | None = None) -> Block:
-        """Play the next `deals` deals in every seat; all or, if interrupted, none of them count.
+    def play(
+        self, first: int, deals: int, progress: Callable[[float], None] | None = None
+    ) -> Block:
+        """Play `deals` deals from number `first` on in every seat.
 
         `progress` is called with the deals done, including part of those being played.
         """
-        n, first = self.rules.players, self.pairs
+        n = self.rules.players
         seeds = np.array([derived_seed(self.seed, first + i) for i in range(deals)], np.int64)
         scores, points = (np.empty((deals, n, n), np.int64) for _ in range(2))
         shooters = np.empty((deals, n), np.int64)
@@ -199,13 +199,7 @@ class Duel:
             block.worst.append(deal)
         block.scores, block.points = scores.reshape(-1, n), points.reshape(-1, n)
         block.shooters = shooters.reshape(-1)
-        self.add(block)
         return block
-
-    def add(self, block: Block) -> None:
-        """Count a block that was played, here or earlier."""
-        self.blocks.append(block)
-        self.pairs += block.deals
 
     def close(self) -> None:
         """End the players' processes; more can be played afterwards."""

@@ -24,30 +24,31 @@ with two players it is two plays, with the seats swapped.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import itertools
 import math
 import operator
 import os
-import platform
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
 
-import numba
-import numpy as np
-from numpy.typing import NDArray
-
-from hearts_env import HeartsError, Rules, __version__
+from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_seed
-from hearts_env.errors import install
 from hearts_env.seeds import secret_seed
 from hearts_train.measure.contenders import Contender, Entrant, named, rules_for
-from hearts_train.measure.duel import WORST, Duel, Example, WorstDeal, deals_digest
-from hearts_train.measure.matches import chips_won, string_matches
-from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.crew import check_crew, spread
+from hearts_train.measure.duel import Block, Duel
+from hearts_train.measure.matches import string_matches
 from hearts_train.measure.records import Results, results_file
+from hearts_train.measure.summary import (
+    Evaluation,
+    mean_and_interval,
+    platform_versions,
+    plot,
+    summarize,
+)
 
 __all__ = [
     "MAX_PAIRS",
@@ -60,6 +61,7 @@ __all__ = [
     "evaluate",
     "mean_and_interval",
     "named",
+    "platform_versions",
     "plot",
     "rules_for",
     "string_matches",
@@ -67,104 +69,14 @@ __all__ = [
 
 Progress = Callable[[float, int], None]
 """Called with the duplicate deals done, including part of those being played, and all of them."""
+Show = Callable[[int, int], AbstractContextManager[Progress]]
+"""Shows the progress of a pairing, given by the places of the two."""
+Pairing = tuple[int, int]
 
 MIN_PAIRS = 2
 MAX_PAIRS = 10_000_000
 """Duplicate deals; the scores of all of them are kept, 80 bytes a deal with two players."""
 _FIRST_BLOCK, _LARGEST_BLOCK = 16, 2048
-_Z95 = 1.96
-_MOST_EXAMPLES = 3
-
-
-def mean_and_interval(values: NDArray[np.float64]) -> tuple[float, tuple[float, float]]:
-    """The mean and its 95 % interval, mean +- 1.96 standard errors; of two values or more."""
-    mean = float(values.mean())
-    half = _Z95 * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return mean, (mean - half, mean + half)
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The results of an agent against an opponent on duplicate deals.
-
-    Attributes:
-        agent: Name or checkpoint of the agent.
-        opponent: Name or checkpoint of the agent in all other seats.
-        rules: The rules, as ``Rules.from_text`` reads them.
-        pairs: Duplicate deals, each played with the agent in every seat: the intervals' unit.
-        margin: Points a deal by which the agent was better: others' mean score minus its own.
-        ci95: Its 95 % interval, low and high.
-        won: Share of the deals played that the agent won; a shared first place counts in part.
-        won_ci95: Its 95 % interval.
-        tied: Share of the deals played in which the agent shared the lowest score.
-        rank: The agent's mean rank in a deal, 1 the best; ties share the mean rank.
-        rank_ci95: Its 95 % interval.
-        moons: Moons that the agent shot.
-        opponent_moons: Moons that the others shot, all together.
-        deals: Plays of a deal, players times pairs.
-        matches: Matches finished in stringing the deals together.
-        matches_won: Share of them that the agent won, None without any; shared ones in part.
-        ms_per_decision: Milliseconds per decision of the agent, many games at once.
-        opponent_ms_per_decision: The same for the opponent.
-        seed: What the deals and the players' own chance follow from.
-        interrupted: Whether it was stopped before all deals were played.
-        faults: Deals charged to the agent for misbehaving.
-        opponent_faults: Deals charged to the opponents.
-        examples: Some of those faults, each with everything needed to reproduce it.
-        chips: Chips that the agent won a deal; None where the rules settle in points.
-        chips_ci95: Its 95 % interval.
-        version: Of this package.
-        rules_in_full: Every field of the rules.
-        agents: Agent and opponent: name, options, digest of weights or source code.
-        deals_digest: SHA-256 over seeds and cards of all deals.
-        isolated: Whether each player had a process of its own.
-        platform: Versions of Python, NumPy and Numba, and the kind of machine.
-        command: The command line, if there was one.
-        margins: Mean margin of each duplicate deal.
-        worst: The deals that went worst for the agent, card by card, the worst first.
-    """
-
-    agent: str
-    opponent: str
-    rules: str
-    pairs: int
-    margin: float
-    ci95: tuple[float, float]
-    won: float
-    won_ci95: tuple[float, float]
-    tied: float
-    rank: float
-    rank_ci95: tuple[float, float]
-    moons: int
-    opponent_moons: int
-    deals: int
-    matches: int
-    matches_won: float | None
-    ms_per_decision: float
-    opponent_ms_per_decision: float
-    seed: int
-    interrupted: bool = False
-    faults: int = 0
-    opponent_faults: int = 0
-    examples: tuple[Example, ...] = ()
-    chips: float | None = None
-    chips_ci95: tuple[float, float] | None = None
-    version: str = __version__
-    rules_in_full: dict[str, Any] = field(default_factory=dict, repr=False)
-    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
-    deals_digest: str = field(default="", repr=False)
-    isolated: bool = False
-    platform: dict[str, str] = field(default_factory=dict, repr=False)
-    command: str | None = None
-    margins: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
-    worst: tuple[WorstDeal, ...] = field(default=(), repr=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """All figures but those of the single deals, of types that JSON knows."""
-        names = [f.name for f in fields(self) if f.name not in ("margins", "worst")]
-        figures = {name: getattr(self, name) for name in names}
-        figures["examples"] = [dataclasses.asdict(example) for example in self.examples]
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in figures.items()}
 
 
 def evaluate(
@@ -179,6 +91,8 @@ def evaluate(
     time_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    backend: str = "local",
 ) -> Evaluation:
     """Play `pairs` duplicate deals of `agent` against `opponent` (see the module's text).
 
@@ -198,6 +112,8 @@ def evaluate(
         time_limit: with `isolate`, seconds that a process may take for one answer.
         out: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
+        workers: processes that play; the figures, times aside, are the same with any number.
+        backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.crew``).
 
     Raises:
         HeartsError: if an agent or rule set is unknown, an agent cannot play the rules or cannot be
@@ -205,14 +121,40 @@ def evaluate(
     """
     pairs = check_pairs(pairs)
     contest = Contest(
-        [agent, opponent], rules, seed, isolate=isolate, time_limit=time_limit, pairings=[(0, 1)]
+        [agent, opponent],
+        rules,
+        seed,
+        isolate=isolate,
+        time_limit=time_limit,
+        workers=workers,
+        backend=backend,
     )
+
+    def show(_i: int, _j: int) -> AbstractContextManager[Progress]:
+        return contextlib.nullcontext(progress or _silent)
+
     with contest.recorded(pairs, out, resume):
-        return contest.evaluate(0, 1, pairs, progress)
+        return next(contest.evaluations(pairs, show))
+
+
+def _silent(_done: float, _total: int) -> None:
+    """Show nothing."""
+
+
+class Stretch(NamedTuple):
+    """Some deals of a pairing that are played at once."""
+
+    pairing: Pairing
+    first: int
+    """The number of the first deal."""
+    deals: int
 
 
 class Contest:
-    """Some agents, made once, who play each other under one set of rules."""
+    """Some agents, made once, who play each other under one set of rules.
+
+    It can be sent to another process, where its agents are made again, to play there.
+    """
 
     def __init__(
         self,
@@ -222,7 +164,10 @@ class Contest:
         *,
         isolate: bool = False,
         time_limit: float | None = None,
-        pairings: Sequence[tuple[int, int]] | None = None,
+        pairings: Sequence[Pairing] | None = None,
+        most_open: int = 1,
+        workers: int | None = None,
+        backend: str = "local",
         command: str | None = None,
     ) -> None:
         """Make the agents, and ask each whether it can play the rules.
@@ -234,14 +179,20 @@ class Contest:
             isolate: every player in a process of its own.
             time_limit: with `isolate`, seconds that a process may take for one answer.
             pairings: who plays whom, by place; None: the first against each of the others.
+            most_open: so many pairings keep their players' processes while others play.
+            workers: processes that play.
+            backend: where they run (``crew.spread``).
             command: the command line, for the results.
 
         Raises:
-            HeartsError: if an agent is unknown or cannot play the rules.
+            HeartsError: if an agent is unknown or cannot play the rules, or there is no such
+                backend or number of workers.
         """
         self.seed = check_seed(seed)
         self.isolate = bool(isolate)
         self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
+        self.most_open = most_open
+        self._crew = check_crew(workers, backend)
         self.command = command
         self.contenders: list[Contender] = []
         try:
@@ -255,18 +206,16 @@ class Contest:
         finally:
             for contender in self.contenders:
                 contender.close()
-        self.pairings = pairings or [(0, j) for j in range(1, len(entrants))]
+        self.pairings = list(pairings or [(0, j) for j in range(1, len(entrants))])
         self._results: Results | None = None
+        self._report: Callable[[float], None] | None = None
+        self._open: dict[Pairing, Duel] = {}
 
-    def duel(self, i: int, j: int) -> Duel:
-        """The agent in place i against that in place j; nothing is played yet."""
-        return Duel(
-            self.contenders[i],
-            self.contenders[j],
-            self.rules,
-            self.seed,
-            time_limit=self.time_limit,
-        )
+    def __reduce__(self) -> tuple[Any, ...]:
+        entrants = [contender.to_send() for contender in self.contenders]
+        digests = [contender.digest for contender in self.contenders]
+        names = ("rules", "seed", "isolate", "time_limit", "most_open")
+        return _made_again, (entrants, digests, {name: getattr(self, name) for name in names})
 
     def settings(self, pairs: int) -> dict[str, Any]:
         """All that the blocks of a file of results follow from."""
@@ -302,52 +251,133 @@ class Contest:
             finally:
                 self._results = None
 
-    def play(
-        self,
-        duel: Duel,
-        pairing: tuple[int, int],
-        size: int,
-        progress: Callable[[float], None] | None = None,
-    ) -> None:
-        """Play the next block of a duel, or take it from the file of results."""
+    def evaluations(self, pairs: int, show: Show) -> Iterator[Evaluation]:
+        """Play the pairings, one after another, and give the figures of each.
+
+        After Ctrl-C the last one has the deals that were finished, marked as interrupted.
+
+        Raises:
+            KeyboardInterrupt: the pairing that was stopped has fewer than two deals.
+        """
+        sizes = blocks(pairs)
+        stretches = stretches_of(self.pairings, sizes)
+        with contextlib.closing(self.played(stretches)) as stream:
+            for pairing in self.pairings:
+                found: list[Block] = []
+                try:
+                    with show(*pairing) as progress, self.reporting(_counted(progress, pairs)):
+                        for _ in sizes:
+                            found.append(next(stream))
+                            progress(sum(block.deals for block in found), pairs)
+                except KeyboardInterrupt:
+                    if sum(block.deals for block in found) < MIN_PAIRS:
+                        raise
+                    yield self.summary(pairing, found, interrupted=True)
+                    return
+                yield self.summary(pairing, found)
+
+    def played(self, stretches: Sequence[Stretch]) -> Generator[Block]:
+        """The blocks of these deals, in their order: played by the workers, or already recorded."""
         results = self._results
-        if results is not None:
-            block = results.get(pairing, duel.pairs, self.rules.players)
-            if block is not None and block.deals == size:
-                duel.add(block)
-                return
-        block = duel.play(size, progress)
-        if results is not None:
-            results.append(pairing, block)
-
-    def evaluate(self, i: int, j: int, pairs: int, progress: Progress | None = None) -> Evaluation:
-        """Play the agent in place i against that in place j, until done or stopped."""
-        duel = self.duel(i, j)
-        interrupted = False
-
-        def report(pairs_done: float) -> None:
-            if progress is not None:
-                progress(pairs_done, pairs)
-
+        known = [None if results is None else self._known(results, s) for s in stretches]
+        wanted = [s for s, block in zip(stretches, known, strict=True) if block is None]
+        workers, backend = self._crew
+        fresh = spread(self.play, wanted, workers=workers, backend=backend)
         try:
-            for size in blocks(pairs):
-                self.play(duel, (i, j), size, report)
-            report(pairs)
-        except KeyboardInterrupt:
-            if duel.pairs < MIN_PAIRS:
-                raise
-            interrupted = True
+            for stretch, kept in zip(stretches, known, strict=True):
+                block = kept
+                if block is None:
+                    block = next(fresh)
+                    if results is not None:
+                        results.append(stretch.pairing, block)
+                yield block
         finally:
-            duel.close()
-        return self.summary(duel, interrupted=interrupted)
+            if isinstance(fresh, Generator):
+                fresh.close()
+            self._close_players(0)
+
+    def play(self, stretch: Stretch) -> Block:
+        """Play some deals: the same block in any process."""
+        pairing = stretch.pairing
+        duel = self._open.pop(pairing, None)
+        if duel is None:
+            self._close_players(self.most_open - 1)
+            i, j = pairing
+            duel = Duel(
+                self.contenders[i],
+                self.contenders[j],
+                self.rules,
+                self.seed,
+                time_limit=self.time_limit,
+            )
+        self._open[pairing] = duel
+        return duel.play(stretch.first, stretch.deals, self._report)
+
+    @contextmanager
+    def reporting(self, report: Callable[[float], None]) -> Iterator[None]:
+        """Tell the deals done of the pairing that this process plays, block by block."""
+        self._report = report
+        try:
+            yield
+        finally:
+            self._report = None
 
     def summary(
-        self, duel: Duel, pairs: int | None = None, *, interrupted: bool = False
+        self,
+        pairing: Pairing,
+        found: Sequence[Block],
+        pairs: int | None = None,
+        *,
+        interrupted: bool = False,
     ) -> Evaluation:
-        """The figures over the duplicate deals played, or over the first `pairs` of them."""
-        return dataclasses.replace(
-            summarize(duel, pairs, interrupted=interrupted), command=self.command
+        """The figures over the duplicate deals of a pairing, or over the first `pairs` of them."""
+        i, j = pairing
+        contenders = (self.contenders[i], self.contenders[j])
+        figures = summarize(
+            contenders, self.rules, self.seed, found, pairs, interrupted=interrupted
         )
+        return dataclasses.replace(figures, command=self.command)
+
+    def _known(self, results: Results, stretch: Stretch) -> Block | None:
+        block = results.get(stretch.pairing, stretch.first, self.rules.players)
+        return block if block is not None and block.deals == stretch.deals else None
+
+    def _close_players(self, most: int) -> None:
+        """End the players' processes of all pairings but the last `most` that played."""
+        while len(self._open) > most:
+            self._open.pop(next(iter(self._open))).close()
+
+
+def _made_again(
+    entrants: Sequence[Entrant], digests: Sequence[str | None], settings: dict[str, Any]
+) -> Contest:
+    """A contest in another process.
+
+    Raises:
+        HeartsError: if an agent is another one there.
+    """
+    contest = Contest(entrants, **settings)
+    for contender, digest in zip(contest.contenders, digests, strict=True):
+        if contender.spec is not None and contender.digest != digest:
+            raise HeartsError(
+                f"agent: {contender.name!r} is another one in a worker's process than here; its "
+                "file was changed meanwhile, or is another on that machine"
+            )
+    return contest
+
+
+def _counted(progress: Progress, pairs: int) -> Callable[[float], None]:
+    return lambda done: progress(done, pairs)
+
+
+def stretches_of(pairings: Sequence[Pairing], sizes: Sequence[int]) -> list[Stretch]:
+    """The deals of all pairings in blocks of these sizes, pairing by pairing."""
+    firsts = [0, *itertools.accumulate(sizes)]
+    return [
+        Stretch(pairing, first, size)
+        for pairing in pairings
+        for first, size in zip(firsts, sizes, strict=False)
+    ]
 
 
 def check_pairs(pairs: object) -> int:
@@ -390,139 +420,3 @@ def blocks(pairs: int) -> list[int]:
         pairs -= sizes[-1]
         size = min(2 * size, _LARGEST_BLOCK)
     return sizes
-
-
-def summarize(duel: Duel, pairs: int | None = None, *, interrupted: bool = False) -> Evaluation:
-    """The figures over the duplicate deals of a duel, or over the first `pairs` of them."""
-    rules, played = duel.rules, duel.blocks
-    if pairs is None:
-        pairs = duel.pairs
-    played = [block for block in played if block.first < pairs]
-    n, num_games = rules.players, pairs * rules.players
-    scores = np.concatenate([block.scores for block in played])[:num_games]
-    points = np.concatenate([block.points for block in played])[:num_games]
-    shooters = np.concatenate([block.shooters for block in played])[:num_games]
-    own = scores[:, :1]
-    lower, level = (scores < own).sum(1), (scores == own).sum(1)  # level counts the agent
-    first = np.where(lower == 0, 1 / level, 0.0)
-    # Integers up to a single division, so that an even result is exactly 0.
-    margins = (scores.sum(1) - n * scores[:, 0]).reshape(pairs, n).sum(1) / (n * (n - 1))
-    margin, ci95 = mean_and_interval(margins)
-    won, won_ci95 = mean_and_interval(first.reshape(pairs, n).mean(1))
-    ranks = 1 + lower + (level - 1) / 2
-    rank, rank_ci95 = mean_and_interval(ranks.reshape(pairs, n).mean(1))
-    matches, matches_won = 0, 0.0
-    for s in range(n):
-        finished, taken = string_matches(rules, scores[s::n], points[s::n])
-        matches, matches_won = matches + finished, matches_won + taken
-    chips, chips_ci95 = None, None
-    if rules.settlement != "points":
-        chips, chips_ci95 = mean_and_interval(chips_won(rules, points).reshape(pairs, n).mean(1))
-    ms = []
-    for role in range(2):
-        seconds = sum(block.seconds[role] for block in played)
-        decisions = sum(block.decisions[role] for block in played)
-        ms.append(1000 * seconds / decisions if decisions else 0.0)
-    examples = [example for block in played for example in block.examples]
-    worst = [deal for block in played for deal in block.worst if deal.number < pairs]
-    described = [
-        example
-        for role in ("agent", "opponent")
-        for example in [e for e in examples if e.role == role][:_MOST_EXAMPLES]
-    ]
-    return Evaluation(
-        agent=duel.contenders[0].name,
-        opponent=duel.contenders[1].name,
-        rules=rules.name,
-        pairs=pairs,
-        margin=margin,
-        ci95=ci95,
-        won=won,
-        won_ci95=won_ci95,
-        tied=float(((lower == 0) & (level > 1)).mean()),
-        rank=rank,
-        rank_ci95=rank_ci95,
-        moons=int((shooters == 0).sum()),
-        opponent_moons=int((shooters > 0).sum()),
-        deals=len(scores),
-        matches=matches,
-        matches_won=matches_won / matches if matches else None,
-        ms_per_decision=ms[0],
-        opponent_ms_per_decision=ms[1],
-        seed=duel.seed,
-        interrupted=interrupted,
-        faults=sum(block.faults[0] for block in played),
-        opponent_faults=sum(block.faults[1] for block in played),
-        examples=tuple(described),
-        chips=chips,
-        chips_ci95=chips_ci95,
-        rules_in_full=rules.to_dict(),
-        agents=tuple(contender.to_json() for contender in duel.contenders),
-        deals_digest=deals_digest(rules, duel.seed, pairs),
-        isolated=duel.contenders[0].isolate,
-        platform=platform_versions(),
-        margins=margins,
-        worst=tuple(sorted(worst, key=lambda deal: (-deal.lost, deal.number))[:WORST]),
-    )
-
-
-def platform_versions() -> dict[str, str]:
-    """What a result may depend on besides this package."""
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "system": platform.system(),
-        "machine": platform.machine(),
-    }
-
-
-# ---- a picture ------------------------------------------------------------
-def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
-    """Draw margins as horizontal bars with their 95 % intervals into a PNG, SVG or PDF file.
-
-    Raises:
-        HeartsError: if matplotlib is not installed, there is nothing to draw, or the suffix is
-            another.
-    """
-    if not evaluations:
-        raise HeartsError("plot: there is no evaluation to draw; give one or more")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise HeartsError(
-            f"plot: drawing needs matplotlib; in the checkout: {install('train')}"
-        ) from None
-    names = {e.agent for e in evaluations}
-    short = short_names([*names, *(e.opponent for e in evaluations)])
-    labels = [
-        f"against {short[e.opponent]}"
-        if len(names) == 1
-        else f"{short[e.agent]} against {short[e.opponent]}"
-        for e in evaluations
-    ]
-    places = range(len(labels))
-    means = [e.margin for e in evaluations]
-    halves = [(e.ci95[1] - e.ci95[0]) / 2 for e in evaluations]
-    figure = Figure(figsize=(7, 1.6 + 0.45 * len(labels)), layout="constrained")
-    axes = figure.subplots()
-    style = styles([short[e.opponent] for e in evaluations])
-    colors = [style[short[e.opponent]].color for e in evaluations]
-    axes.barh(places, means, xerr=halves, color=colors, height=0.6, capsize=4, ecolor="#222222")
-    for place, e in zip(places, evaluations, strict=True):
-        end = max(e.ci95[1], 0.0)
-        axes.annotate(
-            f"{e.margin:+.2f}", (end, place), (6, 0), textcoords="offset points", va="center"
-        )
-    axes.axvline(0, color="#222222", linewidth=0.8)
-    axes.set_yticks(places, [literal(label) for label in labels])
-    axes.invert_yaxis()
-    axes.margins(x=0.15)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_xlabel("margin in points a deal, 95 % interval over duplicate deals")
-    counts = sorted({e.pairs for e in evaluations})
-    count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    owner = f"{short[next(iter(names))]}: " if len(names) == 1 else ""
-    title = f"{owner}{evaluations[0].rules}, {count} duplicate deals"
-    axes.set_title(wrapped(title), fontsize=11)
-    save_figure(figure, Path(path))

@@ -8,8 +8,9 @@ the reverse is played too; the margin between them is then half the difference o
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
+from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import (
     MIN_PAIRS,
     Contest,
@@ -28,6 +30,7 @@ from hearts_train.measure.evaluation import (
     mean_and_interval,
     named,
     platform_versions,
+    stretches_of,
 )
 
 _MOST_OPEN = 4
@@ -105,6 +108,8 @@ def tournament(
     time_limit: float | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    backend: str = "local",
     command: str | None = None,
 ) -> Tournament:
     """Let every agent play every other on `pairs` duplicate deals.
@@ -121,6 +126,8 @@ def tournament(
         time_limit: with `isolate`, seconds that a process may take for one answer.
         out: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
+        workers: processes that play; the figures, times aside, are the same with any number.
+        backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.crew``).
         command: the command line, for the results.
 
     Raises:
@@ -134,13 +141,24 @@ def tournament(
     for name in names:
         if names.count(name) > 1:
             raise HeartsError(f"agents: {name!r} is entered twice; enter each agent once")
-    contest = Contest(agents, rules, seed, isolate=isolate, time_limit=time_limit, command=command)
+    contest = Contest(
+        agents,
+        rules,
+        seed,
+        isolate=isolate,
+        time_limit=time_limit,
+        workers=workers,
+        backend=backend,
+        command=command,
+    )
     contest.pairings = [
         (i, j)
         for i in range(len(names))
         for j in range(len(names))
         if i < j or (i != j and contest.rules.players > 2)
     ]
+    if len(contest.pairings) <= _MOST_OPEN:
+        contest.most_open = _MOST_OPEN
     with contest.recorded(pairs, out, resume):
         return _play(contest, names, pairs, progress)
 
@@ -148,33 +166,30 @@ def tournament(
 def _play(
     contest: Contest, names: tuple[str, ...], pairs: int, progress: Progress | None
 ) -> Tournament:
-    duels = {pairing: contest.duel(*pairing) for pairing in contest.pairings}
-    done, interrupted = 0, False
+    pairings, sizes = contest.pairings, blocks(pairs)
+    order = sorted(stretches_of(pairings, sizes), key=lambda stretch: stretch.first)
+    found: dict[tuple[int, int], list[Block]] = {pairing: [] for pairing in pairings}
+    deals, interrupted = 0, False  # of all pairings together
+
+    def report(done: float) -> None:
+        if progress is not None:
+            progress(done, pairs * len(pairings))
+
     try:
-        for size in blocks(pairs):
-            for number, (pairing, duel) in enumerate(duels.items()):
-                before = done * (len(duels) - 1) + number * size  # by the other pairings
-
-                def report(pairs_done: float, before: int = before) -> None:
-                    if progress is not None:
-                        progress(before + pairs_done, pairs * len(duels))
-
-                try:
-                    contest.play(duel, pairing, size, report)
-                finally:
-                    if len(duels) > _MOST_OPEN:
-                        duel.close()
-            done += size  # now all pairings have reached the same deal
+        with contextlib.closing(contest.played(order)) as stream:
+            for stretch in order:
+                with contest.reporting(_shifted(report, deals - stretch.first)):
+                    found[stretch.pairing].append(next(stream))
+                deals += stretch.deals
+                report(deals)
     except KeyboardInterrupt:
-        if done < MIN_PAIRS:
-            raise
         interrupted = True
-    finally:
-        for duel in duels.values():
-            duel.close()
+        if min(_deals(of_one) for of_one in found.values()) < MIN_PAIRS:
+            raise
+    done = min(_deals(of_one) for of_one in found.values())  # all have reached this deal
     results = {
-        pairing: contest.summary(duel, done, interrupted=interrupted)
-        for pairing, duel in duels.items()
+        pairing: contest.summary(pairing, of_one, done, interrupted=interrupted)
+        for pairing, of_one in found.items()
     }
     return Tournament(
         names,
@@ -186,6 +201,14 @@ def _play(
         interrupted,
         contest.command,
     )
+
+
+def _shifted(report: Callable[[float], None], by: float) -> Callable[[float], None]:
+    return lambda done: report(done + by)
+
+
+def _deals(blocks: Sequence[Block]) -> int:
+    return sum(block.deals for block in blocks)
 
 
 def _margins(

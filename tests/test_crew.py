@@ -1,0 +1,211 @@
+"""Work shared among processes: order, kills, errors, and the same results with any number."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hearts_agents import register_agent
+from hearts_env import HeartsError
+from hearts_train.measure.crew import spread
+from hearts_train.measure.evaluation import Contest, Stretch, evaluate
+from hearts_train.measure.tournament import tournament
+from tests.crew_work import Work, raise_unsendable
+
+SQUARES = [number**2 for number in range(12)]
+
+
+def begun(folder):
+    return [int(line.split()[0]) for line in (folder / "begun").read_text().splitlines()]
+
+
+def test_results_come_in_the_order_of_the_tasks(tmp_path):
+    found = list(spread(Work(tmp_path, slow=0), range(12), workers=2))
+    assert [square for square, _ in found] == SQUARES
+    assert len({process for _, process in found}) == 2
+    assert os.getpid() not in {process for _, process in found}
+    here = list(spread(Work(tmp_path), range(12)))
+    assert here == [(square, os.getpid()) for square in SQUARES]
+
+
+def test_the_task_of_a_killed_worker_is_done_again(tmp_path):
+    found = list(spread(Work(tmp_path, killed=5), range(12), workers=2))
+    assert [square for square, _ in found] == SQUARES
+    assert sorted(begun(tmp_path)) == sorted([*range(12), 5])
+
+
+def test_a_task_that_ends_every_process_is_given_up(tmp_path):
+    found = spread(Work(tmp_path, always_killed=1), range(12), workers=2)
+    assert next(found)[0] == 0
+    with pytest.raises(HeartsError, match=r"workers: 3 processes .* status -9; .* fewer workers"):
+        next(found)
+
+
+def test_an_error_is_raised_when_its_turn_has_come(tmp_path):
+    found = spread(Work(tmp_path, wrong=3), range(12), workers=2)
+    assert [next(found)[0] for _ in range(3)] == [0, 1, 4]
+    with pytest.raises(KeyError, match="number 3") as caught:
+        next(found)
+    assert "crew_work.py" in caught.value.__notes__[0]
+    with pytest.raises(RuntimeError, match="so strange"):
+        list(spread(raise_unsendable, [1], workers=2))
+
+
+def test_no_more_is_done_than_is_asked_for(tmp_path):
+    found = spread(Work(tmp_path), iter(range(10**9)), workers=2)
+    assert next(found)[0] == 0
+    found.close()
+    assert len(begun(tmp_path)) <= 8
+
+
+def test_work_that_cannot_be_sent_is_named():
+    with pytest.raises(HeartsError, match=r"workers: the work cannot be sent .* one worker"):
+        list(spread(lambda task: task, [1], workers=2))
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, "two", 1025])
+def test_numbers_of_workers_that_are_none(workers):
+    with pytest.raises(HeartsError, match=r"workers: .*1 to 1024"):
+        spread(abs, [1], workers=workers)
+
+
+def test_a_backend_that_there_is_not():
+    with pytest.raises(HeartsError, match=r"backend: .*local.*ray"):
+        evaluate("easy", "standard", pairs=2, backend="dask")
+
+
+def test_without_ray_it_is_said_how_to_install_it(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(HeartsError, match=r"backend: 'ray' needs Ray; .*pip install .*\[ray\]"):
+        spread(abs, [1], backend="ray")
+
+
+ORPHANS = """
+import sys
+from pathlib import Path
+from hearts_train.measure.crew import spread
+from tests.crew_work import Work
+if __name__ == "__main__":
+    list(spread(Work(Path(sys.argv[1]), slow=0, seconds=600), [0, 0], workers=2))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+def test_workers_end_with_a_killed_parent(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(ORPHANS)
+    root = Path(__file__).parent.parent
+    paths = os.pathsep.join(map(str, [root, root / "agents", root / "train"]))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    process = subprocess.Popen([sys.executable, script, tmp_path], env=environment)
+    wait_until(lambda: (tmp_path / "begun").exists() and len(begun(tmp_path)) == 2)
+    workers = [int(line.split()[1]) for line in (tmp_path / "begun").read_text().splitlines()]
+    assert all(map(is_running, workers))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    wait_until(lambda: not any(map(is_running, workers)))
+
+
+def wait_until(is_so, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # One that has ended and that nobody has waited for yet is no longer running.
+    stat = Path(f"/proc/{process}/stat")
+    return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+# ---- what is played ------------------------------------------------------------------------------
+def test_workers_go_on_with_a_file_that_one_process_began(tmp_path):
+    def play(**options):
+        found = evaluate("easy", "pro", "micro", 100, 3, **options)
+        figures = found.to_json()
+        for name in ("ms_per_decision", "opponent_ms_per_decision"):
+            del figures[name]
+        return figures, found.margins.tolist(), found.worst
+
+    alone = play(out=tmp_path / "file")
+    lines = (tmp_path / "file").read_bytes().splitlines(keepends=True)
+    (tmp_path / "file").write_bytes(b"".join(lines[:2]))
+    assert play(resume=tmp_path / "file", workers=2) == alone
+    assert len((tmp_path / "file").read_bytes().splitlines()) == len(lines)
+
+
+def test_a_tournament_is_the_same_with_two_workers():
+    def ranked(**crew):
+        table = tournament(["easy", "standard", "pro"], "micro", 40, **crew)
+        return [(s.agent, s.rating, s.ci95, s.won) for s in table.standings]
+
+    assert ranked(workers=2) == ranked()
+
+
+def sent(contest):
+    """As it is in another process."""
+    return pickle.loads(pickle.dumps(contest))
+
+
+class Remembered:
+    """An agent that only this process knows by name."""
+
+    def act(self, view):
+        return view.legal_actions()[-1]
+
+
+def test_an_agent_registered_here_is_sent_as_it_is():
+    register_agent("remembered by the test", lambda seed=None: Remembered())
+    contest = Contest(["remembered by the test", "easy"], "micro", 0)
+    stretch = Stretch((0, 1), 0, 10)
+    here, there = contest.play(stretch), sent(contest).play(stretch)
+    assert (here.scores == there.scores).all()
+    assert here.faults == there.faults == [0, 0]
+
+
+def test_an_agent_changed_meanwhile_is_refused(tmp_path):
+    file = tmp_path / "mine.py"
+    text = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[0]\n"
+    file.write_text(text)
+    contest = Contest([f"{file}:Mine", "easy"], "micro", 0)
+    sent(contest)
+    file.write_text(text.replace("[0]", "[-1]"))
+    with pytest.raises(HeartsError, match=r"mine\.py:Mine' is another one in a worker's process"):
+        sent(contest)
+
+
+# ---- Ray -----------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def two_nodes():
+    """A Ray cluster of two nodes on this machine, a core each."""
+    ray = pytest.importorskip("ray")
+    cluster_utils = pytest.importorskip("ray.cluster_utils")
+    cluster = cluster_utils.Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False)
+    yield ray
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def test_on_ray_results_are_the_same_and_a_killed_task_is_done_again(two_nodes, tmp_path):
+    found = list(spread(Work(tmp_path, killed=5, slow=0), range(12), backend="ray"))
+    assert [square for square, _ in found] == SQUARES
+    assert len({process for _, process in found}) >= 2
+    alone = evaluate("easy", "pro", "micro", 60, 3)
+    on_ray = evaluate("easy", "pro", "micro", 60, 3, backend="ray")
+    assert (alone.margins == on_ray.margins).all()
+    with pytest.raises(KeyError, match="number 3"):
+        list(spread(Work(tmp_path, wrong=3), range(12), backend="ray", workers=2))

@@ -1,0 +1,262 @@
+"""The figures of an evaluation, from the blocks of deals that were played, and a picture of them.
+
+What each of them means is told in ``hearts_train.measure.evaluation``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import HeartsError, Rules, __version__
+from hearts_env.errors import install
+from hearts_train.measure.contenders import Contender
+from hearts_train.measure.duel import WORST, Block, Example, WorstDeal, deals_digest
+from hearts_train.measure.matches import chips_won, string_matches
+from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
+
+_Z95 = 1.96
+_MOST_EXAMPLES = 3
+
+
+def mean_and_interval(values: NDArray[np.float64]) -> tuple[float, tuple[float, float]]:
+    """The mean and its 95 % interval, mean +- 1.96 standard errors; of two values or more."""
+    mean = float(values.mean())
+    half = _Z95 * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return mean, (mean - half, mean + half)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The results of an agent against an opponent on duplicate deals.
+
+    Attributes:
+        agent: Name or checkpoint of the agent.
+        opponent: Name or checkpoint of the agent in all other seats.
+        rules: The rules, as ``Rules.from_text`` reads them.
+        pairs: Duplicate deals, each played with the agent in every seat: the intervals' unit.
+        margin: Points a deal by which the agent was better: others' mean score minus its own.
+        ci95: Its 95 % interval, low and high.
+        won: Share of the deals played that the agent won; a shared first place counts in part.
+        won_ci95: Its 95 % interval.
+        tied: Share of the deals played in which the agent shared the lowest score.
+        rank: The agent's mean rank in a deal, 1 the best; ties share the mean rank.
+        rank_ci95: Its 95 % interval.
+        moons: Moons that the agent shot.
+        opponent_moons: Moons that the others shot, all together.
+        deals: Plays of a deal, players times pairs.
+        matches: Matches finished in stringing the deals together.
+        matches_won: Share of them that the agent won, None without any; shared ones in part.
+        ms_per_decision: Milliseconds per decision of the agent, many games at once.
+        opponent_ms_per_decision: The same for the opponent.
+        seed: What the deals and the players' own chance follow from.
+        interrupted: Whether it was stopped before all deals were played.
+        faults: Deals charged to the agent for misbehaving.
+        opponent_faults: Deals charged to the opponents.
+        examples: Some of those faults, each with everything needed to reproduce it.
+        chips: Chips that the agent won a deal; None where the rules settle in points.
+        chips_ci95: Its 95 % interval.
+        version: Of this package.
+        rules_in_full: Every field of the rules.
+        agents: Agent and opponent: name, options, digest of weights or source code.
+        deals_digest: SHA-256 over seeds and cards of all deals.
+        isolated: Whether each player had a process of its own.
+        platform: Versions of Python, NumPy and Numba, and the kind of machine.
+        command: The command line, if there was one.
+        margins: Mean margin of each duplicate deal.
+        worst: The deals that went worst for the agent, card by card, the worst first.
+    """
+
+    agent: str
+    opponent: str
+    rules: str
+    pairs: int
+    margin: float
+    ci95: tuple[float, float]
+    won: float
+    won_ci95: tuple[float, float]
+    tied: float
+    rank: float
+    rank_ci95: tuple[float, float]
+    moons: int
+    opponent_moons: int
+    deals: int
+    matches: int
+    matches_won: float | None
+    ms_per_decision: float
+    opponent_ms_per_decision: float
+    seed: int
+    interrupted: bool = False
+    faults: int = 0
+    opponent_faults: int = 0
+    examples: tuple[Example, ...] = ()
+    chips: float | None = None
+    chips_ci95: tuple[float, float] | None = None
+    version: str = __version__
+    rules_in_full: dict[str, Any] = field(default_factory=dict, repr=False)
+    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    deals_digest: str = field(default="", repr=False)
+    isolated: bool = False
+    platform: dict[str, str] = field(default_factory=dict, repr=False)
+    command: str | None = None
+    margins: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
+    worst: tuple[WorstDeal, ...] = field(default=(), repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures but those of the single deals, of types that JSON knows."""
+        names = [f.name for f in fields(self) if f.name not in ("margins", "worst")]
+        figures = {name: getattr(self, name) for name in names}
+        figures["examples"] = [dataclasses.asdict(example) for example in self.examples]
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in figures.items()}
+
+
+def summarize(
+    contenders: tuple[Contender, Contender],
+    rules: Rules,
+    seed: int,
+    blocks: Sequence[Block],
+    pairs: int | None = None,
+    *,
+    interrupted: bool = False,
+) -> Evaluation:
+    """The figures over the duplicate deals of some blocks, or over the first `pairs` of them."""
+    if pairs is None:
+        pairs = sum(block.deals for block in blocks)
+    played = [block for block in blocks if block.first < pairs]
+    n, num_games = rules.players, pairs * rules.players
+    scores = np.concatenate([block.scores for block in played])[:num_games]
+    points = np.concatenate([block.points for block in played])[:num_games]
+    shooters = np.concatenate([block.shooters for block in played])[:num_games]
+    own = scores[:, :1]
+    lower, level = (scores < own).sum(1), (scores == own).sum(1)  # level counts the agent
+    first = np.where(lower == 0, 1 / level, 0.0)
+    # Integers up to a single division, so that an even result is exactly 0.
+    margins = (scores.sum(1) - n * scores[:, 0]).reshape(pairs, n).sum(1) / (n * (n - 1))
+    margin, ci95 = mean_and_interval(margins)
+    won, won_ci95 = mean_and_interval(first.reshape(pairs, n).mean(1))
+    ranks = 1 + lower + (level - 1) / 2
+    rank, rank_ci95 = mean_and_interval(ranks.reshape(pairs, n).mean(1))
+    matches, matches_won = 0, 0.0
+    for s in range(n):
+        finished, taken = string_matches(rules, scores[s::n], points[s::n])
+        matches, matches_won = matches + finished, matches_won + taken
+    chips, chips_ci95 = None, None
+    if rules.settlement != "points":
+        chips, chips_ci95 = mean_and_interval(chips_won(rules, points).reshape(pairs, n).mean(1))
+    ms = []
+    for role in range(2):
+        seconds = sum(block.seconds[role] for block in played)
+        decisions = sum(block.decisions[role] for block in played)
+        ms.append(1000 * seconds / decisions if decisions else 0.0)
+    examples = [example for block in played for example in block.examples]
+    worst = [deal for block in played for deal in block.worst if deal.number < pairs]
+    described = [
+        example
+        for role in ("agent", "opponent")
+        for example in [e for e in examples if e.role == role][:_MOST_EXAMPLES]
+    ]
+    return Evaluation(
+        agent=contenders[0].name,
+        opponent=contenders[1].name,
+        rules=rules.name,
+        pairs=pairs,
+        margin=margin,
+        ci95=ci95,
+        won=won,
+        won_ci95=won_ci95,
+        tied=float(((lower == 0) & (level > 1)).mean()),
+        rank=rank,
+        rank_ci95=rank_ci95,
+        moons=int((shooters == 0).sum()),
+        opponent_moons=int((shooters > 0).sum()),
+        deals=len(scores),
+        matches=matches,
+        matches_won=matches_won / matches if matches else None,
+        ms_per_decision=ms[0],
+        opponent_ms_per_decision=ms[1],
+        seed=seed,
+        interrupted=interrupted,
+        faults=sum(block.faults[0] for block in played),
+        opponent_faults=sum(block.faults[1] for block in played),
+        examples=tuple(described),
+        chips=chips,
+        chips_ci95=chips_ci95,
+        rules_in_full=rules.to_dict(),
+        agents=tuple(contender.to_json() for contender in contenders),
+        deals_digest=deals_digest(rules, seed, pairs),
+        isolated=contenders[0].isolate,
+        platform=platform_versions(),
+        margins=margins,
+        worst=tuple(sorted(worst, key=lambda deal: (-deal.lost, deal.number))[:WORST]),
+    )
+
+
+def platform_versions() -> dict[str, str]:
+    """What a result may depend on besides this package."""
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "system": platform.system(),
+        "machine": platform.machine(),
+    }
+
+
+# ---- a picture ------------------------------------------------------------
+def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
+    """Draw margins as horizontal bars with their 95 % intervals into a PNG, SVG or PDF file.
+
+    Raises:
+        HeartsError: if matplotlib is not installed, there is nothing to draw, or the suffix is
+            another.
+    """
+    if not evaluations:
+        raise HeartsError("plot: there is no evaluation to draw; give one or more")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise HeartsError(
+            f"plot: drawing needs matplotlib; in the checkout: {install('train')}"
+        ) from None
+    names = {e.agent for e in evaluations}
+    short = short_names([*names, *(e.opponent for e in evaluations)])
+    labels = [
+        f"against {short[e.opponent]}"
+        if len(names) == 1
+        else f"{short[e.agent]} against {short[e.opponent]}"
+        for e in evaluations
+    ]
+    places = range(len(labels))
+    means = [e.margin for e in evaluations]
+    halves = [(e.ci95[1] - e.ci95[0]) / 2 for e in evaluations]
+    figure = Figure(figsize=(7, 1.6 + 0.45 * len(labels)), layout="constrained")
+    axes = figure.subplots()
+    style = styles([short[e.opponent] for e in evaluations])
+    colors = [style[short[e.opponent]].color for e in evaluations]
+    axes.barh(places, means, xerr=halves, color=colors, height=0.6, capsize=4, ecolor="#222222")
+    for place, e in zip(places, evaluations, strict=True):
+        end = max(e.ci95[1], 0.0)
+        axes.annotate(
+            f"{e.margin:+.2f}", (end, place), (6, 0), textcoords="offset points", va="center"
+        )
+    axes.axvline(0, color="#222222", linewidth=0.8)
+    axes.set_yticks(places, [literal(label) for label in labels])
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_xlabel("margin in points a deal, 95 % interval over duplicate deals")
+    counts = sorted({e.pairs for e in evaluations})
+    count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    owner = f"{short[next(iter(names))]}: " if len(names) == 1 else ""
+    title = f"{owner}{evaluations[0].rules}, {count} duplicate deals"
+    axes.set_title(wrapped(title), fontsize=11)
+    save_figure(figure, Path(path))
