@@ -26,7 +26,19 @@ from hearts_train.measure.benchmark_file import differences, encoded, read_bench
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
 
-ISOLATED = {"exploitability": None, "why": bench.ELSEWHERE}
+LEADS_LOW = """
+import numpy as np
+
+class Mine:
+    def act(self, view):
+        return view.legal_actions()[0]
+
+"""
+POLICY = """
+    def policy_batch(self, views):
+        legal = views.legal_table
+        return legal / legal.sum(1, keepdims=True)
+"""
 FEW = ("--track", "micro", "--pairs", "4")
 MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
 
@@ -201,18 +213,37 @@ def test_a_result_with_better_figures_does_not_hold(kept, tmp_path):
     assert "opponents[0].margin: " in verdict.stderr
 
 
-def test_what_isolation_keeps_from_being_asked_is_not_compared(tmp_path, monkeypatch):
-    out = tmp_path / "isolated.json"
-    with monkeypatch.context() as patch:
-        patch.setattr(bench.Benchmark, "exploitability", lambda *_: ISOLATED)
-        run("standard", *FEW, "--out", out)
-    verdict = run("--verify", out)
-    assert verdict.exit_code == 0
-    assert "exploitability: not compared: the agent is made in processes" in verdict.stderr
-    record = json.loads(out.read_bytes())
-    record["result"]["exploitability"] = {"exploitability": 0.5}
-    out.write_bytes(encoded(sealed(record["result"], record["run"])))
-    assert "exploitability.exploitability: 0.5, now" in run("--verify", out).stderr
+def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
+    found = set()
+    for number, body in enumerate((LEADS_LOW, LEADS_LOW + POLICY)):
+        file = tmp_path / f"mine{number}.py"
+        file.write_text(body)
+        here, there = (
+            bench.Benchmark(f"{file}:Mine", "micro", pairs=2, isolate=isolate).exploitability(
+                bench.silent
+            )
+            for isolate in (False, True)
+        )
+        assert here == there
+        found.add(here["exploitability"])
+    assert len(found) == 2  # its own chances count
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("raise ValueError('tired')", "ValueError: tired"),
+        ("return [[2.0]]", "the agent: "),
+        ("import os; os._exit(3)", "ended before it had told its policy"),
+    ],
+)
+def test_an_isolated_agent_without_a_policy_says_why(tmp_path, answer, why):
+    file = tmp_path / "mine.py"
+    file.write_text(LEADS_LOW + f"    def policy_batch(self, views):\n        {answer}\n")
+    found = bench.Benchmark(f"{file}:Mine", "micro", pairs=2, isolate=True)
+    record = found.exploitability(bench.silent)
+    assert record["exploitability"] is None
+    assert why in record["why"]
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,12 @@ class Adapted(Agent):
         """The action that the player chooses, as its number."""
         return action_number(view.rules, self.player.act(view))
 
+    def policy_batch(self, views: BatchView) -> Chances:
+        """The player's own chances, if it has a method for them."""
+        policy = getattr(self.player, "policy_batch", None)
+        chances: Chances = policy(views) if callable(policy) else super().policy_batch(views)
+        return chances
+
     def check_rules(self, rules: Rules) -> None:
         """Ask the player, if it has a method for it."""
         check_rules(self.player, rules)

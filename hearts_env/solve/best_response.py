@@ -164,7 +164,7 @@ def policy_of(
     Raises:
         HeartsError: it has no policy there.
     """
-    ask = _asker(agent, _name(agent, name))
+    ask = policy_asker(agent, _name(agent, name))
     total = sum(side.num_infosets for side in tree.sides)
     done, frozen = 0, False
     found = []
@@ -186,8 +186,12 @@ def _name(agent: Any, name: str) -> str:
     return name or str(getattr(agent, "name", "") or type(agent).__name__)
 
 
-def _asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
-    """A function of many views to the agent's checked chances in them."""
+def policy_asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
+    """A function of many views to the agent's checked chances in them, as ``exploit`` asks it.
+
+    Raises:
+        HeartsError: the agent has nothing to ask; the function: its answer is no policy.
+    """
     policy, act_batch, act = (
         method if callable(method := getattr(agent, word, None)) else None
         for word in ("policy_batch", "act_batch", "act")

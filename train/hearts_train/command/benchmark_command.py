@@ -18,10 +18,8 @@ from hearts_train.command.reports import (
     prepare,
 )
 from hearts_train.measure.benchmark import (
-    ELSEWHERE,
     Benchmark,
     check_out,
-    is_asked,
     unfinished,
     verify,
 )
@@ -105,8 +103,6 @@ def check(
     except KeyboardInterrupt:
         console.note("stopped")
         raise console.stopped() from None
-    if not (is_asked(record["result"]) and is_asked(again["result"])):
-        console.note(f"exploitability: not compared: {ELSEWHERE}")
     return again, differing
 
 

@@ -49,8 +49,6 @@ from hearts_train.measure.evaluation import (
 PROTOCOL = "HeartsBench v1"
 FIELD_VERSION = 1
 SPLITS = ("dev", "test")
-ELSEWHERE = "the agent is made in processes of its own only"
-"""Why an isolated agent from outside has no exploitability."""
 BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}
 """Milliseconds that an agent may take for a card, on the mean of ``act_batch``."""
 _DECIMALS = 9
@@ -288,10 +286,11 @@ class Benchmark:
     def exploitability(self, show: Show) -> dict[str, Any]:
         """What an exact best response wins from the agent, or why that cannot be told."""
         contender = self.contest.contenders[0]
-        if contender.is_elsewhere:
-            return {"exploitability": None, "why": ELSEWHERE}
-        player = contender.fresh(secret_seed(self.seed, "exploitability"))
-        with show(f"{self.name}, exploitability") as report:
+        seed = secret_seed(self.seed, "exploitability")
+        with (
+            show(f"{self.name}, exploitability") as report,
+            contender.answering(self.rules, seed) as player,
+        ):
             try:
                 with blamed(f"{self.name} raised", "correct it, and play again"):
                     found = exploit(player, Tree(self.rules), self.name, progress=report)
@@ -386,8 +385,6 @@ def verify(
         crew: workers and backend (``hearts_train.measure.crew``).
         show: shows the progress.
 
-    The exploitability is left out where one of the two has none for isolation.
-
     Raises:
         HeartsError: if it is of another protocol or version of the package, or the agent is another
             than that of the record.
@@ -420,15 +417,7 @@ def verify(
     if agent is not None:  # it may lie elsewhere
         names = ("name", "spec")
         played = {**played, "agent": {**played["agent"], **{n: result["agent"][n] for n in names}}}
-    if not (is_asked(result) and is_asked(played)):
-        played = {**played, "exploitability": result.get("exploitability")}
     return again, differences(result, played)
-
-
-def is_asked(result: dict[str, Any]) -> bool:
-    """Whether its exploitability, if it has one, does not depend on where the agent was made."""
-    exact = result.get("exploitability")
-    return not (isinstance(exact, dict) and exact.get("why") == ELSEWHERE)
 
 
 def unfinished(out: Path) -> Path:

@@ -12,6 +12,7 @@ import copy
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -98,11 +99,6 @@ class Contender:
         return self._agent
 
     @property
-    def is_elsewhere(self) -> bool:
-        """Whether it is made in other processes only."""
-        return self._agent is None
-
-    @property
     def is_ours(self) -> bool:
         """Whether it is one of the package's own players, its model included."""
         return self._agent is not None and is_ours(self._agent)
@@ -163,6 +159,18 @@ class Contender:
         sent = self.to_send()
         spec = sent if isinstance(sent, str) else None
         return Isolated(self.name, spec, self._agent, rules, seed, time_limit)
+
+    @contextmanager
+    def answering(self, rules: Rules, seed: int) -> Iterator[Agent | Isolated]:
+        """A fresh player that can be asked for its policy, wherever it is made."""
+        if self._agent is not None:
+            yield self.fresh(seed)
+            return
+        player = Isolated(self.name, self.spec, None, rules, seed)
+        try:
+            yield player
+        finally:
+            player.close()
 
     def to_send(self) -> Entrant:
         """What it is made of in another process: its name, or else the agent itself."""

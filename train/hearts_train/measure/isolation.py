@@ -15,6 +15,7 @@ not a sandbox: the process has the user's rights. See docs/evaluation.md.
 | `J` JSON: spec, rules, import path; then, if it has no spec, the pickled agent | |
 | `N` a seed, 8 bytes | a player without memory is made; `R` ready, or `X` an error's text |
 | `V` number of rows n, vectors, players | `A` n actions (below -1: a fault), JSON: what happened |
+| `P` the same as `V` | `P` the chances of all actions, n rows, or `X` |
 | `Q` | the agent is made; `Q` JSON: what it is (``Card``), or `X` |
 | `C` JSON: rules | the agent is asked whether it plays them; `R` yes, or `X` |
 
@@ -42,6 +43,7 @@ import numpy as np
 from hearts_agents import Agent
 from hearts_agents.outside import describe, split_spec
 from hearts_env import HeartsError, Rules
+from hearts_env.arrays import Floats
 from hearts_env.batch_view import BatchView
 from hearts_train.measure.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check
 
@@ -127,10 +129,17 @@ def _hello(name: str, spec: str | None, rules: Rules | None) -> bytes:
     return b"J" + json.dumps(hello).encode()
 
 
-def _ended_early(name: str) -> HeartsError:
+def _ended_early(name: str, before: str = "was ready") -> HeartsError:
     return HeartsError(
-        f"agent: the process of {name!r} ended before it was ready; see what it printed"
+        f"agent: the process of {name!r} ended before it {before}; see what it printed"
     )
+
+
+def _question(kind: bytes, views: BatchView) -> bytes:
+    """A message that asks about many views."""
+    words = (views.vectors, views.players)
+    data = b"".join(np.ascontiguousarray(numbers, "<i8").tobytes() for numbers in words)
+    return kind + len(views).to_bytes(8, "little") + data
 
 
 @dataclass(frozen=True)
@@ -279,9 +288,7 @@ class Isolated:
     def ask(self, views: BatchView) -> Answer:
         """What the agent answers; a process that ends or is late loses all these games."""
         size = len(views)
-        data = b"V" + size.to_bytes(8, "little")
-        data += np.ascontiguousarray(views.vectors, "<i8").tobytes()
-        data += np.ascontiguousarray(views.players, "<i8").tobytes()
+        data = _question(b"V", views)
         try:
             process = self._process or self._start()
             self.ready()
@@ -300,6 +307,29 @@ class Isolated:
             self.close()
             return _all_faulty(size, CRASHED, "its process gave something that is not an answer")
         return _read_answer(reply, views)
+
+    def policy_batch(self, views: BatchView) -> Floats:
+        """The agent's chances of all actions in many views, ``(len(views), num_actions)``.
+
+        Raises:
+            HeartsError: if it has none, or its process ended or is late.
+        """
+        shape = (len(views), views.rules.num_actions)
+        expected = 1 + 8 * shape[0] * shape[1]
+        try:
+            process = self._process or self._start()
+            self.ready()
+            sent = process.send(_question(b"P", views), expected + _MOST_WORDS)
+            reply = sent.result(self.time_limit)
+        except (LateError, OSError, EOFError):
+            self.close()
+            raise _ended_early(self.name, "had told its policy") from None
+        if reply[:1] == b"X":
+            raise HeartsError(reply[1:].decode(errors="replace"))
+        if reply[:1] != b"P" or len(reply) != expected:
+            self.close()
+            raise HeartsError(f"agent: the process of {self.name!r} gave no policy when asked")
+        return np.frombuffer(reply, "<f8", offset=1).reshape(shape).astype(np.float64)
 
     def rest(self) -> None:
         """Keep the process, which takes long to start."""

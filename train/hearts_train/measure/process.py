@@ -17,6 +17,7 @@ from hearts_agents import Agent
 from hearts_agents.outside import describe
 from hearts_env import HeartsError, Rules
 from hearts_env.batch_view import BatchView
+from hearts_env.solve.best_response import policy_asker
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.guard import KINDS, ask
 from hearts_train.measure.isolation import read_message, write_message
@@ -39,8 +40,9 @@ def serve() -> None:
             message = read_message(to, 2**40)
         except (EOFError, OSError):
             return
-        if message[:1] == b"V":
-            write_message(back, _answer(agent, rules, message))
+        if message[:1] in (b"V", b"P"):
+            answer = _answer if message[:1] == b"V" else _policy
+            write_message(back, answer(agent, rules, message))
             continue
         if message[:1] == b"J":
             hello = json.loads(message[1:])
@@ -58,8 +60,7 @@ def serve() -> None:
             else:
                 agent = contender.fresh(int.from_bytes(message[1:9], "little"))
         except BaseException as error:  # signals are ignored, so it is the agent's
-            text = str(error) if isinstance(error, HeartsError) else describe(error)
-            reply = b"X" + text.encode()[: _MOST_WORDS - 1]
+            reply = _error(error)
         write_message(back, reply)
 
 
@@ -84,12 +85,29 @@ def _card(contender: Contender) -> bytes:
     return b"Q" + json.dumps(card).encode()
 
 
-def _answer(agent: Agent, rules: Rules, message: bytes) -> bytes:
+def _views(rules: Rules, message: bytes) -> BatchView:
     size = int.from_bytes(message[1:9], "little")
     numbers = np.frombuffer(message, "<i8", offset=9).astype(np.int64)
     vectors = numbers[: size * rules.state_size].reshape(size, rules.state_size)
-    players = numbers[size * rules.state_size :]
-    actions, faults = ask(agent, BatchView(rules, vectors, players))
+    return BatchView(rules, vectors, numbers[size * rules.state_size :])
+
+
+def _policy(agent: Any, rules: Rules, message: bytes) -> bytes:
+    try:
+        table = policy_asker(agent, "the agent")(_views(rules, message))
+    except BaseException as error:  # signals are ignored, so it is the agent's
+        return _error(error)
+    return b"P" + table.astype("<f8").tobytes()
+
+
+def _error(error: BaseException) -> bytes:
+    """What tells the other process of an error."""
+    text = str(error) if isinstance(error, HeartsError) else describe(error)
+    return b"X" + text.encode()[: _MOST_WORDS - 1]
+
+
+def _answer(agent: Agent, rules: Rules, message: bytes) -> bytes:
+    actions, faults = ask(agent, _views(rules, message))
     for fault in faults:
         actions[fault.row] = -2 - KINDS.index(fault.kind)
     texts = [[fault.row, fault.text] for fault in faults[:_MOST_TEXTS]]
