@@ -11,6 +11,7 @@ from hearts_env.files import write_whole
 from hearts_train.command.page import cards_html, page
 from hearts_train.command.reports import format_margin, format_ms, format_rank
 from hearts_train.measure.analysis import analyse
+from hearts_train.measure.field import read_field
 from hearts_train.measure.pictures import short_names
 
 _SHOWN = 3
@@ -49,7 +50,7 @@ def write_page(record: dict[str, Any], path: Path) -> None:
     agent = result["agent"]["name"]
     name = short_names([agent])[agent]
     title = f"{name}: {result['protocol']}, {result['track']} {result['split']}"
-    parts = [_STYLE, *_summary(result), *_table(record)]
+    parts = [_STYLE, *_summary(result), *_table(record), *_cross_table(result)]
     parts.append("<h2>The deals that went worst</h2>")
     parts.append(
         "<p>Each deal was played once with the agent in each seat. In games of two players "
@@ -126,6 +127,38 @@ def _table(record: dict[str, Any]) -> list[str]:
             for place in shown
         ]
         parts.append(f"<tr>{''.join(cells)}</tr>")
+    return [*parts, "</tbody></table>"]
+
+
+def _cross_table(result: dict[str, Any]) -> list[str]:
+    """The field against itself on the same deals, as the package has it; full results only."""
+    pairings = read_field().get(f"{result['track']} {result['split']}")
+    if pairings is None or not result["is_full"]:
+        return []
+    name = short_names([result["agent"]["name"]])[result["agent"]["name"]]
+    mine = [{**f, "agent": name} for f in result["opponents"]]
+    cells = {(p["agent"], p["opponent"]): p for p in [*pairings, *mine]}
+    columns = [f["opponent"] for f in result["opponents"]]
+    heads = "".join(f"<th scope='col'>over {html.escape(column)}</th>" for column in columns)
+    parts = [
+        "<table class='cards'><caption>Each player's margin over each other on these deals, with "
+        "95 % intervals</caption><thead><tr><th scope='col'>Margin of</th>",
+        f"{heads}</tr></thead><tbody>",
+    ]
+    for row in [name, *(column for column in columns if column != name)]:
+        shown = [
+            format_margin(cell["margin"], cell["ci95"]) if (cell := cells.get((row, c))) else ""
+            for c in columns
+        ]
+        labels = [f"over {html.escape(column)}" for column in columns]
+        parts.append(
+            f"<tr><td data-label='Margin of'><b>{html.escape(row)}</b></td>"
+            + "".join(
+                f"<td class=n data-label='{label}'>{text}</td>" if text else "<td></td>"
+                for label, text in zip(labels, shown, strict=True)
+            )
+            + "</tr>"
+        )
     return [*parts, "</tbody></table>"]
 
 

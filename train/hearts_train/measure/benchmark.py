@@ -297,8 +297,8 @@ class Benchmark:
             except HeartsError as error:
                 return {"exploitability": None, "why": str(error)}
         return {
-            "exploitability": _rounded(found.exploitability),
-            "best_responses": [_rounded(value) for value in found.best_responses],
+            "exploitability": rounded(found.exploitability),
+            "best_responses": [rounded(value) for value in found.best_responses],
             "infosets": list(found.infosets),
             "one_draw": found.frozen,
         }
@@ -320,8 +320,8 @@ class Benchmark:
                 "sha256": evaluations[0].deals_digest,
                 "sha256_of_all": self.track.digest(self.split),
             },
-            "margin": _rounded(margin),
-            "ci95": [_rounded(bound) for bound in ci95],
+            "margin": rounded(margin),
+            "ci95": [rounded(bound) for bound in ci95],
             "exploitability": exact,
             "opponents": [
                 self._figures(place, evaluation) for place, evaluation in enumerate(evaluations)
@@ -335,21 +335,21 @@ class Benchmark:
         told |= {name: contender[name] for name in ("spec", "options", "digest")}
         for name in ("margin", "won", "tied", "rank", "matches_won"):
             value = getattr(evaluation, name)
-            told[name] = None if value is None else _rounded(value)
+            told[name] = None if value is None else rounded(value)
         for name in ("ci95", "won_ci95", "rank_ci95"):
-            told[name] = [_rounded(bound) for bound in getattr(evaluation, name)]
+            told[name] = [rounded(bound) for bound in getattr(evaluation, name)]
         for name in ("deals", "matches", "moons", "opponent_moons", "faults", "opponent_faults"):
             told[name] = getattr(evaluation, name)
         told["worst"] = [
             {
                 "number": deal.number,
                 "seed": deal.seed,
-                "margin": _rounded(evaluation.margins[deal.number]),
+                "margin": rounded(evaluation.margins[deal.number]),
                 "games": list(deal.games),
             }
             for deal in evaluation.worst
         ]
-        told["margins"] = [_rounded(margin) for margin in evaluation.margins]
+        told["margins"] = [rounded(margin) for margin in evaluation.margins]
         return told
 
     def circumstances(self, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
@@ -446,7 +446,8 @@ def check_out(out: Path, *, resume: bool) -> None:
         )
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """A figure as results have it."""
     return round(float(value), _DECIMALS) + 0.0  # never -0.0
 
 
