@@ -2,8 +2,8 @@
 
     python docs/field.py [TRACK ...]
 
-Every player of a field meets every other on the track's own deals. Each track and split that is
-done is in the package's file (``hearts_train.measure.field``) and is not played again.
+Every player of a field meets every other on the track's own deals; on `classic` and `party-5`, where
+a deal of `pro` takes seconds, on the first of them. Each track and split that is done is in the package's file (``hearts_train.measure.field``) and is not played again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from hearts_train.measure.benchmark import SPLITS, TRACKS
 from hearts_train.measure.field import FILE, encoded, pairings_of, read_field
 from hearts_train.measure.tournament import tournament
 
+_MOST = {"classic": 100, "party-5": 100}
+
 
 def main(names: list[str]) -> int:
     """Play what is missing."""
@@ -26,10 +28,11 @@ def main(names: list[str]) -> int:
             if key in tables or (names and track.name not in names):
                 continue
             with console.progress(key) as tell:
-                played = tournament(track.field, track.rules, track.pairs, track.seed(split), tell)
+                pairs = _MOST.get(track.name, track.pairs)
+                played = tournament(track.field, track.rules, pairs, track.seed(split), tell)
             if played.interrupted:
                 return console.INTERRUPTED
-            tables[key] = pairings_of(played)
+            tables[key] = {"pairs": pairs, "pairings": pairings_of(played)}
             write_whole(FILE, encoded(tables))
     return 0
 

@@ -132,17 +132,17 @@ def _table(record: dict[str, Any]) -> list[str]:
 
 def _cross_table(result: dict[str, Any]) -> list[str]:
     """The field against itself on the same deals, as the package has it; full results only."""
-    pairings = read_field().get(f"{result['track']} {result['split']}")
-    if pairings is None or not result["is_full"]:
+    table = read_field().get(f"{result['track']} {result['split']}")
+    if table is None or not result["is_full"]:
         return []
     name = short_names([result["agent"]["name"]])[result["agent"]["name"]]
     mine = [{**f, "agent": name} for f in result["opponents"]]
-    cells = {(p["agent"], p["opponent"]): p for p in [*pairings, *mine]}
+    cells = {(p["agent"], p["opponent"]): p for p in [*table["pairings"], *mine]}
     columns = [f["opponent"] for f in result["opponents"]]
     heads = "".join(f"<th scope='col'>over {html.escape(column)}</th>" for column in columns)
     parts = [
-        "<table class='cards'><caption>Each player's margin over each other on these deals, with "
-        "95 % intervals</caption><thead><tr><th scope='col'>Margin of</th>",
+        "<table class='cards'><caption>Each player's margin over each other, with 95 % intervals; "
+        f"the field among itself on the first {table['pairs']:,} of these deals</caption><thead><tr><th scope='col'>Margin of</th>",
         f"{heads}</tr></thead><tbody>",
     ]
     for row in [name, *(column for column in columns if column != name)]:

@@ -14,25 +14,26 @@ from hearts_train.measure.benchmark import FIELD_VERSION, PROTOCOL, rounded, ver
 from hearts_train.measure.tournament import Tournament
 
 FILE = Path(str(files("hearts_train.measure") / "field.json"))
-Pairings = list[dict[str, Any]]
-"""``agent``, ``opponent``, ``margin`` and ``ci95`` of every ordered pair."""
+Table = dict[str, Any]
+"""``pairs``, the duplicate deals, and ``pairings``: ``agent``, ``opponent``, ``margin`` and ``ci95`` of
+every ordered pair."""
 
 
-def read_field() -> dict[str, Pairings]:
-    """The pairings of each track and split, ``"two_player dev"`` for example, that were played."""
+def read_field() -> dict[str, Table]:
+    """The table of each track and split, ``"two_player dev"`` for example, that was played."""
     record = json.loads(FILE.read_bytes()) if FILE.exists() else {}
     is_this = (record.get("protocol"), record.get("field_version")) == (PROTOCOL, FIELD_VERSION)
-    tables: dict[str, Pairings] = record["tables"] if is_this else {}
+    tables: dict[str, Table] = record["tables"] if is_this else {}
     return tables
 
 
-def encoded(tables: dict[str, Pairings]) -> bytes:
+def encoded(tables: dict[str, Table]) -> bytes:
     """The file of these tables."""
     record = {"protocol": PROTOCOL, "field_version": FIELD_VERSION, "tables": tables}
     return (json.dumps(record, indent=1) + "\n").encode()
 
 
-def pairings_of(played: Tournament) -> Pairings:
+def pairings_of(played: Tournament) -> list[dict[str, Any]]:
     """Every player against every other."""
     found = []
     for i, agent in enumerate(played.agents):
