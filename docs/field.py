@@ -2,8 +2,9 @@
 
     python docs/field.py [TRACK ...]
 
-Every player of a field meets every other on the track's own deals; on `classic` and `party-5`, where
-a deal of `pro` takes seconds, on the first of them. Each track and split that is done is in the package's file (``hearts_train.measure.field``) and is not played again.
+Every player of a field meets every other on the track's own deals; on `classic` and `party-5`,
+where a deal of `pro` takes seconds, on the first of them. Each track and split that is done is in
+the package's file (``hearts_train.measure.field``) and is not played again.
 """
 
 from __future__ import annotations

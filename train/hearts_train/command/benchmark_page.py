@@ -142,7 +142,8 @@ def _cross_table(result: dict[str, Any]) -> list[str]:
     heads = "".join(f"<th scope='col'>over {html.escape(column)}</th>" for column in columns)
     parts = [
         "<table class='cards'><caption>Each player's margin over each other, with 95 % intervals; "
-        f"the field among itself on the first {table['pairs']:,} of these deals</caption><thead><tr><th scope='col'>Margin of</th>",
+        f"the field among itself on the first {table['pairs']:,} of these deals</caption>",
+        "<thead><tr><th scope='col'>Margin of</th>",
         f"{heads}</tr></thead><tbody>",
     ]
     for row in [name, *(column for column in columns if column != name)]:

@@ -15,8 +15,8 @@ from hearts_train.measure.tournament import Tournament
 
 FILE = Path(str(files("hearts_train.measure") / "field.json"))
 Table = dict[str, Any]
-"""``pairs``, the duplicate deals, and ``pairings``: ``agent``, ``opponent``, ``margin`` and ``ci95`` of
-every ordered pair."""
+"""``pairs``, the duplicate deals, and ``pairings``, of every ordered pair: ``agent``, ``opponent``,
+``margin`` and ``ci95``."""
 
 
 def read_field() -> dict[str, Table]:
