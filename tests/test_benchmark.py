@@ -25,6 +25,7 @@ from hearts_train.measure.benchmark import TRACKS, Benchmark, silent, unversione
 from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.field import read_field
 
 LEADS_LOW = """
 import numpy as np
@@ -435,6 +436,34 @@ def test_a_bar_lies_where_its_figures_are():
     assert "M500.0 10H990.0" in told
     assert "M745.0 3V17" in told
     assert "nan" not in benchmark_page._bar(0.0, [0.0, 0.0], 0.0, 0.0)
+
+
+def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
+    record = json.loads(kept.read_bytes())
+    table = read_field()["micro dev"]
+    figures = format_margin(*(table["pairings"][0][name] for name in ("margin", "ci95")))
+    for is_full in (False, True):
+        record["result"]["is_full"] = is_full
+        benchmark_page.write_page(record, tmp_path / "page.html")
+        text = Shape((tmp_path / "page.html").read_text(encoding="utf-8")).text
+        assert ("the field among itself on the first 5,000 of these deals" in text) == is_full
+        assert (figures in text) == is_full
+
+
+def test_the_shipped_table_of_the_field_is_what_it_plays():
+    track = TRACKS["micro"]
+    table = read_field()["micro test"]
+    for key, whole in read_field().items():
+        size = len(TRACKS[key.split()[0]].field)
+        assert len(whole["pairings"]) == size * (size - 1)
+    played = evaluate("standard", "pro", track.rules, track.pairs, track.seed("test"))
+    [shipped] = [
+        pairing
+        for pairing in table["pairings"]
+        if (pairing["agent"], pairing["opponent"]) == ("standard-v1", "pro-v1")
+    ]
+    assert shipped["margin"] == pytest.approx(played.margin, abs=1e-9)
+    assert shipped["ci95"] == pytest.approx(played.ci95, abs=1e-9)
 
 
 def test_the_page_of_four_players_shows_ranks_seats_and_faults(tmp_path):
