@@ -15,7 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent
+from hearts_agents.checkpoint import Checkpoint, save_checkpoint
 from hearts_env import Game, HeartsError, Rules
+from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_train.command import benchmark_page
 from hearts_train.command.cli import app
@@ -292,22 +294,21 @@ def test_differences_are_named_by_their_place():
 # ---- going on ------------------------------------------------------------------------------------
 def test_a_stopped_benchmark_goes_on_to_the_same_result(kept, tmp_path, monkeypatch):
     out = tmp_path / "stopped.json"
-    play, asked = bench.Contest.evaluate, []
+    play = bench.Contest.play
 
-    def stop_at_the_third(contest, i, j, *rest):
-        asked.append(j)
-        if j == 3:
+    def stop_at_the_third(contest, stretch):
+        if stretch.pairing == (0, 3):
             raise KeyboardInterrupt
-        return play(contest, i, j, *rest)
+        return play(contest, stretch)
 
-    monkeypatch.setattr(bench.Contest, "evaluate", stop_at_the_third)
+    monkeypatch.setattr(bench.Contest, "play", stop_at_the_third)
     stopped = run("standard", *FEW, "--out", out)
     assert stopped.exit_code == 130
     assert f"go on with: hearts benchmark --resume {out}" in stopped.stderr
     assert not out.exists()
     refused(run("standard", *FEW, "--out", out), "was begun")
     refused(run("--resume", out, "--pairs", 3), "--pairs")
-    monkeypatch.setattr(bench.Contest, "evaluate", play)
+    monkeypatch.setattr(bench.Contest, "play", play)
     resumed = run("--resume", out)
     assert resumed.exit_code == 0, resumed.stderr
     assert json.loads(out.read_bytes())["result"] == json.loads(kept.read_bytes())["result"]
@@ -448,6 +449,20 @@ def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
         text = Shape((tmp_path / "page.html").read_text(encoding="utf-8")).text
         assert ("the field among itself on the first 5,000 of these deals" in text) == is_full
         assert (figures in text) == is_full
+
+
+def test_the_decisions_of_the_training_are_told(tmp_path):
+    rules = Rules.make("micro")
+    size = int(np.prod(make_encoder("flat").space(rules).shape))
+    tensors = {"policy.0.weight": np.zeros((rules.num_actions, size), np.float32)}
+    tensors["policy.0.bias"] = np.zeros(rules.num_actions, np.float32)
+    meta = Checkpoint(rules, "flat", (size, rules.num_actions), "relu", {"decisions": 1234})
+    save_checkpoint(tmp_path / "mine.safetensors", tensors, meta)
+    known = Benchmark(str(tmp_path / "mine.safetensors"), "micro", pairs=2)
+    claimed = Benchmark("pro", "micro", pairs=2, decisions=5)
+    told = [b.settings()["decisions"] for b in (known, claimed, Benchmark("pro", "micro", pairs=2))]
+    assert told == [1234, 5, None]
+    refused(run("pro", *FEW, "--decisions", "-1"), "decisions: ", "-1")
 
 
 def test_the_shipped_table_of_the_field_is_what_it_plays():

@@ -39,6 +39,7 @@ class Begun(NamedTuple):
     split: str
     pairs: int | None
     budget: str
+    decisions: int | None
     isolate: bool
 
 
@@ -50,6 +51,7 @@ def play(begun: Begun, crew: Crew, out: Path | None, *, resume: bool) -> dict[st
         begun.split,
         begun.pairs,
         begun.budget,
+        decisions=begun.decisions,
         isolate=begun.isolate,
         workers=crew[0],
         backend=crew[1],
@@ -80,7 +82,7 @@ def read_begun(out: Path) -> Begun:
         begun = Begun(
             agent=agents[0]["spec"],
             isolate=settings["isolate"],
-            **{name: about[name] for name in ("track", "split", "pairs", "budget")},
+            **{name: about[name] for name in ("track", "split", "pairs", "budget", "decisions")},
         )
     except (KeyError, TypeError, IndexError):
         raise HeartsError(

@@ -240,6 +240,9 @@ def _facts(record: dict[str, Any]) -> list[str]:
         "Its options": ", ".join(f"{k}={v}" for k, v in agent["options"].items()) or "none",
         "Its SHA-256": agent["digest"] or "none: the version of hearts-env says what it is",
         "Budget a card": result["budget"] + ("" if run["within_budget"] else ", exceeded"),
+        "Decisions in training": "not told"
+        if result["decisions"] is None
+        else f"{result['decisions']:,}",
         "Deals": f"{result['split']}, seed {result['deals']['seed']}, {result['pairs']:,} of them",
         "Their SHA-256": result["deals"]["sha256"],
         "Result's SHA-256": record["sha256"],

@@ -176,6 +176,10 @@ def benchmark(
     budget: Annotated[
         str, typer.Option("--budget", metavar="TIME", help="Claimed, a card: 1ms, 50ms, free.")
     ] = "free",
+    decisions: Annotated[
+        int | None,
+        typer.Option("--decisions", help="Claimed, seen in training; checkpoints say it."),
+    ] = None,
     isolate: Isolate = False,
     workers: Workers = None,
     backend: Backend = "local",
@@ -204,7 +208,8 @@ def benchmark(
     kept = verify or resume
     if kept is not None:
         option = "--verify" if verify is not None else "--resume"
-        _refuse_said(context, ("track", "split", "pairs", "budget", "out"), option, kept)
+        settled = ("track", "split", "pairs", "budget", "decisions", "out")
+        _refuse_said(context, settled, option, kept)
     if verify is not None:
         record, differing = benching.check(verify, agent, crew, isolate=isolate)
     else:
@@ -215,7 +220,7 @@ def benchmark(
             raise Mistake("agent: none given; name one; see 'hearts benchmark --help'")
         else:
             check_folder(out, "--out")
-            begun = benching.Begun(agent, track, split, pairs, budget, isolate)
+            begun = benching.Begun(agent, track, split, pairs, budget, decisions, isolate)
         record = benching.play(begun, crew, out or resume, resume=resume is not None)
         differing = []
     benching.show(record, to_stderr=as_json)

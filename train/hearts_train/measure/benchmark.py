@@ -28,7 +28,7 @@ import numpy as np
 
 from hearts_agents.outside import blamed
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.arguments import check_choice
+from hearts_env.arguments import check_choice, check_number
 from hearts_env.files import write_whole
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploit
@@ -178,6 +178,7 @@ class Benchmark:
         pairs: int | None = None,
         budget: str = "free",
         *,
+        decisions: int | None = None,
         isolate: bool = False,
         workers: int | None = None,
         backend: str = "local",
@@ -192,6 +193,8 @@ class Benchmark:
             pairs: duplicate deals; None: as many as the protocol says. A result with fewer
                 says so.
             budget: the time that the agent claims to need for a card, one of ``BUDGETS``.
+            decisions: how many the agent saw in training, as claimed; None: what its checkpoint
+                says, if it is one.
             isolate: every player in a process of its own.
             workers: processes that play; the result is the same with any number.
             backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.crew``).
@@ -223,6 +226,9 @@ class Benchmark:
             backend=backend,
             command=command,
         )
+        self.decisions = self.contest.contenders[0].trained_on
+        if decisions is not None:
+            self.decisions = check_number("decisions", decisions, 0, None)
 
     def _check_deals(self) -> None:
         found = deals_digest(self.rules, self.seed, self.track.pairs)
@@ -248,6 +254,7 @@ class Benchmark:
             "pairs": self.pairs,
             "is_full": self.pairs == self.track.pairs,
             "budget": self.budget,
+            "decisions": self.decisions,
         }
 
     def run(self, out: Path | None = None, *, resume: bool = False, show: Show) -> dict[str, Any]:
@@ -403,7 +410,7 @@ def verify(
     entrant = result["agent"]["spec"] if agent is None else agent
     if entrant is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
-    settings = {name: result[name] for name in ("track", "split", "pairs", "budget")}
+    settings = {name: result[name] for name in ("track", "split", "pairs", "budget", "decisions")}
     bench = Benchmark(entrant, **settings, isolate=isolate, workers=crew[0], backend=crew[1])
     found = bench.contest.contenders[0].to_json()
     for name in ("kind", "options", "digest"):

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from hearts_agents import Agent, Player, as_agent, make_agent
 from hearts_agents.base import check_rules
+from hearts_agents.checkpoint import Checkpoint
 from hearts_agents.external import ExternalAgent, program_files
 from hearts_agents.network import NetworkAgent
 from hearts_agents.outside import (
@@ -97,6 +98,13 @@ class Contender:
         """The agent, which never plays; not to be asked for where only other processes make it."""
         assert self._agent is not None
         return self._agent
+
+    @property
+    def trained_on(self) -> int | None:
+        """The decisions that its checkpoint says it saw in training; None if nothing says it."""
+        checkpoint = getattr(self._agent, "checkpoint", None)
+        told = checkpoint.training.get("decisions") if isinstance(checkpoint, Checkpoint) else None
+        return told if isinstance(told, int) else None
 
     @property
     def is_ours(self) -> bool:
