@@ -337,10 +337,11 @@ def test_sigterm_ends_it_with_its_own_status(tmp_path, monkeypatch):
     out = tmp_path / "ended.json"
     play = bench.Contest.play
 
-    def ended(contest, duel, pairing, *rest):
-        play(contest, duel, pairing, *rest)
-        if pairing == (0, 2):
+    def ended(contest, stretch):
+        block = play(contest, stretch)
+        if stretch.pairing == (0, 2):
             os.kill(os.getpid(), signal.SIGTERM)
+        return block
 
     monkeypatch.setattr(bench.Contest, "play", ended)
     stopped = run("standard", *FEW, "--out", out)
