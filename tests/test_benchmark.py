@@ -488,6 +488,7 @@ def test_the_page_of_four_players_shows_ranks_seats_and_faults(tmp_path):
     track = replace(TRACKS["classic"], field=("easy",))
     game = Benchmark(f"{code}:Mine", "classic", pairs=2)
     game.track, game.field = track, track.field
+    game.contest.pairings = [(0, 1)]
     record = game.run(show=silent)
     benchmark_page.write_page(record, path)
     shape = Shape(path.read_text(encoding="utf-8"))
