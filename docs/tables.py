@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from hearts_agents.registry import versioned
 from hearts_env import HeartsError, Rules, kernel
 from hearts_env import rules as rules_module
 from hearts_env.cards import CardPoints
@@ -37,7 +38,7 @@ from hearts_env.encoders.base import BlockEncoder
 from hearts_env.options import MAX_ROTATION
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
-from hearts_train.measure.benchmark import SPLITS, TRACKS, versioned
+from hearts_train.measure.benchmark import SPLITS, TRACKS
 
 DOCS = Path(__file__).resolve().parent
 

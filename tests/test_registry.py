@@ -106,6 +106,23 @@ def test_a_factory_that_raises_is_named(error, monkeypatch):
     assert "cannot be loaded" in registry.describe_agent("theirs")["about"]
 
 
+def test_a_name_with_its_version_is_that_player_and_another_version_is_refused():
+    for name in registry.VERSIONS:
+        told = registry.versioned(name)
+        assert type(make_agent(told)) is type(make_agent(name))
+        assert registry.unversioned(told) == name
+        assert not registry.is_outside(told)
+    pro: Any = make_agent("pro-v1?worlds=3")
+    assert pro.worlds == 3
+    for other in ("pro?worlds=3", "runs/demo-v1", "mine-v2", "random"):
+        assert registry.versioned(other) == registry.unversioned(other) == other
+    with pytest.raises(HeartsError, match=r"'pro-v2' is not the pro of this package.*'pro-v1'"):
+        make_agent("pro-v2")
+    with pytest.raises(HeartsError, match="one of the package's own"):
+        register_agent("pro-v2", First)
+    assert evaluate("easy", "pro-v1", "micro", pairs=2).opponent == "pro-v1"
+
+
 def test_unknown_names_are_refused_with_the_nearest():
     with pytest.raises(HeartsError, match="did you mean 'standard_trump'"):
         make_agent("standard_trmp")

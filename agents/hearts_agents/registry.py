@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -49,6 +50,13 @@ OWN = {
 ``random`` is another name of ``easy``.
 """
 
+VERSIONS = dict.fromkeys((name for name in OWN if name != "random"), 1)
+"""Of each player, which version of its play this package has: ``pro`` is ``pro-v1`` too.
+
+Results name the version. It is raised when a player comes to play otherwise.
+"""
+_VERSIONED = re.compile(r"(?P<name>.+)-v(?P<version>[0-9]{1,9})")
+
 _registered: dict[str, Factory] = {}
 _loaded: dict[str, Factory] = {}
 """The factories of entry points that have been asked for."""
@@ -74,7 +82,8 @@ def register_agent(name: str, factory: Factory) -> None:
             f"agent: {name!r} cannot be registered; take a name without path separators "
             f"or any of '?:,' that does not end in {CHECKPOINT_SUFFIX} or {SOLVED_SUFFIX}"
         )
-    if name in OWN:
+    match = _VERSIONED.fullmatch(name)
+    if name in OWN or (match is not None and match["name"] in OWN):
         raise HeartsError(f"agent: {name!r} is one of the package's own; choose another name")
     if not callable(factory):
         raise HeartsError(
@@ -82,6 +91,29 @@ def register_agent(name: str, factory: Factory) -> None:
             "factory(seed=None, **options) that returns an object with act(view)"
         )
     _registered[name] = factory
+
+
+def versioned(name: str) -> str:
+    """The name of a player of this package in results, ``pro-v1``; any other name unchanged."""
+    return f"{name}-v{VERSIONS[name]}" if name in VERSIONS else name
+
+
+def unversioned(name: str) -> str:
+    """The plain name of a player of this package, ``pro`` for ``pro-v1``; any other unchanged.
+
+    Raises:
+        HeartsError: if it names a version that this package has not.
+    """
+    match = _VERSIONED.fullmatch(name)
+    if match is None or match["name"] not in VERSIONS:
+        return name
+    plain = match["name"]
+    if int(match["version"]) != VERSIONS[plain]:
+        raise HeartsError(
+            f"agent: {name!r} is not the {plain} of this package, which is {versioned(plain)!r}; "
+            "take that one, or install a version of hearts-env that has the other"
+        )
+    return plain
 
 
 def agent_names() -> list[str]:
@@ -96,8 +128,8 @@ def make_agent(
     """A player by its name, from a checkpoint, from code, or as it is.
 
     Args:
-        agent: a name of ``agent_names()``; the path of a checkpoint or of a training run's
-            folder; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function
+        agent: a name of ``agent_names()``, also with its version as in ``pro-v1``; the path of a
+            checkpoint or of a training run's folder; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function
             that returns a player; ``exec:./bot --flag``, a program; or an object with
             ``act(view)``, which is returned, adapted if it lacks ``act_batch``. Options may follow
             a name, as in ``pro?worlds=50``.
@@ -115,7 +147,7 @@ def make_agent(
         return as_agent(agent)
     name = os.fspath(agent)
     factory, texts = resolve(agent)
-    base = split_spec(name)[0] if texts else name
+    base = unversioned(split_spec(name)[0] if texts else name)
     known = _check_options(base, factory, {**texts, **options})
     options = parse_options(base, factory, texts) | options
     arguments = {"seed": seed, **options} if known is None or "seed" in known else options
@@ -140,6 +172,7 @@ def resolve(agent: str | os.PathLike[str]) -> tuple[Factory, dict[str, str]]:
     base, texts = split_spec(name)
     if is_exec(name):
         return external_factory(base), texts
+    base = unversioned(base)
     factory = find_factory(base)
     if factory is not None:
         return factory, texts
@@ -178,6 +211,7 @@ def is_outside(agent: str | os.PathLike[str]) -> bool:
         return False
     try:
         base, texts = split_spec(name)
+        base = unversioned(base)
     except HeartsError:
         return False
     if base not in OWN:

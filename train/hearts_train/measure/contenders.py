@@ -30,7 +30,7 @@ from hearts_agents.outside import (
     parse_options,
     split_spec,
 )
-from hearts_agents.registry import OWN, is_outside, is_registered_here, resolve
+from hearts_agents.registry import OWN, is_outside, is_registered_here, resolve, unversioned
 from hearts_agents.search import PimcBelief
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
 from hearts_env import HeartsError, Rules
@@ -298,7 +298,7 @@ def _parts(agent: Agent | None, spec: str | None) -> Iterator[bytes]:
     elif isinstance(agent, PimcBelief):
         model = _options(spec).get("model")
         yield from _parts(agent.model, model if isinstance(model, str) else None)
-    elif agent is None and base in OWN:
+    elif agent is None and unversioned(base) in OWN:
         for text in filter(is_outside, texts.values()):
             yield from _parts(None, text)
     else:
