@@ -181,6 +181,24 @@ def test_installed_packages_add_players(monkeypatch):
         make_agent("broken")
 
 
+def test_a_package_that_is_installed_adds_its_player(tmp_path, monkeypatch):
+    (tmp_path / "lowest_card.py").write_text(
+        "class Lowest:\n"
+        "    def __init__(self, seed=None, step: int = 0):\n        self.step = step\n"
+        "    def act(self, view):\n        return view.legal_actions()[0]\n"
+    )
+    home = tmp_path / "lowest_card-1.0.dist-info"
+    home.mkdir()
+    (home / "METADATA").write_text("Metadata-Version: 2.1\nName: lowest-card\nVersion: 1.0\n")
+    (home / "entry_points.txt").write_text("[hearts_agents]\nlowest = lowest_card:Lowest\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    agent: Any = make_agent("lowest?step=3")
+    assert (agent.name, agent.step) == ("lowest?step=3", 3)
+    assert "lowest" in agent_names()
+    assert registry.is_outside("lowest")
+    assert evaluate("lowest", "lowest", "micro", pairs=2).margin == 0
+
+
 def test_players_need_neither_torch_nor_stable_baselines3():
     program = (
         "import sys, hearts_agents, hearts_agents.vector, hearts_agents.gym_env\n"

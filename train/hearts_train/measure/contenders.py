@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from hearts_agents import Agent, Player, as_agent, make_agent
+from hearts_agents import Agent, Player, make_agent
 from hearts_agents.base import check_rules
 from hearts_agents.checkpoint import Checkpoint
+from hearts_agents.encoded import EncodedAgent
 from hearts_agents.external import ExternalAgent, program_files
-from hearts_agents.network import NetworkAgent
 from hearts_agents.outside import (
     EXEC,
     blamed,
@@ -30,7 +30,14 @@ from hearts_agents.outside import (
     parse_options,
     split_spec,
 )
-from hearts_agents.registry import OWN, is_outside, is_registered_here, resolve, unversioned
+from hearts_agents.registry import (
+    OWN,
+    is_model_file,
+    is_outside,
+    is_registered_here,
+    resolve,
+    unversioned,
+)
 from hearts_agents.search import PimcBelief
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
 from hearts_env import HeartsError, Rules
@@ -89,7 +96,7 @@ class Contender:
             self.digest = _digest(None, self.spec)
             self._enquiry = Enquiry(self.name, os.fspath(entrant))
             return
-        self._agent = make_agent(entrant, seed=seed) if is_named else as_agent(entrant)
+        self._agent = make_agent(entrant, seed=seed if is_named else None)
         self._options = _options(self.spec)
         self.digest = _digest(self._agent, self.spec)
 
@@ -286,9 +293,11 @@ def _parts(agent: Agent | None, spec: str | None) -> Iterator[bytes]:
     Of an agent that is made in other processes only (None), what can be read without making it.
     """
     base, texts = split_spec(spec) if spec is not None else ("", {})
-    if isinstance(agent, NetworkAgent):
-        for _, array in sorted(agent.network.tensors().items()):
-            yield array.tobytes()
+    if is_model_file(base):
+        if kind_of(base) == "file":
+            yield Path(base).read_bytes()
+    elif isinstance(agent, EncodedAgent):
+        yield from agent.content()
     elif isinstance(agent, SolvedAgent):
         for chances in agent.solved.chances:
             yield chances.tobytes()
