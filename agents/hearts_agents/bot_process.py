@@ -1,7 +1,6 @@
 """A program that answers lines with lines: started, asked within limits, and ended with its group.
 
-Nothing here knows what the lines say; ``external`` does. The program has a session of its own, so
-that Ctrl-C at the terminal does not reach it, and whatever it starts ends with it.
+Nothing here knows what the lines say; ``external`` does.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import sys
 import time
 import weakref
 
+from hearts_agents.children import close_pipes, kill_child, start_child
 from hearts_env import HeartsError
 
 CRASHED, LATE, ILLEGAL = "crashed", "late", "illegal"
@@ -55,14 +55,7 @@ class BotProcess:
         if sys.platform == "win32":
             raise BotError("programs are asked through pipes that Windows has not; use Linux")
         try:
-            process = subprocess.Popen(
-                command,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+            process = start_child(command, stderr=subprocess.PIPE, bufsize=0)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise BotError(
@@ -227,10 +220,5 @@ class BotProcess:
 def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
     if os.getpid() != owner:  # a forked copy of this process has ended
         return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
+    kill_child(process)
+    close_pipes(process)
