@@ -41,6 +41,7 @@ from hearts_agents.registry import (
 from hearts_agents.search import PimcBelief
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
 from hearts_env import HeartsError, Rules
+from hearts_env.arrays import Ints
 from hearts_env.batch_view import BatchView
 from hearts_env.files import kind_of
 from hearts_env.solve.equilibrium import SHIPPED, shipped_file
@@ -57,8 +58,14 @@ class Seat(Protocol):
     def ready(self) -> None:
         """Wait until it can be asked."""
 
-    def ask(self, views: BatchView) -> Answer:
-        """Its answer."""
+    def begin(self, seats: Ints) -> None:
+        """Tell it that games begin, and which seat it has in each."""
+
+    def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
+        """Its answer; each view is of one of the games."""
+
+    def over(self, games: Ints, scores: Ints) -> None:
+        """Tell it that some of the games are over, with the scores of all seats, a row a game."""
 
     def renew(self, seed: int) -> None:
         """Continue with a player that remembers nothing."""
@@ -231,9 +238,19 @@ class _InProcess:
     def ready(self) -> None:
         """Return at once: it can always be asked."""
 
-    def ask(self, views: BatchView) -> Answer:
-        """Its answer."""
-        return ask(self._player, views)
+    def begin(self, seats: Ints) -> None:
+        """Tell the program, if it is one."""
+        if isinstance(self._player, ExternalAgent):
+            self._player.begin(seats.tolist())
+
+    def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
+        """Its answer; a program is told which games they are."""
+        return ask(self._player, views, games)
+
+    def over(self, games: Ints, scores: Ints) -> None:
+        """Tell the program, if it is one."""
+        if isinstance(self._player, ExternalAgent):
+            self._player.over(games.tolist(), scores.tolist())
 
     def renew(self, seed: int) -> None:
         """Continue with another copy."""

@@ -43,7 +43,7 @@ from hearts_agents import Agent
 from hearts_agents.children import close_pipes, kill_child, python_environment, start_child
 from hearts_agents.outside import describe, split_spec
 from hearts_env import HeartsError, Rules
-from hearts_env.arrays import Floats
+from hearts_env.arrays import Floats, Ints
 from hearts_env.batch_view import BatchView
 from hearts_train.measure.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check
 
@@ -271,7 +271,13 @@ class Isolated:
         else:
             self._awaited = self._process.send(b"N" + self._seed, _MOST_WORDS)
 
-    def ask(self, views: BatchView) -> Answer:
+    def begin(self, seats: Ints) -> None:
+        """Do nothing: it is asked about views, and remembers no games."""
+
+    def over(self, games: Ints, scores: Ints) -> None:
+        """Do nothing."""
+
+    def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
         """What the agent answers; a process that ends or is late loses all these games."""
         size = len(views)
         data = _question(b"V", views)
