@@ -198,9 +198,9 @@ def test_every_message_is_as_the_schema_says(monkeypatch):
     said = []
     send, answer, close = BotProcess.send, BotProcess.answer, BotProcess.close
 
-    def send_and_note(self, lines):
+    def send_and_note(self, lines, answers=1):
         said.extend(lines.splitlines())
-        send(self, lines)
+        send(self, lines, answers)
 
     def answer_and_note(self, *limits):
         said.append(answer(self, *limits))

@@ -95,8 +95,8 @@ class BotProcess:
         self.send(lines)
         return self.answer(seconds, most)
 
-    def send(self, lines: bytes) -> None:
-        """Send lines that one line is to answer; what the pipe does not take is sent later.
+    def send(self, lines: bytes, answers: int = 1) -> None:
+        """Send lines that so many lines are to answer; what the pipe does not take is sent later.
 
         Raises:
             BotError: if it has written a line that nobody asked for. It is ended.
@@ -106,7 +106,7 @@ class BotProcess:
                 self._receive()
                 if self._read:
                     raise self._failed(ILLEGAL, "wrote a line that nobody asked for")
-            self._due += 1
+            self._due += answers
             self._unsent += lines
             self._push()
         except BotError:

@@ -34,7 +34,9 @@ _MOST_SECONDS, _MOST_BATCH = 86_400.0, 65_536
 _MOST_FAILURES = 3
 _MOST_READY, _MOST_ACTION = 10_000, 100  # bytes of an answer: to hello; for each view
 _MOST_NAME = 100
-_AHEAD, _ALONE_AHEAD = 3, 32  # messages sent before the first of them is answered: acts, act
+_AHEAD, _ALONE = 2, 32
+"""Messages of many views, and of one, that may be on their way when more are sent; of those of one
+as many at once."""
 
 Failure = tuple[int, str, str]
 """A row of the views, `kind` of a ``BotError`` and what happened."""
@@ -173,12 +175,13 @@ class ExternalAgent(Agent):
             first = len(given)
             try:
                 process = self._started(views.rules)
-                size, ahead = (self.batch, _AHEAD) if self.takes_many else (1, _ALONE_AHEAD)
-                while sent < len(views) and len(asked) < ahead:
-                    end = min(sent + size, len(views))
+                are_many = self.takes_many and self.batch > 1
+                while sent < len(views) and len(asked) <= (_AHEAD if are_many else _ALONE):
+                    end = min(sent + (self.batch if are_many else _ALONE), len(views))
+                    asked.extend([end] if are_many else range(sent + 1, end + 1))
                     part = views.subset(np.arange(sent, end))
-                    asked.append(end)
-                    self._send(process, part, None if games is None else games[sent:end])
+                    named = None if games is None else games[sent:end]
+                    self._send(process, part, named, are_many=are_many)
                     sent = end
                 given += self._answer(process, asked[0] - first)
                 asked.popleft()
@@ -186,7 +189,8 @@ class ExternalAgent(Agent):
             except BotError as error:
                 self._process = None  # it has been ended
                 self._failures += 1
-                last = asked[0] if asked else min(first + self.batch, len(views))
+                size = self.batch if self.takes_many else 1
+                last = asked[0] if asked else min(first + size, len(views))
                 last = len(views) if self._is_given_up else last
                 kind = ILLEGAL if error.kind == REFUSED else error.kind
                 failures += [(row, kind, str(error)) for row in range(first, last)]
@@ -261,18 +265,23 @@ class ExternalAgent(Agent):
         self._process = process
         return process
 
-    def _send(self, process: BotProcess, views: BatchView, games: Sequence[int] | None) -> None:
-        """Ask about some views, and do not wait."""
+    def _send(
+        self, process: BotProcess, views: BatchView, games: Sequence[int] | None, *, are_many: bool
+    ) -> None:
+        """Ask about some views, in one message or one by one, and do not wait."""
         assert self._lines is not None
         texts = self._lines.write(views)
-        if len(texts) == 1:
-            game = "" if games is None else f'"game":{games[0]},'
-            text = f'{{"type":"act",{game}"view":{texts[0]}}}\n'
+        messages = 1 if are_many else len(texts)
+        if len(texts) == messages:
+            names = [""] * messages if games is None else [f'"game":{game},' for game in games]
+            lines = zip(names, texts, strict=True)
+            text = "".join([f'{{"type":"act",{name}"view":{view}}}\n' for name, view in lines])
         else:
             named = "" if games is None else f'"games":{dump([*games])},'
             text = f'{{"type":"acts",{named}"views":[{",".join(texts)}]}}\n'
         news, self._news = self._news, b""
-        process.send(news + (self._beginning() if self._is_due else b"") + text.encode())
+        begin = self._beginning() if self._is_due else b""
+        process.send(news + begin + text.encode(), messages)
 
     def _answer(self, process: BotProcess, size: int) -> list[Any]:
         """The actions that answer the first message that is not answered, about `size` views."""
