@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import typer
 from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from typer.testing import CliRunner
@@ -160,6 +161,15 @@ def test_the_command_line_trusts_when_it_is_told(models, tmp_path):
     isolated = Contender(str(file), 0, isolate=True)
     isolated.close()
     assert isolated.digest == plain
+
+
+def test_every_command_that_takes_agents_can_be_told_to_trust():
+    commands = typer.main.get_command(app).commands
+    agents = {"agent", "agents", "against", "opponent", "opponents", "model"}
+    taking = {name for name, one in commands.items() if agents & {p.name for p in one.params}}
+    trusting = {name for name, one in commands.items() if "trust" in {p.name for p in one.params}}
+    assert {"evaluate", "tournament", "benchmark", "play", "exploit"} <= taking
+    assert trusting == taking | {"train"}  # whose recipe names the opponents
 
 
 def test_models_that_cannot_play_are_refused(models, tmp_path):
