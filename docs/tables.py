@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from hearts_agents.registry import versioned
 from hearts_env import HeartsError, Rules, kernel
 from hearts_env import rules as rules_module
 from hearts_env.cards import CardPoints
@@ -37,7 +38,7 @@ from hearts_env.encoders.base import BlockEncoder
 from hearts_env.options import MAX_ROTATION
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
-from hearts_train.measure.benchmark import SPLITS, TRACKS, versioned
+from hearts_train.measure.benchmark import SPLITS, TRACKS
 
 DOCS = Path(__file__).resolve().parent
 
@@ -447,6 +448,33 @@ def short_trainings() -> str:
     return table(head, rows)
 
 
+def external_speed() -> str:
+    """How many decisions a second programs give, and what each costs."""
+    path = DOCS / "results" / "external.json"
+    if not path.exists():
+        return f"Not measured yet: `python bench/external.py --out docs/results/{path.name}`.\n"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    rows = [
+        [
+            rate["bot"],
+            "one by one" if rate["batch"] == 1 else f"{rate['batch']} at once",
+            f"{rate['per_second']:,.0f}",
+            f"{rate['best_per_second']:,.0f}",
+            f"{rate['own_us']:.1f}",
+            f"{rate['bot_us']:.1f}",
+        ]
+        for rate in record["rates"]
+    ]
+    head = ["bot", "views", "decisions a second, median", "best", "µs here", "µs in the bot"]
+    repeats = record["rates"][0]["repeats"]
+    return (
+        table(head, rows)
+        + f"\nOf {repeats} times {record['decisions']:,} decisions each, all bots "
+        f"in turn, on {record['cores']} cores that did\nother work too: their load was "
+        f"{record['load']:.1f} (`python bench/external.py --out docs/results/{path.name}`).\n"
+    )
+
+
 def spread(values: Sequence[float], form: str, unit: str = "") -> str:
     """Mean and standard deviation; of a single value the value."""
     mean = f"{statistics.fmean(values):{form}}"
@@ -540,6 +568,7 @@ PARTS: dict[str, Callable[..., str]] = {
         learned,
         learning_rates,
         short_trainings,
+        external_speed,
         exploited,
         benchmark_tracks,
         benchmark_deals,

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_agents.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.registry import versioned
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
@@ -23,7 +24,7 @@ from hearts_train.command import benchmark_page
 from hearts_train.command.cli import app
 from hearts_train.command.reports import format_margin
 from hearts_train.measure import benchmark as bench
-from hearts_train.measure.benchmark import TRACKS, Benchmark, silent, unversioned, versioned
+from hearts_train.measure.benchmark import FIELD_VERSION, TRACKS, Benchmark, silent
 from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
@@ -123,11 +124,9 @@ def test_pro_of_the_large_tracks_plays_as_it_did(track, cards):
     assert chosen == cards.split()
 
 
-def test_a_plain_name_is_an_alias_of_the_versioned_one():
-    assert versioned("pro") == "pro-v1"
-    assert unversioned("pro-v1") == "pro"
-    for other in ("pro?worlds=3", "pro_trump", "pro-v2", "runs/demo-v1"):
-        assert versioned(other) == unversioned(other) == other
+def test_the_field_is_of_players_whose_version_is_that_of_the_field():
+    for name in {name for track in TRACKS.values() for name in track.field}:
+        assert versioned(name) == f"{name}-v{FIELD_VERSION}"
 
 
 # ---- results -------------------------------------------------------------------------------------

@@ -196,18 +196,22 @@ def test_the_schema_has_the_words_that_it_is_read_with():
 
 def test_every_message_is_as_the_schema_says(monkeypatch):
     said = []
-    exchange, close = BotProcess.ask, BotProcess.close
+    send, answer, close = BotProcess.send, BotProcess.answer, BotProcess.close
 
-    def ask_and_note(self, lines, *limits):
-        answer = exchange(self, lines, *limits)
-        said.extend([*lines.splitlines(), answer])
-        return answer
+    def send_and_note(self, lines, answers=1):
+        said.extend(lines.splitlines())
+        send(self, lines, answers)
+
+    def answer_and_note(self, *limits):
+        said.append(answer(self, *limits))
+        return said[-1]
 
     def close_and_note(self, lines=b""):
         said.extend(lines.splitlines())
         close(self, lines)
 
-    monkeypatch.setattr(BotProcess, "ask", ask_and_note)
+    monkeypatch.setattr(BotProcess, "send", send_and_note)
+    monkeypatch.setattr(BotProcess, "answer", answer_and_note)
     monkeypatch.setattr(BotProcess, "close", close_and_note)
     assert not any(verdict.is_fault for verdict in check_program(LOW, CHECKED, 3, seed=1))
     messages = [json.loads(line) for line in said]
@@ -217,6 +221,89 @@ def test_every_message_is_as_the_schema_says(monkeypatch):
     assert {m["type"] for m in messages} == {kind.removesuffix("_message") for kind in kinds}
     phases = {view["phase"] for m in messages for view in m.get("views", [m.get("view")]) if view}
     assert phases == {"pass", "play", "moon"}
+
+
+# Plays its lowest legal action and writes down what it is told of games.
+HEARS = """
+import json, os, sys
+told = open(sys.argv[1], "a")
+for line in sys.stdin:
+    message = json.loads(line)
+    kind = message["type"]
+    views = message.pop("views", None) or [message.pop("view", None)]
+    message["players"] = message.get("players") or [v["player"] for v in views if v]
+    print(os.getpid(), json.dumps(message), file=told, flush=True)
+    given = [view["legal"][0] for view in views if view]
+    if kind == "hello": print('{"type":"ready","protocol":1,"batch":true}', flush=True)
+    if kind == "act": print(json.dumps({"type": "action", "action": given[0]}), flush=True)
+    if kind == "acts": print(json.dumps({"type": "actions", "actions": given}), flush=True)
+"""
+
+
+def test_a_program_hears_which_games_begin_and_end_and_how(tmp_path):
+    (tmp_path / "hears.py").write_text(HEARS)
+    result = evaluate(f"exec:{PYTHON} {tmp_path / 'hears.py'} {tmp_path / 'told'}", "easy", pairs=6)
+    processes = {}
+    for line in (tmp_path / "told").read_text().splitlines():
+        pid, _, text = line.partition(" ")
+        processes.setdefault(pid, []).append(json.loads(text))
+    asked, *playing = processes.values()  # the first is asked whether it plays the rules
+    assert [m["type"] for m in asked] == ["hello", "bye"]
+    margins = []
+    for messages in playing:
+        seats, over = {}, {}
+        assert [m["type"] for m in messages[:2]] == ["hello", "game"]
+        for message in messages[1:-1]:
+            if message["type"] == "game":
+                assert not seats
+                seats = dict(zip(message["games"], message["players"], strict=True))
+            elif message["type"] == "over":
+                for game, own, scores in zip(
+                    message["games"], message["own"], message["scores"], strict=True
+                ):
+                    assert own == scores[seats[game]]
+                    over[game] = scores[1 - seats[game]] - own
+            else:
+                games = message.get("games") or [message["game"]]
+                assert [seats[game] for game in games] == message["players"]
+                assert not set(games) & set(over)
+        assert messages[-1]["type"] == "bye"
+        assert sorted(over) == sorted(seats) == list(range(6))
+        assert len(set(seats.values())) == 1
+        margins.append([over[game] for game in sorted(over)])
+    assert len(margins) == 2
+    assert np.mean(margins, axis=0).tolist() == result.margins.tolist()
+
+
+# Answers nothing before it has read two messages.
+WAITS = """
+import json, sys
+read = []
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "hello":
+        many = sys.argv[1] == "many"
+        print(json.dumps({"type": "ready", "protocol": 1, "batch": many}), flush=True)
+    if message["type"] == "act":
+        read.append({"type": "action", "action": message["view"]["legal"][-1]})
+    if message["type"] == "acts":
+        given = [view["legal"][-1] for view in message["views"]]
+        read.append({"type": "actions", "actions": given})
+    if len(read) == 2:
+        print(*map(json.dumps, read), sep="\\n", flush=True)
+        read = []
+"""
+
+
+@pytest.mark.parametrize("how", ["many", "single"])
+def test_the_next_messages_are_sent_while_the_program_thinks(how, tmp_path):
+    (tmp_path / "waits.py").write_text(WAITS)
+    views = views_of("two_player", 40)
+    agent = make_agent(f"exec:{PYTHON} {tmp_path / 'waits.py'} {how}?batch=10&seconds=5")
+    given, failures = agent.answers(views)
+    assert not failures
+    assert given == [view.legal_actions()[-1] for view in views]
+    agent.close()
 
 
 def test_a_command_is_split_as_a_shell_does_and_options_follow():
@@ -305,6 +392,15 @@ def test_the_examples_play_alike_deal_by_deal(twins, preset):
         own = (views.players == 0) | (rows[games] % 2 == 1)
         batch.play(np.where(own, given[0], easy.act_batch(views)), games=games)
     assert ("moon" in phases, "pass" in phases) == (rules.moon == "choose", rules.pass_count > 0)
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_the_bot_in_javascript_is_its_twin_in_python_deal_by_deal():
+    script = f"exec:node {BOTS / 'low_bot.js'}"
+    python, node = (evaluate(bot, "easy", pairs=16) for bot in (LOW, script))
+    assert node.margins.tolist() == python.margins.tolist()
+    assert node.margins.any()
+    assert (node.faults, node.moons, node.won) == (0, python.moons, python.won)
 
 
 def test_the_examples_are_short():

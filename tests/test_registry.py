@@ -106,6 +106,23 @@ def test_a_factory_that_raises_is_named(error, monkeypatch):
     assert "cannot be loaded" in registry.describe_agent("theirs")["about"]
 
 
+def test_a_name_with_its_version_is_that_player_and_another_version_is_refused():
+    for name in registry.VERSIONS:
+        told = registry.versioned(name)
+        assert type(make_agent(told)) is type(make_agent(name))
+        assert registry.unversioned(told) == name
+        assert not registry.is_outside(told)
+    pro: Any = make_agent("pro-v1?worlds=3")
+    assert pro.worlds == 3
+    for other in ("pro?worlds=3", "runs/demo-v1", "mine-v2", "random"):
+        assert registry.versioned(other) == registry.unversioned(other) == other
+    with pytest.raises(HeartsError, match=r"'pro-v2' is not the pro of this package.*'pro-v1'"):
+        make_agent("pro-v2")
+    with pytest.raises(HeartsError, match="one of the package's own"):
+        register_agent("pro-v2", First)
+    assert evaluate("easy", "pro-v1", "micro", pairs=2).opponent == "pro-v1"
+
+
 def test_unknown_names_are_refused_with_the_nearest():
     with pytest.raises(HeartsError, match="did you mean 'standard_trump'"):
         make_agent("standard_trmp")
@@ -162,6 +179,24 @@ def test_installed_packages_add_players(monkeypatch):
     assert isinstance(make_agent("theirs", worlds=3), Pro)
     with pytest.raises(HeartsError, match="broken"):
         make_agent("broken")
+
+
+def test_a_package_that_is_installed_adds_its_player(tmp_path, monkeypatch):
+    (tmp_path / "lowest_card.py").write_text(
+        "class Lowest:\n"
+        "    def __init__(self, seed=None, step: int = 0):\n        self.step = step\n"
+        "    def act(self, view):\n        return view.legal_actions()[0]\n"
+    )
+    home = tmp_path / "lowest_card-1.0.dist-info"
+    home.mkdir()
+    (home / "METADATA").write_text("Metadata-Version: 2.1\nName: lowest-card\nVersion: 1.0\n")
+    (home / "entry_points.txt").write_text("[hearts_agents]\nlowest = lowest_card:Lowest\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    agent: Any = make_agent("lowest?step=3")
+    assert (agent.name, agent.step) == ("lowest?step=3", 3)
+    assert "lowest" in agent_names()
+    assert registry.is_outside("lowest")
+    assert evaluate("lowest", "lowest", "micro", pairs=2).margin == 0
 
 
 def test_players_need_neither_torch_nor_stable_baselines3():

@@ -1,7 +1,6 @@
 """A program that answers lines with lines: started, asked within limits, and ended with its group.
 
-Nothing here knows what the lines say; ``external`` does. The program has a session of its own, so
-that Ctrl-C at the terminal does not reach it, and whatever it starts ends with it.
+Nothing here knows what the lines say; ``external`` does.
 """
 
 from __future__ import annotations
@@ -15,7 +14,11 @@ import sys
 import time
 import weakref
 
+from hearts_agents.children import close_pipes, kill_child, start_child
 from hearts_env import HeartsError
+
+if sys.platform != "win32":
+    import fcntl
 
 CRASHED, LATE, ILLEGAL = "crashed", "late", "illegal"
 """What a program can do wrong; ``hearts_train.measure.guard`` counts by these words."""
@@ -27,6 +30,7 @@ REFUSED = "refused"
 _MOST_KEPT = 4096  # bytes of what it wrote to its standard error
 _MOST_WORDS = 300  # characters of that in a message
 _CHUNK = 1 << 16
+_PIPE = 1 << 20  # bytes of what was sent and not read yet; Linux allows so many
 _LOOK_MILLISECONDS = 50  # how often it is looked at whether it still runs
 _LAST_SECONDS = 1.0  # to end by itself: after `bye`, and to be asked for its exit status
 
@@ -55,14 +59,7 @@ class BotProcess:
         if sys.platform == "win32":
             raise BotError("programs are asked through pipes that Windows has not; use Linux")
         try:
-            process = subprocess.Popen(
-                command,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+            process = start_child(command, stderr=subprocess.PIPE, bufsize=0)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise BotError(
@@ -78,9 +75,15 @@ class BotProcess:
         )
         for pipe in (self._to, self._back, self._words):
             os.set_blocking(pipe, False)
+        if hasattr(fcntl, "F_SETPIPE_SZ"):  # so that whole messages can be sent ahead
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(self._to, fcntl.F_SETPIPE_SZ, _PIPE)
         self._poll = select.poll()
         self._poll.register(self._back, select.POLLIN)
         self._poll.register(self._words, select.POLLIN)
+        self._unsent = bytearray()
+        self._due = 0
+        """Answers to lines that were sent, not yet taken."""
         self._read = bytearray()
         self._kept = bytearray()
         self.left_by_itself = False
@@ -88,29 +91,51 @@ class BotProcess:
         self._end = weakref.finalize(self, _kill, process, os.getpid())
 
     def ask(self, lines: bytes, seconds: float, most: int) -> bytes:
-        """Send lines, and get the one line that answers them, without its end.
+        """Send lines, and get the one line that answers them: ``send`` and ``answer``."""
+        self.send(lines)
+        return self.answer(seconds, most)
 
-        Args:
-            lines: what is sent.
-            seconds: for the sending and the answer together.
-            most: bytes of an answer.
+    def send(self, lines: bytes, answers: int = 1) -> None:
+        """Send lines that so many lines are to answer; what the pipe does not take is sent later.
 
         Raises:
-            BotError: if it ends, is late, or writes a longer line or one too many. It is ended.
+            BotError: if it has written a line that nobody asked for. It is ended.
         """
         try:
-            return self._exchange(memoryview(lines), time.monotonic() + seconds, seconds, most)
+            if not self._due:
+                self._receive()
+                if self._read:
+                    raise self._failed(ILLEGAL, "wrote a line that nobody asked for")
+            self._due += answers
+            self._unsent += lines
+            self._push()
         except BotError:
             raise
         except BaseException:  # Ctrl-C: half a message may have been sent
             self.kill()
             raise
 
-    def _exchange(self, rest: memoryview, deadline: float, seconds: float, most: int) -> bytes:
-        self._receive()
-        if self._read:
-            raise self._failed(ILLEGAL, "wrote a line that nobody asked for")
-        rest = self._send(rest)
+    def answer(self, seconds: float, most: int) -> bytes:
+        """The line that answers what was sent first of all that is not answered, without its end.
+
+        Args:
+            seconds: for it, from now on.
+            most: its bytes.
+
+        Raises:
+            BotError: if it ends, is late, or writes a longer line. It is ended.
+        """
+        try:
+            line = self._line(time.monotonic() + seconds, seconds, most)
+        except BotError:
+            raise
+        except BaseException:
+            self.kill()
+            raise
+        self._due -= 1
+        return line
+
+    def _line(self, deadline: float, seconds: float, most: int) -> bytes:
         while (end := self._read.find(b"\n")) < 0:
             if len(self._read) > most:
                 raise self._failed(ILLEGAL, f"wrote a line of more than {most:,} bytes")
@@ -122,7 +147,7 @@ class BotProcess:
             is_open = bool(ready) or self._process.poll() is None
             for pipe, _ in ready:
                 if pipe == self._to:
-                    rest = self._send(rest)
+                    self._push()
                 elif pipe == self._words:
                     self._listen()
                 else:
@@ -135,20 +160,20 @@ class BotProcess:
             raise self._failed(ILLEGAL, f"wrote a line of more than {most:,} bytes")
         return line
 
-    def _send(self, rest: memoryview) -> memoryview:
-        """Write what the pipe takes; returns what is left."""
+    def _push(self) -> None:
+        """Write what the pipe takes."""
         try:
-            rest = rest[os.write(self._to, rest) :] if rest else rest
+            if self._unsent:
+                del self._unsent[: os.write(self._to, self._unsent)]
         except BlockingIOError:
             pass
         except BrokenPipeError:  # its end is seen where it is read from
-            rest = rest[:0]
-        if rest:
+            self._unsent.clear()
+        if self._unsent:
             self._poll.register(self._to, select.POLLOUT)
         else:
             with contextlib.suppress(KeyError):
                 self._poll.unregister(self._to)
-        return rest
 
     def _receive(self) -> bool:
         """Read what there is; whether its output is still open."""
@@ -208,8 +233,18 @@ class BotProcess:
         """Send last lines, give it a moment to end by itself, and end it."""
         if not self._end.alive:
             return
-        with contextlib.suppress(OSError):
-            os.write(self._to, lines)
+        self._unsent += lines
+        until = time.monotonic() + _LAST_SECONDS
+        try:
+            self._push()
+            while self._unsent and time.monotonic() < until:  # it may be slow to read
+                time.sleep(0.001)
+                self._push()
+        except OSError:
+            pass
+        except BaseException:
+            self.kill()
+            raise
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -227,10 +262,5 @@ class BotProcess:
 def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
     if os.getpid() != owner:  # a forked copy of this process has ended
         return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
+    kill_child(process)
+    close_pipes(process)

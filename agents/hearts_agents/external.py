@@ -11,7 +11,8 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ _MOST_SECONDS, _MOST_BATCH = 86_400.0, 65_536
 _MOST_FAILURES = 3
 _MOST_READY, _MOST_ACTION = 10_000, 100  # bytes of an answer: to hello; for each view
 _MOST_NAME = 100
+_AHEAD, _ALONE = 2, 32
+"""Messages of many views, and of one, that may be on their way when more are sent; of those of one
+as many at once."""
 
 Failure = tuple[int, str, str]
 """A row of the views, `kind` of a ``BotError`` and what happened."""
@@ -82,6 +86,9 @@ class ExternalAgent(Agent):
         """Whether the program, once closed, ended without being killed."""
         self._is_due, self._is_said = True, False  # the message that games begin
         self._failures = 0
+        self._running: dict[int, int] | None = None
+        """The seats in the games that are not over, if whoever asks tells of them."""
+        self._news = b""  # said before the next message
 
     # -- as an agent ------------------------------------------------------------------------------
     def check_rules(self, rules: Rules) -> None:
@@ -122,27 +129,77 @@ class ExternalAgent(Agent):
         self._seed = check_any_seed(seed)
         self._is_due = True
 
-    def answers(self, views: BatchView) -> tuple[list[Any], list[Failure]]:
+    def begin(self, seats: Sequence[int]) -> None:
+        """Tell the program, before it is next asked, that games begin, numbered from 0.
+
+        From then on ``answers`` is told which game a view is of, and ``over`` which are over.
+
+        Args:
+            seats: of each game, which seat the program has.
+        """
+        self._running = dict(enumerate(seats))
+        self._is_due = True
+
+    def over(self, games: Sequence[int], scores: Sequence[Sequence[int]]) -> None:
+        """Tell the program, before it is next asked or ended, that some of these games are over.
+
+        Args:
+            games: which.
+            scores: of each, every seat's, from seat 0 on.
+        """
+        if self._running is None or not games:
+            return
+        seats = [self._running.pop(game) for game in games]
+        if self._is_said and not self._is_due and self._process is not None:
+            own = [each[seat] for each, seat in zip(scores, seats, strict=True)]
+            self._news += _line("over", games=[*games], own=own, scores=[[*s] for s in scores])
+            self._is_said = bool(self._running)
+
+    def answers(
+        self, views: BatchView, games: Sequence[int] | None = None
+    ) -> tuple[list[Any], list[Failure]]:
         """What the program answers, None where it fails; and its failures, one for each such row.
 
-        A failure costs the views of one message. The others are asked about after a new start.
+        While it thinks about one message the next are made and sent. A failure costs the views of
+        the message that was due. The others are asked about after a new start.
+
+        Args:
+            views: what it is asked about.
+            games: of those that ``begin`` has told, that of each view; None: it is not told.
         """
         given: list[Any] = []
         failures: list[Failure] = []
+        asked: deque[int] = deque()  # the end of each message that is not answered
+        sent = 0
         while len(given) < len(views):
-            first, size = len(given), self.batch
+            first = len(given)
             try:
                 process = self._started(views.rules)
-                size = self.batch if self.takes_many else 1
-                part = views.subset(np.arange(first, min(first + size, len(views))))
-                given += self._ask(process, part)
+                are_many = self.takes_many and self.batch > 1
+                while sent < len(views) and len(asked) <= (_AHEAD if are_many else _ALONE):
+                    end = min(sent + (self.batch if are_many else _ALONE), len(views))
+                    asked.extend([end] if are_many else range(sent + 1, end + 1))
+                    part = views.subset(np.arange(sent, end))
+                    named = None if games is None else games[sent:end]
+                    self._send(process, part, named, are_many=are_many)
+                    sent = end
+                given += self._answer(process, asked[0] - first)
+                asked.popleft()
                 self._failures = 0
             except BotError as error:
+                self._process = None  # it has been ended
                 self._failures += 1
-                last = len(views) if self._is_given_up else min(first + size, len(views))
+                size = self.batch if self.takes_many else 1
+                last = asked[0] if asked else min(first + size, len(views))
+                last = len(views) if self._is_given_up else last
                 kind = ILLEGAL if error.kind == REFUSED else error.kind
                 failures += [(row, kind, str(error)) for row in range(first, last)]
                 given += [None] * (last - first)
+                asked.clear()
+                sent = last
+            except BaseException:
+                self._process = None
+                raise
         return given, failures
 
     def start(self, rules: Rules) -> None:
@@ -155,10 +212,11 @@ class ExternalAgent(Agent):
 
     def close(self) -> None:
         """End the program; it starts again when it is asked again."""
-        process, self._process = self._process, None
+        process, self._process, self._running = self._process, None, None
         self._failures = 0
         if process is not None:
-            process.close((_line("over") if self._is_said else b"") + _line("bye"))
+            last = _line("over") if self._is_said else b""
+            process.close(self._news + last + _line("bye"))
             self.left_by_itself = process.left_by_itself
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -179,7 +237,7 @@ class ExternalAgent(Agent):
         if self._is_given_up:
             raise BotError(f"failed {self._failures} times in a row; it is not started again")
         self._rules, self._lines = rules, ViewLines(rules)
-        self._is_due, self._is_said = True, False
+        self._is_due, self._is_said, self._news = True, False, b""
         process = BotProcess(self._words)
         hello = _line(
             "hello",
@@ -207,40 +265,50 @@ class ExternalAgent(Agent):
         self._process = process
         return process
 
-    def _ask(self, process: BotProcess, views: BatchView) -> list[Any]:
+    def _send(
+        self, process: BotProcess, views: BatchView, games: Sequence[int] | None, *, are_many: bool
+    ) -> None:
+        """Ask about some views, in one message or one by one, and do not wait."""
         assert self._lines is not None
         texts = self._lines.write(views)
-        is_one = len(texts) == 1
-        if is_one:
-            lines = f'{{"type":"act","view":{texts[0]}}}\n'.encode()
+        messages = 1 if are_many else len(texts)
+        if len(texts) == messages:
+            names = [""] * messages if games is None else [f'"game":{game},' for game in games]
+            lines = zip(names, texts, strict=True)
+            text = "".join([f'{{"type":"act",{name}"view":{view}}}\n' for name, view in lines])
         else:
-            lines = f'{{"type":"acts","views":[{",".join(texts)}]}}\n'.encode()
-        try:
-            if self._is_due:
-                lines = self._beginning() + lines
-            most = _MOST_READY + _MOST_ACTION * len(texts)
-            answer = _message(process, process.ask(lines, self.seconds, most))
-            given = [answer.get("action")] if is_one else answer.get("actions")
-            due = "action" if is_one else "actions"
-            if answer.get("type") != due:
-                raise process.failed(f"answered with {_kind(answer)}; {due} was due")
-            if due not in answer or not isinstance(given, list):
-                raise process.failed(f"answered with {quoted(given)} where {due} should stand")
-            if len(given) != len(texts):
-                raise process.failed(f"gave {len(given)} actions for {len(texts)} views")
-        except BaseException:  # it has been ended
-            self._process = None
-            raise
+            named = "" if games is None else f'"games":{dump([*games])},'
+            text = f'{{"type":"acts",{named}"views":[{",".join(texts)}]}}\n'
+        news, self._news = self._news, b""
+        begin = self._beginning() if self._is_due else b""
+        process.send(news + begin + text.encode(), messages)
+
+    def _answer(self, process: BotProcess, size: int) -> list[Any]:
+        """The actions that answer the first message that is not answered, about `size` views."""
+        assert self._lines is not None
+        answer = _message(process, process.answer(self.seconds, _MOST_READY + _MOST_ACTION * size))
+        is_one = size == 1
+        given = [answer.get("action")] if is_one else answer.get("actions")
+        due = "action" if is_one else "actions"
+        if answer.get("type") != due:
+            raise process.failed(f"answered with {_kind(answer)}; {due} was due")
+        if due not in answer or not isinstance(given, list):
+            raise process.failed(f"answered with {quoted(given)} where {due} should stand")
+        if len(given) != size:
+            raise process.failed(f"gave {len(given)} actions for {size} views")
         numbers = self._lines.numbers
         return [numbers.get(a, a) if a.__class__ is str else a for a in given]
 
     def _beginning(self) -> bytes:
-        """What is said before the first view after a start or a reseeding."""
+        """What is said before the first view after a start, a reseeding or ``begin``."""
         over = _line("over") if self._is_said else b""
         self._is_due, self._is_said = False, True
         # JavaScript's numbers are exact up to here.
         seed = None if self._seed is None else self._seed % 2**53
-        return over + _line("game", seed=seed)
+        if not self._running:
+            return over + _line("game", seed=seed)
+        seats = self._running
+        return over + _line("game", seed=seed, games=[*seats], players=[*seats.values()])
 
 
 def external_factory(base: str) -> Callable[..., ExternalAgent]:

@@ -14,6 +14,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import math
+import os
 import re
 import sys
 import types
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import HeartsError
-from hearts_env.errors import did_you_mean
+from hearts_env.errors import did_you_mean, quoted
 from hearts_env.interrupts import signals_apart
 
 _CODE = re.compile(r"(?P<where>.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
@@ -31,6 +32,11 @@ EXEC = "exec:"
 """What the spec of a program begins with; a module named ``exec`` cannot be named."""
 _QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
 _MOST_COMMAND = 10_000
+TRUST = "HEARTS_TRUST"
+"""The environment variable that is 1 where files that can run code may be loaded.
+
+It is one, so that the processes that a command starts load them too.
+"""
 _WORDS = {"true": True, "false": False}
 _MOST_TEXT = 500
 
@@ -105,6 +111,16 @@ def split_spec(spec: str) -> tuple[str, dict[str, str]]:
 def is_exec(name: str) -> bool:
     """Whether `name` says which program an agent is: ``exec:COMMAND``."""
     return name.startswith(EXEC)
+
+
+def is_sb3_model(value: object) -> bool:
+    """Whether `value` is a model of stable-baselines3 or sb3-contrib, neither of which is imported.
+
+    That is an object of a class of theirs, or derived from one, that has a policy.
+    """
+    homes = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
+    is_theirs = bool(homes & {"stable_baselines3", "sb3_contrib"})
+    return is_theirs and hasattr(value, "policy") and not callable(getattr(value, "act", None))
 
 
 def is_code(name: str) -> bool:
@@ -223,6 +239,30 @@ def _line_of(error: BaseException, where: str) -> str:
             line = trace.tb_lineno
         trace = trace.tb_next
     return "" if line is None else f", line {line}"
+
+
+# ---- trust ---------------------------------------------------------------------------------------
+def trust_files() -> None:
+    """Let this process, and those that it starts, load files that can run code."""
+    os.environ[TRUST] = "1"
+
+
+def check_trust(path: str | Path, why: str, *, trust: bool) -> None:
+    """Refuse to load a file that can run code, unless the user says that they trust it.
+
+    Args:
+        path: the file.
+        why: what loading it can do.
+        trust: whether the user said so here; ``trust_files`` says it for all.
+
+    Raises:
+        HeartsError: if they have not.
+    """
+    if not trust and os.environ.get(TRUST) != "1":
+        raise HeartsError(
+            f"trust: loading {quoted(str(path))} can run any code that is in it ({why}); if you "
+            "trust whoever made it, add --trust, or in Python make_agent(path, trust=True)"
+        )
 
 
 # ---- options -------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
+import re
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -15,6 +17,7 @@ from hearts_agents.outside import (
     find_code,
     is_code,
     is_exec,
+    is_sb3_model,
     parse_options,
     split_spec,
 )
@@ -29,9 +32,17 @@ GROUP = "hearts_agents"
 """The entry-point group in which installed packages add players."""
 
 CHECKPOINT_SUFFIX = ".safetensors"
-SOLVED_SUFFIX = ".npz"
-"""Files of ``hearts solve``, which are players too."""
-
+FILES = {
+    CHECKPOINT_SUFFIX: "hearts_agents.network:load_agent",
+    ".npz": "hearts_agents.solved:load_solved",  # of `hearts solve`
+    ".zip": "hearts_agents.foreign:load_sb3",
+    ".pt": "hearts_agents.foreign:load_torchscript",
+    ".onnx": "hearts_agents.foreign:load_onnx",
+}
+"""Which factory makes players of a file with this suffix; other paths are of runs' folders."""
+_TRUSTED = (".zip", ".pt")
+"""Those that can run code when they are loaded."""
+_MODEL = (".zip", ".pt", ".onnx")
 
 OWN = {
     "easy": "hearts_agents.baselines:Easy",
@@ -48,6 +59,13 @@ OWN = {
 
 ``random`` is another name of ``easy``.
 """
+
+VERSIONS = dict.fromkeys((name for name in OWN if name != "random"), 1)
+"""Of each player, which version of its play this package has: ``pro`` is ``pro-v1`` too.
+
+Results name the version. It is raised when a player comes to play otherwise.
+"""
+_VERSIONED = re.compile(r"(?P<name>.+)-v(?P<version>[0-9]{1,9})")
 
 _registered: dict[str, Factory] = {}
 _loaded: dict[str, Factory] = {}
@@ -72,9 +90,10 @@ def register_agent(name: str, factory: Factory) -> None:
     if looks_like_path(name) or set(name) & set("?:,"):
         raise HeartsError(
             f"agent: {name!r} cannot be registered; take a name without path separators "
-            f"or any of '?:,' that does not end in {CHECKPOINT_SUFFIX} or {SOLVED_SUFFIX}"
+            f"or any of '?:,' that does not end in {', '.join(FILES)}"
         )
-    if name in OWN:
+    match = _VERSIONED.fullmatch(name)
+    if name in OWN or (match is not None and match["name"] in OWN):
         raise HeartsError(f"agent: {name!r} is one of the package's own; choose another name")
     if not callable(factory):
         raise HeartsError(
@@ -84,6 +103,29 @@ def register_agent(name: str, factory: Factory) -> None:
     _registered[name] = factory
 
 
+def versioned(name: str) -> str:
+    """The name of a player of this package in results, ``pro-v1``; any other name unchanged."""
+    return f"{name}-v{VERSIONS[name]}" if name in VERSIONS else name
+
+
+def unversioned(name: str) -> str:
+    """The plain name of a player of this package, ``pro`` for ``pro-v1``; any other unchanged.
+
+    Raises:
+        HeartsError: if it names a version that this package has not.
+    """
+    match = _VERSIONED.fullmatch(name)
+    if match is None or match["name"] not in VERSIONS:
+        return name
+    plain = match["name"]
+    if int(match["version"]) != VERSIONS[plain]:
+        raise HeartsError(
+            f"agent: {name!r} is not the {plain} of this package, which is {versioned(plain)!r}; "
+            "take that one, or install a version of hearts-env that has the other"
+        )
+    return plain
+
+
 def agent_names() -> list[str]:
     """All names that ``make_agent`` knows: our own, then the others in alphabetical order."""
     others = {*_registered, *(point.name for point in _entry_points())}
@@ -91,31 +133,52 @@ def agent_names() -> list[str]:
 
 
 def make_agent(
-    agent: str | os.PathLike[str] | Any, seed: int | None = None, **options: Any
+    agent: str | os.PathLike[str] | Any,
+    seed: int | None = None,
+    *,
+    trust: bool = False,
+    **options: Any,
 ) -> Agent:
     """A player by its name, from a checkpoint, from code, or as it is.
 
     Args:
-        agent: a name of ``agent_names()``; the path of a checkpoint or of a training run's
-            folder; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function
-            that returns a player; ``exec:./bot --flag``, a program; or an object with
-            ``act(view)``, which is returned, adapted if it lacks ``act_batch``. Options may follow
-            a name, as in ``pro?worlds=50``.
+        agent: a name of ``agent_names()``, also with its version as in ``pro-v1``; the path of a
+            checkpoint, of a training run's folder, of a file of stable-baselines3, TorchScript or
+            ONNX; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function that
+            returns a player; ``exec:./bot --flag``, a program; or an object with ``act(view)``,
+            which is returned, adapted if it lacks ``act_batch``; or a model of stable-baselines3,
+            of which a player as it is now is made. Options may follow a name, as in
+            ``pro?worlds=50``.
         seed: of the player's random numbers; None: from the operating system.
+        trust: load a file that can run code when it is loaded (.zip and .pt).
         **options: the player's own, such as ``worlds`` of ``pro``.
 
     Raises:
-        HeartsError: if a name or option is unknown, code cannot be imported, or a factory raises.
+        HeartsError: if a name or option is unknown, code cannot be imported, a factory raises, or
+            a file that can run code is not trusted.
         CheckpointError: if there is no checkpoint at a path.
     """
     if not isinstance(agent, str | os.PathLike):
+        if is_sb3_model(agent):
+            of_model = functools.partial(
+                _loaded_from("hearts_agents.foreign:agent_of_model"), agent
+            )
+            _check_options(type(agent).__name__, of_model, options)
+            return as_agent(of_model(seed=seed, **options))
         if options or seed is not None:
             wrong = "seed" if seed is not None else next(iter(options))
             raise HeartsError(f"{wrong}: cannot be set for an agent that is already made; omit it")
         return as_agent(agent)
     name = os.fspath(agent)
     factory, texts = resolve(agent)
-    base = split_spec(name)[0] if texts else name
+    base = unversioned(split_spec(name)[0] if texts else name)
+    if base.endswith(_TRUSTED) and not is_code(base):
+        if "trust" in texts:  # a name may come from a file that somebody sent
+            raise HeartsError(
+                f"trust: cannot be said in a name like {quoted(name)}; add --trust, or in Python "
+                "make_agent(path, trust=True)"
+            )
+        options["trust"] = trust
     known = _check_options(base, factory, {**texts, **options})
     options = parse_options(base, factory, texts) | options
     arguments = {"seed": seed, **options} if known is None or "seed" in known else options
@@ -140,6 +203,7 @@ def resolve(agent: str | os.PathLike[str]) -> tuple[Factory, dict[str, str]]:
     base, texts = split_spec(name)
     if is_exec(name):
         return external_factory(base), texts
+    base = unversioned(base)
     factory = find_factory(base)
     if factory is not None:
         return factory, texts
@@ -150,36 +214,47 @@ def resolve(agent: str | os.PathLike[str]) -> tuple[Factory, dict[str, str]]:
     if not looks_like_path(base) and not kind_of(base):
         raise HeartsError(
             f"agent: {quoted(base)} is unknown; {did_you_mean(base, agent_names())}; "
-            f"or the path of a checkpoint (*{CHECKPOINT_SUFFIX}) or of a run's folder, "
-            "or FILE.py:CLASS, or exec:PROGRAM"
+            f"or the path of a checkpoint (*{CHECKPOINT_SUFFIX}), of a run's folder or of a model "
+            f"({', '.join(_MODEL)}), or FILE.py:CLASS, or exec:PROGRAM"
         )
     return _path_factory(base), texts
 
 
 def _path_factory(path: str) -> Factory:
-    if path.endswith(SOLVED_SUFFIX):
-        from hearts_agents.solved import load_solved
+    suffix = next((suffix for suffix in FILES if path.endswith(suffix)), CHECKPOINT_SUFFIX)
+    return _with_path(_loaded_from(FILES[suffix]), path)
 
-        return _with_path(load_solved, path)
-    from hearts_agents.network import load_agent
 
-    return _with_path(load_agent, path)
+def _loaded_from(place: str) -> Factory:
+    """What ``module:name`` of this package stands for, imported now."""
+    factory: Factory = EntryPoint("", place, GROUP).load()
+    return factory
+
+
+def is_model_file(agent: str) -> bool:
+    """Whether a spec names a file whose network another library made."""
+    return agent.endswith(_MODEL) and not is_exec(agent)
 
 
 def is_outside(agent: str | os.PathLike[str]) -> bool:
     """Whether making the agent of this spec imports code that is not this package's.
 
     That is so for ``FILE.py:NAME`` and ``MODULE:NAME``, for the entry points of installed packages,
-    and for options that name one of these. What was registered in this process is imported already,
-    and a program of ``exec:`` has a process of its own anyway.
+    for files that must be trusted, and for options that name one of these. What was registered in
+    this process is imported already, and a program of ``exec:`` has a process of its own anyway.
     """
     name = os.fspath(agent)
-    if _is_path(agent) or is_exec(name):
+    if is_exec(name):
         return False
+    if _is_path(agent):
+        return name.endswith(_TRUSTED)
     try:
         base, texts = split_spec(name)
+        base = unversioned(base)
     except HeartsError:
         return False
+    if base.endswith(_TRUSTED):
+        return True
     if base not in OWN:
         if base in _registered:
             return False
@@ -197,8 +272,7 @@ def is_registered_here(spec: str) -> bool:
 def find_factory(name: str) -> Factory | None:
     """The factory of `name`: ours, the user's or an installed package's; None if there is none."""
     if name in OWN:
-        factory: Factory = EntryPoint(name, OWN[name], GROUP).load()
-        return factory
+        return _loaded_from(OWN[name])
     if name in _registered or name in _loaded:
         return _registered.get(name) or _loaded[name]
     for point in _entry_points():
@@ -228,8 +302,7 @@ def _is_path(agent: str | os.PathLike[str]) -> bool:
 def looks_like_path(name: str) -> bool:
     """Whether `name` can only be a path."""
     separators = {"/", os.sep, os.altsep} - {None}
-    suffixes = (CHECKPOINT_SUFFIX, SOLVED_SUFFIX)
-    return name.endswith(suffixes) or any(s in name for s in separators if s)
+    return name.endswith(tuple(FILES)) or any(s in name for s in separators if s)
 
 
 def _entry_points() -> tuple[EntryPoint, ...]:

@@ -21,6 +21,7 @@ from hearts_train.command.cli_options import (
     RulesName,
     Seed,
     TimeLimit,
+    Trust,
     Workers,
     app,
     check_folder,
@@ -60,6 +61,7 @@ def evaluate(
     out: Out = None,
     resume: Resume = None,
     plot: Plot = None,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Measure an agent on duplicate deals against others."""
@@ -118,6 +120,7 @@ def tournament(
     backend: Backend = "local",
     out: Out = None,
     resume: Resume = None,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Let every agent play every other, and rank them."""
@@ -195,6 +198,7 @@ def benchmark(
     verify: Annotated[
         Path | None, typer.Option("--verify", metavar="FILE", help="Play a result again.")
     ] = None,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
@@ -324,6 +328,7 @@ def calibrate(
     rules: RulesName = None,
     seed: Seed = 0,
     plot: Plot = None,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Measure how much models of a player reveal of its hidden hand."""

@@ -51,6 +51,21 @@ Backend = Annotated[
         "--backend", metavar="local|ray", help="Where they run: on this machine or a Ray cluster."
     ),
 ]
+
+
+def _trust(given: bool) -> bool:
+    if given:
+        from hearts_agents.outside import trust_files
+
+        trust_files()
+    return given
+
+
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", callback=_trust, help="Load files that can run code: .zip and .pt."),
+]
+"""What it says holds from when it is read: for this process and those that it starts."""
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Keep finished deals here, to go on.")
 ]

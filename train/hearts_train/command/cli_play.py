@@ -13,6 +13,7 @@ from hearts_train.command.cli_options import (
     Players,
     Plot,
     RulesName,
+    Trust,
     app,
     check_folder,
     check_plot,
@@ -41,6 +42,7 @@ def play(
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FILE", help="Write the deals here, too.")
     ] = None,
+    trust: Trust = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the deal or match left last.")
     ] = False,
@@ -218,6 +220,8 @@ def agents(as_json: Json = False) -> None:
         print(f"{'':{width}}  plays {told['plays']}" + (f"; options: {options}" if options else ""))
     print(
         "\nAlso players: the path of a checkpoint, of a training run's folder or of a solved file "
-        "(.npz);\nmy_agent.py:MyAgent and package.module:MyAgent; 'exec:./bot --flag', a program.\n"
+        "(.npz);\nmodel.onnx?encoder=flat and, with --trust, model.pt?encoder=flat of TorchScript "
+        "and model.zip of\nstable-baselines3; my_agent.py:MyAgent and package.module:MyAgent; "
+        "'exec:./bot --flag', a program.\n"
         "Options follow a ?, as in pro?worlds=50."
     )

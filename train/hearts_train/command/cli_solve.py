@@ -14,6 +14,7 @@ from hearts_train.command.cli_options import (
     Plot,
     RulesName,
     Seed,
+    Trust,
     app,
     check_folder,
     check_plot,
@@ -115,6 +116,7 @@ def exploit_agents(
     seed: Seed = 0,
     max_memory: MaxMemory = 4.0,
     plot: Plot = None,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Compute what a perfect opponent would win from players of a small deck."""
@@ -162,6 +164,7 @@ def endgame(
     max_memory: MaxMemory = 4.0,
     seed: Seed = 0,
     plot: Plot = None,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Solve the last tricks of recorded deals, with all that is hidden."""

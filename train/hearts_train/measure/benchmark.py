@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.outside import blamed
+from hearts_agents.registry import unversioned, versioned
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_choice, check_number
 from hearts_env.files import write_whole
@@ -153,20 +154,6 @@ TRACKS = {
 }
 
 
-def versioned(name: str) -> str:
-    """The name of a player of the field in results: ``pro-v1``; any other name unchanged."""
-    return f"{name}-v{FIELD_VERSION}" if any(name in t.field for t in TRACKS.values()) else name
-
-
-def unversioned(entrant: Entrant) -> Entrant:
-    """The plain name of a player of the field, as ``make_agent`` knows it; else the entrant."""
-    if isinstance(entrant, str):
-        plain = entrant.removesuffix(f"-v{FIELD_VERSION}")
-        if versioned(plain) == entrant:
-            return plain
-    return entrant
-
-
 class Benchmark:
     """An agent on a track: what is played, and the record of it."""
 
@@ -218,7 +205,7 @@ class Benchmark:
         self._check_deals()
         self.field = self.track.field
         self.contest = Contest(
-            [unversioned(agent), *self.field],
+            [unversioned(agent) if isinstance(agent, str) else agent, *self.field],
             self.rules,
             self.seed,
             isolate=isolate,

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from hearts_agents import Agent, Player, as_agent, make_agent
+from hearts_agents import Agent, Player, make_agent
 from hearts_agents.base import check_rules
 from hearts_agents.checkpoint import Checkpoint
+from hearts_agents.encoded import EncodedAgent
 from hearts_agents.external import ExternalAgent, program_files
-from hearts_agents.network import NetworkAgent
 from hearts_agents.outside import (
     EXEC,
     blamed,
@@ -30,10 +30,18 @@ from hearts_agents.outside import (
     parse_options,
     split_spec,
 )
-from hearts_agents.registry import OWN, is_outside, is_registered_here, resolve
+from hearts_agents.registry import (
+    OWN,
+    is_model_file,
+    is_outside,
+    is_registered_here,
+    resolve,
+    unversioned,
+)
 from hearts_agents.search import PimcBelief
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
 from hearts_env import HeartsError, Rules
+from hearts_env.arrays import Ints
 from hearts_env.batch_view import BatchView
 from hearts_env.files import kind_of
 from hearts_env.solve.equilibrium import SHIPPED, shipped_file
@@ -50,8 +58,14 @@ class Seat(Protocol):
     def ready(self) -> None:
         """Wait until it can be asked."""
 
-    def ask(self, views: BatchView) -> Answer:
-        """Its answer."""
+    def begin(self, seats: Ints) -> None:
+        """Tell it that games begin, and which seat it has in each."""
+
+    def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
+        """Its answer; each view is of one of the games."""
+
+    def over(self, games: Ints, scores: Ints) -> None:
+        """Tell it that some of the games are over, with the scores of all seats, a row a game."""
 
     def renew(self, seed: int) -> None:
         """Continue with a player that remembers nothing."""
@@ -89,7 +103,7 @@ class Contender:
             self.digest = _digest(None, self.spec)
             self._enquiry = Enquiry(self.name, os.fspath(entrant))
             return
-        self._agent = make_agent(entrant, seed=seed) if is_named else as_agent(entrant)
+        self._agent = make_agent(entrant, seed=seed if is_named else None)
         self._options = _options(self.spec)
         self.digest = _digest(self._agent, self.spec)
 
@@ -224,9 +238,19 @@ class _InProcess:
     def ready(self) -> None:
         """Return at once: it can always be asked."""
 
-    def ask(self, views: BatchView) -> Answer:
-        """Its answer."""
-        return ask(self._player, views)
+    def begin(self, seats: Ints) -> None:
+        """Tell the program, if it is one."""
+        if isinstance(self._player, ExternalAgent):
+            self._player.begin(seats.tolist())
+
+    def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
+        """Its answer; a program is told which games they are."""
+        return ask(self._player, views, games)
+
+    def over(self, games: Ints, scores: Ints) -> None:
+        """Tell the program, if it is one."""
+        if isinstance(self._player, ExternalAgent):
+            self._player.over(games.tolist(), scores.tolist())
 
     def renew(self, seed: int) -> None:
         """Continue with another copy."""
@@ -286,9 +310,11 @@ def _parts(agent: Agent | None, spec: str | None) -> Iterator[bytes]:
     Of an agent that is made in other processes only (None), what can be read without making it.
     """
     base, texts = split_spec(spec) if spec is not None else ("", {})
-    if isinstance(agent, NetworkAgent):
-        for _, array in sorted(agent.network.tensors().items()):
-            yield array.tobytes()
+    if is_model_file(base):
+        if kind_of(base) == "file":
+            yield Path(base).read_bytes()
+    elif isinstance(agent, EncodedAgent):
+        yield from agent.content()
     elif isinstance(agent, SolvedAgent):
         for chances in agent.solved.chances:
             yield chances.tobytes()
@@ -298,7 +324,7 @@ def _parts(agent: Agent | None, spec: str | None) -> Iterator[bytes]:
     elif isinstance(agent, PimcBelief):
         model = _options(spec).get("model")
         yield from _parts(agent.model, model if isinstance(model, str) else None)
-    elif agent is None and base in OWN:
+    elif agent is None and unversioned(base) in OWN:
         for text in filter(is_outside, texts.values()):
             yield from _parts(None, text)
     else:

@@ -214,8 +214,10 @@ class Duel:
         rules = self.rules
         roles = [int(seat != seating) for seat in range(rules.players)]
         players = [self._seat(block.first, seating, seat) for seat in range(rules.players)]
-        for player in players:
+        for seat, player in enumerate(players):
             player.ready()
+            player.begin(np.full(len(batch.done), seat))
+        told = np.zeros(len(batch.done), np.bool_)
         expected = rules.players * (rules.hand_size + rules.pass_count) + (rules.moon == "choose")
         step = 0
         while not batch.done.all():
@@ -227,7 +229,7 @@ class Duel:
                     continue
                 views = batch.views(games=games)
                 begin = time.perf_counter()
-                actions, faults = player.ask(views)
+                actions, faults = player.ask(views, games)
                 seconds = time.perf_counter() - begin
                 if self._is_warm or step > 1:  # the first calls may compile
                     block.seconds[roles[seat]] += seconds
@@ -237,6 +239,11 @@ class Duel:
                     games, actions = games[actions != NO_ACTION], actions[actions != NO_ACTION]
                 batch.play(actions, games=games)
             step += 1
+            over = np.flatnonzero(batch.done & ~told)
+            if len(over):
+                told[over] = True
+                for player in players:
+                    player.over(over, batch.scores()[over])
         for player in players:
             player.rest()
         self._is_warm = True

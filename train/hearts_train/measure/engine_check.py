@@ -144,6 +144,8 @@ def _play(agent: ExternalAgent, rules: Rules, games: int, seed: int) -> _Played:
     own = np.arange(games) % rules.players
     played = _Played()
     agent.reseed(seed)
+    agent.begin(own.tolist())
+    told = np.zeros(games, np.bool_)
     while not batch.done.all():
         turn = batch.player
         others = np.flatnonzero((turn >= 0) & (turn != own))
@@ -154,7 +156,7 @@ def _play(agent: ExternalAgent, rules: Rules, games: int, seed: int) -> _Played:
             continue
         views = batch.views(games=mine)
         begin = time.perf_counter()
-        actions, faults = ask(agent, views)
+        actions, faults = ask(agent, views, mine)
         played.seconds += time.perf_counter() - begin
         played.decisions += len(mine)
         played.views.append(views)
@@ -166,6 +168,9 @@ def _play(agent: ExternalAgent, rules: Rules, games: int, seed: int) -> _Played:
         if wrong.any():
             batch.revoke(games=mine[wrong])
         batch.play(actions[~wrong], games=mine[~wrong])
+        over = np.flatnonzero(batch.done & ~told)
+        agent.over(over.tolist(), batch.scores()[over].tolist())
+        told[over] = True
     return played
 
 

@@ -10,7 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from hearts_train.measure.benchmark import FIELD_VERSION, PROTOCOL, rounded, versioned
+from hearts_agents.registry import versioned
+from hearts_train.measure.benchmark import FIELD_VERSION, PROTOCOL, rounded
 from hearts_train.measure.tournament import Tournament
 
 FILE = Path(str(files("hearts_train.measure") / "field.json"))

@@ -24,6 +24,7 @@ from hearts_agents.outside import describe
 from hearts_agents.registry import OWN, find_factory
 from hearts_agents.solved import SolvedAgent
 from hearts_env import IllegalActionError, PlayerView
+from hearts_env.arrays import Ints
 from hearts_env.batch_view import BatchView
 from hearts_env.game import action_number
 from hearts_env.interrupts import signals_apart
@@ -55,15 +56,15 @@ Answer = tuple[NDArray[np.int64], list[Fault]]
 """One action a row, `NO_ACTION` where there is a fault; and the faults, one a row at most."""
 
 
-def ask(agent: Agent, views: BatchView) -> Answer:
-    """What `agent` answers; it may do anything with `views`.
+def ask(agent: Agent, views: BatchView, games: Ints | None = None) -> Answer:
+    """What `agent` answers; it may do anything with `views`. A program is told which `games`.
 
     What a signal raises meanwhile, as Ctrl-C does, passes through, even if the agent caught it.
     """
     if is_ours(agent):  # tested not to touch its views
         return check(agent.act_batch(views), views)
     if type(agent) is ExternalAgent:  # the program has copies of them
-        return _ask_program(agent, views)
+        return _ask_program(agent, views, games)
     with signals_apart() as check_signals:
         answer = _ask_outside(agent, views, check_signals)
         check_signals()
@@ -90,8 +91,8 @@ def ask_one(agent: Agent, view: PlayerView, seed: int | None = None) -> tuple[in
     return int(actions[0]), faults[0] if faults else None
 
 
-def _ask_program(agent: ExternalAgent, views: BatchView) -> Answer:
-    given, failures = agent.answers(views)
+def _ask_program(agent: ExternalAgent, views: BatchView, games: Ints | None) -> Answer:
+    given, failures = agent.answers(views, None if games is None else games.tolist())
     faults = [Fault(row, kind, text[:_MOST_TEXT]) for row, kind, text in failures]
     actions, failed = np.full(len(views), NO_ACTION), {fault.row for fault in faults}
     rest = np.array([row for row in range(len(views)) if row not in failed], np.int64)

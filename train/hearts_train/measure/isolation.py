@@ -29,7 +29,6 @@ import json
 import math
 import os
 import pickle
-import signal
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,9 +40,10 @@ from typing import IO, Any
 import numpy as np
 
 from hearts_agents import Agent
+from hearts_agents.children import close_pipes, kill_child, python_environment, start_child
 from hearts_agents.outside import describe, split_spec
 from hearts_env import HeartsError, Rules
-from hearts_env.arrays import Floats
+from hearts_env.arrays import Floats, Ints
 from hearts_env.batch_view import BatchView
 from hearts_train.measure.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check
 
@@ -72,13 +72,8 @@ class _Process:
         """Start it; the messages of `hello` come before the first of ``send``."""
         self._hello = hello
         self._thread = ThreadPoolExecutor(1)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,  # apart from our signals; it ends with all it started
+        self._process = start_child(
+            [sys.executable, "-c", _PROGRAM], environment=python_environment()
         )
 
     def send(self, message: bytes, limit: int) -> Future[bytes]:
@@ -105,17 +100,8 @@ class _Process:
 
     def close(self) -> None:
         """End it, and all that it has started."""
-        process = self._process
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        kill_child(self._process)
+        close_pipes(self._process)
         self._thread.shutdown(wait=False)
 
 
@@ -285,7 +271,13 @@ class Isolated:
         else:
             self._awaited = self._process.send(b"N" + self._seed, _MOST_WORDS)
 
-    def ask(self, views: BatchView) -> Answer:
+    def begin(self, seats: Ints) -> None:
+        """Do nothing: it is asked about views, and remembers no games."""
+
+    def over(self, games: Ints, scores: Ints) -> None:
+        """Do nothing."""
+
+    def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
         """What the agent answers; a process that ends or is late loses all these games."""
         size = len(views)
         data = _question(b"V", views)

@@ -8,13 +8,11 @@ over pipes, a line of JSON each way.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import json
 import os
 import queue
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +31,7 @@ import hearts_agents
 import hearts_env
 from hearts_agents import make_agent
 from hearts_agents.baselines import NAMES
+from hearts_agents.children import close_pipes, kill_child, python_environment, start_child
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, HeartsError, hearts_v0
 from hearts_env._jit import cache_folder
@@ -164,14 +163,10 @@ class _Helper:
         """Start it."""
         # What it says is read only when it has failed.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 closed with the process
-        self._process = subprocess.Popen(
+        self._process = start_child(
             [sys.executable, "-c", _PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
             stderr=self._errors,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            start_new_session=True,  # Ctrl-C is for the asking process, which ends this one
+            environment=python_environment(),
         )
 
     def ask(self, name: str) -> int:
@@ -184,7 +179,7 @@ class _Helper:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(json.dumps(name) + "\n")
+            self._process.stdin.write(json.dumps(name).encode() + b"\n")
             self._process.stdin.flush()
             answer = json.loads(self._process.stdout.readline())
         except (OSError, ValueError):
@@ -201,16 +196,11 @@ class _Helper:
 
     def kill(self) -> None:
         """End it at once; who waits for an answer gets none."""
-        self._process.kill()
-        self._process.wait()
+        kill_child(self._process)
 
     def close(self) -> None:
         """Give back what belongs to it, when nobody asks any more."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-        with contextlib.suppress(OSError):  # what it was told last could not be written
-            self._process.stdin.close()
+        close_pipes(self._process)
         self._errors.close()
 
 

@@ -1,0 +1,141 @@
+"""How many decisions a second come through the protocol of external agents.
+
+    python bench/external.py [--repeats 9] [--out docs/results/external.json]
+
+The example bots are asked about the same views of many games in the middle of a deal, one by one
+and many at once, in turn. Clocks depend on what else the machine does; processor time, of this
+process and of the bot (from Linux's /proc), much less. Bots whose compiler or interpreter is
+missing are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearts_agents import make_agent
+from hearts_agents.external import ExternalAgent
+from hearts_env import BatchGame, __version__
+from hearts_env.batch_view import BatchView
+from hearts_env.files import write_whole
+from hearts_train.measure.evaluation import platform_versions
+
+BOTS = Path(__file__).resolve().parents[1] / "examples" / "bots"
+DECISIONS, PLAYED = 8192, 14
+"""Views that are asked about, and the cards that were played before."""
+BATCHES = (1, 64, 256)
+
+
+def bots(folder: Path) -> dict[str, str]:
+    """The specs of the example bots that this machine can run."""
+    found = {"Python": f"exec:{sys.executable} -IS {BOTS / 'low_bot.py'}"}
+    if shutil.which("node"):
+        found["JavaScript"] = f"exec:node {BOTS / 'low_bot.js'}"
+    if shutil.which("cc"):
+        program = folder / "low_bot"
+        subprocess.run(["cc", "-O2", "-o", program, BOTS / "low_bot.c"], check=True)
+        found["C"] = f"exec:{program}"
+    return found
+
+
+def views_to_ask() -> BatchView:
+    """Views in the middle of two-player deals."""
+    batch = BatchGame("two_player", num_games=DECISIONS, seed=1, autodeal=False)
+    for _ in range(PLAYED):
+        batch.play(batch.random_actions())
+    return batch.views()
+
+
+def processor_seconds(agent: ExternalAgent) -> float:
+    """What the program has used so far."""
+    process = agent._process
+    assert process is not None
+    stat = Path(f"/proc/{process._process.pid}/stat").read_text(encoding="ascii")
+    fields = stat.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def once(agent: ExternalAgent, views: BatchView) -> tuple[float, float, float]:
+    """Seconds of the clock, of this process and of the program, for one decision each."""
+    bot, own, clock = processor_seconds(agent), time.process_time(), time.perf_counter()
+    given, failures = agent.answers(views)
+    assert len(given) == len(views)
+    assert not failures
+    clock, own = time.perf_counter() - clock, time.process_time() - own
+    return clock / len(views), own / len(views), (processor_seconds(agent) - bot) / len(views)
+
+
+def measure(repeats: int) -> list[dict[str, Any]]:
+    """The figures of each bot and number of views in a message."""
+    views = views_to_ask()
+    with tempfile.TemporaryDirectory() as folder:
+        agents = {
+            (name, batch): make_agent(f"{spec}?batch={batch}")
+            for name, spec in bots(Path(folder)).items()
+            for batch in BATCHES
+        }
+        times: dict[tuple[str, int], list[tuple[float, float, float]]] = {key: [] for key in agents}
+        for repeat in range(repeats + 1):
+            for key, agent in agents.items():
+                assert isinstance(agent, ExternalAgent)
+                agent.start(views.rules)
+                found = once(agent, views)
+                if repeat:  # the first time compiles
+                    times[key].append(found)
+        for agent in agents.values():
+            assert isinstance(agent, ExternalAgent)
+            agent.close()
+    return [
+        {
+            "bot": name,
+            "batch": batch,
+            "per_second": round(1 / statistics.median(clock for clock, _, _ in found)),
+            "best_per_second": round(1 / min(clock for clock, _, _ in found)),
+            "own_us": round(1e6 * statistics.median(own for _, own, _ in found), 2),
+            "bot_us": round(1e6 * statistics.fmean(bot for _, _, bot in found), 2),
+            "repeats": repeats,
+        }
+        for (name, batch), found in times.items()
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, and write the figures if wanted."""
+    parser = argparse.ArgumentParser(description="Measure the protocol of external agents.")
+    parser.add_argument("--repeats", type=int, default=9, help="times that each bot is asked")
+    parser.add_argument("--out", type=Path, help="a JSON file for the figures")
+    given = parser.parse_args(arguments)
+    begun = os.getloadavg()[0]
+    rates = measure(given.repeats)
+    for rate in rates:
+        print(
+            f"{rate['bot']:10} {rate['batch']:4} at once: {rate['per_second']:8,} a second "
+            f"(best {rate['best_per_second']:,}), {rate['own_us']:.1f} us here, "
+            f"{rate['bot_us']:.1f} us in the bot"
+        )
+    if given.out:
+        record = {
+            "version": __version__,
+            "platform": platform_versions(),
+            "cores": os.cpu_count(),
+            "load": round(float(np.mean([begun, os.getloadavg()[0]])), 1),
+            "decisions": DECISIONS,
+            "rates": rates,
+        }
+        write_whole(given.out, (json.dumps(record, indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Programs that are started end with the process that started them, however that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hearts_agents import children
+from hearts_agents.children import close_pipes, kill_child, python_environment, start_child
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions")
+
+# Starts two programs that start another each, ends one of them, says who they are, and is gone.
+STARTS = """
+import os, sys
+from hearts_agents.children import kill_child, start_child
+
+def start():
+    child = start_child(["sh", "-c", "trap '' HUP INT TERM; sleep 60 & echo $!; sleep 60"])
+    return child, child.stdout.readline().decode().strip()
+
+children = [start() for _ in range(3)]
+kill_child(children[1][0])
+print(*[pid for child, other in children for pid in (child.pid, other)], flush=True)
+{end}
+"""
+
+
+def is_running(pid):
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        os.kill(pid, 0)
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "sys.exit(0)"])
+def test_children_end_with_the_process_that_started_them_however_it_ends(end):
+    program = [sys.executable, "-c", STARTS.format(end=end)]
+    found = subprocess.run(
+        program, capture_output=True, text=True, env=python_environment(), check=False
+    )
+    assert not found.stderr
+    pids = list(map(int, found.stdout.split()))
+    assert len(set(pids)) == 6
+    until = time.monotonic() + 10
+    while any(map(is_running, pids)) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not [pid for pid in pids if is_running(pid)]
+
+
+def test_a_child_is_ended_with_what_it_started_and_is_not_known_any_more():
+    child = start_child(["sh", "-c", "sleep 60 & echo $!; wait"])
+    assert child.stdout is not None
+    other = int(child.stdout.readline())
+    assert child.pid in children._guard._known
+    kill_child(child)
+    close_pipes(child)
+    assert child.returncode == -signal.SIGKILL
+    assert child.pid not in children._guard._known
+    for _ in range(200):
+        if not is_running(other):
+            break
+        time.sleep(0.01)
+    assert not is_running(other)
+    kill_child(child)  # once more does no harm
+
+
+def test_children_are_started_without_a_guard_too(monkeypatch):
+    monkeypatch.setattr(children, "_GUARD", "exit 0")
+    monkeypatch.setattr(children, "_guard", children._Guard())
+    for _ in range(2):
+        child = start_child(["cat"])
+        kill_child(child)
+        close_pipes(child)
+    assert child.returncode == -signal.SIGKILL

@@ -1,0 +1,372 @@
+"""Players whose networks other libraries made: stable-baselines3, TorchScript, ONNX."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import shutil
+import struct
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import typer
+from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
+from stable_baselines3 import A2C, DQN, PPO
+from typer.testing import CliRunner
+
+from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
+from hearts_agents.outside import TRUST
+from hearts_agents.registry import is_outside
+from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
+from hearts_env.encoders import encode, make_encoder
+from hearts_train.command.cli import app
+from hearts_train.measure.contenders import Contender
+from hearts_train.measure.evaluation import evaluate
+
+RULES = Rules.preset("micro")
+SIZE, ACTIONS = 90, RULES.num_actions  # of `flat`
+ENCODER = make_encoder("flat")
+WEIGHTS = np.random.default_rng(5).normal(size=(SIZE, ACTIONS)).astype(np.float32)
+TRIED = (PPO, A2C, TRPO, MaskablePPO, DQN, QRDQN)
+
+
+@pytest.fixture(autouse=True)
+def _no_trust(monkeypatch):
+    monkeypatch.setenv(TRUST, "")
+
+
+@pytest.fixture
+def views():
+    batch = BatchGame(RULES, num_games=40, seed=1)
+    batch.play(batch.random_actions())
+    return batch.views()
+
+
+def best_of(weights, views):
+    """The legal action with the highest weight, found one by one."""
+    return [
+        max(view.legal_actions(), key=lambda action: row[action])
+        for row, view in zip(weights, views, strict=True)
+    ]
+
+
+def seen(views):
+    return np.stack([encode(ENCODER, view) for view in views])
+
+
+# ---- stable-baselines3 ---------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def models():
+    """A small model of each algorithm, untrained; its weights are those it began with."""
+    envs = HeartsSB3VecEnv(2, "micro", seed=1)
+    settings = {"policy_kwargs": {"net_arch": [8]}, "seed": 3, "device": "cpu"}
+    return {kind.__name__: kind("MlpPolicy", envs, **settings) for kind in TRIED}
+
+
+def weights_by_hand(model, observations):
+    """What a model weighs actions by, as its own code does it."""
+    tensor = torch.as_tensor(observations, dtype=torch.float32)
+    policy = model.policy
+    with torch.no_grad():
+        if isinstance(model, DQN | QRDQN):
+            values = model.q_net(tensor) if isinstance(model, DQN) else model.quantile_net(tensor)
+            return (values if isinstance(model, DQN) else values.mean(1)).numpy()
+        latent = policy.mlp_extractor.forward_actor(tensor)
+        return policy.action_net(latent).numpy()
+
+
+@pytest.mark.parametrize("name", [kind.__name__ for kind in TRIED])
+def test_a_model_and_its_file_play_as_its_policy_does_but_legally(models, name, views, tmp_path):
+    model, file = models[name], tmp_path / "model.zip"
+    model.save(file)
+    expected = best_of(weights_by_hand(model, seen(views)), views)
+    for agent in (make_agent(model), make_agent(f"{file}?encoder=flat", trust=True)):
+        assert agent.act_batch(views).tolist() == expected
+        assert [agent.act(view) for view in views] == expected
+        for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+            assert other.act_batch(views).tolist() == expected
+
+
+def test_masks_are_those_of_maskable_ppo(models, views):
+    model = models["MaskablePPO"]
+    agent: Any = make_agent(model, greedy=False, seed=2)
+    masks = views.legal_table
+    predicted, _ = model.predict(seen(views), action_masks=masks, deterministic=True)
+    assert make_agent(model).act_batch(views).tolist() == predicted.tolist()
+    tensor = torch.as_tensor(seen(views), dtype=torch.float32)
+    chances = model.policy.get_distribution(tensor, action_masks=masks).distribution.probs
+    np.testing.assert_allclose(agent.policy_batch(views), chances.detach().numpy(), atol=1e-6)
+    drawn = [agent.act_batch(views) for _ in range(50)]
+    assert masks[np.arange(len(views)), drawn].all()
+    assert (np.ptp(drawn, axis=0) > 0).any()
+
+
+def test_a_player_is_the_model_as_it_was(models, views):
+    model = copy.deepcopy(models["PPO"].policy)
+    holder = copy.copy(models["PPO"])
+    holder.policy = model
+    agent = make_agent(holder)
+    before = agent.act_batch(views).tolist()
+    with torch.no_grad():
+        model.action_net.weight.mul_(-1)
+        model.action_net.bias.mul_(-1)
+    assert agent.act_batch(views).tolist() == before
+    assert make_agent(holder).act_batch(views).tolist() != before
+
+
+def test_a_model_is_an_agent_wherever_agents_are_given(models):
+    model = models["MaskablePPO"]
+    model.policy.evaluate_actions(torch.zeros(2, SIZE), torch.zeros(2))  # as learning leaves it
+    result = evaluate(model, "easy", "micro", pairs=3)
+    assert (result.agent, result.faults) == ("MaskablePPO", 0)
+    record = Contender(model, 0).to_json()
+    assert (record["kind"], record["spec"]) == ("Sb3Agent", None)
+    assert record["digest"] != Contender(models["DQN"], 0).to_json()["digest"]
+    assert OpponentPool.of(model, RULES).names == ["MaskablePPO"]
+    assert OpponentPool([model, "easy"]).names == ["MaskablePPO", "easy"]
+
+
+def test_a_file_is_not_looked_into_without_trust(models, tmp_path, monkeypatch):
+    file = tmp_path / "model.zip"
+    models["PPO"].save(file)
+    monkeypatch.setattr("cloudpickle.loads", lambda _: pytest.fail("unpickled"))
+    with pytest.raises(
+        HeartsError, match=r"trust: loading .*model.zip' can run any code .*--trust"
+    ):
+        make_agent(file)
+    with pytest.raises(HeartsError, match="trust: cannot be said in a name"):
+        make_agent(f"{file}?trust=true")
+    with pytest.raises(HeartsError, match="trust"):
+        evaluate(str(file), "easy", "micro", pairs=2)
+    assert is_outside(file)
+    assert is_outside(f"{file}?encoder=flat")
+
+
+def test_the_command_line_trusts_when_it_is_told(models, tmp_path):
+    file = tmp_path / "model.zip"
+    models["PPO"].save(file)
+    words = ["evaluate", str(file), "--against", "easy", "--pairs", "2", "--rules", "micro"]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert "--trust" in refused.output
+    assert os.environ[TRUST] == ""
+    result = CliRunner().invoke(app, [*words, "--trust"])
+    assert result.exit_code == 0, result.output
+    assert os.environ[TRUST] == "1"  # which processes that are started inherit
+    plain = Contender(str(file), 0).to_json()["digest"]
+    isolated = Contender(str(file), 0, isolate=True)
+    isolated.close()
+    assert isolated.digest == plain
+
+
+def test_every_command_that_takes_agents_can_be_told_to_trust():
+    commands = typer.main.get_command(app).commands
+    agents = {"agent", "agents", "against", "opponent", "opponents", "model"}
+    taking = {name for name, one in commands.items() if agents & {p.name for p in one.params}}
+    trusting = {name for name, one in commands.items() if "trust" in {p.name for p in one.params}}
+    assert {"evaluate", "tournament", "benchmark", "play", "exploit"} <= taking
+    assert trusting == taking | {"train"}  # whose recipe names the opponents
+
+
+def test_models_that_cannot_play_are_refused(models, tmp_path):
+    envs = HeartsSB3VecEnv(2, "micro", seed=1)
+    recurrent = RecurrentPPO("MlpLstmPolicy", envs, device="cpu", policy_kwargs={"net_arch": [8]})
+    with pytest.raises(HeartsError, match="'RecurrentPPO' is recurrent"):
+        make_agent(recurrent)
+    with pytest.raises(HeartsError, match="greedy: 'DQN' gives values"):
+        make_agent(models["DQN"], greedy=False)
+    with pytest.raises(
+        HeartsError, match=r"bits gives .* \(12,\) .* takes \(90,\); .*encoder=flat"
+    ):
+        make_agent(models["PPO"], encoder="bits", rules="micro")
+    with pytest.raises(HeartsError, match="flat of micro gives those"):
+        evaluate(models["PPO"], "easy", "two_player", pairs=2)
+    with pytest.raises(HeartsError, match=r"greedi: .*did you mean 'greedy'"):
+        make_agent(models["PPO"], greedi=True)
+    with pytest.raises(HeartsError, match="rules: this player was trained for 'micro'"):
+        evaluate(make_agent(models["PPO"], rules="micro"), "easy", "mini", pairs=2)
+    for data in (b"", b"PK\x05\x06" + bytes(18)):
+        (tmp_path / "other.zip").write_bytes(data)
+        with pytest.raises(CheckpointError, match="is not a file of stable-baselines3"):
+            make_agent(tmp_path / "other.zip", trust=True)
+    models["PPO"].save(tmp_path / "model.zip")
+    whole = (tmp_path / "model.zip").read_bytes()
+    at = whole.index(b"policy_class") - 2
+    (tmp_path / "torn.zip").write_bytes(whole[:at] + b"[" + whole[at + 1 :])
+    with pytest.raises(HeartsError, match=r"torn.zip' cannot be loaded"):
+        make_agent(tmp_path / "torn.zip", trust=True)
+    with pytest.raises(CheckpointError, match="there is no file"):
+        make_agent("no/such.zip", trust=True)
+
+
+# ---- TorchScript and ONNX ------------------------------------------------------------------------
+class Net(torch.nn.Module):
+    """Gives more than the weights, as networks with values do."""
+
+    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        weights = observations @ torch.tensor([[1.0, 2.0]]).expand(observations.shape[1], 2)
+        return weights, weights
+
+
+def _number(n):
+    """A number as protobuf writes it."""
+    out = b""
+    while True:
+        n, low = n >> 7, n & 127
+        out += bytes([low | (128 if n else 0)])
+        if not n:
+            return out
+
+
+def _field(number, value):
+    if isinstance(value, int):
+        return _number(number << 3) + _number(value)
+    data = value.encode() if isinstance(value, str) else value
+    return _number(number << 3 | 2) + _number(len(data)) + data
+
+
+def _put(name, shape, kind=1):
+    sizes = b"".join(_field(1, _field(1 + isinstance(d, str), d)) for d in shape)
+    return _field(1, name) + _field(2, _field(1, _field(1, kind) + _field(2, sizes)))
+
+
+def onnx(weights=WEIGHTS, taken=("n", SIZE), *, kind=1, more=b""):
+    """An ONNX model that multiplies its input by a matrix."""
+    raw = struct.pack(f"<{weights.size}f", *weights.ravel())
+    rows, columns = weights.shape
+    matrix = _field(1, rows) + _field(1, columns) + _field(2, 1) + _field(8, "w") + _field(9, raw)
+    node = _field(1, "x") + _field(1, "w") + _field(2, "y") + _field(4, "MatMul")
+    ends = _field(11, _put("x", taken, kind)) + more + _field(12, _put("y", (taken[0], columns)))
+    graph = _field(1, node) + _field(2, "g") + _field(5, matrix) + ends
+    return _field(1, 8) + _field(8, _field(1, "") + _field(2, 17)) + _field(7, graph)
+
+
+def script(module, example):
+    """What ``torch.jit.trace`` makes of a module."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.jit.trace(module, example)
+
+
+@pytest.fixture
+def linear(tmp_path):
+    """The file of the same linear network as TorchScript and as ONNX, by suffix."""
+    module = torch.nn.Linear(SIZE, ACTIONS, bias=False)
+    module.weight.data = torch.from_numpy(WEIGHTS.T.copy())
+    script(module, torch.zeros(2, SIZE)).save(tmp_path / "model.pt")
+    (tmp_path / "model.onnx").write_bytes(onnx())
+    return {suffix: str(tmp_path / f"model{suffix}") for suffix in (".pt", ".onnx")}
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".onnx"])
+def test_a_model_plays_the_legal_action_that_it_weighs_most(linear, suffix, views):
+    if suffix == ".onnx":
+        pytest.importorskip("onnxruntime")
+    spec = linear[suffix] + "?encoder=flat&rules=micro"
+    agent: Any = make_agent(spec, trust=True)
+    expected = best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
+    assert agent.act_batch(views).tolist() == expected
+    assert [agent.act(view) for view in views] == expected
+    shutil.move(linear[suffix], linear[suffix] + ".moved")  # the player keeps what it needs
+    for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert other.act_batch(views).tolist() == expected
+        assert other.rules == RULES
+    drawn: Any = pickle.loads(pickle.dumps(agent))
+    drawn.greedy = False
+    logits = seen(views).astype(np.float64) @ WEIGHTS
+    odds = np.where(views.legal_table, np.exp(logits - logits.max(1, keepdims=True)), 0)
+    chances = odds / odds.sum(1, keepdims=True)
+    np.testing.assert_allclose(drawn.policy_batch(views), chances, atol=1e-5)
+
+
+def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
+    pytest.importorskip("onnxruntime")
+    spec = linear[".onnx"] + "?encoder=flat"
+    assert not is_outside(spec)
+    assert is_outside(linear[".pt"] + "?encoder=flat")
+    result = evaluate(spec, "easy", "micro", pairs=3)
+    assert (result.agent, result.faults) == (spec, 0)
+    with pytest.raises(HeartsError, match=r"takes \(90,\); flat of micro gives those"):
+        evaluate(spec, "easy", "mini", pairs=2)
+
+
+@pytest.mark.parametrize(
+    ("data", "end", "message"),
+    [
+        (
+            onnx(),
+            "",
+            r"encoder: .* does not say what its model sees; state it, as in .*known: flat",
+        ),
+        (onnx(), "?encoder=flt", "encoder: 'flt' .* did you mean 'flat'"),
+        (
+            onnx(),
+            "?encoder=bits&rules=micro",
+            r"\(12,\) in micro, .* takes \(90,\); .*encoder=flat",
+        ),
+        (onnx(taken=(1, SIZE)), "?encoder=flat", "takes 1 observations at a time; .*dynamic_axes"),
+        (onnx(more=_field(11, _put("mask", ("n", 8)))), "?encoder=flat", r"2 inputs \(x, mask\)"),
+        (
+            onnx(kind=9),
+            "?encoder=flat",
+            "no ONNX model that can be loaded|observations are numbers",
+        ),
+        (b"hello", "?encoder=flat", "no ONNX model that can be loaded"),
+        (
+            onnx(WEIGHTS[:, :5]),
+            "?encoder=flat&rules=micro",
+            r"shape \(1, 5\) .* needed is \(1, 8\)",
+        ),
+        (onnx(WEIGHTS * np.nan), "?encoder=flat&rules=micro", "gives NaN"),
+    ],
+)
+def test_onnx_models_that_do_not_fit_are_named(data, end, message, tmp_path):
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "model.onnx").write_bytes(data)
+    with pytest.raises(HeartsError, match=message):
+        make_agent(f"{tmp_path / 'model.onnx'}{end}")
+
+
+def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
+    file = linear[".pt"]
+    with pytest.raises(HeartsError, match=r"trust: loading .* .TorchScript is a program"):
+        make_agent(file + "?encoder=flat")
+    for end, message in {
+        "": "encoder: .* does not say what its model sees",
+        "?encoder=bits&rules=micro": r"fails on observations of shape \(1, 12\), float32 .*multipl",
+        "?encoder=flat&rules=micro&dtype=int8": r"\(1, 90\), int8 .*dtype",
+        "?encoder=flat&dtype=complex": "dtype: 'complex' is unknown",
+    }.items():
+        with pytest.raises(HeartsError, match=message):
+            make_agent(file + end, trust=True)
+    torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt")
+    with pytest.raises(CheckpointError, match="not TorchScript, it holds weights alone"):
+        make_agent(tmp_path / "weights.pt", encoder="flat", trust=True)
+    script(Net(), torch.zeros(2, SIZE)).save(tmp_path / "net.pt")
+    with pytest.raises(HeartsError, match=r"shape \(1, 2\) for 1 observations in micro"):
+        make_agent(tmp_path / "net.pt", encoder="flat", rules="micro", trust=True)
+
+
+def test_a_model_without_its_library_says_what_to_install(linear, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
+    with pytest.raises(HeartsError, match=r'needs onnxruntime, .*pip install -e ".\[onnx\]"'):
+        make_agent(linear[".onnx"] + "?encoder=flat")
+
+
+def test_an_action_of_minus_infinity_is_still_above_those_that_are_not_legal(tmp_path):
+    pytest.importorskip("onnxruntime")
+    game = Game.deal(RULES, seed=1)
+    view = game.view(game.player or 0)
+    observation = encode(ENCODER, view)
+    weights = np.full((SIZE, ACTIONS), 1.0, np.float32)
+    weights[:, view.legal_actions()] = -3e38  # whose sum is minus infinity
+    with np.errstate(over="ignore"):
+        given = observation.astype(np.float32) @ weights
+    assert np.isneginf(given).sum() == len(view.legal_actions())
+    (tmp_path / "model.onnx").write_bytes(onnx(weights))
+    agent = make_agent(tmp_path / "model.onnx", encoder="flat")
+    assert agent.act(view) in view.legal_actions()
