@@ -172,13 +172,13 @@ class MatchEquity:
         Raises:
             HeartsError: if a match is over with these totals, or cannot have them.
         """
-        return self._at(0, own, other, deals, deal_number)
+        return self._at(0, own, other, deals=deals, deal_number=deal_number)
 
     def deals_to_come(
         self, own: int, other: int, *, deals: bool | None = None, deal_number: int = 0
     ) -> float:
         """How many deals the match still has, in the mean; arguments as for ``chance``."""
-        return self._at(1, own, other, deals, deal_number)
+        return self._at(1, own, other, deals=deals, deal_number=deal_number)
 
     def after(
         self, own: int, other: int, scores: Ints, *, dealt: bool, deal_number: int = 0
@@ -203,9 +203,7 @@ class MatchEquity:
         if layer is None:  # that was the last deal
             return _shares(rules, after)
         values = self._layers[layer][0][int(self._has_dealer and dealt)]  # the other deals next
-        return np.where(
-            after.over, _shares(rules, after), values[self._states.numbers(after)]
-        )
+        return np.where(after.over, _shares(rules, after), values[self._states.numbers(after)])
 
     def grid(self, totals: Ints) -> Floats:
         """The chances for all pairs of some totals, own ones down, ``(n, n) float64``.
@@ -216,7 +214,9 @@ class MatchEquity:
         return np.array([[self.chance(int(a), int(b)) for b in totals] for a in totals])
 
     # -- helpers ----------------------------------------------------------------------------------
-    def _at(self, what: int, own: int, other: int, deals: bool | None, deal_number: int) -> float:
+    def _at(
+        self, what: int, own: int, other: int, *, deals: bool | None, deal_number: int
+    ) -> float:
         number = check_number("deal_number", deal_number, 0, 10**9)
         place, layer = self._place(own, other), self._layer(number)
         if layer is None:

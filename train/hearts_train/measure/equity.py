@@ -6,27 +6,26 @@ more there is an estimate: matches are drawn deal by deal from the results, and 
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hearts_env import Game, HeartsError, Rules, __version__
+from hearts_env import BatchGame, HeartsError, Rules, __version__
+from hearts_env import kernel as k
 from hearts_env.arguments import check_number, check_seed
 from hearts_env.arrays import Floats, Ints
-from hearts_env.chips import points_settled
 from hearts_env.scoreboard import Scoreboard
-from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.seeds import derived_seed
 from hearts_env.solve.deal_results import DealResults, check_same_deals, load_results
 from hearts_env.solve.match_equity import MatchEquity
-from hearts_train.measure.contenders import Contender, Entrant, rules_for
-from hearts_train.measure.crew import spread
-from hearts_train.measure.duel import ROLES
-from hearts_train.measure.evaluation import check_pairs
-from hearts_train.measure.match_duel import Stretch, play_out
+from hearts_train.measure.contenders import Entrant
+from hearts_train.measure.duel import Block
+from hearts_train.measure.evaluation import Contest, blocks, check_pairs, stretches_of
 from hearts_train.measure.pictures import save_figure, wrapped
 
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ __all__ = [
 ]
 
 Progress = Callable[[float, float], None]
-_BLOCK = 128
-"""Deals that are played side by side, in every seating."""
 _LONGEST = 100_000
 """Deals after which a simulated match is given up."""
 _DRAWN = 4096
@@ -67,54 +64,6 @@ def match_equity(rules: Rules | str, results: DealResults) -> MatchEquity:
 
 
 # ---- measuring the results of deals --------------------------------------------------------------
-class Deals:
-    """Plays duplicate deals between two agents: the same results in every process."""
-
-    def __init__(
-        self, entrants: tuple[Entrant, Entrant], rules: Rules | str | None, seed: int
-    ) -> None:
-        """Make the agents, and ask each whether it can play the rules.
-
-        Raises:
-            HeartsError: if an agent is unknown or cannot play the rules.
-        """
-        self.entrants, self.seed = entrants, check_seed(seed)
-        self.contenders = [
-            Contender(entrant, secret_seed(self.seed, "entered", place))
-            for place, entrant in enumerate(entrants)
-        ]
-        self.rules = rules_for(self.contenders, rules)
-        for contender in self.contenders:
-            contender.check_rules(self.rules)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Deals, (self.entrants, self.rules, self.seed)
-
-    def __call__(self, stretch: Stretch) -> Ints:
-        """The results of a stretch, a row each: scores from the agent on, and who dealt."""
-        n, rows = self.rules.players, []
-        for seating in range(n):  # the seat of the agent
-            numbers = range(stretch.first, stretch.first + stretch.pairs)
-            games = [Game.deal(self.rules, derived_seed(self.seed, i)) for i in numbers]
-            players = []
-            for seat in range(n):
-                role = int(seat != seating)
-                purpose = ("equity", ROLES[role], stretch.first, seating, seat)
-                seed = secret_seed(self.seed, *purpose)
-                players.append(self.contenders[role].seat(self.rules, seed))
-            try:
-                play_out(games, players)
-            finally:
-                for player in players:
-                    player.close()
-            for game in games:
-                scores = game.scores()
-                if self.rules.settlement != "points":
-                    scores = points_settled(self.rules, game.vector)
-                rows.append([*scores[seating:], *scores[:seating], (game.dealer - seating) % n])
-        return np.array(rows, np.int64)
-
-
 def measure_results(
     agent: Entrant,
     opponent: Entrant | None = None,
@@ -144,30 +93,41 @@ def measure_results(
     Raises:
         HeartsError: if an agent is unknown or cannot play the rules, or a number is out of range.
     """
-    pairs = check_pairs(pairs)
-    is_even = opponent is None
-    work = Deals((agent, agent if opponent is None else opponent), rules, seed)
-    tasks = [Stretch(at, min(_BLOCK, pairs - at)) for at in range(0, pairs, _BLOCK)]
-    found: list[Ints] = []
-    blocks = spread(work, tasks, workers=workers, backend=backend)
-    try:
-        for stretch, rows in zip(tasks, blocks, strict=True):
-            found.append(rows)
+    pairs, is_even = check_pairs(pairs), opponent is None
+    contest = Contest(
+        [agent, agent if opponent is None else opponent],
+        rules,
+        seed,
+        workers=workers,
+        backend=backend,
+        command=command,
+    )
+    rows: list[Ints] = []
+    with contextlib.closing(contest.played(stretches_of([(0, 1)], blocks(pairs)))) as stream:
+        for block in stream:
+            scores = block.scores if contest.rules.settlement == "points" else block.points
+            rows.append(np.column_stack([scores, _dealers(contest.rules, seed, block)]))
             if progress is not None:
-                progress(stretch.first + stretch.pairs, pairs)
-    finally:
-        if isinstance(blocks, Generator):
-            blocks.close()
-    rows = np.concatenate(found)
+                progress(block.first + block.deals, pairs)
+    found = np.concatenate(rows)
     about = {
-        "agents": [contender.to_json() for contender in work.contenders],
+        "agents": [contender.to_json() for contender in contest.contenders],
         "pairs": pairs,
         "seed": seed,
         "version": __version__,
         "command": command,
     }
-    results = DealResults.counted(work.rules, rows[:, :-1], rows[:, -1], about)
-    return results.evened() if is_even and work.rules.players == 2 else results
+    results = DealResults.counted(contest.rules, found[:, :-1], found[:, -1], about)
+    return results.evened() if is_even and contest.rules.players == 2 else results
+
+
+def _dealers(rules: Rules, seed: int, block: Block) -> Ints:
+    """Who dealt, counted from the agent on, for each row of a block."""
+    numbers = range(block.first, block.first + block.deals)
+    batch = BatchGame(rules, num_games=block.deals, autodeal=False)
+    batch.reset(seeds=np.array([derived_seed(seed, number) for number in numbers], np.int64))
+    dealers = np.repeat(batch.states[:, k.DEALER], rules.players)
+    return (dealers - np.arange(len(dealers))) % rules.players
 
 
 # ---- any number of players: simulated matches ----------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hearts_env import Game, HeartsError, Match, Rules, __version__
+from hearts_env import HeartsError, Match, Rules, __version__
 from hearts_env.arguments import check_seed
 from hearts_env.arrays import Floats
 from hearts_env.batch_view import BatchView
@@ -150,7 +150,7 @@ class Matches:
             matches = [self._match(stretch.first + i) for i in range(stretch.pairs)]
             players = [self._player(stretch.first, seating, seat) for seat in range(2)]
             try:
-                charged = play_out(matches, players)
+                charged = _play_out(matches, players)
             finally:
                 for player in players:
                     player.close()
@@ -173,26 +173,25 @@ class Matches:
         return self.contenders[role].seat(self.rules, seed)
 
 
-def play_out(plays: Sequence[Match] | Sequence[Game], players: Sequence[Seat]) -> list[int]:
-    """Play matches or deals to their ends, side by side; returns the faults of each seat."""
+def _play_out(matches: Sequence[Match], players: Sequence[Seat]) -> list[int]:
+    """Play matches to their ends, side by side; returns the faults of each seat."""
     faults = [0] * len(players)
     for player in players:
         player.ready()
-    live = list(plays)
+    live = list(matches)
     while live:
         for seat, player in enumerate(players):
-            turn = [play for play in live if play.player == seat]
+            turn = [match for match in live if match.player == seat]
             if not turn:
                 continue
-            games = [play.game if isinstance(play, Match) else play for play in turn]
-            actions, charged = player.ask(BatchView.of([game.view(seat) for game in games]))
+            actions, charged = player.ask(BatchView.of([match.game.view(seat) for match in turn]))
             faults[seat] += len(charged)
-            for play, action in zip(turn, actions.tolist(), strict=True):
+            for match, action in zip(turn, actions.tolist(), strict=True):
                 if action == NO_ACTION:
-                    play.revoke()
+                    match.revoke()
                 else:
-                    play.play(action)
-        live = [play for play in live if not play.is_over]
+                    match.play(action)
+        live = [match for match in live if not match.is_over]
     for player in players:
         player.rest()
     return faults
