@@ -249,7 +249,7 @@ class MatchEquity:
                 f"totals: with {a} and {b} a match of {rules.name!r} is over; give totals before "
                 "a deal"
             )
-        after = _After(*(np.array(x) for x in (a, b)), np.array(False), np.array(off))
+        after = _After(np.array(a), np.array(b), np.array(False), np.array(off))
         return int(self._states.numbers(after))
 
     def _layer(self, deal_number: int) -> int | None:
@@ -278,7 +278,7 @@ class MatchEquity:
                 f"{_MOST_CELLS:,} are computed: take a smaller one"
             )
         states = self._states = _States(rules, changes, low)
-        own, other, off = (x[:, None] for x in (states.own, states.other, states.plays_off))
+        own, other, off = states.own[:, None], states.other[:, None], states.plays_off[:, None]
         after = _follow(rules, own, other, off, changes)
         chain = _Chain(self._chances, np.where(after.over, len(own), states.numbers(after)))
         won = self._chances @ (_shares(rules, after) * after.over).T
@@ -286,7 +286,7 @@ class MatchEquity:
         on, length, cut = np.ones_like(won), np.zeros_like(won), np.zeros_like(won)
         value = on / 2
         if rules.max_deals is not None:
-            value = on * _shares(rules, _After(own[:, 0], other[:, 0], off, off))
+            value = on * _shares(rules, _After(states.own, states.other, off, off))
         self._layers: list[tuple[Floats, Floats]] = []
         self.num_states, self.sweeps = len(own), 0
         while on.max() > TOLERANCE and self.sweeps != rules.max_deals:

@@ -279,8 +279,10 @@ def _estimate(logs: Floats, scale: float) -> Estimate:
     values = np.exp(logs - top)
     mean, half = values.mean(), _Z95 * values.std(ddof=1) / math.sqrt(len(values))
     low = max(mean - half, values.min())  # of few heavy values: no less than the least group
-    numbers = [(math.log(x) + top + scale) / math.log(10) for x in (mean, low, mean + half)]
-    return Estimate(*map(float, numbers), exact=False)
+    log, below, above = (
+        float((math.log(x) + top + scale) / math.log(10)) for x in (mean, low, mean + half)
+    )
+    return Estimate(log, below, above, exact=False)
 
 
 def _group(rules: Rules, lines: int, positions: int, seed: int) -> tuple[float, float, float]:

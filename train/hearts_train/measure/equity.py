@@ -26,7 +26,7 @@ from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Contest, blocks, check_pairs, stretches_of
-from hearts_train.measure.pictures import save_figure, wrapped
+from hearts_train.measure.pictures import BLUE, save_figure, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -272,8 +272,8 @@ def figure_of(equity: MatchEquity, title: str) -> Figure:
     axes.set_title(wrapped(title, 64), fontsize=10, loc="left")
     if rules.settlement != "points":
         own = shown_totals(equity, 200)
-        chances = [equity.chance(int(a), 2 * rules.stake - int(a)) for a in own]
-        axes.plot(own, chances, color="#0072B2")
+        curve = [equity.chance(int(a), 2 * rules.stake - int(a)) for a in own]
+        axes.plot(own, curve, color=BLUE)
         axes.set_xlabel("own chips")
         axes.set_ylabel("chance to win the match")
         axes.set_ylim(0, 1)
