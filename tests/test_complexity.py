@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from hearts_env import Game, HeartsError, Rules
 from hearts_train.command.cli import app
 from hearts_train.measure.complexity import (
+    Complexity,
     Measurement,
     all_rules,
     complexities,
@@ -138,6 +139,7 @@ def test_the_command(tmp_path) -> None:
     told = json.loads(result.stdout)
     assert [one["rules"] for one in told] == ["micro", "mini"]
     assert told == json.loads(out.read_text())["results"]
+    assert [Complexity.of(one).to_json() for one in told] == told
     for wrong, said in [
         (["nothing"], "rules: no preset 'nothing'"),
         (["mini", "--lines", "3"], "lines: 3 is out of range"),

@@ -34,7 +34,7 @@ def complexity(
     positions: Annotated[
         int, typer.Option("--positions", help="Positions whose hidden worlds are counted for that.")
     ] = 1000,
-    pro_deals: Annotated[int, typer.Option("--pro-deals", help="Deals that `pro` plays.")] = 20,
+    pro_deals: Annotated[int, typer.Option("--pro-deals", help="Deals that `pro` plays.")] = 10,
     seed: Seed = 0,
     workers: Workers = None,
     backend: Backend = "local",

@@ -113,6 +113,14 @@ class Complexity:
     infosets: Estimate
     about: dict[str, Any]
 
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> Complexity:
+        """What ``to_json`` gave."""
+        kinds = {"random": Choices, "pro": Choices}
+        kinds |= dict.fromkeys(("lines", "positions", "infosets"), Estimate)
+        named = {name: kind(**record[name]) for name, kind in kinds.items()}
+        return cls(**record | named)
+
     def to_json(self) -> dict[str, Any]:
         """All figures, of types that JSON knows."""
         record = asdict(self)
@@ -156,7 +164,7 @@ class Measurement:
     lines: int = 100_000
     positions: int = 1000
     deals: int = 2000
-    pro_deals: int = 20
+    pro_deals: int = 10
     seed: int = 0
     max_memory: float = DEFAULT_MEMORY
 
