@@ -58,6 +58,11 @@ TRAININGS = {
 COMMANDS = {
     "exploit": ["exploit random standard pro pimc equilibrium --deck micro,mini"],
     "calibrate": ["calibrate pro --model pro,standard --deals 200"],
+    "complexity": ["complexity"],
+    "matches": [
+        "matches match --against pimc --pairs 1500 --totals 80,60",
+        "matches match --against pimc --pairs 1200",
+    ],
     "endgame": ["endgame {histories} --model pro --agent standard,pro,pimc"],
 }
 """Figures that are what a command of ``hearts`` prints with ``--json``."""

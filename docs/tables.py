@@ -29,6 +29,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hearts_agents.registry import versioned
 from hearts_env import HeartsError, Rules, kernel
 from hearts_env import rules as rules_module
@@ -38,7 +40,12 @@ from hearts_env.encoders.base import BlockEncoder
 from hearts_env.options import MAX_ROTATION
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
+from hearts_env.solve.deal_results import shipped_results
 from hearts_train.measure.benchmark import SPLITS, TRACKS
+from hearts_train.measure.complexity import COLUMNS as SIZE_COLUMNS
+from hearts_train.measure.complexity import Complexity
+from hearts_train.measure.complexity import rows as size_rows
+from hearts_train.measure.equity import match_equity
 
 DOCS = Path(__file__).resolve().parent
 
@@ -552,6 +559,43 @@ def endgames_lost() -> str:
     return table(["player", "exploitability in the last four tricks"], rows)
 
 
+def match_chances(preset: str, step: str) -> str:
+    """The chance to win a match between two ``pimc``, own total down, the other's across."""
+    rules = Rules.preset(preset)
+    totals = np.arange(0, rules.end_score, int(step))
+    chances = match_equity(rules, shipped_results(rules)).grid(totals)
+    rows = [
+        [f"**{own}**", *(f"{chance:.3f}" for chance in row)]
+        for own, row in zip(totals, chances, strict=True)
+    ]
+    return table(["own total", *map(str, totals)], rows)
+
+
+def matches_won() -> str:
+    """What playing for the match wins in duplicate matches."""
+    if not (DOCS / "results" / "matches.json").exists():
+        return unmeasured("matches")
+    rows = []
+    for record in (entry["results"] for entry in read_result("matches")["commands"]):
+        low, high = record["ci95"]
+        won = f"{record['won']:.2%} ± {(high - low) / 2:.2%}"
+        start = ":".join(map(str, record["totals"]))
+        pair = [f"`{record['agent']}`", f"`{record['opponent']}`"]
+        figures = [won, f"{record['ahead']:+.2f}", f"{record['deals']:.1f}", f"{record['pairs']:,}"]
+        rows.append([*pair, f"`{record['rules']}`", start, *figures])
+    head = ["player", "against", "game", "start", "matches won", "ahead at the end"]
+    return table([*head, "deals", "pairs of matches"], rows)
+
+
+def game_sizes() -> str:
+    """How large every game is."""
+    if not (DOCS / "results" / "complexity.json").exists():
+        return unmeasured("complexity")
+    (entry,) = read_result("complexity")["commands"]
+    found = [Complexity.of(record) for record in entry["results"]]
+    return table(SIZE_COLUMNS, [[f"`{row[0]}`", *row[1:]] for row in size_rows(found)])
+
+
 PARTS: dict[str, Callable[..., str]] = {
     part.__name__: part
     for part in (
@@ -574,6 +618,9 @@ PARTS: dict[str, Callable[..., str]] = {
         benchmark_deals,
         calibrated,
         endgames_lost,
+        match_chances,
+        matches_won,
+        game_sizes,
     )
 }
 """Generated parts by name; the words after the name are their arguments."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -46,19 +47,30 @@ class Match:
     it added to the totals, with a share of a pool that is left at the end of the match.
     """
 
-    def __init__(self, rules: Rules | str, seed: int, *, dealer: int | None = None) -> None:
+    def __init__(
+        self,
+        rules: Rules | str,
+        seed: int,
+        *,
+        dealer: int | None = None,
+        totals: Sequence[int] | None = None,
+    ) -> None:
         """A match whose deals follow from `seed`.
 
         Args:
             rules: the rules, or a preset's name.
             seed: 0 .. 2**63 - 1.
             dealer: seat that deals first; None: drawn from the seed.
+            totals: points or chips of each seat at the start, whole; None: those of a new match.
+
+        Raises:
+            HeartsError: if an argument is invalid, or the match is over with these totals.
         """
         self.rules = Rules.make(rules)
         self.seed = check_seed(seed)
         if dealer is not None:
             dealer = check_count("dealer", dealer, self.rules.players)
-        self.board = Scoreboard(self.rules)
+        self.board = Scoreboard(self.rules, totals)
         self.is_over = False  # as the board has it; a plain field, since every action asks for it
         self.last_game: Game | None = None
         self.game = next_deal(self.board, self.seed, dealer)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from hearts_env.arguments import whole_numbers
 from hearts_env.chips import Number, settle
+from hearts_env.errors import HeartsError, quoted
 from hearts_env.rules import Rules
 
 
@@ -33,11 +35,15 @@ class Scoreboard:
         is_over: whether the match is decided, or has had ``rules.max_deals`` deals.
     """
 
-    def __init__(self, rules: Rules | str) -> None:
-        """The scoreboard of a match that begins.
+    def __init__(self, rules: Rules | str, totals: Sequence[int] | None = None) -> None:
+        """The scoreboard of a match that begins, or goes on from some totals.
 
         Args:
             rules: the rules, or a preset's name.
+            totals: points or chips of each seat, whole; None: those of the first deal.
+
+        Raises:
+            HeartsError: if there is not one for each seat, or the match would be over.
         """
         self.rules = Rules.make(rules)
         self.in_chips = self.rules.settlement != "points"
@@ -48,6 +54,30 @@ class Scoreboard:
         self.num_deals = 0
         self.is_over = False
         self._plays_off = False  # all have passed the limit in one deal (tie="all_past_limit")
+        if totals is not None:
+            self._begin_with(totals)
+
+    def _begin_with(self, totals: Sequence[int]) -> None:
+        """Set totals, if a match goes on with them."""
+        before = self.totals
+        numbers = whole_numbers(totals)
+        if numbers is None or numbers.shape != (len(before),):
+            raise HeartsError(
+                f"totals: {quoted(totals)} is not one whole number for each of {len(before)} seats"
+            )
+        self.totals = numbers.tolist()
+        if self.in_chips:
+            self.totals = [Fraction(total) for total in self.totals]
+            if sum(self.totals) != sum(before):
+                raise HeartsError(
+                    f"totals: {quoted(totals)} chips are not {sum(before)} together; every seat "
+                    f"has {self.rules.stake} at the start"
+                )
+        if self._is_decided(before):
+            raise HeartsError(
+                f"totals: with {quoted(list(map(int, self.totals)))} a match of "
+                f"{self.rules.name!r} is over; give totals before a deal"
+            )
 
     def add(self, scores: Sequence[int], points: Sequence[int]) -> None:
         """Enter the result of a deal, in place.

@@ -31,7 +31,7 @@ from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import jit
 from hearts_env.arguments import check_chance, check_number
-from hearts_env.arrays import Floats
+from hearts_env.arrays import Floats, Ints
 from hearts_env.hidden import worlds_of_two
 from hearts_env.solve import Table
 from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
@@ -155,6 +155,22 @@ class Pimc(Agent):
         check_view(view)
         hands, weights, is_sample = self._drawn(view)
         return self._values(view, hands).astype(np.float64), weights, is_sample
+
+    def examined(self, view: PlayerView) -> tuple[Ints, Floats, Ints]:
+        """The worlds that it examines, how likely they are, and with what margins the deal ends.
+
+        Returns:
+            ``(worlds,)``, the other player's hand in each as a bit mask; weights ``(worlds,)``;
+            margins ``(worlds, legal cards)``, all cards seen, cards ascending by action.
+
+        Raises:
+            HeartsError: if the player of `view` has no card to play.
+        """
+        if view.phase != "play" or not view.legal_mask:
+            raise HeartsError(f"view: player {view.player} has no card to play")
+        check_view(view)
+        hands, weights, _ = self._drawn(view)
+        return hands, weights, self._values(view, hands)
 
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`."""

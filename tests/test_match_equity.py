@@ -1,0 +1,250 @@
+"""Match equity: by hand, against matches drawn with the scoreboard, and against closed forms."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from hearts_env import HeartsError, Rules
+from hearts_env.scoreboard import Scoreboard
+from hearts_env.solve.deal_results import DealResults, load_results, shipped_results
+from hearts_env.solve.match_equity import MatchEquity
+from hearts_train.measure.equity import match_equity, measure_results, simulated_equity
+
+
+def results(text: str, rows: dict[tuple[int, int], int]) -> DealResults:
+    """These results of deals, so many of each by either dealer."""
+    rules = Rules.from_text(text)
+    kinds = [(pair, dealer) for pair in rows for dealer in range(2)]
+    counts = [rows[pair] for pair, _ in kinds]
+    scores, dealers = np.array([pair for pair, _ in kinds]), np.array([d for _, d in kinds])
+    return DealResults(rules, scores, dealers, np.array(counts))
+
+
+# ---- by hand -------------------------------------------------------------------------------------
+def test_first_to_two_by_hand() -> None:
+    # One point a deal, ours with chance 1/4; who has two has lost.
+    equity = match_equity("micro end_score=2", results("micro", {(1, 0): 1, (0, 1): 3}))
+    assert equity.chance(1, 1) == pytest.approx(3 / 4)
+    assert equity.chance(1, 0) == pytest.approx(3 / 4 * 3 / 4)
+    assert equity.chance(0, 1) == pytest.approx(1 / 4 * 3 / 4 + 3 / 4)
+    assert equity.chance(0, 0) == pytest.approx(1 / 4 * 9 / 16 + 3 / 4 * 15 / 16)
+    assert equity.deals_to_come(1, 1) == pytest.approx(1)
+    assert equity.deals_to_come(0, 0) == pytest.approx(2 + 2 * 3 / 16)  # a third after 1-1
+
+
+def test_a_play_off_by_hand() -> None:
+    # Half of the deals bring both past the limit, we are one behind: then the next one counts, and
+    # if it makes both level the one after it.
+    rows = {(2, 1): 1, (0, 1): 1}
+    equity = match_equity("micro end_score=1", results("micro", rows))
+    assert equity.chance(0, 0) == pytest.approx(1 / 2 * (1 / 2 * 1 / 2) + 1 / 2)
+    assert equity.chance(2, 1) == pytest.approx(1 / 4)
+    assert equity.chance(7, 7) == pytest.approx(1 / 2)
+    shared = match_equity("micro end_score=1 tie=lowest_shared", results("micro", rows))
+    assert shared.chance(0, 0) == pytest.approx(1 / 2)
+    with pytest.raises(HeartsError, match=r"^totals: .* is over"):
+        shared.chance(2, 1)
+
+
+def test_the_last_deal_by_hand() -> None:
+    # Two deals at most: after them the lower total wins, and level totals share.
+    equity = match_equity("micro max_deals=2", results("micro", {(1, 0): 1, (0, 1): 1}))
+    assert equity.chance(0, 0) == pytest.approx(1 / 2)
+    assert equity.chance(1, 0, deal_number=1) == pytest.approx(1 / 4)  # level at best
+    assert equity.chance(1, 0) == pytest.approx(1 / 4)  # ahead after two, or behind
+    assert equity.deals_to_come(0, 0) == 2
+    ends = equity.after(0, 0, np.array([[1, 0], [0, 1], [1, 1]]), dealt=True, deal_number=1)
+    assert ends.tolist() == [0, 1, 0.5]
+    with pytest.raises(HeartsError, match=r"^deal_number: 2 deals"):
+        equity.chance(0, 0, deal_number=2)
+
+
+def test_the_gamblers_ruin() -> None:
+    # A chip a deal, won with chance p: from k of n chips ((q/p)^k - 1) / ((q/p)^n - 1).
+    text = "hoyle players=2 settlement=howell stake=10"
+    equity = match_equity(text, results(text, {(0, 1): 11, (1, 0): 9}))
+    ratio = 9 / 11
+    for own in (1, 7, 10, 19):
+        expected = (ratio**own - 1) / (ratio**20 - 1)
+        assert equity.chance(own, 20 - own) == pytest.approx(expected, abs=1e-10)
+    assert equity.going_on < 1e-11
+    even = match_equity(text, results(text, {(0, 1): 1, (1, 0): 1}))
+    assert even.deals_to_come(10, 10) == pytest.approx(100, abs=1e-6)  # k (n - k)
+    target = match_equity(f"{text} target=5", results(text, {(0, 1): 1, (1, 0): 1}))
+    assert target.chance(6, 14) == pytest.approx(1 / 10)
+    assert target.deals_to_come(10, 10) == pytest.approx(25, abs=1e-6)
+
+
+# ---- against matches drawn deal by deal ----------------------------------------------------------
+MADE_UP = {(5, 21): 4, (12, 14): 6, (26, 0): 1, (0, 26): 2, (3, 3): 1, (13, 8): 5}
+BELOW = {(-20, 0): 1, (0, -20): 1, (9, 6): 9, (5, 12): 9}
+DRAWN = [
+    ("two_player", MADE_UP, (0, 0)),
+    ("two_player", MADE_UP, (88, 93)),
+    ("two_player tie=lowest_shared end_when=exceeded", MADE_UP, (100, 97)),
+    ("two_player max_deals=4", MADE_UP, (10, 0)),
+    ("two_player moon=self_minus end_score=40", BELOW, (0, 0)),
+    ("two_player moon=self_minus end_score=30", BELOW, (-9, 28)),
+    ("hoyle players=2 stake=20", {(0, 13): 2, (3, 5): 5, (6, 4): 5, (7, 6): 1}, (25, 15)),
+]
+
+
+@pytest.mark.parametrize(("text", "rows", "totals"), DRAWN)
+def test_the_table_agrees_with_drawn_matches(
+    text: str, rows: dict[tuple[int, int], int], totals: tuple[int, int]
+) -> None:
+    found = results(text, rows)
+    equity = match_equity(text, found)
+    drawn = simulated_equity(found, totals, matches=700, seed=1)
+    close = 4.5 / 1.96 * drawn.halves[0] + 1e-9
+    assert equity.chance(*totals) == pytest.approx(drawn.chances[0], abs=close)
+    assert equity.deals_to_come(*totals) == pytest.approx(drawn.deals, rel=0.12)
+
+
+@pytest.mark.parametrize(("text", "rows"), {text: rows for text, rows, _ in DRAWN}.items())
+def test_every_result_leads_where_the_scoreboard_says(
+    text: str, rows: dict[tuple[int, int], int]
+) -> None:
+    equity = match_equity(text, results(text, rows))
+    chips = equity.rules.settlement != "points"
+    rng, decided = np.random.default_rng(5), 0
+    for _ in range(60):
+        end = equity.rules.end_score
+        own, other = map(int, rng.integers(end - 30, end + 20, 2))
+        if chips:
+            own = int(rng.integers(1, 40))
+        totals = (own, 40 - own if chips else other)
+        try:
+            board = Scoreboard(equity.rules, totals)
+        except HeartsError:
+            with pytest.raises(HeartsError, match=r"^totals: .* is over"):
+                equity.chance(*totals)
+            continue
+        chances = equity.after(*totals, np.array(list(rows)), dealt=False)
+        for chance, row in zip(chances, rows, strict=True):
+            after = board.clone()
+            after.add(row, row)
+            if after.is_over:
+                decided += 1
+                assert chance == (1 if after.winner == 0 else 0)
+            else:
+                assert 0 < chance < 1
+    assert decided > 10
+
+
+def test_a_chance_is_the_mean_of_those_after_the_deal() -> None:
+    found = shipped_results(Rules.preset("two_player"))
+    equity = match_equity("two_player", found)
+    for own, other in itertools.product([0, 37, 81, 99], repeat=2):
+        after = equity.after(own, other, found.scores, dealt=False)
+        mean = (after * found.counts).sum() / found.counts.sum()
+        assert equity.chance(own, other) == pytest.approx(mean, abs=1e-11)
+
+
+def test_equal_players_have_equal_chances() -> None:
+    for text in ("two_player", "mini", "micro"):
+        equity = match_equity(text, shipped_results(Rules.preset(text)))
+        for own, other in ((0, 0), (40, 40), (99, 99), (80, 20), (99, 0)):
+            assert equity.chance(own, other) + equity.chance(other, own) == pytest.approx(1)
+        assert equity.chance(99, 0) < equity.chance(50, 30) < 0.5
+
+
+def test_who_deals_counts_where_the_eldest_hand_leads() -> None:
+    text = "hoyle players=2 stake=15"
+    rules = Rules.from_text(text)
+    scores, dealers = np.array([[0, 5], [5, 0], [0, 5], [5, 0]]), np.array([0, 0, 1, 1])
+    found = DealResults(rules, scores, dealers, np.array([3, 1, 1, 3]))  # the dealer wins
+    equity = match_equity(text, found)
+    ours, theirs = equity.chance(15, 15, deals=True), equity.chance(15, 15, deals=False)
+    assert ours > 0.5 > theirs
+    assert ours + theirs == pytest.approx(1)
+    assert equity.chance(15, 15) == pytest.approx(0.5)
+    after = equity.after(15, 15, np.array([[0, 5]]), dealt=True)  # then the other deals
+    assert after[0] == equity.chance(20, 10, deals=False)
+    # The same with matches drawn, which begin with either dealer.
+    drawn = simulated_equity(found, (20, 10), matches=600)
+    assert equity.chance(20, 10) == pytest.approx(drawn.chances[0], abs=3 * drawn.halves[0])
+
+
+# ---- measured results ----------------------------------------------------------------------------
+def test_measured_results_are_those_of_the_deals(tmp_path) -> None:
+    found = measure_results("standard", "easy", "mini", pairs=40, seed=2, workers=1)
+    assert found.num_deals == 80
+    sums = (found.scores.sum(axis=1) * found.counts).sum()
+    assert 0 < sums <= 80 * 16
+    assert set(found.dealers.tolist()) == {0, 1}
+    path = tmp_path / "deals.json"
+    found.save(path)
+    again = load_results(path)
+    assert again.to_json() == found.to_json()
+    assert again.about["agents"][0]["name"] == "standard"
+    even = measure_results("standard", rules="mini", pairs=10)
+    assert sorted(map(tuple, even.scores)) == sorted((b, a) for a, b in even.scores)
+
+
+def test_more_than_two_players_are_simulated() -> None:
+    found = measure_results("easy", rules="classic", pairs=6)
+    drawn = simulated_equity(found, [99, 0, 0, 0], matches=200)
+    assert sum(drawn.chances) == pytest.approx(1)
+    assert drawn.chances[0] < 0.1
+    assert drawn.totals == (99, 0, 0, 0)
+    with pytest.raises(HeartsError, match=r"^players: 'classic' has 4; .* simulated_equity"):
+        match_equity("classic", found)
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+def test_bad_input_is_refused_by_name() -> None:
+    found = results("micro", {(1, 0): 1, (0, 1): 1})
+    for rules, words in [
+        ("mini", r"^results: they are of 'micro'"),
+        ("micro end_score=100000", r"^end_score: 100,000 gives a table of"),
+    ]:
+        with pytest.raises(HeartsError, match=words):
+            match_equity(rules, found)
+    with pytest.raises(HeartsError, match=r"^results: after .* hardly ever ends"):
+        match_equity("micro end_score=3", results("micro", {(0, 0): 10**6, (1, 0): 1}))
+    with pytest.raises(HeartsError, match=r"^results: deals in which both"):
+        match_equity("micro tie=lowest_shared", results("micro", {(-1, -2): 1, (5, 9): 1}))
+    equity = match_equity("micro", found)
+    for totals, words in [((100, 3), "is over"), ((1.5, 0), "not a whole number")]:
+        with pytest.raises(HeartsError, match=rf"^totals: .*{words}"):
+            equity.chance(*totals)
+    with pytest.raises(HeartsError, match=r"^scores: give rows of two"):
+        equity.after(0, 0, np.zeros((2, 3), np.int64), dealt=True)
+    with pytest.raises(HeartsError, match=r"^results: DealResults|^results: dict"):
+        MatchEquity("micro", {})  # type: ignore[arg-type]
+    with pytest.raises(HeartsError, match=r"^results: none of 'classic'"):
+        shipped_results(Rules.preset("classic"))
+    with pytest.raises(HeartsError, match=r"^totals: .* each of 2 seats"):
+        simulated_equity(found, [1, 2, 3])
+
+
+def _broken(record: dict, **changes) -> bytes:
+    return json.dumps(record | changes).encode()
+
+
+def test_broken_files_of_results_are_refused(tmp_path) -> None:
+    whole = results("micro", {(1, 0): 1, (0, 1): 1}).to_json()
+    path = tmp_path / "deals.json"
+    for data, words in [
+        (b"", "not JSON"),
+        (json.dumps(whole).encode()[:-9], "cut short"),
+        (b"[]", "not a file of deal results"),
+        (_broken(whole, kind="other"), "not a file of deal results"),
+        (_broken(whole, rows=[[1, 2, 3]]), "lists of 4 whole numbers"),
+        (_broken(whole, rows=[[1, 2, 0, 1.5]]), "lists of 4 whole numbers"),
+        (_broken(whole, rows=[[1, 2, 0, 0]]), "counts must be numbers from 1"),
+        (_broken(whole, rows=[[1, 2, 2, 1]]), "dealers must be numbers from 0 to 1"),
+        (_broken(whole, rows=[[10**12, 2, 0, 1]]), "beyond"),
+        (_broken(whole, rows=[]), "lists of 4 whole numbers"),
+        (_broken(whole, rules_in_full={"players": 99}), "players"),
+        (_broken(whole, rules_in_full=3), "rules"),
+    ]:
+        path.write_bytes(data)
+        with pytest.raises(HeartsError, match=words) as error:
+            load_results(path)
+        assert "deals.json" in str(error.value)

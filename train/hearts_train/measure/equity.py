@@ -1,0 +1,293 @@
+"""Match equity, measured: the results of deals between two agents, and what matches they make.
+
+For two players ``hearts_env.solve.match_equity`` computes the chance to win from both totals. For
+more there is an estimate: matches are drawn deal by deal from the results, and counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hearts_env import BatchGame, HeartsError, Rules, __version__
+from hearts_env import kernel as k
+from hearts_env.arguments import check_number, check_seed
+from hearts_env.arrays import Floats, Ints
+from hearts_env.scoreboard import Scoreboard
+from hearts_env.seeds import derived_seed
+from hearts_env.solve.deal_results import DealResults, check_same_deals, load_results
+from hearts_env.solve.match_equity import MatchEquity
+from hearts_train.measure.contenders import Entrant
+from hearts_train.measure.duel import Block
+from hearts_train.measure.evaluation import Contest, blocks, check_pairs, stretches_of
+from hearts_train.measure.pictures import BLUE, save_figure, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "DealResults",
+    "MatchEquity",
+    "Simulated",
+    "draw",
+    "load_results",
+    "match_equity",
+    "measure_results",
+    "simulated_equity",
+]
+
+Progress = Callable[[float, float], None]
+_LONGEST = 100_000
+"""Deals after which a simulated match is given up."""
+_DRAWN = 4096
+
+
+def match_equity(rules: Rules | str, results: DealResults) -> MatchEquity:
+    """The chance to win a match of two from any totals, and how many deals it will still have.
+
+    Args:
+        rules: they say when a match ends; all else must be as in `results`.
+        results: how often deals end with which scores, as ``measure_results`` or ``load_results``
+            gives them; the table is that of the player in the first column.
+
+    Raises:
+        HeartsError: if the rules are not for two players or are others than those of the results,
+            the table would be too large, or matches of such deals hardly ever end.
+    """
+    return MatchEquity(rules, results)
+
+
+# ---- measuring the results of deals --------------------------------------------------------------
+def measure_results(
+    agent: Entrant,
+    opponent: Entrant | None = None,
+    rules: Rules | str | None = None,
+    pairs: int = 2000,
+    seed: int = 0,
+    progress: Progress | None = None,
+    *,
+    workers: int | None = None,
+    backend: str = "local",
+    command: str | None = None,
+) -> DealResults:
+    """Play deals, each with the agent in every seat, and count how they end.
+
+    Args:
+        agent: an agent, or its name or checkpoint for ``make_agent``.
+        opponent: that in all other seats; None: copies of the agent. Between two equal players each
+            deal counts with the sides exchanged too, so that the table is even.
+        rules: the rules; None: those that a checkpoint was trained for, else ``two_player``.
+        pairs: deals, each played as often as there are seats; 2 to 10,000,000.
+        seed: what the deals and the players' own chance follow from.
+        progress: called with the deals done and all of them.
+        workers: processes that play; the results are the same with any number.
+        backend: where they run, ``local`` or ``ray``.
+        command: the command line, for the file.
+
+    Raises:
+        HeartsError: if an agent is unknown or cannot play the rules, or a number is out of range.
+    """
+    pairs, is_even = check_pairs(pairs), opponent is None
+    contest = Contest(
+        [agent, agent if opponent is None else opponent],
+        rules,
+        seed,
+        workers=workers,
+        backend=backend,
+        command=command,
+    )
+    rows: list[Ints] = []
+    with contextlib.closing(contest.played(stretches_of([(0, 1)], blocks(pairs)))) as stream:
+        for block in stream:
+            scores = block.scores if contest.rules.settlement == "points" else block.points
+            rows.append(np.column_stack([scores, _dealers(contest.rules, seed, block)]))
+            if progress is not None:
+                progress(block.first + block.deals, pairs)
+    found = np.concatenate(rows)
+    about = {
+        "agents": [contender.to_json() for contender in contest.contenders],
+        "pairs": pairs,
+        "seed": seed,
+        "version": __version__,
+        "command": command,
+    }
+    results = DealResults.counted(contest.rules, found[:, :-1], found[:, -1], about)
+    return results.evened() if is_even and contest.rules.players == 2 else results
+
+
+def _dealers(rules: Rules, seed: int, block: Block) -> Ints:
+    """Who dealt, counted from the agent on, for each row of a block."""
+    numbers = range(block.first, block.first + block.deals)
+    batch = BatchGame(rules, num_games=block.deals, autodeal=False)
+    batch.reset(seeds=np.array([derived_seed(seed, number) for number in numbers], np.int64))
+    dealers = np.repeat(batch.states[:, k.DEALER], rules.players)
+    return (dealers - np.arange(len(dealers))) % rules.players
+
+
+# ---- any number of players: simulated matches ----------------------------------------------------
+@dataclass(frozen=True)
+class Simulated:
+    """What matches drawn from the results of deals came to.
+
+    Attributes:
+        totals: The totals at their start, the agent's first.
+        matches: How many were drawn.
+        chances: Each player's share of the matches won, shared first places in part.
+        halves: Half the 95 % interval of each.
+        deals: Mean number of deals.
+        seed: Of the draws.
+    """
+
+    totals: tuple[int, ...]
+    matches: int
+    chances: tuple[float, ...]
+    halves: tuple[float, ...]
+    deals: float
+    seed: int
+
+
+class _Urns:
+    """Results to draw from; those with the same dealer together where the dealer matters."""
+
+    def __init__(self, results: DealResults, rng: np.random.Generator, *, by_dealer: bool) -> None:
+        self._rng = rng
+        self._rows: list[list[list[int]]] = []
+        self._chances: list[Floats] = []
+        for dealer in range(results.rules.players) if by_dealer else [-1]:
+            rows = np.flatnonzero((results.dealers == dealer) | (dealer < 0))
+            if not len(rows):
+                raise HeartsError(
+                    f"results: there is no deal that player {dealer} dealt, and the dealer matters "
+                    f"in {results.rules.name!r}; measure more deals"
+                )
+            counts = results.counts[rows]
+            self._rows.append(results.scores[rows].tolist())
+            self._chances.append(counts / counts.sum())
+        self._drawn: list[list[int]] = [[] for _ in self._rows]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def draw(self, number: int) -> list[int]:
+        """A result out of urn `number`."""
+        if not self._drawn[number]:
+            rows, chances = self._rows[number], self._chances[number]
+            self._drawn[number] = self._rng.choice(len(rows), _DRAWN, p=chances).tolist()
+        return self._rows[number][self._drawn[number].pop()]
+
+
+def simulated_equity(
+    results: DealResults,
+    totals: Sequence[int] | None = None,
+    *,
+    rules: Rules | str | None = None,
+    matches: int = 10_000,
+    seed: int = 0,
+) -> Simulated:
+    """The share of the matches that each player wins from some totals, by drawing deals.
+
+    Deals are drawn independently, whatever their number: of rules with an exchange those of all its
+    directions together. Who deals first is drawn, and where the eldest hand leads the deals drawn
+    are those with that dealer.
+
+    Args:
+        results: how deals end, for any number of players.
+        totals: at the start, the agent's first, the others in order of play; None: a new match.
+        rules: they say when a match ends; None: those of the results.
+        matches: how many are drawn, 2 to 10,000,000.
+        seed: of the draws.
+
+    Raises:
+        HeartsError: if the totals are not one for each player, the match is over with them, or
+            drawn matches do not end.
+    """
+    ends = results.rules if rules is None else Rules.make(rules)
+    check_same_deals(results, ends)
+    number = check_number("matches", matches, 2, 10_000_000)
+    rng = np.random.default_rng(check_seed(seed))
+    start = Scoreboard(ends, totals)
+    urns = _Urns(results, rng, by_dealer=ends.first_lead == "eldest_hand")
+    won, lengths = np.zeros((number, ends.players)), 0
+    for row in range(number):
+        board, first = start.clone(), int(rng.integers(len(urns)))
+        while not board.is_over:
+            if board.num_deals >= _LONGEST:
+                raise HeartsError(
+                    f"results: a simulated match is not over after {_LONGEST:,} deals; with such "
+                    "deals it hardly ever ends"
+                )
+            drawn = urns.draw((first + board.num_deals) % len(urns))
+            board.add(drawn, drawn)
+        lengths += board.num_deals
+        won[row, board.leaders] = 1 / len(board.leaders)
+    halves = 1.96 * won.std(axis=0, ddof=1) / math.sqrt(number)
+    return Simulated(
+        totals=tuple([int(total) for total in start.totals]),
+        matches=number,
+        chances=tuple(won.mean(axis=0).tolist()),
+        halves=tuple(halves.tolist()),
+        deals=lengths / number,
+        seed=seed,
+    )
+
+
+# ---- what commands show --------------------------------------------------------------------------
+def shown_totals(equity: MatchEquity, steps: int = 10) -> Ints:
+    """Totals for the rows and columns of a table, some tenths of the way to the end."""
+    rules = equity.rules
+    if rules.settlement != "points":
+        top = 2 * rules.stake
+        if rules.target is not None:
+            top = min(top, rules.stake + rules.target)
+        low = 2 * rules.stake - top
+        return np.unique(np.linspace(low, top, steps + 1).astype(np.int64)[1:-1])
+    end = rules.end_score + (rules.end_when == "exceeded")
+    return np.unique(np.linspace(0, end, steps + 1).astype(np.int64)[:-1])
+
+
+def draw(equity: MatchEquity, path: Path, title: str) -> None:
+    """A heat map of the chances to win, own total across, the other's up, as a picture.
+
+    Where the rules settle in chips, a curve: the other's chips follow from one's own.
+
+    Raises:
+        HeartsError: if the suffix is not that of a picture, or there is no such folder.
+    """
+    save_figure(figure_of(equity, title), path)
+
+
+def figure_of(equity: MatchEquity, title: str) -> Figure:
+    """The same as a figure."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.2, 5), layout="constrained")
+    axes = figure.subplots()
+    rules = equity.rules
+    axes.set_title(wrapped(title, 64), fontsize=10, loc="left")
+    if rules.settlement != "points":
+        own = shown_totals(equity, 200)
+        curve = [equity.chance(int(a), 2 * rules.stake - int(a)) for a in own]
+        axes.plot(own, curve, color=BLUE)
+        axes.set_xlabel("own chips")
+        axes.set_ylabel("chance to win the match")
+        axes.set_ylim(0, 1)
+        axes.spines[["top", "right"]].set_visible(False)
+        return figure
+    totals = shown_totals(equity, 100)
+    chances = equity.grid(totals).T
+    mesh = axes.pcolormesh(totals, totals, chances, cmap="RdBu", vmin=0, vmax=1, rasterized=True)
+    levels = [0.1, 0.25, 0.5, 0.75, 0.9]
+    lines = axes.contour(totals, totals, chances, levels, colors="#222222", linewidths=0.8)
+    axes.clabel(lines, fmt=lambda level: f"{level:.0%}", fontsize=8)
+    axes.set_aspect("equal")
+    axes.set_xlabel("own total")
+    axes.set_ylabel("total of the other")
+    bar = figure.colorbar(mesh, ax=axes, shrink=0.85)
+    bar.set_label("chance to win the match")
+    return figure
