@@ -15,6 +15,7 @@ from hearts_train.command.cli_options import (
     Plot,
     RulesName,
     Seed,
+    Trust,
     Workers,
     app,
     check_folder,
@@ -63,6 +64,7 @@ def equity(
         int, typer.Option("--matches", help="Matches drawn for more than two players.")
     ] = 10_000,
     seed: Seed = 0,
+    trust: Trust = False,
     workers: Workers = None,
     backend: Backend = "local",
     out: Annotated[
@@ -131,6 +133,7 @@ def matches(
     rules: RulesName = None,
     totals: Totals = None,
     seed: Seed = 0,
+    trust: Trust = False,
     workers: Workers = None,
     backend: Backend = "local",
     out: Annotated[
