@@ -1,0 +1,347 @@
+"""Intervals, sequential tests, comparisons, aggregates over seeds."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hearts_env import HeartsError, Rules
+from hearts_train.command.cli import app
+from hearts_train.measure import sequential
+from hearts_train.measure.comparison import Trial, compare
+from hearts_train.measure.duel import Duel
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.intervals import bootstrap_interval, mean_and_interval
+from hearts_train.measure.sequential import Question, SequentialTest, estimate, looks
+
+
+class Lowest:
+    """Plays the legal action with the lowest number."""
+
+    def act(self, view):
+        return view.legal_actions()[0]
+
+
+class Highest:
+    """Plays the legal action with the highest number."""
+
+    def act(self, view):
+        return view.legal_actions()[-1]
+
+
+def run(*args):
+    """A command line in this process."""
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+# ---- intervals -----------------------------------------------------------------------------------
+def test_the_bootstrap_of_two_values_is_a_coin_thrown_twice():
+    # Samples of 0 and 1 have means 0, 1/2 and 1 with chances 1/4, 1/2 and 1/4.
+    assert bootstrap_interval(np.array([0.0, 1.0])) == (0.0, 1.0)
+    assert bootstrap_interval(np.full(50, 3.0)) == (3.0, 3.0)
+
+
+def test_the_bootstrap_agrees_with_the_normal_interval_where_there_are_many():
+    values = np.random.default_rng(1).choice([-13.0, -0.5, 0.0, 0.5, 20.0], 3000)
+    _, normal = mean_and_interval(values)
+    found = bootstrap_interval(values, resamples=20_000, seed=2)
+    width = normal[1] - normal[0]
+    assert found == pytest.approx(normal, abs=0.02 * width)
+    assert found == bootstrap_interval(values, resamples=20_000, seed=2)
+    assert found != bootstrap_interval(values, resamples=20_000, seed=3)
+
+
+@pytest.mark.parametrize("values", [[1.0], [[1.0, 2.0]], [1.0, math.nan], ["a", "b"], None])
+def test_the_bootstrap_refuses_what_has_no_interval(values):
+    with pytest.raises(HeartsError, match=r"^values: .*; |^values: "):
+        bootstrap_interval(values)
+
+
+# ---- the sequential test -------------------------------------------------------------------------
+def test_bounds_and_sizes_are_those_of_the_formulas():
+    question = Question(0.0, 1.0, 0.05, 0.05)
+    assert question.bounds == pytest.approx((-math.log(19), math.log(19)))
+    assert Question(alpha=0.01, beta=0.1).bounds == pytest.approx(
+        (math.log(0.1 / 0.99), math.log(90))
+    )
+    # (1.6449 + 1.6449)**2 * 49 = 530.3
+    assert question.fixed_pairs(49.0) == 531
+    assert Question(alpha=0.01, beta=0.1).fixed_pairs(1.0) == math.ceil(
+        100 * (2.326348 + 1.281552) ** 2
+    )
+
+
+def test_it_looks_after_64_pairs_and_then_after_each_sixteenth_more():
+    assert looks(150) == [64, 96, 128, 150]
+    assert looks(64) == [64]
+    counts = looks(1_000_000)
+    assert counts[-1] == 1_000_000
+    steps = np.diff(counts)
+    assert (steps <= np.maximum(32, np.array(counts[:-1]) / 16)).all()
+    assert len(counts) < 150
+
+
+def test_the_likelihood_ratio_of_four_margins_by_hand():
+    # Mean 1, squares 0 + 4 + 0 + 4 about it; one imaginary pair of the greatest margin, 5:
+    # variance (8 + 25) / 5 = 6.6; ratio 4 * (1 - 0) * (1 - 1/2) / 6.6.
+    state = SequentialTest(Question(0.0, 1.0), reach=5.0).add(np.array([1.0, 3.0, 1.0, -1.0]))
+    assert state.mean == 1.0
+    assert state.variance == pytest.approx((8 + 25) / 5)
+    assert state.llr == pytest.approx(4 * 0.5 / 6.6)
+    assert state.verdict == "open"
+
+
+def test_margins_added_in_parts_are_those_added_at_once():
+    margins = np.random.default_rng(0).normal(0.3, 7, 300)
+    whole, parts = (SequentialTest(Question(0, 0.5), 26.0) for _ in range(2))
+    whole.add(margins)
+    for part in np.array_split(margins, 5):
+        parts.add(part)
+    assert parts.states[-1] == pytest.approx(whole.states[-1], abs=1e-9) or (
+        parts.states[-1][:4] == pytest.approx(whole.states[-1][:4])
+    )
+
+
+def test_it_errs_no_more_often_than_asked():
+    # Margins like those of two networks: most deals level, then lumps.
+    rng = np.random.default_rng(7)
+    kinds, chances = np.array([-13.0, -6.0, 0.0, 5.0, 13.0]), np.array([0.1, 0.1, 0.5, 0.2, 0.1])
+    shift = kinds @ chances
+    question = Question(0.0, 1.0, alpha=0.1, beta=0.05)
+    wrong = {"low": 0, "high": 0}
+    for truth, error in ((0.0, "high"), (1.0, "low")):
+        for _ in range(400):
+            test, before = SequentialTest(question, 26.0), 0
+            for end in looks(20_000):
+                drawn = rng.choice(kinds, end - before, p=chances) - shift + truth
+                before = end
+                if test.add(drawn).is_decided:
+                    break
+            wrong[error] += test.states[-1].verdict == error
+    # As often as asked, give or take two standard errors, or somewhat less.
+    assert 12 < wrong["high"] <= 400 * (0.1 + 2 * math.sqrt(0.1 * 0.9 / 400))
+    assert 4 < wrong["low"] <= 400 * (0.05 + 2 * math.sqrt(0.05 * 0.95 / 400))
+
+
+def test_two_that_nearly_always_play_alike_are_not_called_equal_at_the_first_look():
+    test = SequentialTest(Question(0.0, 0.1), reach=26.0)
+    assert not test.add(np.zeros(64)).is_decided
+    assert not test.add(np.zeros(200)).is_decided
+    assert test.add(np.zeros(800)).verdict == "low"
+    assert test.estimate() == (0.0, (0.0, 0.0))
+
+
+def test_expected_pairs_are_those_of_walks():
+    rng = np.random.default_rng(3)
+    question = Question(0.0, 0.5)
+    for mean in (0.25, 0.5, -0.1):
+        test = SequentialTest(question, 0.0)
+        values = rng.normal(0, 5, 200)
+        test.add(values - values.mean() + mean)
+        state = test.states[-1]
+        steps = (rng.normal(mean, math.sqrt(state.variance), (1000, 3000)) - 0.25) / 2 / state.variance
+        walks = state.llr + np.cumsum(steps, axis=1)
+        below, above = question.bounds
+        out = (walks <= below) | (walks >= above)
+        assert test.expected_left() == pytest.approx((out.argmax(1) + 1).mean(), rel=0.1)
+
+
+# ---- the estimate after it -----------------------------------------------------------------------
+def test_at_a_single_look_the_interval_is_the_usual_one():
+    margins = np.random.default_rng(5).normal(0.4, 7, 5000)
+    test = SequentialTest(Question(0.3, 0.5), 26.0)
+    test.add(margins)
+    middle, interval = test.estimate()
+    mean, usual = mean_and_interval(margins)
+    assert middle == pytest.approx(mean, abs=1e-3)
+    assert interval == pytest.approx(usual, abs=2e-3)
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.1, -0.15])
+def test_chances_of_outcomes_are_those_of_walks(drift):
+    question, pairs, sd, reach = Question(-0.5, 0.5), looks(200), 3.0, 26.0
+    paths = sequential._Paths(question, pairs, sd, reach, 0.05)
+    rng = np.random.default_rng(9)
+    at_looks = np.diff([0, *pairs])
+    steps = rng.normal(size=(40_000, len(pairs))) * np.sqrt(at_looks) + drift * at_looks
+    walks = np.cumsum(steps, axis=1)
+    ends = np.array(paths.bounds)
+    for above in (True, False):
+        total = 2.0
+        left = np.full(len(walks), len(pairs))
+        for place in reversed(range(len(pairs) - 1)):
+            gone = (walks[:, place] <= ends[place, 0]) | (walks[:, place] >= ends[place, 1])
+            left[gone] = place
+        rows = np.arange(len(walks))
+        last = left == len(pairs)
+        where = walks[rows, np.minimum(left, len(pairs) - 1)]
+        beyond = where >= total if above else where <= total
+        counted = np.where(last, beyond, where > 0 if above else where < 0)
+        assert paths.beyond(drift, total, above=above) == pytest.approx(counted.mean(), abs=0.01)
+
+
+def test_the_interval_after_an_early_stop_is_wider_and_the_estimate_nearer_the_middle():
+    rng = np.random.default_rng(2)
+    test, before = SequentialTest(Question(0.0, 1.0), 26.0), 0
+    for end in looks(10_000):
+        if test.add(rng.normal(1.0, 7.0, end - before)).is_decided:
+            break
+        before = end
+    state = test.states[-1]
+    assert state.verdict == "high"
+    middle, (low, high) = estimate(test.question, test.states, 26.0)
+    assert 0.5 < middle < state.mean
+    assert low < middle < high
+    assert high - low > 2 * 1.96 * math.sqrt(state.variance / state.pairs) * 0.98
+
+
+# ---- comparisons ---------------------------------------------------------------------------------
+def test_agents_that_play_each_other_are_tested_on_their_margins():
+    result = compare(Lowest(), Highest(), "micro", Question(0.0, 1.0), seed=4)
+    played = evaluate(Lowest(), Highest(), "micro", result.pairs, seed=4)
+    assert result.mean == pytest.approx(played.margin)
+    assert result.sd == pytest.approx(played.margins.std(ddof=1))
+    assert result.deals_digest == played.deals_digest
+    assert result.verdict == ("high" if played.margin > 0 else "low")
+    back = compare(Highest(), Lowest(), "micro", Question(-1.0, 0.0), seed=4)
+    assert (back.pairs, back.mean) == (result.pairs, -result.mean)
+    assert {back.verdict, result.verdict} == {"low", "high"}
+
+
+def test_against_a_field_the_difference_on_the_same_deals_is_tested():
+    field = ["standard", "pro"]
+    result = compare(Lowest(), Highest(), "mini", Question(0, 2.0), against=field, seed=2)
+    n = result.pairs
+    margins = [
+        sum(evaluate(agent, other, "mini", n, seed=2).margins for other in field) / 2
+        for agent in (Lowest(), Highest())
+    ]
+    difference = margins[0] - margins[1]
+    assert result.mean == pytest.approx(difference.mean())
+    assert result.sd == pytest.approx(difference.std(ddof=1))
+    assert result.against == ("standard", "pro")
+
+
+def test_with_more_players_each_is_one_among_copies_of_the_other():
+    rules = Rules.make("party", 3)
+    result = compare(Lowest(), Highest(), rules, Question(0, 50.0), max_pairs=64, seed=6)
+    forth = evaluate(Lowest(), Highest(), rules, 64, seed=6).margins
+    back = evaluate(Highest(), Lowest(), rules, 64, seed=6).margins
+    assert result.mean == pytest.approx(((forth - back) / 2).mean())
+
+
+def test_an_agent_is_not_better_than_itself():
+    result = compare("standard", "standard", "micro", Question(0, 0.5), seed=1)
+    assert (result.verdict, result.margin, result.ci95) == ("low", 0.0, (0.0, 0.0))
+
+
+def test_what_is_not_decided_says_so():
+    result = compare("standard", "pro", "micro", Question(-50, 50), max_pairs=64)
+    assert result.pairs == 64
+    result = compare("standard", "standard", "micro", Question(-0.01, 0.01), max_pairs=100)
+    assert (result.verdict, result.pairs) == ("open", 100)
+
+
+def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
+    kept = tmp_path / "kept.jsonl"
+    question, play = Question(-0.1, 0.1), Duel.play
+    wanted = compare("easy", "easy", "micro", question, max_pairs=900, seed=3)
+
+    def stop(self, first, deals, progress=None):
+        if first > 200:
+            signal.raise_signal(signal.SIGINT)
+        return play(self, first, deals, progress)
+
+    monkeypatch.setattr(Duel, "play", stop)
+    some = compare("easy", "easy", "micro", question, max_pairs=900, seed=3, out=kept)
+    assert some.interrupted
+    assert some.verdict == "open"
+    assert some.looks == wanted.looks[: len(some.looks)]
+    monkeypatch.setattr(Duel, "play", play)
+    result = compare("easy", "easy", "micro", question, max_pairs=900, seed=3, resume=kept)
+    assert result.to_json() == wanted.to_json()
+    with pytest.raises(HeartsError, match="resume: about"):
+        compare("easy", "easy", "micro", Question(0, 0.1), max_pairs=900, seed=3, resume=kept)
+
+
+def test_blocks_end_where_the_test_looks():
+    trial = Trial(["standard", "pro"], "micro", seed=0)
+    settings = trial.settings(1000)
+    assert settings["blocks"][:3] == [64, 32, 32]
+    assert settings["about"] == {"compare": {"low": 0.0, "high": 0.1, "alpha": 0.05, "beta": 0.05}}
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"low": 1, "high": 1}, "low: 1 is not below high"),
+        ({"alpha": 0.5}, "alpha: "),
+        ({"beta": 0}, "beta: "),
+        ({"high": math.inf}, "high: must be a finite number"),
+        ({"high": True}, "high: must be a finite number"),
+        ({"low": "0"}, "low: must be a finite number"),
+    ],
+)
+def test_questions_that_cannot_be_decided_are_refused(more, named):
+    with pytest.raises(HeartsError, match=named):
+        Question(**more)
+
+
+@pytest.mark.parametrize("pairs", [63, 1, 10**8, "many"])
+def test_too_few_or_too_many_pairs_are_refused(pairs):
+    with pytest.raises(HeartsError, match="pairs: "):
+        compare("standard", "easy", "micro", max_pairs=pairs)
+    with pytest.raises(HeartsError, match="against: 'easy' is there twice"):
+        compare("standard", "pro", "micro", against=["easy", "easy"])
+
+
+# ---- the command ---------------------------------------------------------------------------------
+def test_the_command_tells_the_answer_and_prints_json(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    words = ["compare", "pro", "easy", "--rules", "micro", "--high", "0.5", "--seed", "3"]
+    told = run(*words)
+    assert told.exit_code == 0, told.stderr
+    assert "+0.5 or more; wrong in 5.0% at +0" in told.stdout
+    printed = run(*words, "--out", kept, "--json")
+    record = json.loads(printed.stdout)
+    assert record["verdict"] == "high"
+    assert record["agents"][0]["name"] == "pro"
+    again = run("compare", "--resume", kept, "--json")
+    assert {**json.loads(again.stdout), "command": ""} == {**record, "command": ""}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["pro"], "agents: 1 given; give two"),
+        ([], "agents: none given"),
+        (["pro", "easy", "pimc"], "agents: 3 given"),
+        (["pro", "nobody"], "nobody"),
+        (["pro", "easy", "--low", "1"], "low: 1 is not below high"),
+        (["pro", "easy", "--max-pairs", "10"], "max_pairs: 10 are fewer"),
+        (["pro", "easy", "--against", ","], "--against"),
+        (["pimc", "easy", "--rules", "classic"], "pimc plays two-player games only"),
+        (["pro", "easy", "--workers", "0"], "workers"),
+        (["pro", "--resume", "x"], "agents: with --resume"),
+        (["--resume", "nowhere"], "nowhere"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(words, told):
+    result = run("compare", *words)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_file_of_another_command_is_refused(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    evaluate("standard", "easy", "micro", 20, out=kept)
+    result = run("compare", "--resume", kept)
+    assert result.exit_code == 2
+    assert "is not of this command" in result.stderr
