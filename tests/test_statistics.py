@@ -144,7 +144,9 @@ def test_expected_pairs_are_those_of_walks():
         values = rng.normal(0, 5, 200)
         test.add(values - values.mean() + mean)
         state = test.states[-1]
-        steps = (rng.normal(mean, math.sqrt(state.variance), (1000, 3000)) - 0.25) / 2 / state.variance
+        steps = (
+            (rng.normal(mean, math.sqrt(state.variance), (1000, 3000)) - 0.25) / 2 / state.variance
+        )
         walks = state.llr + np.cumsum(steps, axis=1)
         below, above = question.bounds
         out = (walks <= below) | (walks >= above)
