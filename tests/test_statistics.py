@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import signal
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_env import HeartsError, Rules
+from hearts_agents import make_agent
+from hearts_env import Game, HeartsError, Rules
 from hearts_train.command.cli import app
 from hearts_train.measure import sequential
 from hearts_train.measure.comparison import Trial, compare
@@ -18,6 +20,13 @@ from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import bootstrap_interval, mean_and_interval
 from hearts_train.measure.sequential import Question, SequentialTest, estimate, looks
+from hearts_train.measure.variates import (
+    adjusted,
+    cards_luck,
+    deal_value,
+    draws_luck,
+    play_pairs,
+)
 
 
 class Lowest:
@@ -347,3 +356,103 @@ def test_a_file_of_another_command_is_refused(tmp_path):
     result = run("compare", "--resume", kept)
     assert result.exit_code == 2
     assert "is not of this command" in result.stderr
+
+
+# ---- control variates ----------------------------------------------------------------------------
+def every_deal(rules):
+    """Every deal of two hands, as games, all as likely as each other."""
+    deck, n = range(len(rules.deck)), rules.hand_size
+    for first in itertools.combinations(deck, n):
+        for second in itertools.combinations(sorted(set(deck) - set(first)), n):
+            hands = [[rules.deck[card] for card in hand] for hand in (first, second)]
+            kitty = [c for c in rules.deck if c not in hands[0] and c not in hands[1]]
+            yield Game(rules, hands=hands, kitty=kitty)
+
+
+def play_out(game, players):
+    """Play a game to its end; players by seat."""
+    while game.player is not None:
+        game.play(players[game.player].act(game.view(game.player)))
+    return game.vector.copy()
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """Two cards each of `micro`: few enough deals to take all."""
+    return Rules.make("micro hand_size=2")
+
+
+@pytest.mark.parametrize(("names", "other"), [("standard pro", 1), ("pro standard", 0)])
+def test_the_luck_of_hidden_cards_is_zero_over_all_deals(tiny, names, other):
+    players = [make_agent(name) for name in names.split()]
+    states = np.array([play_out(game, players) for game in every_deal(tiny)])
+    luck = cards_luck(tiny, states, 1 - other, players[other].policy_batch)
+    assert luck.std() > 0.5
+    assert luck.mean() == pytest.approx(0, abs=1e-9)
+    # With the policy of another the expectation is not what is subtracted.
+    wrong = cards_luck(tiny, states, 1 - other, make_agent("easy").policy_batch)
+    assert abs(wrong.mean()) > 0.01
+
+
+def test_the_luck_of_ones_own_draws_is_zero_over_all_of_them(tiny):
+    policy, other = make_agent("easy", seed=0).policy_batch, make_agent("standard")
+
+    def ends(game, chance):
+        """All ends of a game in which seat 0 draws its cards, and how likely they are."""
+        if game.player is None:
+            yield game.vector.copy(), chance
+        elif game.player == 1:
+            after = game.clone()
+            after.play(other.act(game.view(1)))
+            yield from ends(after, chance)
+        else:
+            for action in game.legal_actions():
+                after = game.clone()
+                after.play(action)
+                yield from ends(after, chance / len(game.legal_actions()))
+
+    seen = 0.0
+    for seed in range(20):
+        found = list(ends(Game.deal(tiny, seed), 1.0))
+        chances = np.array([chance for _, chance in found])
+        luck = draws_luck(tiny, np.array([state for state, _ in found]), 0, policy)
+        assert chances.sum() == pytest.approx(1)
+        assert chances @ luck == pytest.approx(0, abs=1e-9)
+        seen += np.abs(luck).sum()
+    assert seen > 5
+
+
+def test_luck_is_nothing_where_nothing_is_drawn_or_hidden():
+    plays = play_pairs("standard", "pro", "micro", 30, seed=1)
+    policy = make_agent("standard").policy_batch
+    assert not draws_luck(plays.rules, plays.states[0], 0, policy).any()
+    value = [deal_value(plays.rules, plays.states[0], seat) for seat in (0, 1)]
+    assert value[0].any()
+    assert not (value[0] + value[1]).any()
+    assert plays.margins == pytest.approx(evaluate("standard", "pro", "micro", 30, 1).margins)
+
+
+def test_adjusting_keeps_the_mean_and_takes_the_luck_away():
+    rng = np.random.default_rng(4)
+    luck, noise = rng.normal(0, 3, 4000), rng.normal(0, 1, 4000)
+    found = adjusted(0.7 + luck + noise, [luck, rng.normal(size=4000)])
+    assert found.mean() == pytest.approx(0.7, abs=3 / math.sqrt(4000))
+    assert found.var() == pytest.approx(1.0, rel=0.1)
+    # Half of the deals tell nothing of their own multiple: no bias at all, even of few.
+    means = [adjusted(part**2, [part]).mean() for part in rng.exponential(size=(3000, 8)) - 1]
+    assert np.mean(means) == pytest.approx(1, abs=4 * np.std(means) / math.sqrt(3000))
+    assert adjusted(noise, []) == pytest.approx(noise)
+
+
+def test_variates_refuse_what_they_cannot_use(tiny):
+    with pytest.raises(HeartsError, match="variates: arrays of"):
+        adjusted(np.zeros(10), [np.zeros(9)])
+    with pytest.raises(HeartsError, match="variates: some are not finite"):
+        adjusted(np.zeros(10), [np.full(10, np.nan)])
+    with pytest.raises(HeartsError, match="states: shape"):
+        deal_value(tiny, np.zeros((2, 3), np.int64), 0)
+    with pytest.raises(HeartsError, match="for 4 players"):
+        play_pairs("standard", "easy", "classic", 4)
+    states = play_pairs("standard", "easy", tiny, 20).states[0]
+    with pytest.raises(HeartsError, match="policy: it never plays"):
+        cards_luck(tiny, states, 0, make_agent("standard").policy_batch)
