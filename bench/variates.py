@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_env import __version__
+from hearts_env import Rules, __version__
+from hearts_env import kernel as k
 from hearts_env.arrays import Floats
 from hearts_env.files import write_whole
 from hearts_env.solve import Table
+from hearts_env.solve.policies import Policy
 from hearts_train.measure.evaluation import evaluate, platform_versions
 from hearts_train.measure.intervals import percentiles
 from hearts_train.measure.variates import (
@@ -62,6 +64,19 @@ def timed(work: Callable[[], Floats], pairs: int) -> tuple[Floats, float]:
     return found, 1000 * (time.process_time() - begin) / pairs
 
 
+Luck = Callable[[Rules, k.Vector, int, Policy, Table], Floats]
+
+
+def over_seats(find: Luck, plays: Plays, place: int, policy: Policy, table: Table) -> Floats:
+    """Luck of the agent (place 0) or of its opponent, from the agent's side, in each pair."""
+    sign = 1 if place == 0 else -1
+    found = [
+        find(plays.rules, plays.states[seat], seat if place == 0 else 1 - seat, policy, table)
+        for seat in (0, 1)
+    ]
+    return sign * (found[0] + found[1]) / 2
+
+
 def measure(agent: str, other: str, rules: str, pairs: int, seed: int) -> dict[str, Any]:
     """All variates of a pairing."""
     play_pairs(agent, other, rules, 4, seed)  # compiled
@@ -70,25 +85,6 @@ def measure(agent: str, other: str, rules: str, pairs: int, seed: int) -> dict[s
     cost = 1000 * (time.process_time() - begin) / pairs
     margins, table = plays.margins, Table(plays.rules)
     policies = [make_agent(name, seed=0).policy_batch for name in (agent, other)]
-
-    def over_seats(find: Callable[[Plays, int], Floats]) -> Floats:
-        return (find(plays, 0) + find(plays, 1)) / 2
-
-    def cards(place: int) -> Floats:
-        sign = 1 if place == 0 else -1
-        return sign * over_seats(
-            lambda p, s: cards_luck(
-                p.rules, p.states[s], s if place == 0 else 1 - s, policies[1 - place], table
-            )
-        )
-
-    def draws(place: int) -> Floats:
-        sign = 1 if place == 0 else -1
-        return sign * over_seats(
-            lambda p, s: draws_luck(
-                p.rules, p.states[s], s if place == 0 else 1 - s, policies[place], table
-            )
-        )
 
     works: dict[str, Callable[[], Floats]] = {
         "size of the deal's value": lambda: np.abs(deal_value(plays.rules, plays.states[0], 0)),
@@ -99,9 +95,12 @@ def measure(agent: str, other: str, rules: str, pairs: int, seed: int) -> dict[s
             for one, two in CLONES
             if (one, two) != (agent, other)
         },
-        "draws of both": lambda: draws(0) + draws(1),
-        f"hidden cards of {other}": lambda: cards(0),
-        f"hidden cards of {agent}": lambda: cards(1),
+        "draws of both": lambda: (
+            over_seats(draws_luck, plays, 0, policies[0], table)
+            + over_seats(draws_luck, plays, 1, policies[1], table)
+        ),
+        f"hidden cards of {other}": lambda: over_seats(cards_luck, plays, 0, policies[1], table),
+        f"hidden cards of {agent}": lambda: over_seats(cards_luck, plays, 1, policies[0], table),
     }
     rows, hidden = [], []
     for name, work in works.items():

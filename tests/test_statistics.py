@@ -15,6 +15,14 @@ from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_train.command.cli import app
 from hearts_train.measure import sequential
+from hearts_train.measure.aggregates import (
+    aggregate,
+    compare_runs,
+    difference,
+    improvement,
+    mean,
+    performance_profile,
+)
 from hearts_train.measure.comparison import Trial, compare
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
@@ -148,13 +156,13 @@ def test_two_that_nearly_always_play_alike_are_not_called_equal_at_the_first_loo
 def test_expected_pairs_are_those_of_walks():
     rng = np.random.default_rng(3)
     question = Question(0.0, 0.5)
-    for mean in (0.25, 0.5, -0.1):
+    for truth in (0.25, 0.5, -0.1):
         test = SequentialTest(question, 0.0)
         values = rng.normal(0, 5, 200)
-        test.add(values - values.mean() + mean)
+        test.add(values - values.mean() + truth)
         state = test.states[-1]
         steps = (
-            (rng.normal(mean, math.sqrt(state.variance), (1000, 3000)) - 0.25) / 2 / state.variance
+            (rng.normal(truth, math.sqrt(state.variance), (1000, 3000)) - 0.25) / 2 / state.variance
         )
         walks = state.llr + np.cumsum(steps, axis=1)
         below, above = question.bounds
@@ -456,3 +464,96 @@ def test_variates_refuse_what_they_cannot_use(tiny):
     states = play_pairs("standard", "easy", tiny, 20).states[0]
     with pytest.raises(HeartsError, match="policy: it never plays"):
         cards_luck(tiny, states, 0, make_agent("standard").policy_batch)
+
+
+# ---- several runs of a recipe --------------------------------------------------------------------
+def test_the_interquartile_mean_by_hand():
+    # Of 8 scores the lowest two and the highest two are left out: (3 + 4 + 5 + 6) / 4.
+    scores = np.array([[100.0, 3.0, 4.0, -7.0], [1.0, 6.0, 5.0, 8.0]])
+    assert aggregate(scores)[0] == 4.5
+    # Of 6 a quarter is 1.5, rounded down: the lowest and the highest.
+    assert aggregate(np.array([[0.0, 1.0, 2.0], [3.0, 5.0, 100.0]]))[0] == 2.75
+    assert aggregate(np.array([[0.0, 1.0], [2.0, 5.0]]), mean)[0] == 2.0
+
+
+def test_runs_are_drawn_anew_within_each_task():
+    # One task, two runs: means 0, 1/2 and 1 with chances 1/4, 1/2 and 1/4.
+    assert aggregate(np.array([[0.0], [1.0]]), mean) == (0.5, (0.0, 1.0))
+    # All runs are equal in each task; drawn over all scores, the mean would vary.
+    assert aggregate(np.array([[0.0, 9.0], [0.0, 9.0]]), mean) == (4.5, (4.5, 4.5))
+    # Two tasks of two runs: -2, -1, 0, 1 or 2 halves; a tail of 1/16 each is within the interval,
+    # and both tasks are drawn on their own, so that 1 and -1 come out level in some.
+    value, interval = aggregate(np.array([[-1.0, 1.0], [1.0, -1.0]]), mean)
+    assert (value, interval) == (0.0, (-1.0, 1.0))
+    scores = np.random.default_rng(0).normal(size=(30, 2))
+    _, (low, high) = aggregate(scores, mean)
+    half = 1.96 * math.sqrt((scores.var(0) / 30).sum()) / 2
+    assert (low, high) == pytest.approx((scores.mean() - half, scores.mean() + half), abs=0.02)
+
+
+def test_improvement_by_hand():
+    # First task 3 > 1, 3 > 2, 2 > 1, 2 = 2: 3.5 of 4. Second: all lower. (0.875 + 0) / 2.
+    runs, others = np.array([[3.0, 0.0], [2.0, 0.0]]), np.array([[1.0, 5.0], [2.0, 5.0]])
+    chance, (low, high) = improvement(runs, others)
+    assert chance == 0.4375
+    assert 0.25 <= low <= chance <= high <= 0.5
+    assert improvement(others, runs)[0] == 1 - chance
+    assert difference(runs, others, mean) == (1.25 - 3.25, pytest.approx((-2.5, -1.5), abs=0.26))
+
+
+def test_a_performance_profile_by_hand():
+    scores = np.array([[0.0, 1.0], [2.0, 3.0]])
+    assert performance_profile(scores, [-1, 0, 1.5, 3]).tolist() == [1, 0.75, 0.5, 0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "told"),
+    [
+        ([1.0, 2.0], r"scores: an array of shape \(2,\)"),
+        ([[1.0, 2.0]], "scores: of 1 run"),
+        ([[1.0], [math.inf]], "scores: some are not finite"),
+    ],
+)
+def test_scores_that_are_none_are_refused(scores, told):
+    with pytest.raises(HeartsError, match=told):
+        aggregate(scores)
+    with pytest.raises(HeartsError, match="others: 1 tasks, scores have 2"):
+        improvement(np.zeros((2, 2)), np.zeros((2, 1)))
+
+
+def test_groups_of_runs_play_their_own_deals_against_the_field(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    runs, others, field = ["pro", "standard"], ["standard_trump", "pro_trump"], ["standard", "pro"]
+    result = compare_runs(runs, others, field, "micro", 40, seed=5, out=kept)
+    for name, row in ((runs[0], result.scores[0]), (others[0], result.other_scores[0])):
+        margins = [evaluate(name, other, "micro", 40, seed=5).margin for other in field]
+        assert row == pytest.approx(margins)
+    second = evaluate("standard", "pro", "micro", 80, seed=5).margins[40:]
+    assert result.scores[1, 1] == pytest.approx(second.mean())
+    assert result.difference[0] == pytest.approx(result.iqm[0] - result.other_iqm[0])
+    words = ["compare", *runs, "vs", *others, "--against", "standard,pro", "--rules", "micro"]
+    told = run(*words, "--pairs", "40", "--seed", "5")
+    assert told.exit_code == 0, told.stderr
+    assert f"{result.scores[0, 0]:+.2f}" in told.stdout
+    again = json.loads(run("compare", "--resume", kept, "--json").stdout)
+    assert again["scores"] == result.scores.tolist()
+    assert again["difference"]["value"] == result.difference[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["pro", "easy", "vs", "pimc"], "agents: 2 before 'vs' and 1 after it"),
+        (["pro", "vs", "easy"], "agents: 1 before 'vs' and 1 after it"),
+        (["a", "b", "vs", "c", "d", "vs", "e"], "agents: 2 before 'vs'"),
+        (["pro", "easy", "vs", "pimc", "easy", "--low", "1"], "--low: groups of runs"),
+        (["pro", "easy", "--pairs", "5"], "--pairs: is for groups of runs"),
+        (["pro", "pro", "vs", "pimc", "easy"], "runs: 'pro' is there twice"),
+        (["pro", "easy", "vs", "pimc", "easy", "--pairs", "1"], "pairs: 1 is not"),
+    ],
+)
+def test_mistakes_about_groups_are_told_in_a_line(words, told):
+    result = run("compare", *words)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr

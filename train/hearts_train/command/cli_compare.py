@@ -32,7 +32,8 @@ from hearts_train.command.cli_options import (
 def compare(
     context: typer.Context,
     agents: Annotated[
-        list[str] | None, typer.Argument(help="Two agents, A and B: is A better than B?")
+        list[str] | None,
+        typer.Argument(help="Two agents: is A better than B? Or groups of runs: A A A vs B B B."),
     ] = None,
     low: Annotated[
         float,
@@ -56,6 +57,9 @@ def compare(
     max_pairs: Annotated[
         int, typer.Option("--max-pairs", help="Give up after so many deals.")
     ] = 1_000_000,
+    pairs: Annotated[
+        int, typer.Option("--pairs", help="With 'vs': deals of each run against each opponent.")
+    ] = 1000,
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
@@ -70,6 +74,7 @@ def compare(
     """Decide which of two agents is better, in as few deals as that takes."""
     from hearts_train.command import compare_command as comparing
     from hearts_train.command.reports import command_line
+    from hearts_train.measure.comparison import Comparison
     from hearts_train.measure.sequential import Question
 
     check_folder(out, "--out")
@@ -77,21 +82,23 @@ def compare(
         comparing.refuse_said(context, resume)
         begun = comparing.read_begun(resume)
     else:
+        groups = comparing.groups_of(agents or [])
+        comparing.refuse_other_kind(context, is_group="vs" in (agents or []))
         begun = comparing.Begun(
-            comparing.two_of(agents or []),
-            names_in(against, "--against") if against is not None else [],
+            *groups,
+            names_in(against, "--against") if against is not None else None,
             rules_of(rules, players),
             Question(low, high, alpha, beta),
-            max_pairs,
+            pairs if "vs" in (agents or []) else max_pairs,
             seed,
             isolate,
             time_limit,
         )
+    kept = out or resume
     result = comparing.play(begun, (workers, backend), out, resume=resume, command=command_line())
     comparing.show(result, to_stderr=as_json)
     if as_json:
         console.print_json(result.to_json())
-    if result.interrupted:
-        if (kept := out or resume) is not None:
-            console.note(f"kept; go on with: hearts compare --resume {kept}")
+    if isinstance(result, Comparison) and result.interrupted:
+        comparing.say_how_to_go_on(kept)
         raise console.stopped()
