@@ -1,6 +1,7 @@
 """How often intervals miss the truth and sequential tests err, in simulations with known truth.
 
     python bench/error_rates.py --out docs/results/error_rates.json
+    python bench/error_rates.py --seeds --out docs/results/seed_intervals.json
 
 Margins are those of real play. On `micro` the true margin is computed exactly, from the tree of the
 game; on 28 cards it is that of a million other duplicate deals. For the sequential tests, margins
@@ -26,6 +27,7 @@ from hearts_env.arrays import Floats
 from hearts_env.files import write_whole
 from hearts_env.solve.best_response import policy_of
 from hearts_env.solve.tree import Tree
+from hearts_train.measure.aggregates import aggregate, difference, interquartile_mean, mean
 from hearts_train.measure.evaluation import evaluate, platform_versions
 from hearts_train.measure.intervals import bootstrap_interval, mean_and_interval
 from hearts_train.measure.sequential import Question, SequentialTest, looks
@@ -128,18 +130,33 @@ def error_rates(
     return rows
 
 
-def main() -> None:
-    """Simulate, and write what was found."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--evaluations", type=int, default=1000)
-    parser.add_argument("--tests", type=int, default=2000)
-    parser.add_argument("--estimates", type=int, default=1000)
-    parser.add_argument("--truth-pairs", type=int, default=1_000_000)
-    parser.add_argument("--out", type=Path, metavar="FILE")
-    args = parser.parse_args()
-    begin = time.process_time()
+def seed_coverage(runs: int, simulations: int) -> dict[str, Any]:
+    """How often the intervals over training runs contain the truth, of runs with normal scores."""
+    rng = np.random.default_rng(0)
+    level, spread = np.array([9.5, 9.3, 8.8, 2.9]), np.array([0.3, 0.4, 0.4, 0.5])
+    covered = dict.fromkeys(("iqm", "mean", "difference"), 0)
+    # The expectation of either statistic over groups of so many runs.
+    many = level + spread * rng.normal(size=(200_000, runs, len(level)))
+    truths = {"iqm": interquartile_mean(many).mean(), "mean": level.mean(), "difference": 0.0}
+    for number in range(simulations):
+        scores, others = level + spread * rng.normal(size=(2, runs, len(level)))
+        found = {
+            "iqm": aggregate(scores, resamples=2000, seed=number),
+            "mean": aggregate(scores, mean, resamples=2000, seed=number),
+            "difference": difference(scores, others, resamples=2000, seed=number),
+        }
+        for name, (_, (low, high)) in found.items():
+            covered[name] += low <= truths[name] <= high
+    return {"runs": runs} | {name: share(hits, simulations) for name, hits in covered.items()}
+
+
+def simulate_seeds(simulations: int) -> dict[str, Any]:
+    """The intervals over several numbers of runs."""
+    return {"seeds": [seed_coverage(runs, simulations) for runs in (3, 5, 10, 20)]}
+
+
+def simulate_margins(args: argparse.Namespace) -> dict[str, Any]:
+    """The intervals of evaluations, and sequential tests."""
     played: dict[tuple[str, ...], Floats] = {}
     covers = []
     for rules, agent, other in PLAYED:
@@ -171,13 +188,29 @@ def main() -> None:
             | {"sd": float(margins.std()), "level": float((margins == 0).mean()), "rows": rows}
         )
         print(tests[-1], flush=True)
+    return {"coverage": covers, "tests": tests}
+
+
+def main() -> None:
+    """Simulate, and write what was found."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--evaluations", type=int, default=1000)
+    parser.add_argument("--tests", type=int, default=2000)
+    parser.add_argument("--estimates", type=int, default=1000)
+    parser.add_argument("--truth-pairs", type=int, default=1_000_000)
+    parser.add_argument("--seeds", action="store_true", help="Intervals over training runs.")
+    parser.add_argument("--out", type=Path, metavar="FILE")
+    args = parser.parse_args()
+    begin = time.process_time()
+    found = simulate_seeds(args.evaluations) if args.seeds else simulate_margins(args)
     record = {
         "version": __version__,
         "platform": platform_versions(),
         "command": shlex.join(["python", "bench/error_rates.py", *sys.argv[1:]]),
         "cpu_seconds": time.process_time() - begin,
-        "coverage": covers,
-        "tests": tests,
+        **found,
     }
     if args.out is not None:
         write_whole(args.out, (json.dumps(record, indent=1) + "\n").encode())

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +26,7 @@ from hearts_env.solve import Table
 from hearts_env.solve.policies import Policy
 from hearts_train.measure.evaluation import evaluate, platform_versions
 from hearts_train.measure.intervals import percentiles
+from hearts_train.measure.pictures import short_names
 from hearts_train.measure.variates import (
     Plays,
     adjusted,
@@ -99,8 +98,10 @@ def measure(agent: str, other: str, rules: str, pairs: int, seed: int) -> dict[s
             over_seats(draws_luck, plays, 0, policies[0], table)
             + over_seats(draws_luck, plays, 1, policies[1], table)
         ),
-        f"hidden cards of {other}": lambda: over_seats(cards_luck, plays, 0, policies[1], table),
-        f"hidden cards of {agent}": lambda: over_seats(cards_luck, plays, 1, policies[0], table),
+        "hidden cards of the opponent": lambda: over_seats(
+            cards_luck, plays, 0, policies[1], table
+        ),
+        "hidden cards of the agent": lambda: over_seats(cards_luck, plays, 1, policies[0], table),
     }
     rows, hidden = [], []
     for name, work in works.items():
@@ -142,14 +143,16 @@ def main() -> None:
     if args.also:
         one, two = args.also.split(",")
         pairings += [(one, "pro", "two_player"), (one, two, "two_player")]
-    found = []
+    found, short = [], short_names([name for row in pairings for name in row[:2]])
     for agent, other, rules in pairings:
-        found.append(measure(agent, other, rules, args.pairs, seed=3))
+        names = {"agent": short[agent], "opponent": short[other]}
+        found.append(measure(agent, other, rules, args.pairs, seed=3) | names)
         print(found[-1], flush=True)
+    also = " --also A,B" if args.also else ""
     record = {
         "version": __version__,
         "platform": platform_versions(),
-        "command": shlex.join(["python", "bench/variates.py", *sys.argv[1:]]),
+        "command": f"python bench/variates.py --pairs {args.pairs}{also}",
         "pairings": found,
     }
     if args.out is not None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,7 @@ class Comparison:
         bounds: Where it decides, ``low`` and ``high``.
         looks: For each look the pairs, the mean and the log likelihood ratio.
         seed: What the deals and the players' own chance follow from.
+        seconds: How long it took this time; what was kept before a resumption is not in it.
         interrupted: Whether it was stopped from outside.
         faults: Deals charged to each agent for misbehaving: the two, then the field.
         examples: Some of those faults.
@@ -95,6 +97,7 @@ class Comparison:
     bounds: Interval
     looks: tuple[tuple[int, float, float], ...]
     seed: int
+    seconds: float
     interrupted: bool = False
     faults: tuple[int, ...] = ()
     examples: tuple[Example, ...] = ()
@@ -203,6 +206,7 @@ class Trial(Contest):
         Raises:
             KeyboardInterrupt: there was no look yet.
         """
+        begin = time.perf_counter()
         test = SequentialTest(self.question, self.reach)
         found: list[Block] = []
         interrupted = False
@@ -219,7 +223,8 @@ class Trial(Contest):
             if not test.states:
                 raise
             interrupted = True
-        return self._result(test, max_pairs, found, interrupted=interrupted)
+        result = self._result(test, max_pairs, found, interrupted=interrupted)
+        return replace(result, seconds=time.perf_counter() - begin)
 
     @property
     def reach(self) -> float:
@@ -283,6 +288,7 @@ class Trial(Contest):
             bounds=question.bounds,
             looks=tuple([(s.pairs, s.mean, s.llr) for s in test.states]),
             seed=self.seed,
+            seconds=0.0,
             interrupted=interrupted,
             faults=tuple(faults),
             examples=tuple(_first_of_each(examples)),
