@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import importlib.util
 import io
 import json
 import os
@@ -48,6 +49,7 @@ from hearts_train.measure.complexity import rows as size_rows
 from hearts_train.measure.equity import match_equity
 
 DOCS = Path(__file__).resolve().parent
+_MEASURED = DOCS / "measured.py"
 
 _TOKEN = re.compile(
     r"^```python(?P<flags>[^\n]*)\n(?P<code>.*?)^```[ ]*$"
@@ -407,6 +409,18 @@ def strengths(*names: str) -> str:
     return table(["player", "against", "margin", "duplicate deals"], rows)
 
 
+def measured(name: str) -> str:
+    """A table of docs/statistics.md."""
+    spec = importlib.util.spec_from_file_location("docs_measured", _MEASURED)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    file, rows_of = module.TABLES[name]
+    record = read_result(file)
+    return table(*rows_of(record)) + f"\n`{record['command']}`\n"
+
+
 def learned(recipe: str) -> str:
     """What the players of a recipe make, over the seeds that were trained."""
     files = sorted((DOCS / "results").glob(f"{recipe}-[0-9]*.json"))
@@ -609,6 +623,7 @@ PARTS: dict[str, Callable[..., str]] = {
         encoder,
         sizes,
         strengths,
+        measured,
         learned,
         learning_rates,
         short_trainings,

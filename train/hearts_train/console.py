@@ -9,8 +9,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, cast
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, Protocol, cast
 
 import typer
 import typer.core
@@ -266,9 +266,16 @@ def print_table(
     console.print(table)
 
 
+class Tell(Protocol):
+    """Updates what shows progress."""
+
+    def __call__(self, done: float, total: float, news: str = "") -> None:
+        """So much of all is done; `news` is shown beside it."""
+
+
 @contextlib.contextmanager
-def progress(label: str) -> Iterator[Callable[[float, float], None]]:
-    """Shows progress on standard error; yields a function of (done, total) that updates it.
+def progress(label: str) -> Iterator[Tell]:
+    """Shows progress on standard error; yields a function of (done, total, news) that updates it.
 
     On a terminal it is a bar with the time left, elsewhere a line every few seconds.
     """
@@ -293,16 +300,21 @@ def progress(label: str) -> Iterator[Callable[[float, float], None]]:
         TimeRemainingColumn(),
         TextColumn("elapsed"),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[news]}", markup=False),
     )
     with Progress(*columns, console=Console(file=screen()), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(label, total=None, news="")
+
+        def tell(done: float, total: float, news: str = "") -> None:
+            bar.update(task, completed=done, total=total, news=news)
+
+        yield tell
 
 
-def _plain_progress(label: str) -> Callable[[float, float], None]:
+def _plain_progress(label: str) -> Tell:
     last, origin = time.monotonic(), (0.0, 0.0)
 
-    def report(done: float, total: float) -> None:
+    def report(done: float, total: float, news: str = "") -> None:
         nonlocal last, origin
         now = time.monotonic()
         if done > 0 and not origin[0]:  # the time before went into compilation
@@ -311,7 +323,8 @@ def _plain_progress(label: str) -> Callable[[float, float], None]:
             return
         last = now
         left = (now - origin[0]) * (total - done) / (done - origin[1])
-        note(f"{label}: {done / total:.0%}, about {format_seconds(left)} left")
+        more = f"; {news}" if news else ""
+        note(f"{label}: {done / total:.0%}, about {format_seconds(left)} left{more}")
 
     return report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hearts_env import BatchGame, HeartsError, Rules
@@ -148,7 +148,6 @@ def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
 
 def show_faults(results: Sequence[Evaluation]) -> None:
     """Name the agents that misbehaved, with a view that reproduces it, on standard error."""
-    examples: dict[tuple[str, str], Example] = {}
     counts: dict[str, int] = {}
     for result in results:
         for name, faults in (
@@ -156,8 +155,14 @@ def show_faults(results: Sequence[Evaluation]) -> None:
             (result.opponent, result.opponent_faults),
         ):
             counts[name] = counts.get(name, 0) + faults
-        for example in result.examples:
-            examples.setdefault((example.agent, example.kind), example)
+    show_counted_faults(counts, [example for result in results for example in result.examples])
+
+
+def show_counted_faults(counts: Mapping[str, int], found: Sequence[Example]) -> None:
+    """Say how many deals are charged to each agent, and show one of its faults of each kind."""
+    examples: dict[tuple[str, str], Example] = {}
+    for example in found:
+        examples.setdefault((example.agent, example.kind), example)
     for name, count in counts.items():
         if count:
             console.note(f"{name}: misbehaved; {count:,} deals are charged to it, for example:")

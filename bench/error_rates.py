@@ -1,0 +1,220 @@
+"""How often intervals miss the truth and sequential tests err, in simulations with known truth.
+
+    python bench/error_rates.py --out docs/results/error_rates.json
+    python bench/error_rates.py --seeds --out docs/results/seed_intervals.json
+
+Margins are those of real play. On `micro` the true margin is computed exactly, from the tree of the
+game; on 28 cards it is that of a million other duplicate deals. For the sequential tests, margins
+are drawn from those played and shifted, so that their mean is exactly what a hypothesis says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearts_agents import make_agent
+from hearts_env import Rules, __version__
+from hearts_env.arrays import Floats
+from hearts_env.files import write_whole
+from hearts_env.solve.best_response import policy_of
+from hearts_env.solve.tree import Tree
+from hearts_train.measure.aggregates import aggregate, difference, interquartile_mean, mean
+from hearts_train.measure.evaluation import evaluate, platform_versions
+from hearts_train.measure.intervals import bootstrap_interval, mean_and_interval
+from hearts_train.measure.sequential import Question, SequentialTest, looks
+
+SIZES = (50, 200)
+"""Duplicate deals of a simulated evaluation."""
+PLAYED = [
+    ("micro", "standard", "pro"),
+    ("micro", "easy", "standard"),
+    ("two_player", "standard_trump", "standard"),
+    ("two_player", "easy", "standard"),
+]
+TESTS = [
+    ("two_player", "standard_trump", "standard", Question(0.0, 1.0)),
+    ("two_player", "standard_trump", "standard", Question(0.0, 0.5)),
+    ("two_player", "easy", "standard", Question(0.0, 1.0, 0.01, 0.1)),
+    ("two_player", "alike", "alike", Question(0.0, 0.2)),
+    ("micro", "standard", "pro", Question(0.0, 0.5)),
+]
+"""Those of `alike` are of the first game, all but one in twenty replaced by 0."""
+
+
+def exact_margin(rules: str, agent: str, other: str) -> float:
+    """The expected margin of a duplicate deal of a small deck, from its tree."""
+    tree = Tree(rules)
+    sides = [policy_of(make_agent(name, seed=0), tree)[0] for name in (agent, other)]
+    (a0, a1), (b0, b1) = sides
+    return (tree.value(a0, b1) - tree.value(b0, a1)) / 2
+
+
+def share(hits: int, of: int) -> dict[str, Any]:
+    """A share and its 95 % interval (Wilson 1927)."""
+    p, z = hits / of, 1.96
+    middle, half = p + z * z / (2 * of), z * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
+    scale = 1 + z * z / of
+    return {"share": p, "ci95": [(middle - half) / scale, (middle + half) / scale], "n": of}
+
+
+def coverage(margins: Floats, truth: float, size: int, evaluations: int) -> dict[str, Any]:
+    """How often the intervals of evaluations of `size` pairs contain the truth."""
+    normal = bootstrap = 0
+    for number in range(evaluations):
+        part = margins[number * size : (number + 1) * size]
+        low, high = mean_and_interval(part)[1]
+        normal += low <= truth <= high
+        low, high = bootstrap_interval(part, seed=number)
+        bootstrap += low <= truth <= high
+    return {
+        "pairs": size,
+        "normal": share(normal, evaluations),
+        "bootstrap": share(bootstrap, evaluations),
+    }
+
+
+def test_once(
+    question: Question, margins: Floats, truth: float, rng: np.random.Generator, reach: float
+) -> SequentialTest:
+    """A sequential test of margins drawn from these, whose mean is `truth`."""
+    test, before = SequentialTest(question, reach), 0
+    shift = truth - margins.mean()
+    for end in looks(10_000_000):
+        if test.add(rng.choice(margins, end - before) + shift).is_decided:
+            break
+        before = end
+    return test
+
+
+def error_rates(
+    question: Question, margins: Floats, tests: int, estimates: int, reach: float
+) -> list[dict[str, Any]]:
+    """What sequential tests answer where the mean is `low`, half-way, or `high`."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for truth in (question.low, question.middle, question.high):
+        answers = {"low": 0, "high": 0}
+        pairs, covered, plain, above = [], 0, 0, 0
+        for number in range(tests):
+            test = test_once(question, margins, truth, rng, reach)
+            state = test.states[-1]
+            answers[state.verdict] += 1
+            pairs.append(state.pairs)
+            if number < estimates:
+                middle, (low, high) = test.estimate()
+                covered += low <= truth <= high
+                above += middle > truth
+                plain += abs(state.mean - truth) <= 1.96 * math.sqrt(state.variance / state.pairs)
+        rows.append(
+            {
+                "truth": truth,
+                "low": share(answers["low"], tests),
+                "high": share(answers["high"], tests),
+                "mean_pairs": float(np.mean(pairs)),
+                "p95_pairs": float(np.quantile(pairs, 0.95)),
+                "fixed_pairs": question.fixed_pairs(float(margins.var())),
+                "interval_covers": share(covered, estimates),
+                "plain_interval_covers": share(plain, estimates),
+                "estimate_above": share(above, estimates),
+            }
+        )
+    return rows
+
+
+def seed_coverage(runs: int, simulations: int) -> dict[str, Any]:
+    """How often the intervals over training runs contain the truth, of runs with normal scores."""
+    rng = np.random.default_rng(0)
+    level, spread = np.array([9.5, 9.3, 8.8, 2.9]), np.array([0.3, 0.4, 0.4, 0.5])
+    covered = dict.fromkeys(("iqm", "mean", "difference"), 0)
+    # The expectation of either statistic over groups of so many runs.
+    many = level + spread * rng.normal(size=(200_000, runs, len(level)))
+    truths = {"iqm": interquartile_mean(many).mean(), "mean": level.mean(), "difference": 0.0}
+    for number in range(simulations):
+        scores, others = level + spread * rng.normal(size=(2, runs, len(level)))
+        found = {
+            "iqm": aggregate(scores, resamples=2000, seed=number),
+            "mean": aggregate(scores, mean, resamples=2000, seed=number),
+            "difference": difference(scores, others, resamples=2000, seed=number),
+        }
+        for name, (_, (low, high)) in found.items():
+            covered[name] += low <= truths[name] <= high
+    return {"runs": runs} | {name: share(hits, simulations) for name, hits in covered.items()}
+
+
+def simulate_seeds(simulations: int) -> dict[str, Any]:
+    """The intervals over several numbers of runs."""
+    return {"seeds": [seed_coverage(runs, simulations) for runs in (3, 5, 10, 20)]}
+
+
+def simulate_margins(args: argparse.Namespace) -> dict[str, Any]:
+    """The intervals of evaluations, and sequential tests."""
+    played: dict[tuple[str, ...], Floats] = {}
+    covers = []
+    for rules, agent, other in PLAYED:
+        needed = args.evaluations * max(SIZES)
+        margins = evaluate(agent, other, rules, needed, seed=1).margins
+        played[rules, agent, other] = margins
+        if rules == "micro":
+            truth, source = exact_margin(rules, agent, other), "exact"
+        else:
+            truth = evaluate(agent, other, rules, args.truth_pairs, seed=2).margin
+            source = f"{args.truth_pairs:,} other pairs"
+        for size in SIZES:
+            row = coverage(margins, truth, size, args.evaluations)
+            covers.append(
+                {"rules": rules, "agent": agent, "opponent": other, "truth": truth}
+                | {"truth_from": source, **row}
+            )
+            print(covers[-1], flush=True)
+    first = played["two_player", "standard_trump", "standard"]
+    rare = np.random.default_rng(1).random(len(first)) < 0.05
+    played["two_player", "alike", "alike"] = np.where(rare, first, 0.0)
+    tests = []
+    for rules, agent, other, question in TESTS:
+        reach = float(Rules.preset(rules).max_margin)
+        margins = played[rules, agent, other]
+        rows = error_rates(question, margins, args.tests, args.estimates, reach)
+        tests.append(
+            {"rules": rules, "agent": agent, "opponent": other, "question": vars(question)}
+            | {"sd": float(margins.std()), "level": float((margins == 0).mean()), "rows": rows}
+        )
+        print(tests[-1], flush=True)
+    return {"coverage": covers, "tests": tests}
+
+
+def main() -> None:
+    """Simulate, and write what was found."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--evaluations", type=int, default=1000)
+    parser.add_argument("--tests", type=int, default=2000)
+    parser.add_argument("--estimates", type=int, default=1000)
+    parser.add_argument("--truth-pairs", type=int, default=1_000_000)
+    parser.add_argument("--seeds", action="store_true", help="Intervals over training runs.")
+    parser.add_argument("--out", type=Path, metavar="FILE")
+    args = parser.parse_args()
+    begin = time.process_time()
+    found = simulate_seeds(args.evaluations) if args.seeds else simulate_margins(args)
+    record = {
+        "version": __version__,
+        "platform": platform_versions(),
+        "command": shlex.join(["python", "bench/error_rates.py", *sys.argv[1:]]),
+        "cpu_seconds": time.process_time() - begin,
+        **found,
+    }
+    if args.out is not None:
+        write_whole(args.out, (json.dumps(record, indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()

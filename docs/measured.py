@@ -1,0 +1,147 @@
+"""The tables of docs/statistics.md, from records of ``bench`` scripts; see ``tables.measured``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Rows = tuple[list[str], list[list[str]]]
+"""The head of a table, and its rows."""
+
+
+def percent(record: dict[str, Any]) -> str:
+    """A share with its 95 % interval, like ``94.3 (92.7 to 95.6)``."""
+    low, high = record["ci95"]
+    return f"{record['share']:.1%} ({low:.1%} to {high:.1%})"
+
+
+def coverage(record: dict[str, Any]) -> Rows:
+    """How often the intervals of evaluations contain the truth."""
+    rows = [
+        [
+            f"`{row['agent']}`, `{row['opponent']}`, `{row['rules']}`",
+            f"{row['truth']:+.3f}",
+            row["truth_from"],
+            str(row["pairs"]),
+            percent(row["normal"]),
+            percent(row["bootstrap"]),
+        ]
+        for row in record["coverage"]
+    ]
+    return ["players", "true margin", "known", "duplicate deals", "normal", "bootstrap"], rows
+
+
+def tests(record: dict[str, Any]) -> Rows:
+    """What sequential tests answer, how often wrongly, after how many deals."""
+    rows = []
+    for test in record["tests"]:
+        ask = test["question"]
+        for row in test["rows"]:
+            is_low, is_high = row["truth"] == ask["low"], row["truth"] == ask["high"]
+            wrong = row["high"] if is_low else row["low"]
+            asked = ask["alpha"] if is_low else ask["beta"]
+            rows.append(
+                [
+                    f"{ask['low']:g} or {ask['high']:g}, sd {test['sd']:.1f}",
+                    f"{row['truth']:g}",
+                    percent(wrong) if is_low or is_high else "-",
+                    f"{asked:.0%}" if is_low or is_high else "-",
+                    f"{row['mean_pairs']:,.0f}",
+                    f"{row['fixed_pairs']:,}",
+                    f"{1 - row['mean_pairs'] / row['fixed_pairs']:.0%}",
+                ]
+            )
+    head = ["question", "truth", "wrong", "asked", "deals, mean", "fixed size", "saved"]
+    return head, rows
+
+
+def stopped(record: dict[str, Any]) -> Rows:
+    """How often the interval after an early stop contains the truth."""
+    rows = [
+        [
+            f"{test['question']['low']:g} or {test['question']['high']:g}, sd {test['sd']:.1f}",
+            f"{row['truth']:g}",
+            percent(row["interval_covers"]),
+            percent(row["plain_interval_covers"]),
+            percent(row["estimate_above"]),
+        ]
+        for test in record["tests"]
+        for row in test["rows"]
+    ]
+    return ["question", "truth", "interval given", "mean ± 1.96 errors", "estimate too high"], rows
+
+
+def seeds(record: dict[str, Any]) -> Rows:
+    """How often the intervals over training runs contain the truth."""
+    names = ("iqm", "mean", "difference")
+    rows = [[str(row["runs"]), *(percent(row[name]) for name in names)] for row in record["seeds"]]
+    return ["runs", "interquartile mean", "mean", "difference of two groups"], rows
+
+
+def networks(record: dict[str, Any]) -> Rows:
+    """How long it takes to decide between networks."""
+    rows = [
+        [
+            f"{row['agent']}, {row['other']}",
+            "0.1 or more" if row["verdict"] == "high" else "0 or less",
+            f"{row['margin']:+.2f} ({row['ci95'][0]:+.2f} to {row['ci95'][1]:+.2f})",
+            f"{row['pairs']:,}",
+            f"{row['fixed_pairs']:,}",
+            f"{row['seconds']:.0f}",
+        ]
+        for row in record["comparisons"]
+    ]
+    return ["networks", "answer", "margin", "duplicate deals", "fixed size", "seconds"], rows
+
+
+def duplicates(record: dict[str, Any]) -> Rows:
+    """What playing each deal from both seats saves, and what the deal's value does without it."""
+    rows = [
+        [
+            f"`{row['agent']}`, `{row['opponent']}`, `{row['rules']}`",
+            f"{row['single_sd']:.1f}",
+            f"{row['sd']:.1f}",
+            f"{row['duplicate_left']:.0%}",
+            left(row["single_left"]),
+        ]
+        for row in record["pairings"]
+    ]
+    head = ["players", "sd, a play", "sd, a pair", "variance left by pairs"]
+    return [*head, "left by the deal's value in single plays"], rows
+
+
+def variates(record: dict[str, Any]) -> Rows:
+    """What each control variate leaves of the variance, and what it costs."""
+    rows = []
+    for pairing in record["pairings"]:
+        for row in pairing["variates"]:
+            cost = pairing["ms"] + row["ms"]
+            rows.append(
+                [
+                    f"`{pairing['agent']}`, `{pairing['opponent']}`, `{pairing['rules']}`",
+                    row["variate"],
+                    left(row),
+                    f"{pairing['ms']:.2f} + {row['ms']:.2f}",
+                    f"{row['left'] * cost / pairing['ms']:.2f}",
+                ]
+            )
+    head = ["players", "variate", "variance left", "ms a pair, play + variate"]
+    return [*head, "time for the same interval"], rows
+
+
+def left(record: dict[str, Any]) -> str:
+    """Like ``82 % (75 to 90)``."""
+    low, high = record["ci95"]
+    return f"{record['left']:.0%} ({low:.0%} to {high:.0%})"
+
+
+TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
+    "coverage": ("error_rates", coverage),
+    "tests": ("error_rates", tests),
+    "stopped": ("error_rates", stopped),
+    "seeds": ("seed_intervals", seeds),
+    "networks": ("compare", networks),
+    "duplicates": ("variates", duplicates),
+    "variates": ("variates", variates),
+}
+"""The file of results of each table, and what makes it."""

@@ -1,0 +1,561 @@
+"""Intervals, sequential tests, comparisons, aggregates over seeds."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hearts_agents import make_agent
+from hearts_env import Game, HeartsError, Rules
+from hearts_train.command.cli import app
+from hearts_train.measure import sequential
+from hearts_train.measure.aggregates import (
+    aggregate,
+    compare_runs,
+    difference,
+    improvement,
+    mean,
+    performance_profile,
+)
+from hearts_train.measure.comparison import Trial, compare
+from hearts_train.measure.duel import Duel
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.intervals import bootstrap_interval, mean_and_interval
+from hearts_train.measure.sequential import Question, SequentialTest, estimate, looks
+from hearts_train.measure.variates import (
+    adjusted,
+    cards_luck,
+    deal_value,
+    draws_luck,
+    play_pairs,
+)
+
+
+class Lowest:
+    """Plays the legal action with the lowest number."""
+
+    def act(self, view):
+        return view.legal_actions()[0]
+
+
+class Highest:
+    """Plays the legal action with the highest number."""
+
+    def act(self, view):
+        return view.legal_actions()[-1]
+
+
+def run(*args):
+    """A command line in this process."""
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+# ---- intervals -----------------------------------------------------------------------------------
+def test_the_bootstrap_of_two_values_is_a_coin_thrown_twice():
+    # Samples of 0 and 1 have means 0, 1/2 and 1 with chances 1/4, 1/2 and 1/4.
+    assert bootstrap_interval(np.array([0.0, 1.0])) == (0.0, 1.0)
+    assert bootstrap_interval(np.full(50, 3.0)) == (3.0, 3.0)
+
+
+def test_the_bootstrap_agrees_with_the_normal_interval_where_there_are_many():
+    values = np.random.default_rng(1).choice([-13.0, -0.5, 0.0, 0.5, 20.0], 3000)
+    _, normal = mean_and_interval(values)
+    found = bootstrap_interval(values, resamples=20_000, seed=2)
+    width = normal[1] - normal[0]
+    assert found == pytest.approx(normal, abs=0.02 * width)
+    assert found == bootstrap_interval(values, resamples=20_000, seed=2)
+    assert found != bootstrap_interval(values, resamples=20_000, seed=3)
+
+
+@pytest.mark.parametrize("values", [[1.0], [[1.0, 2.0]], [1.0, math.nan], ["a", "b"], None])
+def test_the_bootstrap_refuses_what_has_no_interval(values):
+    with pytest.raises(HeartsError, match=r"^values: .*; |^values: "):
+        bootstrap_interval(values)
+
+
+# ---- the sequential test -------------------------------------------------------------------------
+def test_bounds_and_sizes_are_those_of_the_formulas():
+    question = Question(0.0, 1.0, 0.05, 0.05)
+    assert question.bounds == pytest.approx((-math.log(19), math.log(19)))
+    assert Question(alpha=0.01, beta=0.1).bounds == pytest.approx(
+        (math.log(0.1 / 0.99), math.log(90))
+    )
+    # (1.6449 + 1.6449)**2 * 49 = 530.3
+    assert question.fixed_pairs(49.0) == 531
+    assert Question(alpha=0.01, beta=0.1).fixed_pairs(1.0) == math.ceil(
+        100 * (2.326348 + 1.281552) ** 2
+    )
+
+
+def test_it_looks_after_64_pairs_and_then_after_each_sixteenth_more():
+    assert looks(150) == [64, 96, 128, 150]
+    assert looks(64) == [64]
+    counts = looks(1_000_000)
+    assert counts[-1] == 1_000_000
+    steps = np.diff(counts)
+    assert (steps <= np.maximum(32, np.array(counts[:-1]) / 16)).all()
+    assert len(counts) < 150
+
+
+def test_the_likelihood_ratio_of_four_margins_by_hand():
+    # Mean 1, squares 0 + 4 + 0 + 4 about it; one imaginary pair of the greatest margin, 5:
+    # variance (8 + 25) / 5 = 6.6; ratio 4 * (1 - 0) * (1 - 1/2) / 6.6.
+    state = SequentialTest(Question(0.0, 1.0), reach=5.0).add(np.array([1.0, 3.0, 1.0, -1.0]))
+    assert state.mean == 1.0
+    assert state.variance == pytest.approx((8 + 25) / 5)
+    assert state.llr == pytest.approx(4 * 0.5 / 6.6)
+    assert state.verdict == "open"
+
+
+def test_margins_added_in_parts_are_those_added_at_once():
+    margins = np.random.default_rng(0).normal(0.3, 7, 300)
+    whole, parts = (SequentialTest(Question(0, 0.5), 26.0) for _ in range(2))
+    whole.add(margins)
+    for part in np.array_split(margins, 5):
+        parts.add(part)
+    assert parts.states[-1] == pytest.approx(whole.states[-1], abs=1e-9) or (
+        parts.states[-1][:4] == pytest.approx(whole.states[-1][:4])
+    )
+
+
+def test_it_errs_no_more_often_than_asked():
+    # Margins like those of two networks: most deals level, then lumps.
+    rng = np.random.default_rng(7)
+    kinds, chances = np.array([-13.0, -6.0, 0.0, 5.0, 13.0]), np.array([0.1, 0.1, 0.5, 0.2, 0.1])
+    shift = kinds @ chances
+    question = Question(0.0, 1.0, alpha=0.1, beta=0.05)
+    wrong = {"low": 0, "high": 0}
+    for truth, error in ((0.0, "high"), (1.0, "low")):
+        for _ in range(400):
+            test, before = SequentialTest(question, 26.0), 0
+            for end in looks(20_000):
+                drawn = rng.choice(kinds, end - before, p=chances) - shift + truth
+                before = end
+                if test.add(drawn).is_decided:
+                    break
+            wrong[error] += test.states[-1].verdict == error
+    # As often as asked, give or take two standard errors, or somewhat less.
+    assert 12 < wrong["high"] <= 400 * (0.1 + 2 * math.sqrt(0.1 * 0.9 / 400))
+    assert 4 < wrong["low"] <= 400 * (0.05 + 2 * math.sqrt(0.05 * 0.95 / 400))
+
+
+def test_two_that_nearly_always_play_alike_are_not_called_equal_at_the_first_look():
+    test = SequentialTest(Question(0.0, 0.1), reach=26.0)
+    assert not test.add(np.zeros(64)).is_decided
+    assert not test.add(np.zeros(200)).is_decided
+    assert test.add(np.zeros(800)).verdict == "low"
+    assert test.estimate() == (0.0, (0.0, 0.0))
+
+
+def test_expected_pairs_are_those_of_walks():
+    rng = np.random.default_rng(3)
+    question = Question(0.0, 0.5)
+    for truth in (0.25, 0.5, -0.1):
+        test = SequentialTest(question, 0.0)
+        values = rng.normal(0, 5, 200)
+        test.add(values - values.mean() + truth)
+        state = test.states[-1]
+        steps = (
+            (rng.normal(truth, math.sqrt(state.variance), (1000, 3000)) - 0.25) / 2 / state.variance
+        )
+        walks = state.llr + np.cumsum(steps, axis=1)
+        below, above = question.bounds
+        out = (walks <= below) | (walks >= above)
+        assert test.expected_left() == pytest.approx((out.argmax(1) + 1).mean(), rel=0.1)
+
+
+# ---- the estimate after it -----------------------------------------------------------------------
+def test_at_a_single_look_the_interval_is_the_usual_one():
+    margins = np.random.default_rng(5).normal(0.4, 7, 5000)
+    test = SequentialTest(Question(0.3, 0.5), 26.0)
+    test.add(margins)
+    middle, interval = test.estimate()
+    mean, usual = mean_and_interval(margins)
+    assert middle == pytest.approx(mean, abs=1e-3)
+    assert interval == pytest.approx(usual, abs=2e-3)
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.1, -0.15])
+def test_chances_of_outcomes_are_those_of_walks(drift):
+    question, pairs, sd, reach = Question(-0.5, 0.5), looks(200), 3.0, 26.0
+    paths = sequential._Paths(question, pairs, sd, reach, 0.05)
+    rng = np.random.default_rng(9)
+    at_looks = np.diff([0, *pairs])
+    steps = rng.normal(size=(40_000, len(pairs))) * np.sqrt(at_looks) + drift * at_looks
+    walks = np.cumsum(steps, axis=1)
+    ends = np.array(paths.bounds)
+    for above in (True, False):
+        total = 2.0
+        left = np.full(len(walks), len(pairs))
+        for place in reversed(range(len(pairs) - 1)):
+            gone = (walks[:, place] <= ends[place, 0]) | (walks[:, place] >= ends[place, 1])
+            left[gone] = place
+        rows = np.arange(len(walks))
+        last = left == len(pairs)
+        where = walks[rows, np.minimum(left, len(pairs) - 1)]
+        beyond = where >= total if above else where <= total
+        counted = np.where(last, beyond, where > 0 if above else where < 0)
+        assert paths.beyond(drift, total, above=above) == pytest.approx(counted.mean(), abs=0.01)
+
+
+def test_the_interval_after_an_early_stop_is_wider_and_the_estimate_nearer_the_middle():
+    rng = np.random.default_rng(2)
+    test, before = SequentialTest(Question(0.0, 1.0), 26.0), 0
+    for end in looks(10_000):
+        if test.add(rng.normal(1.0, 7.0, end - before)).is_decided:
+            break
+        before = end
+    state = test.states[-1]
+    assert state.verdict == "high"
+    middle, (low, high) = estimate(test.question, test.states, 26.0)
+    assert 0.5 < middle < state.mean
+    assert low < middle < high
+    assert high - low > 2 * 1.96 * math.sqrt(state.variance / state.pairs) * 0.98
+
+
+# ---- comparisons ---------------------------------------------------------------------------------
+def test_agents_that_play_each_other_are_tested_on_their_margins():
+    result = compare(Lowest(), Highest(), "micro", Question(0.0, 1.0), seed=4)
+    played = evaluate(Lowest(), Highest(), "micro", result.pairs, seed=4)
+    assert result.mean == pytest.approx(played.margin)
+    assert result.sd == pytest.approx(played.margins.std(ddof=1))
+    assert result.deals_digest == played.deals_digest
+    assert result.verdict == ("high" if played.margin > 0 else "low")
+    back = compare(Highest(), Lowest(), "micro", Question(-1.0, 0.0), seed=4)
+    assert (back.pairs, back.mean) == (result.pairs, -result.mean)
+    assert {back.verdict, result.verdict} == {"low", "high"}
+
+
+def test_against_a_field_the_difference_on_the_same_deals_is_tested():
+    field = ["standard", "pro"]
+    result = compare(Lowest(), Highest(), "mini", Question(0, 2.0), against=field, seed=2)
+    n = result.pairs
+    margins = [
+        sum(evaluate(agent, other, "mini", n, seed=2).margins for other in field) / 2
+        for agent in (Lowest(), Highest())
+    ]
+    difference = margins[0] - margins[1]
+    assert result.mean == pytest.approx(difference.mean())
+    assert result.sd == pytest.approx(difference.std(ddof=1))
+    assert result.against == ("standard", "pro")
+
+
+def test_with_more_players_each_is_one_among_copies_of_the_other():
+    rules = Rules.make("party", 3)
+    result = compare(Lowest(), Highest(), rules, Question(0, 50.0), max_pairs=64, seed=6)
+    forth = evaluate(Lowest(), Highest(), rules, 64, seed=6).margins
+    back = evaluate(Highest(), Lowest(), rules, 64, seed=6).margins
+    assert result.mean == pytest.approx(((forth - back) / 2).mean())
+
+
+def test_an_agent_is_not_better_than_itself():
+    result = compare("standard", "standard", "micro", Question(0, 0.5), seed=1)
+    assert (result.verdict, result.margin, result.ci95) == ("low", 0.0, (0.0, 0.0))
+
+
+def test_what_is_not_decided_says_so():
+    result = compare("standard", "pro", "micro", Question(-50, 50), max_pairs=64)
+    assert result.pairs == 64
+    result = compare("standard", "standard", "micro", Question(-0.01, 0.01), max_pairs=100)
+    assert (result.verdict, result.pairs) == ("open", 100)
+
+
+def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
+    kept = tmp_path / "kept.jsonl"
+    question, play = Question(-0.1, 0.1), Duel.play
+    wanted = compare("easy", "easy", "micro", question, max_pairs=900, seed=3)
+
+    def stop(self, first, deals, progress=None):
+        if first > 200:
+            signal.raise_signal(signal.SIGINT)
+        return play(self, first, deals, progress)
+
+    monkeypatch.setattr(Duel, "play", stop)
+    some = compare("easy", "easy", "micro", question, max_pairs=900, seed=3, out=kept)
+    assert some.interrupted
+    assert some.verdict == "open"
+    assert some.looks == wanted.looks[: len(some.looks)]
+    monkeypatch.setattr(Duel, "play", play)
+    result = compare("easy", "easy", "micro", question, max_pairs=900, seed=3, resume=kept)
+    assert replace(result, seconds=0) == replace(wanted, seconds=0)
+    with pytest.raises(HeartsError, match="resume: about"):
+        compare("easy", "easy", "micro", Question(0, 0.1), max_pairs=900, seed=3, resume=kept)
+
+
+def test_blocks_end_where_the_test_looks():
+    trial = Trial(["standard", "pro"], "micro", seed=0)
+    settings = trial.settings(1000)
+    assert settings["blocks"][:3] == [64, 32, 32]
+    assert settings["about"] == {"compare": {"low": 0.0, "high": 0.1, "alpha": 0.05, "beta": 0.05}}
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"low": 1, "high": 1}, "low: 1 is not below high"),
+        ({"alpha": 0.5}, "alpha: "),
+        ({"beta": 0}, "beta: "),
+        ({"high": math.inf}, "high: must be a finite number"),
+        ({"high": True}, "high: must be a finite number"),
+        ({"low": "0"}, "low: must be a finite number"),
+    ],
+)
+def test_questions_that_cannot_be_decided_are_refused(more, named):
+    with pytest.raises(HeartsError, match=named):
+        Question(**more)
+
+
+@pytest.mark.parametrize("pairs", [63, 1, 10**8, "many"])
+def test_too_few_or_too_many_pairs_are_refused(pairs):
+    with pytest.raises(HeartsError, match="pairs: "):
+        compare("standard", "easy", "micro", max_pairs=pairs)
+    with pytest.raises(HeartsError, match="against: 'easy' is there twice"):
+        compare("standard", "pro", "micro", against=["easy", "easy"])
+
+
+# ---- the command ---------------------------------------------------------------------------------
+def test_the_command_tells_the_answer_and_prints_json(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    words = ["compare", "pro", "easy", "--rules", "micro", "--high", "0.5", "--seed", "3"]
+    told = run(*words)
+    assert told.exit_code == 0, told.stderr
+    assert "+0.5 or more; wrong in 5.0% at +0" in told.stdout
+    printed = run(*words, "--out", kept, "--json")
+    record = json.loads(printed.stdout)
+    assert record["verdict"] == "high"
+    assert record["agents"][0]["name"] == "pro"
+    again = run("compare", "--resume", kept, "--json")
+    aside = {"command": "", "seconds": 0}
+    assert json.loads(again.stdout) | aside == record | aside
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["pro"], "agents: 1 given; give two"),
+        ([], "agents: none given"),
+        (["pro", "easy", "pimc"], "agents: 3 given"),
+        (["pro", "nobody"], "nobody"),
+        (["pro", "easy", "--low", "1"], "low: 1 is not below high"),
+        (["pro", "easy", "--max-pairs", "10"], "max_pairs: 10 are fewer"),
+        (["pro", "easy", "--against", ","], "--against"),
+        (["pimc", "easy", "--rules", "classic"], "pimc plays two-player games only"),
+        (["pro", "easy", "--workers", "0"], "workers"),
+        (["pro", "--resume", "x"], "agents: with --resume"),
+        (["--resume", "nowhere"], "nowhere"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(words, told):
+    result = run("compare", *words)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_file_of_another_command_is_refused(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    evaluate("standard", "easy", "micro", 20, out=kept)
+    result = run("compare", "--resume", kept)
+    assert result.exit_code == 2
+    assert "is not of this command" in result.stderr
+
+
+# ---- control variates ----------------------------------------------------------------------------
+def every_deal(rules):
+    """Every deal of two hands, as games, all as likely as each other."""
+    deck, n = range(len(rules.deck)), rules.hand_size
+    for first in itertools.combinations(deck, n):
+        for second in itertools.combinations(sorted(set(deck) - set(first)), n):
+            hands = [[rules.deck[card] for card in hand] for hand in (first, second)]
+            kitty = [c for c in rules.deck if c not in hands[0] and c not in hands[1]]
+            yield Game(rules, hands=hands, kitty=kitty)
+
+
+def play_out(game, players):
+    """Play a game to its end; players by seat."""
+    while game.player is not None:
+        game.play(players[game.player].act(game.view(game.player)))
+    return game.vector.copy()
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """Two cards each of `micro`: few enough deals to take all."""
+    return Rules.make("micro hand_size=2")
+
+
+@pytest.mark.parametrize(("names", "other"), [("standard pro", 1), ("pro standard", 0)])
+def test_the_luck_of_hidden_cards_is_zero_over_all_deals(tiny, names, other):
+    players = [make_agent(name) for name in names.split()]
+    states = np.array([play_out(game, players) for game in every_deal(tiny)])
+    luck = cards_luck(tiny, states, 1 - other, players[other].policy_batch)
+    assert luck.std() > 0.5
+    assert luck.mean() == pytest.approx(0, abs=1e-9)
+    # With the policy of another the expectation is not what is subtracted.
+    wrong = cards_luck(tiny, states, 1 - other, make_agent("easy").policy_batch)
+    assert abs(wrong.mean()) > 0.01
+
+
+def test_the_luck_of_ones_own_draws_is_zero_over_all_of_them(tiny):
+    policy, other = make_agent("easy", seed=0).policy_batch, make_agent("standard")
+
+    def ends(game, chance):
+        """All ends of a game in which seat 0 draws its cards, and how likely they are."""
+        if game.player is None:
+            yield game.vector.copy(), chance
+        elif game.player == 1:
+            after = game.clone()
+            after.play(other.act(game.view(1)))
+            yield from ends(after, chance)
+        else:
+            for action in game.legal_actions():
+                after = game.clone()
+                after.play(action)
+                yield from ends(after, chance / len(game.legal_actions()))
+
+    seen = 0.0
+    for seed in range(20):
+        found = list(ends(Game.deal(tiny, seed), 1.0))
+        chances = np.array([chance for _, chance in found])
+        luck = draws_luck(tiny, np.array([state for state, _ in found]), 0, policy)
+        assert chances.sum() == pytest.approx(1)
+        assert chances @ luck == pytest.approx(0, abs=1e-9)
+        seen += np.abs(luck).sum()
+    assert seen > 5
+
+
+def test_luck_is_nothing_where_nothing_is_drawn_or_hidden():
+    plays = play_pairs("standard", "pro", "micro", 30, seed=1)
+    policy = make_agent("standard").policy_batch
+    assert not draws_luck(plays.rules, plays.states[0], 0, policy).any()
+    value = [deal_value(plays.rules, plays.states[0], seat) for seat in (0, 1)]
+    assert value[0].any()
+    assert not (value[0] + value[1]).any()
+    assert plays.margins == pytest.approx(evaluate("standard", "pro", "micro", 30, 1).margins)
+
+
+def test_adjusting_keeps_the_mean_and_takes_the_luck_away():
+    rng = np.random.default_rng(4)
+    luck, noise = rng.normal(0, 3, 4000), rng.normal(0, 1, 4000)
+    found = adjusted(0.7 + luck + noise, [luck, rng.normal(size=4000)])
+    assert found.mean() == pytest.approx(0.7, abs=3 / math.sqrt(4000))
+    assert found.var() == pytest.approx(1.0, rel=0.1)
+    # Half of the deals tell nothing of their own multiple: no bias at all, even of few.
+    means = [adjusted(part**2, [part]).mean() for part in rng.exponential(size=(3000, 8)) - 1]
+    assert np.mean(means) == pytest.approx(1, abs=4 * np.std(means) / math.sqrt(3000))
+    assert adjusted(noise, []) == pytest.approx(noise)
+
+
+def test_variates_refuse_what_they_cannot_use(tiny):
+    with pytest.raises(HeartsError, match="variates: arrays of"):
+        adjusted(np.zeros(10), [np.zeros(9)])
+    with pytest.raises(HeartsError, match="variates: some are not finite"):
+        adjusted(np.zeros(10), [np.full(10, np.nan)])
+    with pytest.raises(HeartsError, match="states: shape"):
+        deal_value(tiny, np.zeros((2, 3), np.int64), 0)
+    with pytest.raises(HeartsError, match="for 4 players"):
+        play_pairs("standard", "easy", "classic", 4)
+    states = play_pairs("standard", "easy", tiny, 20).states[0]
+    with pytest.raises(HeartsError, match="policy: it never plays"):
+        cards_luck(tiny, states, 0, make_agent("standard").policy_batch)
+
+
+# ---- several runs of a recipe --------------------------------------------------------------------
+def test_the_interquartile_mean_by_hand():
+    # Of 8 scores the lowest two and the highest two are left out: (3 + 4 + 5 + 6) / 4.
+    scores = np.array([[100.0, 3.0, 4.0, -7.0], [1.0, 6.0, 5.0, 8.0]])
+    assert aggregate(scores)[0] == 4.5
+    # Of 6 a quarter is 1.5, rounded down: the lowest and the highest.
+    assert aggregate(np.array([[0.0, 1.0, 2.0], [3.0, 5.0, 100.0]]))[0] == 2.75
+    assert aggregate(np.array([[0.0, 1.0], [2.0, 5.0]]), mean)[0] == 2.0
+
+
+def test_runs_are_drawn_anew_within_each_task():
+    # One task, two runs: means 0, 1/2 and 1 with chances 1/4, 1/2 and 1/4.
+    assert aggregate(np.array([[0.0], [1.0]]), mean) == (0.5, (0.0, 1.0))
+    # All runs are equal in each task; drawn over all scores, the mean would vary.
+    assert aggregate(np.array([[0.0, 9.0], [0.0, 9.0]]), mean) == (4.5, (4.5, 4.5))
+    # Two tasks of two runs: -2, -1, 0, 1 or 2 halves; a tail of 1/16 each is within the interval,
+    # and both tasks are drawn on their own, so that 1 and -1 come out level in some.
+    value, interval = aggregate(np.array([[-1.0, 1.0], [1.0, -1.0]]), mean)
+    assert (value, interval) == (0.0, (-1.0, 1.0))
+    scores = np.random.default_rng(0).normal(size=(30, 2))
+    _, (low, high) = aggregate(scores, mean)
+    half = 1.96 * math.sqrt((scores.var(0) / 30).sum()) / 2
+    assert (low, high) == pytest.approx((scores.mean() - half, scores.mean() + half), abs=0.02)
+
+
+def test_improvement_by_hand():
+    # First task 3 > 1, 3 > 2, 2 > 1, 2 = 2: 3.5 of 4. Second: all lower. (0.875 + 0) / 2.
+    runs, others = np.array([[3.0, 0.0], [2.0, 0.0]]), np.array([[1.0, 5.0], [2.0, 5.0]])
+    chance, (low, high) = improvement(runs, others)
+    assert chance == 0.4375
+    assert 0.25 <= low <= chance <= high <= 0.5
+    assert improvement(others, runs)[0] == 1 - chance
+    assert difference(runs, others, mean) == (1.25 - 3.25, pytest.approx((-2.5, -1.5), abs=0.26))
+
+
+def test_a_performance_profile_by_hand():
+    scores = np.array([[0.0, 1.0], [2.0, 3.0]])
+    assert performance_profile(scores, [-1, 0, 1.5, 3]).tolist() == [1, 0.75, 0.5, 0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "told"),
+    [
+        ([1.0, 2.0], r"scores: an array of shape \(2,\)"),
+        ([[1.0, 2.0]], "scores: of 1 run"),
+        ([[1.0], [math.inf]], "scores: some are not finite"),
+    ],
+)
+def test_scores_that_are_none_are_refused(scores, told):
+    with pytest.raises(HeartsError, match=told):
+        aggregate(scores)
+    with pytest.raises(HeartsError, match="others: 1 tasks, scores have 2"):
+        improvement(np.zeros((2, 2)), np.zeros((2, 1)))
+
+
+def test_groups_of_runs_play_their_own_deals_against_the_field(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    runs, others, field = ["pro", "standard"], ["standard_trump", "pro_trump"], ["standard", "pro"]
+    result = compare_runs(runs, others, field, "micro", 40, seed=5, out=kept)
+    for name, row in ((runs[0], result.scores[0]), (others[0], result.other_scores[0])):
+        margins = [evaluate(name, other, "micro", 40, seed=5).margin for other in field]
+        assert row == pytest.approx(margins)
+    second = evaluate("standard", "pro", "micro", 80, seed=5).margins[40:]
+    assert result.scores[1, 1] == pytest.approx(second.mean())
+    assert result.difference[0] == pytest.approx(result.iqm[0] - result.other_iqm[0])
+    words = ["compare", *runs, "vs", *others, "--against", "standard,pro", "--rules", "micro"]
+    told = run(*words, "--pairs", "40", "--seed", "5")
+    assert told.exit_code == 0, told.stderr
+    assert f"{result.scores[0, 0]:+.2f}" in told.stdout
+    again = json.loads(run("compare", "--resume", kept, "--json").stdout)
+    assert again["scores"] == result.scores.tolist()
+    assert again["difference"]["value"] == result.difference[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["pro", "easy", "vs", "pimc"], "agents: 2 before 'vs' and 1 after it"),
+        (["pro", "vs", "easy"], "agents: 1 before 'vs' and 1 after it"),
+        (["a", "b", "vs", "c", "d", "vs", "e"], "agents: 2 before 'vs'"),
+        (["pro", "easy", "vs", "pimc", "easy", "--low", "1"], "--low: groups of runs"),
+        (["pro", "easy", "--pairs", "5"], "--pairs: is for groups of runs"),
+        (["pro", "pro", "vs", "pimc", "easy"], "runs: 'pro' is there twice"),
+        (["pro", "easy", "vs", "pimc", "easy", "--pairs", "1"], "pairs: 1 is not"),
+    ],
+)
+def test_mistakes_about_groups_are_told_in_a_line(words, told):
+    result = run("compare", *words)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,104 @@
+"""The command that compares two agents, or two groups of training runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hearts_train import console
+from hearts_train.command.cli_options import (
+    Backend,
+    Isolate,
+    Json,
+    Out,
+    Players,
+    Resume,
+    RulesName,
+    Seed,
+    TimeLimit,
+    Workers,
+    app,
+    check_folder,
+    names_in,
+    rules_of,
+)
+
+
+@app.command(
+    rich_help_panel="Measure",
+    epilog="Example: hearts compare runs/demo-2 runs/demo-1 --low 0 --high 0.2 --workers 2",
+)
+def compare(
+    context: typer.Context,
+    agents: Annotated[
+        list[str] | None,
+        typer.Argument(help="Two agents: is A better than B? Or groups of runs: A A A vs B B B."),
+    ] = None,
+    low: Annotated[
+        float,
+        typer.Option("--low", metavar="POINTS", help="A's margin over B is this or less, ..."),
+    ] = 0.0,
+    high: Annotated[
+        float, typer.Option("--high", metavar="POINTS", help="... or this or more, points a deal.")
+    ] = 0.1,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="How often 'high' may be wrong where 'low' is true.")
+    ] = 0.05,
+    beta: Annotated[
+        float, typer.Option("--beta", help="How often 'low' may be wrong where 'high' is true.")
+    ] = 0.05,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="AGENT,...", help="Both play these, instead of each other."
+        ),
+    ] = None,
+    max_pairs: Annotated[
+        int, typer.Option("--max-pairs", help="Give up after so many deals.")
+    ] = 1_000_000,
+    pairs: Annotated[
+        int, typer.Option("--pairs", help="With 'vs': deals of each run against each opponent.")
+    ] = 1000,
+    rules: RulesName = None,
+    players: Players = None,
+    seed: Seed = 0,
+    isolate: Isolate = False,
+    time_limit: TimeLimit = None,
+    workers: Workers = None,
+    backend: Backend = "local",
+    out: Out = None,
+    resume: Resume = None,
+    as_json: Json = False,
+) -> None:
+    """Decide which of two agents is better, in as few deals as that takes."""
+    from hearts_train.command import compare_command as comparing
+    from hearts_train.command.reports import command_line
+    from hearts_train.measure.comparison import Comparison
+    from hearts_train.measure.sequential import Question
+
+    check_folder(out, "--out")
+    if resume is not None:
+        comparing.refuse_said(context, resume)
+        begun = comparing.read_begun(resume)
+    else:
+        groups = comparing.groups_of(agents or [])
+        comparing.refuse_other_kind(context, is_group="vs" in (agents or []))
+        begun = comparing.Begun(
+            *groups,
+            names_in(against, "--against") if against is not None else None,
+            rules_of(rules, players),
+            Question(low, high, alpha, beta),
+            pairs if "vs" in (agents or []) else max_pairs,
+            seed,
+            isolate,
+            time_limit,
+        )
+    kept = out or resume
+    result = comparing.play(begun, (workers, backend), out, resume=resume, command=command_line())
+    comparing.show(result, to_stderr=as_json)
+    if as_json:
+        console.print_json(result.to_json())
+    if isinstance(result, Comparison) and result.interrupted:
+        comparing.say_how_to_go_on(kept)
+        raise console.stopped()

@@ -1,0 +1,258 @@
+"""What ``hearts compare`` does around ``comparison`` and ``aggregates`` of ``measure``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import typer
+
+from hearts_env import HeartsError, Rules
+from hearts_train import console
+from hearts_train.command.reports import prepare, show_counted_faults
+from hearts_train.console import Mistake
+from hearts_train.measure.aggregates import MIN_RUNS, GroupComparison, GroupTrial
+from hearts_train.measure.comparison import Comparison, Trial, check_max_pairs
+from hearts_train.measure.evaluation import check_pairs
+from hearts_train.measure.pictures import short_names
+from hearts_train.measure.records import read_settings
+from hearts_train.measure.sequential import HIGH, LOW, Question, SequentialTest
+
+AGAINST = ("easy", "standard", "standard_trump", "pro")
+"""Whom groups of runs play where nothing else is said."""
+_OF_TWO = ("low", "high", "alpha", "beta", "max_pairs")
+
+
+class Begun(NamedTuple):
+    """What a comparison was begun with: of two agents, or of two groups of two runs or more."""
+
+    agents: list[str]
+    others: list[str]
+    against: list[str] | None
+    rules: Rules | None
+    question: Question
+    pairs: int
+    """Of groups those of each run against each opponent; else the most that are played."""
+    seed: int
+    isolate: bool
+    time_limit: float | None
+
+
+def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The agents before and after ``vs``, or the two where there is no such word.
+
+    Raises:
+        Mistake: if there are not two, or there are groups of less than two.
+    """
+    if "vs" not in agents:
+        if len(agents) != 2:
+            told = "none given" if not agents else f"{len(agents)} given"
+            raise Mistake(
+                f"agents: {told}; give two, as in: hearts compare runs/new runs/old; or two groups "
+                "of runs: hearts compare runs/a-* vs runs/b-*"
+            )
+        return [agents[0]], [agents[1]]
+    place = agents.index("vs")
+    left, right = list(agents[:place]), list(agents[place + 1 :])
+    if "vs" in right or min(len(left), len(right)) < MIN_RUNS:
+        raise Mistake(
+            f"agents: {len(left)} before 'vs' and {len(right)} after it; give two runs or more on "
+            "either side, or two agents without 'vs'"
+        )
+    return left, right
+
+
+def refuse_other_kind(context: typer.Context, *, is_group: bool) -> None:
+    """Refuse options of the other of the two kinds of comparison."""
+    for name in _OF_TWO if is_group else ("pairs",):
+        if _is_said(context, name):
+            said = "--" + name.replace("_", "-")
+            why = "groups of runs play --pairs deals" if is_group else "is for groups of runs"
+            raise Mistake(f"{said}: {why}; omit it")
+
+
+def play(
+    begun: Begun,
+    crew: tuple[int | None, str],
+    out: Path | None,
+    *,
+    resume: Path | None,
+    command: str,
+) -> Comparison | GroupComparison:
+    """Play a comparison, its state shown all the while."""
+    settings = {
+        "isolate": begun.isolate,
+        "time_limit": begun.time_limit,
+        "workers": crew[0],
+        "backend": crew[1],
+        "command": command,
+    }
+    if len(begun.agents) > 1:
+        return _play_groups(begun, settings, out, resume)
+    max_pairs = check_max_pairs(begun.pairs)
+    entrants = [*begun.agents, *begun.others, *(begun.against or [])]
+    trial = Trial(entrants, begun.rules, begun.question, begun.seed, **settings)
+    prepare(trial)
+    short = short_names(entrants)
+    label = f"{short[entrants[0]]} {'or' if begun.against else 'against'} {short[entrants[1]]}"
+    with trial.recorded(max_pairs, out, resume), console.progress(label) as tell:
+
+        def watch(test: SequentialTest, done: float) -> None:
+            if not test.states:
+                tell(done, max_pairs, "no look yet")
+                return
+            left = test.states[-1].pairs + test.expected_left() - done
+            tell(done, min(max_pairs, max(done + left, done + 1)), news_of(test))
+
+        return trial.run(max_pairs, watch)
+
+
+def _play_groups(
+    begun: Begun, settings: dict[str, Any], out: Path | None, resume: Path | None
+) -> GroupComparison:
+    """Play a comparison of groups of runs; after a signal say how to go on."""
+    against = begun.against if begun.against is not None else list(AGAINST)
+    pairs = check_pairs(begun.pairs)
+    trial = GroupTrial(begun.agents, begun.others, against, begun.rules, begun.seed, **settings)
+    prepare(trial)
+    try:
+        with trial.recorded(pairs, out, resume), console.progress("runs") as tell:
+            return trial.run(pairs, tell)
+    except KeyboardInterrupt:
+        console.note("stopped")
+        say_how_to_go_on(out or resume)
+        raise console.stopped() from None
+
+
+def say_how_to_go_on(kept: Path | None) -> None:
+    """Name the command that goes on with what was kept."""
+    if kept is not None:
+        console.note(f"kept; go on with: hearts compare --resume {kept}")
+
+
+def _is_said(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def news_of(test: SequentialTest) -> str:
+    """Where a test stands, in a line."""
+    state, (below, above) = test.states[-1], test.question.bounds
+    return (
+        f"LLR {state.llr:+.2f} of {below:.2f} and {above:+.2f}, margin {state.mean:+.3f}, "
+        f"about {test.expected_left():,.0f} deals left"
+    )
+
+
+def refuse_said(context: typer.Context, resume: Path) -> None:
+    """Refuse what the command line says beside a file that decides it."""
+    kept = {"workers", "backend", "resume", "as_json", "context"}
+    for name in context.params.keys() - kept:
+        if _is_said(context, name):
+            said = "agents" if name == "agents" else "--" + name.replace("_", "-")
+            raise Mistake(f"{said}: with --resume it is as {resume} says; omit it")
+
+
+def read_begun(path: Path) -> Begun:
+    """What the comparison in a file of results was begun with.
+
+    Raises:
+        HeartsError: if it is not such a file, of another command, or begun by a program.
+    """
+    settings = read_settings(path)
+    about: Any = settings.get("about")
+    names: list[Any] = [agent["spec"] for agent in settings["agents"]]
+    kind = about if isinstance(about, dict) else {}
+    if not kind.keys() & {"compare", "groups"}:
+        raise HeartsError(
+            f"resume: {str(path)!r} is not of this command; it was begun by hearts evaluate, "
+            "tournament or benchmark, which go on with it"
+        )
+    if None in names:
+        raise HeartsError(
+            f"resume: {str(path)!r} has agents that a program made; resume it in that program"
+        )
+    first, second, _ = kind.get("groups", (1, 1, 0))
+    return Begun(
+        names[:first],
+        names[first : first + second],
+        names[first + second :],
+        Rules.from_dict(settings["rules_in_full"]),
+        Question(**kind.get("compare", {})),
+        *(settings[name] for name in ("pairs", "seed", "isolate", "time_limit")),
+    )
+
+
+def show(result: Comparison | GroupComparison, *, to_stderr: bool) -> None:
+    """Print what was found, as tables."""
+    if isinstance(result, GroupComparison):
+        show_groups(result, to_stderr=to_stderr)
+    else:
+        show_two(result, to_stderr=to_stderr)
+
+
+def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
+    """Print the margins of all runs, and what follows for the two groups."""
+    names = [*result.runs, *result.others]
+    short = short_names([*names, *result.against])
+    scores = np.concatenate([result.scores, result.other_scores])
+    rows = [
+        [short[name], *(f"{score:+.2f}" for score in row)]
+        for name, row in zip(names, scores, strict=True)
+    ]
+    title = f"{result.rules}: margins in points a deal over {result.pairs:,} duplicate deals each"
+    columns = ["run", *(short[name] for name in result.against)]
+    console.print_table(title, columns, rows, to_stderr=to_stderr)
+    chance, (low, high) = result.improvement
+    told = [
+        [f"{len(result.runs)} runs, interquartile mean", told_interval(*result.iqm)],
+        [f"{len(result.others)} others, interquartile mean", told_interval(*result.other_iqm)],
+        ["difference", told_interval(*result.difference)],
+        ["a run scores more than another", f"{chance:.0%} ({low:.0%} to {high:.0%})"],
+    ]
+    columns = ["over all runs", "95 % interval over runs"]
+    console.print_table("", columns, told, to_stderr=to_stderr)
+
+
+def show_two(result: Comparison, *, to_stderr: bool) -> None:
+    """Print what was found, in a sentence and a table."""
+    names = [result.agent, result.other, *result.against]
+    short = short_names(names)
+    times = result.fixed_pairs / result.pairs
+    below, above = result.bounds
+    rows = [
+        ["answer", verdict_of(result)],
+        ["margin, early stop allowed for", told_interval(result.margin, result.ci95)],
+        ["log likelihood ratio", f"{result.llr:+.2f} of {below:+.2f} and {above:+.2f}"],
+        ["duplicate deals", f"{result.pairs:,}"],
+        ["a test of fixed size", f"{result.fixed_pairs:,}, {times:.1f} times as many"],
+    ]
+    field = ", ".join(short[name] for name in result.against)
+    title = (
+        f"{short[result.agent]} over {short[result.other]}"
+        + (f", both against {field}" if field else "")
+        + f", {result.rules}: points a deal, 95 % interval"
+    )
+    question = f"{result.low:+g} or less, or {result.high:+g} or more?"
+    console.print_table(title, ["question", question], rows, to_stderr=to_stderr)
+    counts: dict[str, int] = {}
+    for name, faults in zip(names, result.faults, strict=True):
+        counts[name] = counts.get(name, 0) + faults
+    show_counted_faults(counts, result.examples)
+
+
+def told_interval(value: float, interval: tuple[float, float]) -> str:
+    """Like ``+0.15 (+0.02 to +0.26)``: an interval that need not lie evenly about the value."""
+    return f"{value:+.3f} ({interval[0]:+.3f} to {interval[1]:+.3f})"
+
+
+def verdict_of(result: Comparison) -> str:
+    """The verdict, in words."""
+    if result.verdict == HIGH:
+        return f"{result.high:+g} or more; wrong in {result.alpha:.1%} at {result.low:+g}"
+    if result.verdict == LOW:
+        return f"{result.low:+g} or less; wrong in {result.beta:.1%} at {result.high:+g}"
+    return "stopped before it was decided" if result.interrupted else "not decided"

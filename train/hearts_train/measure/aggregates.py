@@ -1,0 +1,345 @@
+"""Several training runs of one recipe: aggregates over them, with intervals over runs.
+
+What a recipe gives differs from seed to seed, so that a single run says little about it. The
+methods are those of Agarwal et al., *Deep Reinforcement Learning at the Edge of the Statistical
+Precipice*, 2021 (rliable): the interquartile mean, stratified bootstrap intervals, the probability
+of improvement and performance profiles. Scores are arrays ``(runs, tasks)``; here a task is an
+opponent, and a score the mean margin over it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hearts_env import HeartsError, Rules, __version__
+from hearts_env.arguments import check_number
+from hearts_env.arrays import Array, Floats
+from hearts_train.measure.comparison import pair_margins
+from hearts_train.measure.evaluation import (
+    Contest,
+    Entrant,
+    Progress,
+    Stretch,
+    check_pairs,
+    named,
+    platform_versions,
+)
+from hearts_train.measure.intervals import Interval, finite_values, percentiles
+
+RESAMPLES = 10_000
+_LARGEST_BLOCK = 1024
+MIN_RUNS = 2
+
+Statistic = Callable[[Floats], Floats]
+"""Of many samples at once: ``(samples, runs, tasks)`` to ``(samples,)``."""
+
+
+def interquartile_mean(samples: Floats) -> Floats:
+    """The mean of the middle half of all scores of each sample, ``(samples,)``.
+
+    A quarter of the scores, rounded down, is left out at either end.
+
+    Args:
+        samples: ``(samples, runs, tasks)``.
+    """
+    scores = np.sort(samples.reshape(len(samples), -1), axis=1)
+    out = scores.shape[1] // 4
+    middle: Floats = scores[:, out : scores.shape[1] - out].mean(1)
+    return middle
+
+
+def mean(samples: Floats) -> Floats:
+    """The mean of all scores of each sample, ``(samples,)``."""
+    means: Floats = samples.mean((1, 2))
+    return means
+
+
+def aggregate(
+    scores: Array,
+    statistic: Statistic = interquartile_mean,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[float, Interval]:
+    """A statistic of the scores, and its 95 % interval by the stratified bootstrap.
+
+    Args:
+        scores: ``(runs, tasks)``.
+        statistic: what is asked for.
+        resamples: samples; in each the runs of every task are drawn anew, with replacement.
+        seed: of the draws.
+
+    Raises:
+        HeartsError: if the scores are not such an array of finite numbers, of two runs or more.
+    """
+    found = check_scores("scores", scores)
+    drawn = _resampled(found, resamples, np.random.default_rng(seed))
+    return float(statistic(found[None])[0]), percentiles(statistic(drawn))
+
+
+def difference(
+    scores: Array,
+    others: Array,
+    statistic: Statistic = interquartile_mean,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[float, Interval]:
+    """By how much a statistic of one group exceeds that of another, and the 95 % interval.
+
+    Args:
+        scores: ``(runs, tasks)``.
+        others: ``(runs of the others, tasks)``.
+        statistic: what is compared.
+        resamples: samples, drawn in either group on its own.
+        seed: of the draws.
+
+    Raises:
+        HeartsError: as ``aggregate``, and if the tasks are not as many.
+    """
+    a, b = _both(scores, others)
+    rng = np.random.default_rng(seed)
+    drawn = statistic(_resampled(a, resamples, rng)) - statistic(_resampled(b, resamples, rng))
+    return float(statistic(a[None])[0] - statistic(b[None])[0]), percentiles(drawn)
+
+
+def improvement(
+    scores: Array, others: Array, *, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[float, Interval]:
+    """The probability that a run of one group scores more than one of another, and its interval.
+
+    The mean over the tasks of the share of pairs of runs in which it does; equal ones are half.
+
+    Args:
+        scores: ``(runs, tasks)``.
+        others: ``(runs of the others, tasks)``.
+        resamples: samples, drawn in either group on its own.
+        seed: of the draws.
+
+    Raises:
+        HeartsError: as ``difference``.
+    """
+    a, b = _both(scores, others)
+    rng = np.random.default_rng(seed)
+    drawn = _better(_resampled(a, resamples, rng), _resampled(b, resamples, rng))
+    return float(_better(a[None], b[None])[0]), percentiles(drawn)
+
+
+def performance_profile(scores: Array, thresholds: Array) -> Floats:
+    """The share of all scores above each threshold, ``(len(thresholds),)``.
+
+    Raises:
+        HeartsError: as ``aggregate``.
+    """
+    found = check_scores("scores", scores)
+    shares: Floats = (found.ravel()[:, None] > np.asarray(thresholds, np.float64)).mean(0)
+    return shares
+
+
+def check_scores(name: str, scores: Array) -> Floats:
+    """Scores as an array ``(runs, tasks)``.
+
+    Raises:
+        HeartsError: if they are none, or of one run only.
+    """
+    found = finite_values(name, scores, 2)
+    if len(found) < MIN_RUNS:
+        raise HeartsError(f"{name}: of {len(found)} run; give a row for each run, two or more")
+    return found
+
+
+def _both(scores: Array, others: Array) -> tuple[Floats, Floats]:
+    a, b = check_scores("scores", scores), check_scores("others", others)
+    if a.shape[1] != b.shape[1]:
+        raise HeartsError(
+            f"others: {b.shape[1]} tasks, scores have {a.shape[1]}; give the same tasks"
+        )
+    return a, b
+
+
+def _resampled(scores: Floats, resamples: int, rng: np.random.Generator) -> Floats:
+    """``(resamples, runs, tasks)``: in each task runs are drawn with replacement, on their own."""
+    resamples = check_number("resamples", resamples, 100, 1_000_000)
+    rows = rng.integers(len(scores), size=(resamples, *scores.shape))
+    drawn: Floats = scores[rows, np.arange(scores.shape[1])]
+    return drawn
+
+
+def _better(a: Floats, b: Floats) -> Floats:
+    """The share of pairs of runs in which one of `a` scores more, in each sample."""
+    more = np.zeros(len(a))
+    for i, j in itertools.product(range(a.shape[1]), range(b.shape[1])):
+        more += (np.sign(a[:, i] - b[:, j]) + 1).mean(1) / 2
+    share: Floats = more / (a.shape[1] * b.shape[1])
+    return share
+
+
+# ---- runs that play ------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class GroupComparison:
+    """Two groups of runs, measured against the same opponents.
+
+    Attributes:
+        runs: The runs of the first group, by name.
+        others: Those of the second.
+        against: The opponents.
+        rules: The rules, as ``Rules.from_text`` reads them.
+        pairs: Duplicate deals of each run against each opponent; each run has its own deals.
+        scores: ``(runs, opponents)``, mean margins in points a deal.
+        other_scores: The same for the second group.
+        iqm: Interquartile mean of the first group, and its 95 % interval.
+        other_iqm: That of the second.
+        difference: The first less the second, and its interval.
+        improvement: Probability that a run of the first scores more, and its interval.
+        seed: What deals and chance follow from.
+        agents: All of them: name, options, digest.
+        version: Of this package.
+        platform: Versions of Python, NumPy and Numba, and the kind of machine.
+        command: The command line, if there was one.
+    """
+
+    runs: tuple[str, ...]
+    others: tuple[str, ...]
+    against: tuple[str, ...]
+    rules: str
+    pairs: int
+    scores: Floats
+    other_scores: Floats
+    iqm: tuple[float, Interval]
+    other_iqm: tuple[float, Interval]
+    difference: tuple[float, Interval]
+    improvement: tuple[float, Interval]
+    seed: int
+    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    version: str = __version__
+    platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
+    command: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, of types that JSON knows."""
+        record: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if name in ("iqm", "other_iqm", "difference", "improvement"):
+                record[name] = {"value": value[0], "ci95": list(value[1])}
+            elif isinstance(value, np.ndarray):
+                record[name] = value.tolist()
+            else:
+                record[name] = list(value) if isinstance(value, tuple) else value
+        return record
+
+
+def compare_runs(
+    runs: Sequence[Entrant],
+    others: Sequence[Entrant],
+    against: Sequence[Entrant],
+    rules: Rules | str | None = None,
+    pairs: int = 1000,
+    *,
+    seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> GroupComparison:
+    """Let two groups of runs play the same opponents, and compare the groups.
+
+    Args:
+        runs: players, by name, checkpoint or run folder; two or more.
+        others: those of the second group; two or more.
+        against: opponents.
+        rules: the rules, or a preset's name; None: as for ``evaluate``.
+        pairs: duplicate deals of each run against each opponent.
+        seed: what deals and chance follow from.
+        out: a file that finished blocks of deals are written to.
+        resume: such a file, to be continued; all other arguments as before.
+        progress: called with the duplicate deals done by all runs, and all of them.
+        settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for ``Contest``.
+
+    Raises:
+        HeartsError: if there are too few runs or opponents, one is named twice, an agent is unknown
+            or cannot play the rules.
+    """
+    trial = GroupTrial(runs, others, against, rules, seed, **settings)
+    with trial.recorded(check_pairs(pairs), out, resume):
+        return trial.run(pairs, progress)
+
+
+class GroupTrial(Contest):
+    """Two groups of runs against the same opponents; run i of either group plays the same deals."""
+
+    def __init__(
+        self,
+        runs: Sequence[Entrant],
+        others: Sequence[Entrant],
+        against: Sequence[Entrant],
+        rules: Rules | str | None = None,
+        seed: int = 0,
+        **settings: Any,
+    ) -> None:
+        """Make the players (see ``Contest``); nothing is played yet."""
+        for name, group in (("runs", runs), ("others", others), ("against", against)):
+            least = 1 if name == "against" else MIN_RUNS
+            if len(group) < least:
+                raise HeartsError(f"{name}: {len(group)} given; give {least} or more")
+            names = list(map(named, group))
+            twice = [one for one in names if names.count(one) > 1]
+            if twice:
+                raise HeartsError(f"{name}: {twice[0]!r} is there twice; name each once")
+        super().__init__([*runs, *others, *against], rules, seed, **settings)
+        self.counts = len(runs), len(others), len(against)
+        players = self.counts[0] + self.counts[1]
+        self.pairings = [
+            (i, j) for i in range(players) for j in range(players, len(self.contenders))
+        ]
+
+    def settings(self, pairs: int) -> dict[str, Any]:
+        """All that the blocks of a file of results follow from."""
+        about = {"groups": list(self.counts)}
+        return {**super().settings(2), "pairs": pairs, "blocks": _LARGEST_BLOCK, "about": about}
+
+    def run(self, pairs: int, progress: Progress | None = None) -> GroupComparison:
+        """Play all, and compare."""
+        sums = np.zeros((self.counts[0] + self.counts[1], self.counts[2]))
+        stretches = list(self._stretches(pairs))
+        done, total = 0, pairs * len(self.pairings)
+        with closing(self.played(stretches)) as blocks:
+            for stretch, block in zip(stretches, blocks, strict=True):
+                i, j = stretch.pairing
+                sums[i, j - len(sums)] += pair_margins(block, self.rules.players).sum()
+                done += block.deals
+                if progress is not None:
+                    progress(done, total)
+        scores, others = np.split(sums / pairs, [self.counts[0]])
+        names = [contender.name for contender in self.contenders]
+        first, players = self.counts[0], len(sums)
+        return GroupComparison(
+            runs=tuple(names[:first]),
+            others=tuple(names[first:players]),
+            against=tuple(names[players:]),
+            rules=self.rules.name,
+            pairs=pairs,
+            scores=scores,
+            other_scores=others,
+            iqm=aggregate(scores),
+            other_iqm=aggregate(others),
+            difference=difference(scores, others),
+            improvement=improvement(scores, others),
+            seed=self.seed,
+            agents=tuple([contender.to_json() for contender in self.contenders]),
+            command=self.command,
+        )
+
+    def _stretches(self, pairs: int) -> Iterator[Stretch]:
+        """Blocks of deals: run i of either group plays those from ``i * pairs`` on."""
+        for i, j in self.pairings:
+            number = i if i < self.counts[0] else i - self.counts[0]
+            for begin in range(0, pairs, _LARGEST_BLOCK):
+                size = min(_LARGEST_BLOCK, pairs - begin)
+                yield Stretch((i, j), number * pairs + begin, size)

@@ -1,0 +1,328 @@
+"""Two agents compared until it is decided: a sequential test over duplicate deals.
+
+Either the two play each other, or both play the same field on the same deals, and what is tested
+is the difference of their margins, deal by deal. See ``hearts_train.measure.sequential`` for the
+test, and `docs/statistics.md` for how often it errs and what it saves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from hearts_env import HeartsError, Rules, __version__
+from hearts_env.arrays import Floats
+from hearts_train.measure.duel import Block, Example, deals_digest
+from hearts_train.measure.evaluation import (
+    Contest,
+    Entrant,
+    Stretch,
+    check_pairs,
+    named,
+    platform_versions,
+)
+from hearts_train.measure.intervals import Interval
+from hearts_train.measure.sequential import FIRST_LOOK, Question, SequentialTest, looks
+
+MAX_PAIRS = 1_000_000
+_LARGEST_BLOCK = 1024
+_MOST_EXAMPLES = 3
+
+Watch = Callable[[SequentialTest, float], None]
+"""Called with the test so far and the duplicate deals done, part of those being played too."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a sequential test of one agent against another has found.
+
+    Attributes:
+        agent: Name or checkpoint of the first agent.
+        other: That of the second.
+        against: The field that both have played; empty: they have played each other.
+        rules: The rules, as ``Rules.from_text`` reads them.
+        verdict: ``high``: the margin is at least `high`, as far as the error rates go; ``low``: it
+            is at most `low`; ``open``: not decided.
+        low: The lower hypothesis on the margin, points a deal.
+        high: The higher one.
+        alpha: How often ``high`` may be wrong where the truth is `low`.
+        beta: How often ``low`` may be wrong where it is `high`.
+        pairs: Duplicate deals used, each played from every seat, against each of the field.
+        max_pairs: After so many it would have ended undecided.
+        fixed_pairs: Duplicate deals that a test of fixed size needs, with the same error rates.
+        margin: Median-unbiased estimate of the agent's margin over the other, points a deal.
+        ci95: Its 95 % interval; it takes into account that the test stops early.
+        mean: The plain mean of the margins, which early stopping drives from the middle.
+        sd: Standard deviation of the margins.
+        llr: Log likelihood ratio at the end.
+        bounds: Where it decides, ``low`` and ``high``.
+        looks: For each look the pairs, the mean and the log likelihood ratio.
+        seed: What the deals and the players' own chance follow from.
+        seconds: How long it took this time; what was kept before a resumption is not in it.
+        interrupted: Whether it was stopped from outside.
+        faults: Deals charged to each agent for misbehaving: the two, then the field.
+        examples: Some of those faults.
+        agents: All of them: name, options, digest of weights or source code.
+        rules_in_full: Every field of the rules.
+        deals_digest: SHA-256 over seeds and cards of the deals used.
+        version: Of this package.
+        platform: Versions of Python, NumPy and Numba, and the kind of machine.
+        command: The command line, if there was one.
+    """
+
+    agent: str
+    other: str
+    against: tuple[str, ...]
+    rules: str
+    verdict: str
+    low: float
+    high: float
+    alpha: float
+    beta: float
+    pairs: int
+    max_pairs: int
+    fixed_pairs: int
+    margin: float
+    ci95: Interval
+    mean: float
+    sd: float
+    llr: float
+    bounds: Interval
+    looks: tuple[tuple[int, float, float], ...]
+    seed: int
+    seconds: float
+    interrupted: bool = False
+    faults: tuple[int, ...] = ()
+    examples: tuple[Example, ...] = ()
+    agents: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    rules_in_full: dict[str, Any] = field(default_factory=dict, repr=False)
+    deals_digest: str = field(default="", repr=False)
+    version: str = __version__
+    platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
+    command: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, of types that JSON knows."""
+        record = asdict(self)
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in record.items()}
+
+
+def compare(
+    agent: Entrant,
+    other: Entrant,
+    rules: Rules | str | None = None,
+    question: Question | None = None,
+    *,
+    against: Sequence[Entrant] = (),
+    max_pairs: int = MAX_PAIRS,
+    seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    watch: Watch | None = None,
+    **settings: Any,
+) -> Comparison:
+    """Play until it is decided which of two agents is better, and by how much at least.
+
+    Ctrl-C ends it with the looks so far, undecided and marked as interrupted.
+
+    Args:
+        agent: an agent, or its name or checkpoint for ``make_agent``.
+        other: the agent that it is compared with.
+        rules: the rules, or a preset's name; None: as for ``evaluate``.
+        question: the hypotheses and their error rates; None: a margin of 0 or 0.1, 5 % each.
+        against: a field: both play these on the same deals; empty: they play each other.
+        max_pairs: give up after so many duplicate deals.
+        seed: what deals and the agents' chance follow from.
+        out: a file that finished blocks of deals are written to.
+        resume: such a file, to be continued; all other arguments as before.
+        watch: called after every round of play with the test so far and the duplicate deals done.
+        settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for ``Contest``.
+
+    Raises:
+        HeartsError: if an agent is unknown or cannot play the rules, or an argument is unusable.
+    """
+    trial = Trial([agent, other, *against], rules, question or Question(), seed, **settings)
+    with trial.recorded(check_max_pairs(max_pairs), out, resume):
+        return trial.run(max_pairs, watch)
+
+
+def check_max_pairs(max_pairs: object) -> int:
+    """`max_pairs` as a number of duplicate deals after which a test ends.
+
+    Raises:
+        HeartsError: if it is not a whole number from 64 to 10,000,000.
+    """
+    pairs = check_pairs(max_pairs)
+    if pairs < FIRST_LOOK:
+        raise HeartsError(
+            f"max_pairs: {pairs} are fewer than the test needs before its first look, "
+            f"{FIRST_LOOK}; give more, or leave it out"
+        )
+    return pairs
+
+
+class Trial(Contest):
+    """A comparison of the first two entrants, against each other or against the rest."""
+
+    def __init__(
+        self,
+        entrants: Sequence[Entrant],
+        rules: Rules | str | None,
+        question: Question | None = None,
+        seed: int = 0,
+        **settings: Any,
+    ) -> None:
+        """Make the agents (see ``Contest``); nothing is played yet."""
+        opponents = [named(entrant) for entrant in entrants[2:]]
+        for name in opponents:
+            if opponents.count(name) > 1:
+                raise HeartsError(f"against: {name!r} is there twice; name each opponent once")
+        super().__init__(entrants, rules, seed, **settings)
+        self.question = question or Question()
+        self.pairings = [(i, j) for i in range(2) for j in range(2, len(entrants))] or [(0, 1)]
+        if not opponents and self.rules.players > 2:
+            self.pairings.append((1, 0))  # one of the other among copies of the agent
+        self.most_open = len(self.pairings)
+
+    def settings(self, pairs: int) -> dict[str, Any]:
+        """All that the blocks of a file of results, and the verdict, follow from."""
+        return {
+            **super().settings(FIRST_LOOK),
+            "pairs": pairs,
+            "blocks": list(itertools.islice(map(len, _parts(pairs)), 8)),
+            "about": {"compare": asdict(self.question)},
+        }
+
+    def run(self, max_pairs: int, watch: Watch | None = None) -> Comparison:
+        """Play until it is decided, all pairs are played, or Ctrl-C is pressed.
+
+        Raises:
+            KeyboardInterrupt: there was no look yet.
+        """
+        begin = time.perf_counter()
+        test = SequentialTest(self.question, self.reach)
+        found: list[Block] = []
+        interrupted = False
+
+        def tell(done: float) -> None:
+            if watch is not None:
+                watch(test, done)
+
+        try:
+            for margins in self._margins(max_pairs, found, tell):
+                if test.add(margins).is_decided:
+                    break
+        except KeyboardInterrupt:
+            if not test.states:
+                raise
+            interrupted = True
+        result = self._result(test, max_pairs, found, interrupted=interrupted)
+        return replace(result, seconds=time.perf_counter() - begin)
+
+    @property
+    def reach(self) -> float:
+        """The largest possible margin of a pair, or difference of two of them."""
+        return float(self.rules.max_margin) * (2 if len(self.contenders) > 2 else 1)
+
+    def _margins(
+        self, max_pairs: int, found: list[Block], tell: Callable[[float], None]
+    ) -> Iterator[Floats]:
+        """The agent's margins over the other, look by look; blocks are added to `found`."""
+        n = self.rules.players
+        signs = {pairing: 1.0 if pairing[0] == 0 else -1.0 for pairing in self.pairings}
+        share = (1 if len(self.contenders) == 2 else 2) / len(self.pairings)
+        stretches = [
+            Stretch(pairing, part.start, len(part))
+            for part in _parts(max_pairs)
+            for pairing in self.pairings
+        ]
+        ends = set(looks(max_pairs))
+        parts: list[Floats] = []
+        in_step = tell if len(self.pairings) == 1 else _silent
+        with contextlib.closing(self.played(stretches)) as blocks, self.reporting(in_step):
+            for part in _parts(max_pairs):
+                total = np.zeros(len(part))
+                for place, pairing in enumerate(self.pairings, 1):
+                    found.append(next(blocks))
+                    total += signs[pairing] * pair_margins(found[-1], n)
+                    tell(part.start + len(part) * place / len(self.pairings))
+                parts.append(total * share)
+                if part.stop in ends:
+                    yield np.concatenate(parts)
+                    parts = []
+
+    def _result(
+        self, test: SequentialTest, max_pairs: int, found: list[Block], *, interrupted: bool
+    ) -> Comparison:
+        state, question = test.states[-1], self.question
+        margin, ci95 = test.estimate()
+        faults = [0] * len(self.contenders)
+        for pairing, block in zip(itertools.cycle(self.pairings), found, strict=False):
+            for place, count in zip(pairing, block.faults, strict=True):
+                faults[place] += count
+        examples = [example for block in found for example in block.examples]
+        names = [contender.name for contender in self.contenders]
+        spread = max(0.0, state.variance * (state.pairs + 1) - self.reach**2)
+        return Comparison(
+            agent=names[0],
+            other=names[1],
+            against=tuple(names[2:]),
+            rules=self.rules.name,
+            verdict=state.verdict,
+            **asdict(question),
+            pairs=state.pairs,
+            max_pairs=max_pairs,
+            fixed_pairs=question.fixed_pairs(state.variance),
+            margin=margin,
+            ci95=ci95,
+            mean=state.mean,
+            sd=(spread / (state.pairs - 1)) ** 0.5,
+            llr=state.llr,
+            bounds=question.bounds,
+            looks=tuple([(s.pairs, s.mean, s.llr) for s in test.states]),
+            seed=self.seed,
+            seconds=0.0,
+            interrupted=interrupted,
+            faults=tuple(faults),
+            examples=tuple(_first_of_each(examples)),
+            agents=tuple([contender.to_json() for contender in self.contenders]),
+            rules_in_full=self.rules.to_dict(),
+            deals_digest=deals_digest(self.rules, self.seed, state.pairs),
+            command=self.command,
+        )
+
+
+def _silent(_done: float) -> None:
+    """Tell nothing."""
+
+
+def pair_margins(block: Block, players: int) -> Floats:
+    """The agent's mean margin in each duplicate deal of a block, ``(block.deals,)``."""
+    scores = block.scores
+    # Integers up to a single division, so that an even result is exactly 0.
+    lost = (scores.sum(1) - players * scores[:, 0]).reshape(block.deals, players).sum(1)
+    margins: Floats = lost / (players * (players - 1))
+    return margins
+
+
+def _parts(max_pairs: int) -> Iterator[range]:
+    """The deals in blocks, none of which goes past a look."""
+    before = 0
+    for end in looks(max_pairs):
+        count = -(-(end - before) // _LARGEST_BLOCK)
+        edges = [before + (end - before) * i // count for i in range(count + 1)]
+        yield from itertools.starmap(range, itertools.pairwise(edges))
+        before = end
+
+
+def _first_of_each(examples: Sequence[Example]) -> Iterator[Example]:
+    """A few examples of the faults of each agent."""
+    for name in dict.fromkeys(example.agent for example in examples):
+        yield from [example for example in examples if example.agent == name][:_MOST_EXAMPLES]

@@ -1,0 +1,333 @@
+"""A sequential test of a mean: it looks at the data as they come, and stops when it is decided.
+
+The generalised sequential probability ratio test of engine testing (Van den Bergh, *A practical
+introduction to the GSPRT*, 2020), for margins of duplicate deals, which are numbers, not results
+of games. The hypotheses are that the mean margin is `low` or less, and that it is `high` or more.
+After n pairs with mean m and variance v the logarithm of the likelihood ratio is, with the variance
+estimated, ::
+
+    LLR = n (high - low) (m - (low + high) / 2) / v
+
+and the test ends where it leaves the interval from ``log(beta / (1 - alpha))`` to
+``log((1 - beta) / alpha)`` (Wald 1945). Then `high` is accepted in no more than a share `alpha` of
+the tests where the truth is `low`, and `low` in no more than `beta` of those where it is `high`.
+
+- It looks at fixed numbers of pairs, each a sixteenth more than the last (``looks``): what is
+  decided follows from the deals alone, not from how many processes play them. Between two looks the
+  bounds may be passed by some way, so that the errors are somewhat rarer than asked.
+- `v` counts one imaginary pair of the greatest margin possible. Two agents that nearly always play
+  alike have margin 0 in the first hundred deals; without that pair their variance would be 0, and
+  the question decided.
+- The mean of a test that stopped early is biased away from the middle, and its usual interval too
+  short. ``estimate`` gives the median-unbiased estimate and the interval in the stagewise order of
+  outcomes (Armitage 1957; Jennison and Turnbull 2000, chapter 8): the chance of an outcome as high
+  as this one, or higher, is computed look by look, for every mean.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from hearts_env import HeartsError
+from hearts_env.arrays import Floats
+from hearts_train.measure.intervals import LEVEL, Interval
+
+FIRST_LOOK = 64
+"""Pairs before the first look: fewer say too little about the variance."""
+_STEP = 32
+_GROWTH = 16
+_POINTS = 241
+_WIDTH = 9.0
+"""Densities are computed within so many standard deviations."""
+
+LOW, HIGH, OPEN = "low", "high", "open"
+
+
+def looks(most: int) -> list[int]:
+    """After how many pairs the test looks, ascending; the last is `most`."""
+    counts = [min(FIRST_LOOK, most)]
+    while counts[-1] < most:
+        counts.append(min(most, counts[-1] + max(_STEP, counts[-1] // _GROWTH)))
+    return counts
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a sequential test is to decide, and how often it may be wrong.
+
+    Attributes:
+        low: The mean margin of the lower hypothesis, points a deal.
+        high: That of the higher one.
+        alpha: How often `high` may be accepted where the mean is `low`.
+        beta: How often `low` may be accepted where the mean is `high`.
+    """
+
+    low: float = 0.0
+    high: float = 0.1
+    alpha: float = 0.05
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be decided.
+
+        Raises:
+            HeartsError: if `low` is not below `high`, or a rate of error not in (0, 0.5).
+        """
+        for name in ("low", "high", "alpha", "beta"):
+            value = getattr(self, name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not math.isfinite(value):
+                raise HeartsError(f"{name}: must be a finite number, got {value!r}")
+        if not self.low < self.high:
+            raise HeartsError(
+                f"low: {self.low:g} is not below high, {self.high:g}; give two margins in points a "
+                "deal, like 0 and 0.1"
+            )
+        for name in ("alpha", "beta"):
+            if not 0 < getattr(self, name) < 0.5:
+                raise HeartsError(
+                    f"{name}: a rate of error must be above 0 and below 0.5, got "
+                    f"{getattr(self, name):g}; 0.05 is usual"
+                )
+
+    @property
+    def middle(self) -> float:
+        """The margin half-way between the hypotheses."""
+        return (self.low + self.high) / 2
+
+    @property
+    def bounds(self) -> Interval:
+        """The log likelihood ratios at which `low` and `high` are accepted."""
+        return (
+            math.log(self.beta / (1 - self.alpha)),
+            math.log((1 - self.beta) / self.alpha),
+        )
+
+    def fixed_pairs(self, variance: float) -> int:
+        """The pairs that a test of fixed size with the same error rates needs."""
+        z = quantile(1 - self.alpha) + quantile(1 - self.beta)
+        return max(2, math.ceil(variance * (z / (self.high - self.low)) ** 2))
+
+    def llr(self, pairs: int, mean: float, variance: float) -> float:
+        """The log likelihood ratio after `pairs` with this mean and this variance."""
+        return pairs * (self.high - self.low) * (mean - self.middle) / variance
+
+
+class State(NamedTuple):
+    """A sequential test at a look.
+
+    Attributes:
+        pairs: Duplicate deals so far.
+        mean: Their mean margin.
+        variance: The variance of the margins, as the test has it.
+        llr: The log likelihood ratio.
+        verdict: ``low``, ``high`` or ``open``.
+    """
+
+    pairs: int
+    mean: float
+    variance: float
+    llr: float
+    verdict: str
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether one of the hypotheses is accepted."""
+        return self.verdict != OPEN
+
+
+class SequentialTest:
+    """A test under way: margins are added, look by look."""
+
+    def __init__(self, question: Question, reach: float) -> None:
+        """A test of `question`; no margin is larger than `reach`, or below its negative."""
+        self.question = question
+        self.reach = float(reach)
+        self.states: list[State] = []
+        self._sum = self._squares = 0.0
+
+    def add(self, margins: Floats) -> State:
+        """Add the margins of the pairs since the last look, and look.
+
+        Args:
+            margins: ``(n,)``, in points a deal; one or more.
+        """
+        before = self.states[-1].pairs if self.states else 0
+        pairs = before + len(margins)
+        self._sum += float(np.sum(margins))
+        self._squares += float(np.sum(np.square(margins)))
+        mean = self._sum / pairs
+        spread = max(0.0, self._squares - pairs * mean**2)
+        variance = (spread + self.reach**2) / (pairs + 1)
+        llr = self.question.llr(pairs, mean, variance)
+        below, above = self.question.bounds
+        verdict = LOW if llr <= below else HIGH if llr >= above else OPEN
+        self.states.append(State(pairs, mean, variance, llr, verdict))
+        return self.states[-1]
+
+    def expected_left(self) -> float:
+        """The pairs still needed, expected if the mean is what it is so far (Wald's identity)."""
+        state, question = self.states[-1], self.question
+        below, above = question.bounds
+        if not below < state.llr < above:
+            return 0.0
+        step = (question.high - question.low) / state.variance
+        drift, squared = step * (state.mean - question.middle), step**2 * state.variance
+        up, down = above - state.llr, state.llr - below
+        lean = 2 * drift / squared
+        if abs(lean) * (up + down) < 1e-3:
+            return up * down / squared
+        # The chance of a Brownian motion with this drift to leave at the top.
+        top = (
+            math.expm1(-lean * down) / math.expm1(-lean * (up + down))
+            if lean > 0
+            else (math.exp(lean * up) * math.expm1(lean * down) / math.expm1(lean * (up + down)))
+        )
+        return (top * up - (1 - top) * down) / drift
+
+    def estimate(self) -> tuple[float, Interval]:
+        """The median-unbiased estimate of the mean margin, and its 95 % interval.
+
+        Both take into account that the test stops where the result is extreme (see the module).
+        """
+        return estimate(self.question, self.states, self.reach)
+
+
+def estimate(question: Question, states: Sequence[State], reach: float) -> tuple[float, Interval]:
+    """The estimate and the 95 % interval of the mean after a test with these looks."""
+    last = states[-1]
+    # The variance without the imaginary pair.
+    spread = last.variance * (last.pairs + 1) - reach**2
+    if spread <= 1e-9 * last.pairs:  # all margins are equal
+        return last.mean, (last.mean, last.mean)
+    sd = math.sqrt(spread / last.pairs)
+    centre, unit = (last.mean - question.middle) / sd, 1 / math.sqrt(last.pairs)
+    total = last.pairs * centre
+    paths = _Paths(question, [state.pairs for state in states], sd, reach, centre)
+    is_low = last.verdict == LOW
+
+    def chance_of_more(drift: float) -> float:
+        """The chance of an outcome as high as this one or higher."""
+        if is_low:
+            return 1 - paths.beyond(drift, total, above=False)
+        return paths.beyond(drift, total, above=True)
+
+    tail = (1 - LEVEL) / 2
+    low, middle, high = (
+        question.middle + sd * _solve(chance_of_more, wanted, centre, unit)
+        for wanted in (tail, 0.5, 1 - tail)
+    )
+    return middle, (low, high)
+
+
+class _Paths:
+    """The sum of standardised margins from look to look, as long as the test goes on.
+
+    A random walk with normal steps of variance 1 a pair, absorbed at the bounds. Densities are
+    computed once, for the drift c; with drift d the density at y after n pairs is
+    ``exp((d - c) y - (d**2 - c**2) n / 2)`` times as large.
+    """
+
+    def __init__(
+        self, question: Question, pairs: Sequence[int], sd: float, reach: float, drift: float
+    ) -> None:
+        step = (question.high - question.low) / sd
+        below, above = question.bounds
+        self.pairs, self.drift = list(pairs), drift
+        # The variance that the test has at each look, as a multiple of the true one.
+        ratios = [(n + (reach / sd) ** 2) / (n + 1) for n in self.pairs]
+        self.bounds = [(below / step * ratio, above / step * ratio) for ratio in ratios]
+        self.points: list[Floats] = []
+        self.masses: list[Floats] = []
+        before = 0
+        for n, (bottom, top) in zip(self.pairs[:-1], self.bounds, strict=False):
+            root = math.sqrt(n - before)
+            # The way of the mean, as far as it lies within the bounds.
+            width = _WIDTH * math.sqrt(n)
+            start = min(max(bottom, drift * n - width), top - root)
+            end = max(min(top, drift * n + width), start + root)
+            points = np.linspace(start, end, _POINTS)
+            weights = np.full(_POINTS, 4.0)
+            weights[::2] = 2.0
+            weights[[0, -1]] = 1.0
+            weights *= (points[1] - points[0]) / 3  # Simpson's rule
+            if before == 0:
+                density = _bell((points - drift * n) / root) / root
+            else:
+                steps = (points[:, None] - self.points[-1] - drift * (n - before)) / root
+                density = _bell(steps) @ self.masses[-1] / root
+            self.points.append(points)
+            self.masses.append(density * weights)
+            before = n
+
+    def beyond(self, drift: float, total: float, *, above: bool) -> float:
+        """The chance to leave earlier at that bound, or to reach `total` or more at the last look.
+
+        Args:
+            drift: the mean of a standardised margin, counted from the middle.
+            total: the sum at the last look.
+            above: at the upper bound and upwards; else at the lower bound and downwards.
+        """
+        sign = 1.0 if above else -1.0
+        chance, before = 0.0, 0
+        for place, n in enumerate(self.pairs):
+            is_last = place == len(self.pairs) - 1
+            limit = total if is_last else self.bounds[place][int(above)]
+            root = math.sqrt(n - before)
+            if place == 0:
+                start, mass = np.zeros(1), np.ones(1)
+            else:
+                start = self.points[place - 1]
+                tilt = (drift - self.drift) * start - (drift**2 - self.drift**2) * before / 2
+                mass = self.masses[place - 1] * np.exp(tilt)
+            gone = _normal_cdf(sign * (start + drift * (n - before) - limit) / root)
+            chance += float(mass @ gone)
+            before = n
+        return chance
+
+
+def _solve(chance: Callable[[float], float], wanted: float, centre: float, unit: float) -> float:
+    """Where a rising function has this value, by bisection from `centre` in steps of `unit`."""
+    low, high = centre - 2 * unit, centre + 2 * unit
+    for _ in range(6):
+        if chance(low) <= wanted:
+            break
+        low -= 2 * unit
+    for _ in range(6):
+        if chance(high) >= wanted:
+            break
+        high += 2 * unit
+    while high - low > 1e-4 * unit:
+        half = (low + high) / 2
+        low, high = (half, high) if chance(half) < wanted else (low, half)
+    return (low + high) / 2
+
+
+def quantile(chance: float) -> float:
+    """The value that a standard normal number stays below with this chance."""
+    return NormalDist().inv_cdf(chance)
+
+
+def _normal_cdf(x: Floats) -> Floats:
+    """The chance that a standard normal number stays below each of these, to 1e-7."""
+    places, chances = _cdf_table()
+    below: Floats = np.interp(x, places, chances)
+    return below
+
+
+@functools.cache
+def _cdf_table() -> tuple[Floats, Floats]:
+    places = np.linspace(-9.0, 9.0, 20_001)
+    return places, np.array([0.5 * math.erfc(-x / math.sqrt(2)) for x in places.tolist()])
+
+
+def _bell(x: Floats) -> Floats:
+    density: Floats = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+    return density
