@@ -24,6 +24,7 @@ from hearts_env.batch_kernel import write_views
 from hearts_env.batch_view import BatchView
 from hearts_env.errors import did_you_mean
 from hearts_env.solve.beliefs import check_two_players
+from hearts_env.solve.policies import Policy
 from hearts_env.solve.response import ALL, Fan, Responses
 from hearts_env.solve.tracking import Tracker
 
@@ -99,8 +100,9 @@ class Attacker(Agent):
         self.name = method
         self._forget()
 
-    def _forget(self) -> None:
-        self._tracker = Tracker(self.model.policy_batch, self.noise)
+    def _forget(self, policy: Policy | None = None) -> None:
+        self._policy: Policy = self.model.policy_batch if policy is None else policy
+        self._tracker = Tracker(self._policy, self.noise)
         self._responses: Responses | None = None
 
     def check_rules(self, rules: Rules) -> None:
@@ -143,11 +145,17 @@ class Attacker(Agent):
                 actions[some] = responses.best(part, depth) if depth else responses.chooser(part)
         return actions
 
+    def knowing(self, policy: Policy) -> Attacker:
+        """The same attacker of a policy that is given as a function; for ``choose`` alone."""
+        other = copy.copy(self)
+        other._forget(policy)
+        return other
+
     def _of(self, rules: Rules) -> Responses:
         if self._responses is None or self._responses.rules != rules:
             self._responses = Responses(
                 rules,
-                self.model.policy_batch,
+                self._policy,
                 None if self.base is None else played_by(rules, self.base),
                 most_worlds=self.most_worlds,
             )

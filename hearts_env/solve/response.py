@@ -245,7 +245,7 @@ class Responses:
             margins = np.empty(len(over), np.int64)
             seats = fan.seats[numbers[over]]
             _write_margins(self.rules.vector, fan.states, over, seats, margins)
-            ended = np.bincount(numbers[over], fan.weights[over] * margins, len(fan.seats))
+            np.add.at(ended, numbers[over], fan.weights[over] * margins)
         states = np.empty((len(rows), fan.states.shape[1]), np.int64)
         _write_after(self.rules.vector, fan.states, rows, played, states)
         keys = numbers[rows] * _ACTIONS + played

@@ -7,7 +7,13 @@ from typing import Annotated
 import typer
 
 # Each of these adds its commands to `app`.
-from hearts_train.command import cli_measure, cli_play, cli_solve, cli_train  # noqa: F401
+from hearts_train.command import (  # noqa: F401
+    cli_attack,
+    cli_measure,
+    cli_play,
+    cli_solve,
+    cli_train,
+)
 from hearts_train.command.cli_options import app
 
 __all__ = ["app", "main"]
