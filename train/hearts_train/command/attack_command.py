@@ -31,6 +31,8 @@ class Begun:
     pairs: int
     seed: int
     rules: dict[str, Any] | None = None
+    trained: str | None = None
+    """The folder of the training, where there was one."""
 
 
 def attackers_in(text: str) -> list[str]:
@@ -71,11 +73,9 @@ def prepared(
     first = Assault(begun.agent, others, rules, tricks=begun.tricks, seed=begun.seed)
     if first.is_small and is_kept:
         raise Mistake("--out: on a deck this small all deals count at once; omit it")
-    attackers = [
-        _trained(begun, first.rules, seconds, run) if name == TRAINED else name
-        for name in begun.attackers
-    ]
-    return replace(begun, attackers=attackers, rules=first.rules.to_dict())
+    is_trained = TRAINED in begun.attackers
+    trained = _trained(begun, first.rules, seconds, run) if is_trained else None
+    return replace(begun, rules=first.rules.to_dict(), trained=trained)
 
 
 def _trained(begun: Begun, rules: Rules, seconds: float, run: Path | None) -> str:
@@ -107,6 +107,7 @@ def measure(
         Rules.from_dict(begun.rules),
         tricks=begun.tricks,
         seed=begun.seed,
+        trained=begun.trained,
     )
     if assault.is_one_draw:
         console.note(

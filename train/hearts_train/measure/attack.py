@@ -9,6 +9,7 @@ response is exact, and so is what each attacker wins: their ratio says what the 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import os
@@ -177,16 +178,18 @@ class Assault:
         *,
         tricks: int | None = None,
         seed: int = 0,
+        trained: Entrant | None = None,
     ) -> None:
         """Make everybody, and ask whether they can play.
 
         Args:
             agent: the attacked agent, or its name.
-            attackers: names of `METHODS`; or any other agents (a trained one), or what names them.
+            attackers: names of `METHODS`, or `TRAINED`; or any other agents, or what names them.
             rules: of two players; None: those the agent was trained for, else ``two_player``.
             tricks: so many last tricks are answered exactly by attackers that do so; None: half
                 of them, but no more than 4 if the agent mixes its cards.
             seed: what deals and chance follow from.
+            trained: the player that attacks as `TRAINED`, or its run's folder.
 
         Raises:
             HeartsError: somebody is unknown or cannot play, or there are not two players.
@@ -218,14 +221,18 @@ class Assault:
             tricks = usual_tricks(self.rules, is_mixed=play.is_mixed)
         self.tricks = check_number("tricks", tricks, 1, 52)
         self.noise = DRAWN_NOISE if self.is_one_draw and not self.is_small else 0.0
-        self.attackers = [self._make(attacker) for attacker in attackers]
+        self.attackers = [self._make(attacker, trained) for attacker in attackers]
 
-    def _make(self, attacker: Entrant) -> Entrant:
+    def _make(self, attacker: Entrant, trained: Entrant | None) -> Entrant:
         if isinstance(attacker, str) and attacker == TRAINED:
-            raise HeartsError(
-                "attackers: a trained one has to be trained first; give its run's folder, or use "
-                "hearts attack, which trains it"
-            )
+            if trained is None:
+                raise HeartsError(
+                    "trained: nobody was trained; give a player or its run's folder, or use hearts "
+                    "attack, which trains one"
+                )
+            player = copy.copy(make_agent(trained, seed=self.seed))
+            player.name = TRAINED
+            return player
         if isinstance(attacker, str) and attacker in METHODS:
             return Attacker(self.agent, attacker, tricks=self.tricks, noise=self.noise)
         try:
