@@ -31,7 +31,7 @@ from hearts_env.batch_kernel import write_legal, write_views
 from hearts_env.batch_view import BatchView
 from hearts_env.rules import Rules
 from hearts_env.solve.dd.states import card_values
-from hearts_env.solve.double_dummy import Table
+from hearts_env.solve.double_dummy import borrowed
 from hearts_env.solve.policies import Policy, check_policy
 from hearts_env.solve.walk import Walk, start_deal
 
@@ -39,6 +39,8 @@ ALL = 1_000
 """As many decisions as no deal has: all of them are searched."""
 TIE = 1e-9
 """Values no further apart are equal; of equal cards the lowest is played."""
+_ROUND = 0.5 - 1e-6
+"""Added before rounding down: exact halves, of which sums fall a little short, all go down."""
 _MOST_ROWS = 1 << 16
 """Worlds that are looked at side by side; 50 MB for each step."""
 _MOST_ASKED = 1 << 14
@@ -117,10 +119,7 @@ class _Plan(NamedTuple):
 
 
 class Responses:
-    """What cards earn against a policy.
-
-    Not thread-safe: the double-dummy solver behind ``by_worlds`` works in one table.
-    """
+    """What cards earn against a policy."""
 
     def __init__(
         self,
@@ -143,7 +142,6 @@ class Responses:
         self.policy = policy
         self.chooser = self.by_worlds if chooser is None else chooser
         self.most_worlds = most_worlds
-        self._table: Table | None = None
         # Deals part where more is seen than the card (see ``walk``).
         self._shows_more = bool(rules.queen_any_time) or rules.kitty_to != "nobody"
 
@@ -187,12 +185,11 @@ class Responses:
 
     def by_worlds(self, fan: Fan) -> Ints:
         """The action that is best on average over the worlds, each solved double dummy."""
-        if self._table is None:
-            self._table = Table(self.rules)
         actions = np.empty(len(fan.seats), np.int64)
         notes = np.empty(k.MAX_CARDS, np.int64), np.empty(k.MAX_CARDS)
-        r, table = self.rules.vector, self._table.vector
-        _best_by_worlds(r, fan.states, fan.weights, fan.starts, table, notes, actions)
+        r, worlds = self.rules.vector, (fan.states, fan.weights, fan.starts)
+        with borrowed(self.rules) as table:
+            _best_by_worlds(r, *worlds, table, notes, actions)
         return actions
 
     # -- forward and back -------------------------------------------------------------------------
@@ -349,7 +346,8 @@ def _thinned(branches: Ints, weights: Floats, most: int) -> tuple[Ints, Floats]:
     sums = np.cumsum(weights[order])
     before = np.cumsum(totals) - totals
     own = branches[order]
-    marks = np.floor((sums - before[own]) / totals[own] * most + 0.5).astype(np.int64)
+    shares = (sums - before[own]) / totals[own]
+    marks = np.floor(shares * most + _ROUND).astype(np.int64)
     first = np.concatenate([[True], own[1:] != own[:-1]])
     copies = marks - np.where(first, 0, np.concatenate([[0], marks[:-1]]))
     is_full = counts[own] > most

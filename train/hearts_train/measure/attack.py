@@ -279,7 +279,7 @@ class Assault:
         if isinstance(attacker, Attacker):
             choose = functools.partial(attacker.knowing(policy).choose, rules)
         else:
-            choose = played_by(rules, make_agent(attacker, seed=self.seed))
+            choose = played_by(rules, Contender(attacker, self.seed).agent)
         responses = Responses(rules, policy, choose)
         return sum(responses.value(whole_game(rules, seat)) for seat in range(2)) / 2
 
