@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hearts_agents.base import Actions, Agent, check_rules
+from hearts_agents.base import Actions, Agent, Chances, check_rules
+from hearts_agents.outside import blamed
 from hearts_agents.registry import make_agent
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
@@ -24,7 +25,7 @@ from hearts_env.batch_kernel import write_views
 from hearts_env.batch_view import BatchView
 from hearts_env.errors import did_you_mean
 from hearts_env.solve.beliefs import check_two_players
-from hearts_env.solve.policies import Policy
+from hearts_env.solve.policies import Policy, check_policy
 from hearts_env.solve.response import ALL, Fan, Responses
 from hearts_env.solve.tracking import Tracker
 
@@ -101,7 +102,7 @@ class Attacker(Agent):
         self._forget()
 
     def _forget(self, policy: Policy | None = None) -> None:
-        self._policy: Policy = self.model.policy_batch if policy is None else policy
+        self._policy = asked(self.model) if policy is None else policy
         self._tracker = Tracker(self._policy, self.noise)
         self._responses: Responses | None = None
 
@@ -183,6 +184,29 @@ class Attacker(Agent):
         """Go on from what pickle has kept."""
         vars(self).update(state)
         self._forget()
+
+
+def asked(agent: Agent, name: str = "") -> Policy:
+    """The policy of an agent that may be anybody's: whatever it does wrong is a ``HeartsError``.
+
+    Args:
+        agent: with ``policy_batch(views)``.
+        name: what to call it in errors; empty: its own name.
+    """
+    who = name or agent.name or type(agent).__name__
+
+    def policy(views: BatchView) -> Chances:
+        with blamed(
+            f"agent: {who!r} cannot be asked how it plays",
+            "it must answer any view, with a legal action or with the chances of all",
+        ):
+            table = agent.policy_batch(views)
+        try:
+            return check_policy(table, views.legal_table)
+        except HeartsError as error:
+            raise HeartsError(f"agent: {who!r}: {error}") from None
+
+    return policy
 
 
 def played_by(rules: Rules, agent: Agent) -> Callable[[Fan], Ints]:

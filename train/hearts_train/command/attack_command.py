@@ -152,3 +152,9 @@ def show(result: Attack, *, to_stderr: bool) -> None:
     best = result.best
     amount = f"{best.margin:+.4f}" if is_exact else format_margin(best.margin, best.ci95)
     console.note(f"the best attacker is {best.attacker}: {amount} points a deal")
+    for gain in result.gains:
+        if gain.agent_faults:
+            console.note(
+                f"{result.agent}: misbehaved in {gain.agent_faults:,} deals against "
+                f"{gain.attacker}, and was charged all their points"
+            )

@@ -22,13 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hearts_agents import Agent, make_agent
-from hearts_agents.attackers import METHODS, Attacker, played_by
+from hearts_agents.attackers import METHODS, Attacker, asked, played_by
 from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env.arguments import check_number, check_seed
 from hearts_env.batch_view import BatchView
 from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.best_response import exploitability, policy_of
-from hearts_env.solve.policies import check_policy
 from hearts_env.solve.response import Chooser, Responses, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.walk import num_deals
@@ -63,6 +62,7 @@ class Gain:
         pairs: Duplicate deals; 0 where all deals count.
         seconds: Time that it took.
         ms_per_decision: Milliseconds a decision, many games at once; None where all deals count.
+        agent_faults: Deals that the agent lost by misbehaving; they count among those won.
     """
 
     attacker: str
@@ -72,6 +72,7 @@ class Gain:
     pairs: int = 0
     seconds: float = 0.0
     ms_per_decision: float | None = None
+    agent_faults: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """All figures, of types that JSON knows."""
@@ -147,8 +148,13 @@ class Play(NamedTuple):
     is_one_draw: bool
 
 
-def play_of(agent: Agent, rules: Rules) -> Play:
-    """How an agent answers some views of random play, put to it twice."""
+def play_of(agent: Agent, rules: Rules, name: str = "") -> Play:
+    """How an agent answers some views of random play, put to it twice.
+
+    Raises:
+        HeartsError: it gives no chances, or no legal action.
+    """
+    ask = asked(agent, name)
     batch = BatchGame(rules, _VIEWS, seed=1, autodeal=False)
     stops = np.arange(_VIEWS) % (2 * rules.hand_size)
     for step in range(2 * rules.hand_size):
@@ -156,8 +162,7 @@ def play_of(agent: Agent, rules: Rules) -> Play:
         if len(games):
             batch.play(batch.random_actions(games=games), games=games)
     views = batch.views(games=np.flatnonzero(~batch.done))
-    table = check_policy(agent.policy_batch(views), views.legal_table)
-    again = check_policy(agent.policy_batch(views), views.legal_table)
+    table, again = ask(views), ask(views)
     return Play(bool(((table > 0) & (table < 1)).any()), not np.array_equal(table, again))
 
 
@@ -213,7 +218,7 @@ class Assault:
                     "plays; derive its class from hearts_agents.Agent"
                 )
             self.is_small = is_small(self.rules)
-            play = play_of(self.agent, self.rules)
+            play = play_of(self.agent, self.rules, self.name)
         finally:
             contender.close()
         self.is_one_draw = play.is_one_draw
@@ -327,6 +332,7 @@ class Assault:
             try:
                 names = [named(attacker) for attacker in self.attackers]
                 for result in contest.evaluations(pairs, lambda i, _: show(names[i - 1])):
+                    _check_played(result)
                     found.append((result, time.perf_counter() - begin))
                     begin = time.perf_counter()
             except KeyboardInterrupt:
@@ -358,6 +364,20 @@ class Assault:
         )
 
 
+def _check_played(result: Evaluation) -> None:
+    """Refuse what an attacker has won where it could not play.
+
+    Raises:
+        HeartsError: it committed faults, as it does where it cannot ask the agent.
+    """
+    if result.faults:
+        text = next(example.text for example in result.examples if example.role == "agent")
+        raise HeartsError(
+            f"{result.agent}: could not play {result.faults} deals ({text}); make the agent answer "
+            "any view"
+        )
+
+
 def _gain(result: Evaluation, seconds: float) -> Gain:
     return Gain(
         attacker=result.agent,
@@ -366,4 +386,5 @@ def _gain(result: Evaluation, seconds: float) -> Gain:
         pairs=result.pairs,
         seconds=seconds,
         ms_per_decision=result.ms_per_decision,
+        agent_faults=result.opponent_faults,
     )
