@@ -72,13 +72,14 @@ COMMANDS = {
     ],
     **{
         f"attack-{agent}": [
-            f"attack {'../' * (agent == 'demo-0')}{agent} --attackers {attackers} --pairs {pairs}"
+            f"attack {'../' * (agent == 'demo-0')}{agent} --attackers {attackers} --pairs {pairs} "
+            "--seconds 120"
         ]
         for agent, attackers, pairs in (
-            ("standard", "all", 400),
-            ("demo-0", "all", 400),
-            ("pro", "all", 200),
-            ("pimc", "belief,endings,lbr_endings,trained", 100),
+            ("standard", "all", 200),
+            ("demo-0", "all", 200),
+            ("pro", "belief,endings,lbr_endings,trained", 100),
+            ("pimc", "belief,endings,lbr_endings,trained", 40),
         )
     },
 }

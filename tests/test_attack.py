@@ -197,20 +197,8 @@ def micro():
 
 
 def gains(agent, rules="micro", **options):
-    found = Assault(agent, list(METHODS), rules, **options).exactly(_silent)
+    found = Assault(agent, list(METHODS), rules, **options).exactly()
     return found, {gain.attacker: gain.margin for gain in found.gains}
-
-
-class _Silent:
-    def __enter__(self):
-        return lambda done, total: None
-
-    def __exit__(self, *_):
-        return None
-
-
-def _silent(_name):
-    return _Silent()
 
 
 def test_nothing_is_won_from_the_equilibrium():

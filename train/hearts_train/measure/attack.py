@@ -9,6 +9,7 @@ response is exact, and so is what each attacker wins: their ratio says what the 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -248,8 +249,9 @@ class Assault:
         return attacker
 
     # -- exact ------------------------------------------------------------------------------------
-    def exactly(self, show: Show, *, command: str | None = None) -> Attack:
+    def exactly(self, show: Show | None = None, *, command: str | None = None) -> Attack:
         """What a best response and each attacker win on a small deck, over all deals."""
+        show = show or _silent
         tree = Tree(self.rules)
         with show(self.name) as progress:
             chances, is_one_draw = policy_of(
@@ -292,7 +294,7 @@ class Assault:
     def over_deals(
         self,
         pairs: int,
-        show: Show,
+        show: Show | None = None,
         *,
         out: str | os.PathLike[str] | None = None,
         resume: str | os.PathLike[str] | None = None,
@@ -307,7 +309,7 @@ class Assault:
 
         Args:
             pairs: duplicate deals.
-            show: shows how far each attacker is.
+            show: shows how far each attacker is; None: nothing is shown.
             out: a file that finished blocks of deals are written to.
             resume: such a file, to be continued.
             about: what such a file says of this attack, beside the settings of a contest.
@@ -315,6 +317,7 @@ class Assault:
             backend: where they run (``crew.spread``).
             command: the command line, for the results.
         """
+        show = show or _silent
         places = range(1, len(self.attackers) + 1)
         contest = Contest(
             [self.entrant, *self.attackers],
@@ -362,6 +365,11 @@ class Assault:
             rules_in_full=self.rules.to_dict(),
             **given,
         )
+
+
+def _silent(_name: str) -> AbstractContextManager[Progress]:
+    """Show nothing."""
+    return contextlib.nullcontext(lambda _done, _total: None)
 
 
 def _check_played(result: Evaluation) -> None:
