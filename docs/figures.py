@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -63,9 +64,35 @@ COMMANDS = {
         "matches match --against pimc --pairs 1500 --totals 80,60",
         "matches match --against pimc --pairs 1200",
     ],
-    "endgame": ["endgame {histories} --model pro --agent standard,pro,pimc"],
+    "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
+    "attack-micro": [
+        f"attack {agent} --rules micro" for agent in ("standard", "pro", "pimc", "equilibrium")
+    ],
+    "attack-mini": [
+        "train mini --out network",
+        *(
+            f"attack {agent} --rules mini --attackers all --seconds 60 --run against-{agent}"
+            for agent in ("standard", "pro", "pimc", "network", "equilibrium")
+        ),
+    ],
+    **{
+        f"attack-{agent}": [
+            f"attack {'../' * (agent == 'demo-0')}{agent} --attackers {attackers} --pairs {pairs} "
+            "--seconds 120"
+        ]
+        for agent, attackers, pairs in (
+            ("standard", "all", 200),
+            ("demo-0", "all", 200),
+            ("pro", "belief,endings,lbr_endings,trained", 100),
+            ("pimc", "belief,endings,lbr_endings,trained", 40),
+        )
+    },
 }
-"""Figures that are what a command of ``hearts`` prints with ``--json``."""
+"""Figures that are what a command of ``hearts`` prints with ``--json``.
+
+Each has a folder of its own in `WORK`, empty at first; ``../demo-0`` is a player that was trained
+before.
+"""
 
 HISTORIES = 100
 """Deals of ``pro`` against itself, of which the last tricks are solved."""
@@ -143,19 +170,21 @@ def measure(figure: Figure) -> None:
 
 def run_commands(name: str) -> None:
     """Run the commands of a figure, and write what they print."""
-    WORK.mkdir(parents=True, exist_ok=True)
-    histories = WORK / "pro-pro.txt"
-    if any("{histories}" in command for command in COMMANDS[name]):
-        write_whole(histories, "\n".join(pro_against_itself()).encode())
+    folder = WORK / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if any("pro-pro.txt" in command for command in COMMANDS[name]):
+        write_whole(folder / "pro-pro.txt", "\n".join(pro_against_itself()).encode())
     records = []
     for command in COMMANDS[name]:
-        words = command.format(histories=histories).split()
         code = "from hearts_train.command.cli import main; main()"
         done = subprocess.run(
-            [sys.executable, "-c", code, *words, "--json"], stdout=subprocess.PIPE, check=True
+            [sys.executable, "-c", code, *command.split(), "--json"],
+            stdout=subprocess.PIPE,
+            check=True,
+            cwd=folder,
         )
-        shown = command.format(histories=histories.name)
-        records.append({"command": f"hearts {shown}", "results": json.loads(done.stdout)})
+        records.append({"command": f"hearts {command}", "results": json.loads(done.stdout)})
     write(name, {"version": __version__, "platform": platform_versions(), "commands": records})
 
 

@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from hearts_agents.attackers import METHODS
 from hearts_agents.registry import versioned
 from hearts_env import HeartsError, Rules, kernel
 from hearts_env import rules as rules_module
@@ -42,6 +43,7 @@ from hearts_env.options import MAX_ROTATION
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
 from hearts_env.solve.deal_results import shipped_results
+from hearts_train.measure.attack import TRAINED
 from hearts_train.measure.benchmark import SPLITS, TRACKS
 from hearts_train.measure.complexity import COLUMNS as SIZE_COLUMNS
 from hearts_train.measure.complexity import Complexity
@@ -560,6 +562,45 @@ def benchmark_deals() -> str:
     return table(["track", "split", "seed", "SHA-256"], rows)
 
 
+def attackers() -> str:
+    """The attackers and what they do."""
+    rows = [[f"`{name}`", method.meaning] for name, method in METHODS.items()]
+    rows.append([f"`{TRAINED}`", "a network, trained against the frozen agent and nobody else"])
+    return table(["attacker", "plays"], rows)
+
+
+def attacked(name: str) -> str:
+    """What attackers win from the players in the files of results of this name, or beginning so."""
+    files = sorted((DOCS / "results").glob(f"attack-{name}.json"))
+    if not files:
+        return unmeasured(f"attack-{name}")
+    records = [
+        command["results"]
+        for path in files
+        for command in json.loads(path.read_text(encoding="utf-8"))["commands"]
+        if command["command"].startswith("hearts attack")
+    ]
+    words = list(dict.fromkeys(gain["attacker"] for r in records for gain in r["gains"]))
+    words = [word for word in (*METHODS, TRAINED) if word in words]
+    is_exact = records[0]["exploitability"] is not None
+    rows = []
+    for record in records:
+        gains = {gain["attacker"]: gain for gain in record["gains"]}
+        cells = [gain_of(gains[word]) if word in gains else "" for word in words]
+        last = points(record["exploitability"]) if is_exact else f"{record['gains'][0]['pairs']:,}"
+        rows.append([f"`{record['agent'].removeprefix('../')}`", *cells, last])
+    last = "best response" if is_exact else "duplicate deals"
+    return table(["attacked", *(f"`{word}`" for word in words), last], rows)
+
+
+def gain_of(gain: dict[str, Any]) -> str:
+    """What an attacker wins, with its interval or its share of what a best response wins."""
+    if gain["ci95"] is not None:
+        return interval(gain)
+    share = f" ({gain['ratio']:.0%})" if gain["ratio"] is not None and gain["ratio"] > 0 else ""
+    return f"{gain['margin']:+.3f}{share}"
+
+
 def endgames_lost() -> str:
     """What a best response wins in the last tricks."""
     if not (DOCS / "results" / "endgame.json").exists():
@@ -629,6 +670,8 @@ PARTS: dict[str, Callable[..., str]] = {
         short_trainings,
         external_speed,
         exploited,
+        attackers,
+        attacked,
         benchmark_tracks,
         benchmark_deals,
         calibrated,

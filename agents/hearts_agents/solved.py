@@ -53,16 +53,8 @@ class SolvedAgent(Agent):
         """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
         tree = self.solved.tree
         self.check_rules(views.rules)
-        roles, infosets = tree.find(BatchView(self.rules, views.vectors, views.players))
-        legal = views.legal_table
-        table: Chances = legal.astype(np.float64)
-        for role, side in enumerate(tree.sides):
-            rows = np.flatnonzero((roles == role) & (infosets >= 0))
-            first = side.first[infosets[rows]]
-            # The n-th legal action has the n-th sequence.
-            place = first[:, None] + np.cumsum(legal[rows], axis=1) - 1
-            table[rows] = np.where(legal[rows], self.solved.chances[role][place], 0.0)
-        return table
+        views = BatchView(self.rules, views.vectors, views.players)
+        return tree.chances_in(views, self.solved.chances)
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``."""

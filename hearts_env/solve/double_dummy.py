@@ -133,7 +133,7 @@ def solve(game: Game, *, table: Table | None = None, max_nodes: int = DEFAULT_NO
         return _solution(values, 0)
     out = np.empty(k.MAX_CARDS, np.int64)
     other = int(s[k.HANDS + k.SEAT * (1 - s[k.PLAYER])])
-    with _borrowed(rules, table) as memory:
+    with borrowed(rules, table) as memory:
         _set_limit(memory, max_nodes)
         legal = int(card_values(rules.vector, s, other, memory, out))
         nodes = int(memory[H_NODES])
@@ -177,7 +177,7 @@ def solve_worlds(
     found = list(view.worlds()) if worlds is None else list(worlds)
     hands = np.array([_other_hand(view, world) for world in found], np.int64)
     values = np.empty((len(found), len(view.legal_actions())), np.int64)
-    with _borrowed(rules, table) as memory:
+    with borrowed(rules, table) as memory:
         _set_limit(memory, max_nodes)
         done = int(world_values(rules.vector, v, hands, memory, values))
     if done < len(found):
@@ -216,7 +216,7 @@ def solve_batch(
     out = np.empty(len(vectors), np.int64)
 
     def work(part: slice, _: int) -> None:
-        with _borrowed(rules) as memory:
+        with borrowed(rules) as memory:
             _set_limit(memory, max_nodes)
             done = int(position_values(rules.vector, vectors[part], memory, out[part]))
             stopped = memory[H_STOPPED]
@@ -236,7 +236,7 @@ _free: dict[Rules, list[Table]] = {}
 
 
 @contextlib.contextmanager
-def _borrowed(rules: Rules, table: Table | None = None) -> Iterator[k.Vector]:
+def borrowed(rules: Rules, table: Table | None = None) -> Iterator[k.Vector]:
     """The vector of `table`, checked, or of a kept one that nobody else uses now."""
     if table is not None:
         check_is("table", table, Table, "give a Table(rules), or None")
@@ -253,6 +253,7 @@ def _borrowed(rules: Rules, table: Table | None = None) -> Iterator[k.Vector]:
         while len(_free) > _MAX_KEPT:
             del _free[next(iter(_free))]
     mine = mine or Table(rules)
+    mine.vector[H_LIMIT] = DEFAULT_NODES
     try:
         yield mine.vector
     finally:

@@ -76,23 +76,51 @@ def log_likelihoods(
     Raises:
         HeartsError: the policy's chances are none (see ``check_policy``).
     """
-    plays = sum(
-        code >> 6 == seat for code in k.plays(rules.vector, seen, 0, int(seen[k.NUM_PLAYED]))
-    )
-    if not plays:
-        return np.zeros(len(deals))
+    vectors, actions = past_plays(rules, seen, seat, deals)
+    players = np.full(len(vectors), seat, np.int64)
+    logs = log_chances(BatchView(rules, vectors, players), actions, policy, noise)
+    total: Floats = logs.reshape(len(deals), -1).sum(1)
+    return total
+
+
+def past_plays(
+    rules: Rules, seen: k.Vector, seat: int, deals: k.Vector, skip: int = 0
+) -> tuple[k.Vector, k.Vector]:
+    """What `seat` saw at each of its plays, and what it played, with each of its hands.
+
+    Args:
+        rules: of two players, without an exchange.
+        seen: a state or view whose history counts.
+        seat: whose plays.
+        deals: ``(n, 2) int64``, the dealt hands of both seats.
+        skip: so many of its first plays are left out.
+
+    Returns:
+        Views ``(n * plays, rules.state_size)`` and actions ``(n * plays,)``, hand by hand.
+    """
+    codes = k.plays(rules.vector, seen, 0, int(seen[k.NUM_PLAYED]))
+    plays = max(sum(code >> 6 == seat for code in codes) - skip, 0)
     vectors = np.empty((len(deals), plays, len(seen)), np.int64)
     actions = np.empty((len(deals), plays), np.int64)
-    state = np.empty(len(seen), np.int64)
-    _write_past_views(rules.vector, seen, seat, deals, state, vectors, actions)
-    players = np.full(actions.size, seat, np.int64)
-    views = BatchView(rules, vectors.reshape(-1, len(seen)), players)
+    if plays:
+        state = np.empty(len(seen), np.int64)
+        _write_past_views(rules.vector, seen, seat, deals, skip, state, vectors, actions)
+    return vectors.reshape(-1, len(seen)), actions.reshape(-1)
+
+
+def log_chances(views: BatchView, actions: k.Vector, policy: Policy, noise: float) -> Floats:
+    """Natural logarithms of a policy's chances of one action in each view, ``(len(views),)``.
+
+    Raises:
+        HeartsError: the policy's chances are none (see ``check_policy``).
+    """
+    if not len(views):
+        return np.zeros(0)
     legal = views.legal_table
     uniform = legal / legal.sum(1, keepdims=True)
     chances = (1.0 - noise) * check_policy(policy(views), legal) + noise * uniform
-    taken = chances[np.arange(actions.size), actions.reshape(-1)].reshape(actions.shape)
     with np.errstate(divide="ignore"):
-        logs: Floats = np.log(taken).sum(1)
+        logs: Floats = np.log(chances[np.arange(len(views)), actions])
     return logs
 
 
@@ -112,6 +140,7 @@ def _write_past_views(
     seen: k.Vector,
     seat: int,
     deals: k.Vector,
+    skip: int,
     s: k.Vector,
     vectors: k.Vector,
     actions: k.Vector,
@@ -123,17 +152,19 @@ def _write_past_views(
         seen: a state or view whose history counts.
         seat: whose plays.
         deals: (n, 2) the dealt hands.
+        skip: how many of its first plays are left out.
         s: (rules.state_size,) memory for the replay.
         vectors: (n, plays, rules.state_size) out.
         actions: (n, plays) out.
     """
     for i in range(len(deals)):
         begin_past(r, seen, deals[i, 0], deals[i, 1], s)
-        place = 0
+        place = -skip
         for t in range(seen[k.NUM_PLAYED]):
             card = k.card_at(r, seen, t)
             if s[k.PLAYER] == seat:
-                k.write_view(r, s, seat, vectors[i, place])
-                actions[i, place] = card
+                if place >= 0:
+                    k.write_view(r, s, seat, vectors[i, place])
+                    actions[i, place] = card
                 place += 1
             k.play(r, s, card)

@@ -219,6 +219,23 @@ class Tree:
             found[rows] = order[places]
         return roles, found
 
+    def chances_in(self, views: BatchView, chances: tuple[Floats, Floats]) -> Floats:
+        """What a profile of chances does in many views, ``(len(views), num_actions)``.
+
+        Raises:
+            HeartsError: the views are of other rules, or cannot have arisen.
+        """
+        roles, infosets = self.find(views)
+        legal = views.legal_table
+        table: Floats = legal.astype(np.float64)
+        for role, side in enumerate(self.sides):
+            rows = np.flatnonzero((roles == role) & (infosets >= 0))
+            first = side.first[infosets[rows]]
+            # The n-th legal action has the n-th sequence.
+            place = first[:, None] + np.cumsum(legal[rows], axis=1) - 1
+            table[rows] = np.where(legal[rows], chances[role][place], 0.0)
+        return table
+
     def _roles(self, views: BatchView) -> Ints:
         """Which side each view is of."""
         roles: Ints = views.players ^ views.vectors[:, k.FIRST_LEADER]

@@ -8,6 +8,7 @@ import typer
 
 # Each of these adds its commands to `app`.
 from hearts_train.command import (  # noqa: F401
+    cli_attack,
     cli_compare,
     cli_complexity,
     cli_matches,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +26,7 @@ from hearts_train.command.cli_options import (
     check_folder,
     check_plot,
     names_in,
+    refuse_said,
     rules_of,
 )
 from hearts_train.console import Mistake
@@ -213,12 +213,12 @@ def benchmark(
     if kept is not None:
         option = "--verify" if verify is not None else "--resume"
         settled = ("track", "split", "pairs", "budget", "decisions", "out")
-        _refuse_said(context, settled, option, kept)
+        refuse_said(context, settled, option, kept)
     if verify is not None:
         record, differing = benching.check(verify, agent, crew, isolate=isolate)
     else:
         if resume is not None:
-            _refuse_said(context, ("agent", "isolate"), "--resume", resume)
+            refuse_said(context, ("agent", "isolate"), "--resume", resume)
             begun = benching.read_begun(resume)
         elif agent is None:
             raise Mistake("agent: none given; name one; see 'hearts benchmark --help'")
@@ -363,19 +363,10 @@ def _resumed(
     from hearts_train.command.reports import read_begun
 
     said = ("against", "pairs", "rules", "players", "seed", "isolate", "time_limit", "out")
-    _refuse_said(context, said, "--resume", resume)
+    refuse_said(context, said, "--resume", resume)
     if is_given:
         raise Mistake(f"agents: with --resume they are as {resume} says; omit them")
     return read_begun(resume, is_tournament=is_tournament)
-
-
-def _refuse_said(context: typer.Context, names: Sequence[str], option: str, kept: Path) -> None:
-    """Refuse options on the command line that a file decides."""
-    for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            said = name if name == "agent" else "--" + name.replace("_", "-")
-            raise Mistake(f"{said}: with {option} it is as {kept} says; omit it")
 
 
 def _say_how_to_go_on(command: str, kept: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,3 +113,12 @@ def names_in(text: str, option: str) -> list[str]:
     if not names:
         raise Mistake(f"{option}: {text!r} names no player; give some, like standard,pro")
     return names
+
+
+def refuse_said(context: typer.Context, names: Sequence[str], option: str, kept: Path) -> None:
+    """Refuse options on the command line that a file decides."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            said = name if name == "agent" else "--" + name.replace("_", "-")
+            raise Mistake(f"{said}: with {option} it is as {kept} says; omit it")

@@ -30,10 +30,11 @@ from numba.core import event
 import hearts_agents
 import hearts_env
 from hearts_agents import make_agent
+from hearts_agents.attackers import Attacker
 from hearts_agents.baselines import NAMES
 from hearts_agents.children import close_pipes, kill_child, python_environment, start_child
 from hearts_agents.vector import HeartsVectorEnv
-from hearts_env import BatchGame, Game, HeartsError, hearts_v0
+from hearts_env import BatchGame, Game, HeartsError, Rules, hearts_v0
 from hearts_env._jit import cache_folder
 from hearts_env.arguments import check_number
 from hearts_env.encoders import ENCODERS
@@ -44,6 +45,7 @@ from hearts_env.solve.best_response import exploit
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import ALGORITHMS
 from hearts_env.solve.equilibrium import solve as solve_tree
+from hearts_env.solve.response import whole_game
 
 Progress = Callable[[float, float], None]
 
@@ -326,6 +328,12 @@ def _solve_trees() -> None:
     Endgame(game, (agent.policy_batch, None))
 
 
+def _attack() -> None:
+    game = _begun(9)
+    Attacker("standard", "lbr").act(game.view(game.player or 0))
+    whole_game(Rules.preset("micro"), 0)
+
+
 _part = functools.partial
 PARTS: Mapping[str, Part] = MappingProxyType(
     {
@@ -339,6 +347,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "environments": Part(2.0, _play_environments),
         "observations": Part(3.0, _observe),
         "pimc": Part(1.0, _part(_ask, "pimc")),
+        "attackers": Part(2.0, _attack),
         **{
             f"batches of {preset}": Part(1.0, _part(_step_frozen, preset))
             for preset in PRESETS

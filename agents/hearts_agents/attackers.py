@@ -1,0 +1,222 @@
+"""Players that attack another one: they know its policy, and answer it as well as they can.
+
+An attacker sees what any player may see. Beyond that it has the attacked agent itself, frozen, and
+may ask it what it would do in any view. So it weighs the hidden worlds exactly, by Bayes' rule, and
+what it wins on average is a lower bound of what a best response would win.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hearts_agents.base import Actions, Agent, Chances, check_rules
+from hearts_agents.outside import blamed
+from hearts_agents.registry import make_agent
+from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env import kernel as k
+from hearts_env.arguments import check_chance, check_number
+from hearts_env.arrays import Ints
+from hearts_env.batch_kernel import write_views
+from hearts_env.batch_view import BatchView
+from hearts_env.errors import did_you_mean
+from hearts_env.solve.beliefs import check_two_players
+from hearts_env.solve.policies import Policy, check_policy
+from hearts_env.solve.response import ALL, Fan, Responses
+from hearts_env.solve.tracking import Tracker
+
+
+class Method(NamedTuple):
+    """How an attacker chooses its cards.
+
+    Attributes:
+        depth: So many of its own decisions, the present one first, are tried with every card;
+            after them, or with 0, it takes the card that is best double dummy over the worlds.
+        has_endings: Whether the last tricks are answered exactly.
+        meaning: In words.
+    """
+
+    depth: int
+    has_endings: bool
+    meaning: str
+
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "belief": Method(0, False, "the card that is best double dummy over the worlds, weighed"),
+        "lbr": Method(1, False, "every card tried, the rest of the deal played as by belief"),
+        "endings": Method(0, True, "belief; exact best response in the last tricks"),
+        "lbr_endings": Method(1, True, "lbr; exact best response in the last tricks"),
+    }
+)
+"""The attackers by name, the weakest first."""
+
+TRICKS = 7
+"""So many last tricks are answered exactly unless another number is asked for."""
+
+
+class Attacker(Agent):
+    """Plays against one agent, whose policy it knows; of two players."""
+
+    plays = "two-player games without an exchange"
+
+    def __init__(
+        self,
+        model: str | Agent,
+        method: str = "lbr_endings",
+        *,
+        tricks: int = TRICKS,
+        noise: float = 0.0,
+        most_worlds: int = 512,
+        base: Agent | None = None,
+    ) -> None:
+        """An attacker of `model`.
+
+        Args:
+            model: the attacked agent, or its name; ``policy_batch`` must tell what it does.
+            method: one of `METHODS`.
+            tricks: with a method that has endings: how many last tricks are answered exactly.
+            noise: with this chance the model is taken to have played at random: for one that does
+                not always do what its ``policy_batch`` says.
+            most_worlds: where the model mixes its cards, worlds branch in the play to the end after
+                a card; of more than so many an even selection is kept.
+            base: who plays where nothing is tried; None: the best card double dummy over the
+                worlds, weighed.
+
+        Raises:
+            HeartsError: the method is unknown, or a number is out of range.
+        """
+        if method not in METHODS:
+            raise HeartsError(f"method: {method!r} is no attacker; {did_you_mean(method, METHODS)}")
+        self.method = method
+        self.model = make_agent(model, seed=0) if isinstance(model, str) else model
+        self.tricks = check_number("tricks", tricks, 0, k.MAX_CARDS)
+        self.noise = check_chance("noise", noise)
+        self.most_worlds = check_number("most_worlds", most_worlds, 1, 1_000_000)
+        self.base = base
+        self.name = method
+        self._forget()
+
+    def _forget(self, policy: Policy | None = None) -> None:
+        self._policy = asked(self.model) if policy is None else policy
+        self._tracker = Tracker(self._policy, self.noise)
+        self._responses: Responses | None = None
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse games of other than two players, with an exchange, or that the model refuses."""
+        check_two_players(rules)
+        check_rules(self.model, rules)
+        if self.base is not None:
+            check_rules(self.base, rules)
+
+    def act(self, view: PlayerView) -> int:
+        """The action chosen by the player whose turn it is in `view`."""
+        if not view.legal_actions():
+            raise HeartsError(f"view: it is not the turn of player {view.player}")
+        return int(self.act_batch(BatchView.of([view]))[0])
+
+    def act_batch(self, views: BatchView) -> Actions:
+        """The actions chosen in many views, ``(len(views),) int64``."""
+        check_two_players(views.rules)
+        legal = views.legal_masks
+        is_play = views.vectors[:, k.PHASE] == k.PLAY
+        # After a moon the last: the shooter is as far ahead either way.
+        actions = np.array([mask.bit_length() - 1 for mask in legal.tolist()], np.int64)
+        rows = np.flatnonzero(is_play & (legal & (legal - 1) != 0))
+        if len(rows):
+            fan = self._tracker.fan(views.subset(rows))
+            actions[rows] = self.choose(views.rules, fan)
+        return actions
+
+    def choose(self, rules: Rules, fan: Fan) -> Ints:
+        """The action in each information set of `fan`, given its worlds and their weights."""
+        responses = self._of(rules)
+        method = METHODS[self.method]
+        actions = np.empty(len(fan.seats), np.int64)
+        left = rules.hand_size - fan.states[fan.starts[:-1], k.TRICK_NUM]
+        is_late = left <= (self.tricks if method.has_endings else 0)
+        for sets, depth in ((is_late, ALL), (~is_late, method.depth)):
+            some = np.flatnonzero(sets)
+            if len(some):
+                part = fan.subset(some)
+                actions[some] = responses.best(part, depth) if depth else responses.chooser(part)
+        return actions
+
+    def knowing(self, policy: Policy) -> Attacker:
+        """The same attacker of a policy that is given as a function; for ``choose`` alone."""
+        other = copy.copy(self)
+        other._forget(policy)
+        return other
+
+    def _of(self, rules: Rules) -> Responses:
+        if self._responses is None or self._responses.rules != rules:
+            self._responses = Responses(
+                rules,
+                self._policy,
+                None if self.base is None else played_by(rules, self.base),
+                most_worlds=self.most_worlds,
+            )
+        return self._responses
+
+    def reseed(self, seed: int) -> None:
+        """Reseed the model, where it draws random numbers."""
+        reseed = getattr(self.model, "reseed", None)
+        if callable(reseed):
+            reseed(seed)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Attacker:
+        """An attacker with a model of its own, which remembers no view."""
+        other = copy.copy(self)
+        other.model = copy.deepcopy(self.model, memo)
+        other.base = copy.deepcopy(self.base, memo)
+        other._forget()
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what it remembers of views, which saves time and decides nothing."""
+        return {name: value for name, value in vars(self).items() if name[0] != "_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on from what pickle has kept."""
+        vars(self).update(state)
+        self._forget()
+
+
+def asked(agent: Agent, name: str = "") -> Policy:
+    """The policy of an agent that may be anybody's: whatever it does wrong is a ``HeartsError``.
+
+    Args:
+        agent: with ``policy_batch(views)``.
+        name: what to call it in errors; empty: its own name.
+    """
+    who = name or agent.name or type(agent).__name__
+
+    def policy(views: BatchView) -> Chances:
+        with blamed(
+            f"agent: {who!r} cannot be asked how it plays",
+            "it must answer any view, with a legal action or with the chances of all",
+        ):
+            table = agent.policy_batch(views)
+        try:
+            return check_policy(table, views.legal_table)
+        except HeartsError as error:
+            raise HeartsError(f"agent: {who!r}: {error}") from None
+
+    return policy
+
+
+def played_by(rules: Rules, agent: Agent) -> Callable[[Fan], Ints]:
+    """A chooser that plays as `agent` does."""
+
+    def choose(fan: Fan) -> Ints:
+        firsts = np.ascontiguousarray(fan.starts[:-1])
+        vectors = np.empty((len(firsts), fan.states.shape[1]), np.int64)
+        players = np.empty(len(firsts), np.int64)
+        write_views(rules.vector, fan.states, firsts, vectors, players)
+        return np.asarray(agent.act_batch(BatchView(rules, vectors, players)), np.int64)
+
+    return choose

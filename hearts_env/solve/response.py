@@ -1,0 +1,441 @@
+"""Responses: what cards earn against an opponent whose policy is known, world by world.
+
+Whoever knows how the other player of two chooses in every view faces a game against chance: each
+possible world is as likely as Bayes' rule says (``hearts_env.solve.tracking``), in each world the
+policy says what the other player will do, and what it then does tells the worlds apart again. So
+everything that may follow can be listed, and the best of it is exact: nothing is guessed but what a
+player may not know.
+
+What is listed is a *fan*: for each of many information sets of the responding player the worlds it
+holds possible, with their weights. A step of all fans at once asks the policy about every world in
+one call, lets chances and cards branch, and sorts what follows into the information sets of the
+next fan. At its own decisions the player either tries all of its cards (they are *searched*), or
+plays the card that a *chooser* names. With all decisions searched this is the exact best response
+from there on; with the first one alone it is one step of policy improvement over the chooser, the
+local best response of Lisy and Bowling 2017 (*Equilibrium approximation quality of current no-limit
+poker bots*) with exact beliefs and whole deals played out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from hearts_env import kernel as k
+from hearts_env._bits import highest, lowest
+from hearts_env._jit import jit
+from hearts_env.arrays import Array, Floats, Ints
+from hearts_env.batch_kernel import write_legal, write_views
+from hearts_env.batch_view import BatchView
+from hearts_env.rules import Rules
+from hearts_env.solve.dd.states import card_values
+from hearts_env.solve.double_dummy import borrowed
+from hearts_env.solve.policies import Policy, check_policy
+from hearts_env.solve.walk import Walk, start_deal
+
+ALL = 1_000
+"""As many decisions as no deal has: all of them are searched."""
+TIE = 1e-9
+"""Values no further apart are equal; of equal cards the lowest is played."""
+_ROUND = 0.5 - 1e-6
+"""Added before rounding down: exact halves, of which sums fall a little short, all go down."""
+_MOST_ROWS = 1 << 16
+"""Worlds that are looked at side by side; 50 MB for each step."""
+_MOST_ASKED = 1 << 14
+"""Views that a policy is asked about at once."""
+_ACTIONS = 64
+"""More than there are; to number the pairs of an information set and an action."""
+
+
+class Fan(NamedTuple):
+    """Information sets of a player, each with the worlds that are possible there.
+
+    The worlds of an information set lie side by side.
+    """
+
+    states: Ints
+    """``(worlds, rules.state_size)``: whole states, all hands known."""
+    weights: Floats
+    """``(worlds,)``: how likely each is; above 0. They need not add up to 1."""
+    starts: Ints
+    """``(sets + 1,)``: where the worlds of each information set begin, and behind them all."""
+    seats: Ints
+    """``(sets,)``: whose information sets they are."""
+
+    @property
+    def numbers(self) -> Ints:
+        """``(worlds,)``: the information set of each world."""
+        return np.repeat(np.arange(len(self.seats)), np.diff(self.starts))
+
+    def subset(self, sets: Ints) -> Fan:
+        """Some of the information sets, ascending."""
+        sizes = np.diff(self.starts)[sets]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.arange(starts[-1]) + np.repeat(self.starts[sets] - starts[:-1], sizes)
+        return Fan(self.states[rows], self.weights[rows], starts, self.seats[sets])
+
+
+def whole_game(rules: Rules, seat: int) -> Fan:
+    """All deals in which seat 0 leads first, equally likely, as `seat` can tell them apart.
+
+    For decks so small that they can be listed. The weights of all of them add up to 1.
+    """
+    deals = Walk(rules).deals
+    deals = deals[np.argsort(deals[:, seat], kind="stable")]
+    states = np.empty((len(deals), rules.state_size), np.int64)
+    _write_deals(rules.vector, deals, states)
+    own = deals[:, seat]
+    starts = np.concatenate([[0], np.flatnonzero(own[1:] != own[:-1]) + 1, [len(own)]])
+    weights = np.full(len(deals), 1.0 / len(deals))
+    return Fan(states, weights, starts, np.full(len(starts) - 1, seat))
+
+
+Chooser = Callable[[Fan], Ints]
+"""The action of the player to act in each information set of a fan, ``(sets,) int64``."""
+
+
+class _Step(NamedTuple):
+    """What leads from a fan to the next one; to go back with their values."""
+
+    ended: Floats
+    """``(sets,)``: what the worlds that are over have earned."""
+    parents: Ints
+    """``(next sets,)``: from which information set each comes."""
+    actions: Ints
+    """``(next sets,)``: by which action."""
+    is_searched: Array
+    """``(sets,) bool``: whether the best action counts, not the sum over all."""
+
+
+class _Plan(NamedTuple):
+    """How the information sets of a fan are gone on with."""
+
+    depth: Ints
+    """``(sets,)``: so many of the player's own decisions are searched."""
+    branch: Ints
+    """``(sets,)``: those of one number share the worlds that are kept when there are too many."""
+
+
+class Responses:
+    """What cards earn against a policy."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        policy: Policy,
+        chooser: Chooser | None = None,
+        *,
+        most_worlds: int | None = None,
+    ) -> None:
+        """Responses to `policy`.
+
+        Args:
+            rules: of two players, without an exchange.
+            policy: the other player's chances of each action (an agent's ``policy_batch``).
+            chooser: what the player plays where it does not search; None: ``by_worlds``.
+            most_worlds: where a policy mixes, worlds branch; of more than so many after one card
+                an even selection is kept. None: all are.
+        """
+        self.rules = rules
+        self.policy = policy
+        self.chooser = self.by_worlds if chooser is None else chooser
+        self.most_worlds = most_worlds
+        # Deals part where more is seen than the card (see ``walk``).
+        self._shows_more = bool(rules.queen_any_time) or rules.kitty_to != "nobody"
+
+    # -- what is asked ----------------------------------------------------------------------------
+    def card_values(self, fan: Fan, depth: int = ALL) -> Floats:
+        """What each card earns in each information set: the mean margin, times the weights.
+
+        Args:
+            fan: information sets in which their player is to act.
+            depth: how many of the player's own decisions are searched, this one counted; after
+                them the chooser plays.
+
+        Returns:
+            ``(sets, num_actions)``, -inf for illegal actions.
+        """
+        sets = len(fan.seats)
+        table = np.full((sets, self.rules.num_actions), -np.inf)
+        if sets:
+            plan = _Plan(np.full(sets, depth), np.arange(sets))
+            step, following, after = self._step(fan, plan)
+            values = self._values(following, after)
+            table[step.parents, step.actions] = 0.0
+            np.add.at(table, (step.parents, step.actions), values)
+        return table
+
+    def best(self, fan: Fan, depth: int = ALL) -> Ints:
+        """The best action in each information set of a fan, ``(sets,) int64``."""
+        values = self.card_values(fan, depth)
+        worlds = np.add.reduceat(fan.weights, fan.starts[:-1]) if len(fan.seats) else np.empty(0)
+        values /= worlds[:, None]
+        found: Ints = (values >= values.max(1, keepdims=True) - TIE).argmax(1)
+        return found
+
+    def value(self, fan: Fan, depth: int = 0) -> float:
+        """What the player earns from a fan on, summed over its worlds, each times its weight.
+
+        The first `depth` of its own decisions are searched; then the chooser plays.
+        """
+        plan = _Plan(np.full(len(fan.seats), depth), np.zeros(len(fan.seats), np.int64))
+        return float(self._values(fan, plan).sum())
+
+    def by_worlds(self, fan: Fan) -> Ints:
+        """The action that is best on average over the worlds, each solved double dummy."""
+        actions = np.empty(len(fan.seats), np.int64)
+        notes = np.empty(k.MAX_CARDS, np.int64), np.empty(k.MAX_CARDS)
+        r, worlds = self.rules.vector, (fan.states, fan.weights, fan.starts)
+        with borrowed(self.rules) as table:
+            _best_by_worlds(r, *worlds, table, notes, actions)
+        return actions
+
+    # -- forward and back -------------------------------------------------------------------------
+    def _values(self, fan: Fan, plan: _Plan) -> Floats:
+        """What each information set earns, ``(sets,)``."""
+        steps: list[_Step] = []
+        while len(fan.seats):
+            if len(fan.states) > _MOST_ROWS and len(fan.seats) > 1:
+                values = self._values_in_parts(fan, plan)
+                break
+            step, fan, plan = self._step(fan, plan)
+            steps.append(step)
+        else:
+            values = np.empty(0)
+        for step in reversed(steps):
+            values = _back(step, values)
+        return values
+
+    def _values_in_parts(self, fan: Fan, plan: _Plan) -> Floats:
+        """The same, one half of the worlds after the other: they take less memory."""
+        middle = int(np.searchsorted(fan.starts, len(fan.states) // 2))
+        middle = min(max(middle, 1), len(fan.seats) - 1)
+        parts = []
+        for sets in (np.arange(middle), np.arange(middle, len(fan.seats))):
+            part = _Plan(plan.depth[sets], plan.branch[sets])
+            parts.append(self._values(fan.subset(sets), part))
+        return np.concatenate(parts)
+
+    def _step(self, fan: Fan, plan: _Plan) -> tuple[_Step, Fan, _Plan]:
+        """All that can follow after one action."""
+        numbers, firsts = fan.numbers, fan.starts[:-1]
+        movers = fan.states[firsts, k.PLAYER]
+        is_over, is_own = movers < 0, movers == fan.seats
+        legal = np.empty(len(fan.seats), np.int64)
+        write_legal(self.rules.vector, np.ascontiguousarray(fan.states[firsts]), legal)
+        is_choice = is_own & (legal & (legal - 1) != 0)
+        is_searched = is_choice & (plan.depth > 0)
+        actions = np.full(len(fan.seats), -1, np.int64)  # of the sets in which one is played
+        forced = is_own & ~is_choice
+        actions[forced] = _places(legal[forced])
+        chosen = np.flatnonzero(is_choice & ~is_searched)
+        if len(chosen):
+            actions[chosen] = self.chooser(fan.subset(chosen))
+        rows, played, weights = self._branches(
+            fan, numbers, np.where(is_searched, legal, 0), actions, ~is_over & ~is_own
+        )
+        ended = np.zeros(len(fan.seats))
+        if is_over.any():
+            over = np.flatnonzero(is_over[numbers])
+            margins = np.empty(len(over), np.int64)
+            seats = fan.seats[numbers[over]]
+            _write_margins(self.rules.vector, fan.states, over, seats, margins)
+            np.add.at(ended, numbers[over], fan.weights[over] * margins)
+        states = np.empty((len(rows), fan.states.shape[1]), np.int64)
+        _write_after(self.rules.vector, fan.states, rows, played, states)
+        keys = numbers[rows] * _ACTIONS + played
+        order = self._order(states, keys)
+        rows, played, weights, keys = rows[order], played[order], weights[order], keys[order]
+        if not np.array_equal(order, np.arange(len(order))):
+            states = states[order]
+        # Each card that is tried begins a branch of its own.
+        branches = np.where(is_searched[numbers[rows]], keys, -1 - plan.branch[numbers[rows]])
+        if self.most_worlds is not None:
+            kept, weights = _thinned(branches, weights, self.most_worlds)
+            if len(kept) < len(rows):
+                rows, played, keys, states = rows[kept], played[kept], keys[kept], states[kept]
+                branches = branches[kept]
+        starts = self._starts(states, keys)
+        parents = numbers[rows[starts[:-1]]]
+        step = _Step(ended, parents, played[starts[:-1]], is_searched)
+        branch = np.unique(branches[starts[:-1]], return_inverse=True)[1]
+        after = _Plan(plan.depth[parents] - is_searched[parents], branch)
+        return step, Fan(states, weights, starts, fan.seats[parents]), after
+
+    def _branches(
+        self, fan: Fan, numbers: Ints, searched: Ints, actions: Ints, is_others: Array
+    ) -> tuple[Ints, Ints, Floats]:
+        """Which worlds go on by which actions, and how likely: rows, actions, weights.
+
+        `searched` has the actions to be tried in each information set as a mask, `actions` the one
+        that is played there (-1: none is), `is_others` says where the other player is to act.
+        """
+        own = np.flatnonzero(actions[numbers] >= 0)
+        tried = np.flatnonzero(searched[numbers])
+        which, cards = np.nonzero(searched[numbers[tried], None] >> np.arange(_ACTIONS - 1) & 1)
+        others = np.flatnonzero(is_others[numbers])
+        chances = self._chances(fan.states, others)
+        drawn, replies = np.nonzero(chances)
+        rows = np.concatenate([own, tried[which], others[drawn]])
+        played = np.concatenate([actions[numbers[own]], cards, replies])
+        weights = fan.weights[rows]
+        weights[len(own) + len(which) :] *= chances[drawn, replies]
+        return rows, played, weights
+
+    def _chances(self, states: Ints, rows: Ints) -> Floats:
+        """What the policy does in some worlds, ``(rows, num_actions)``."""
+        rules = self.rules
+        chances = np.zeros((len(rows), rules.num_actions))
+        vectors = np.empty((len(rows), states.shape[1]), np.int64)
+        players = np.empty(len(rows), np.int64)
+        write_views(rules.vector, states, rows, vectors, players)
+        legal = BatchView(rules, vectors, players).legal_masks
+        forced = legal & (legal - 1) == 0
+        chances[forced, _places(legal[forced])] = 1.0
+        choices = np.flatnonzero(~forced)
+        for begin in range(0, len(choices), _MOST_ASKED):
+            some = choices[begin : begin + _MOST_ASKED]
+            views = BatchView(rules, vectors[some], players[some])
+            chances[some] = check_policy(self.policy(views), views.legal_table)
+        return chances
+
+    def _order(self, states: Ints, keys: Ints) -> Ints:
+        """The order in which worlds that look alike to the player lie side by side."""
+        if not self._shows_more:
+            return np.argsort(keys, kind="stable")
+        return np.lexsort((_shown(states), keys))
+
+    def _starts(self, states: Ints, keys: Ints) -> Ints:
+        """Where the information sets of ordered worlds begin."""
+        is_new = keys[1:] != keys[:-1]
+        if self._shows_more:
+            shown = _shown(states)
+            is_new |= shown[1:] != shown[:-1]
+        if not len(keys):
+            return np.zeros(1, np.int64)
+        return np.concatenate([[0], np.flatnonzero(is_new) + 1, [len(keys)]])
+
+
+def _places(bits: Ints) -> Ints:
+    """The number of each mask's only bit."""
+    places: Ints = (bits[:, None] >> np.arange(_ACTIONS - 1) & 1).argmax(1)
+    return places
+
+
+def _shown(states: Ints) -> Ints:
+    """What is seen of each state that its cards do not tell: see ``walk``."""
+    kitty = np.where(states[:, k.KITTY_TAKER] >= 0, states[:, k.KITTY], 0)
+    shown: Ints = kitty << 1 | states[:, k.BROKEN]
+    return shown
+
+
+def _thinned(branches: Ints, weights: Floats, most: int) -> tuple[Ints, Floats]:
+    """Of each branch's worlds no more than `most`, evenly chosen by weight; the rows and weights.
+
+    Every world is kept as often as its share of the branch's weight says, rounded so that the sum
+    is right; what is kept shares the branch's weight. Where there are no more, nothing changes.
+    """
+    branches = np.unique(branches, return_inverse=True)[1]
+    counts = np.bincount(branches)
+    if counts.max(initial=0) <= most:
+        return np.arange(len(weights)), weights
+    order = np.argsort(branches, kind="stable")
+    totals = np.bincount(branches, weights)
+    sums = np.cumsum(weights[order])
+    before = np.cumsum(totals) - totals
+    own = branches[order]
+    shares = (sums - before[own]) / totals[own]
+    marks = np.floor(shares * most + _ROUND).astype(np.int64)
+    first = np.concatenate([[True], own[1:] != own[:-1]])
+    copies = marks - np.where(first, 0, np.concatenate([[0], marks[:-1]]))
+    is_full = counts[own] > most
+    scaled = np.where(is_full, copies * totals[own] / most, weights[order])
+    thinned = np.empty(len(weights))
+    thinned[order] = scaled
+    kept = np.flatnonzero(thinned > 0)
+    return kept, thinned[kept]
+
+
+def _back(step: _Step, values: Floats) -> Floats:
+    """The values of a fan's information sets from those of the next fan's."""
+    found = step.ended.copy()
+    if not len(values):
+        return found
+    keys = step.parents * _ACTIONS + step.actions
+    of_actions = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
+    earned, parents = np.add.reduceat(values, of_actions), step.parents[of_actions]
+    of_parents = np.concatenate([[0], np.flatnonzero(parents[1:] != parents[:-1]) + 1])
+    parents = parents[of_parents]
+    best = np.maximum.reduceat(earned, of_parents)
+    total = np.add.reduceat(earned, of_parents)
+    found[parents] += np.where(step.is_searched[parents], best, total)
+    return found
+
+
+# ---- compiled ------------------------------------------------------------------------------------
+@jit
+def _write_deals(r: k.Vector, deals: Ints, states: Ints) -> None:
+    """Write the first position of each deal."""
+    for i in range(len(deals)):
+        start_deal(r, states[i], deals[i, 0], deals[i, 1], 1)
+
+
+@jit
+def _write_after(r: k.Vector, states: Ints, rows: Ints, actions: Ints, out: Ints) -> None:
+    """Write the states after an action in each of `rows`, one behind the other."""
+    for i in range(len(rows)):
+        k.copy_state(states[rows[i]], out[i])
+        k.play(r, out[i], actions[i])
+
+
+@jit
+def _write_margins(r: k.Vector, states: Ints, rows: Ints, seats: Ints, out: Ints) -> None:
+    """Write by how much each of `seats` is ahead in the state of its row."""
+    for i in range(len(rows)):
+        out[i] = k.margin_sum(r, states[rows[i]], seats[i])
+
+
+@jit
+def _best_by_worlds(
+    r: k.Vector,
+    states: Ints,
+    weights: Floats,
+    starts: Ints,
+    table: k.Vector,
+    notes: tuple[Ints, Floats],
+    actions: Ints,
+) -> None:
+    """Write the action of the best mean double-dummy value over each information set's worlds.
+
+    Of equally good ones the lowest. `notes` are MAX_CARDS numbers each.
+    """
+    values, sums = notes
+    for i in range(len(actions)):
+        s = states[starts[i]]
+        legal = k.legal_mask(r, s)
+        if legal & (legal - 1) == 0:
+            actions[i] = lowest(legal)
+            continue
+        if s[k.PHASE] != k.PLAY:  # of two players the shooter is as far ahead either way
+            actions[i] = highest(legal)
+            continue
+        sums[:] = 0.0
+        total = 0.0
+        player = s[k.PLAYER]
+        for row in range(starts[i], starts[i + 1]):
+            s = states[row]
+            card_values(r, s, s[k.HANDS + k.SEAT * (1 - player)], table, values)
+            total += weights[row]
+            cards = legal
+            while cards:
+                sums[lowest(cards)] += weights[row] * values[lowest(cards)]
+                cards &= cards - 1
+        best = lowest(legal)
+        cards = legal & (legal - 1)
+        while cards:
+            if sums[lowest(cards)] > sums[best] + TIE * total:
+                best = lowest(cards)
+            cards &= cards - 1
+        actions[i] = best

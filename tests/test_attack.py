@@ -1,0 +1,409 @@
+"""Attackers against plain searches, exact values and one another; what they know; the command."""
+
+from __future__ import annotations
+
+import functools
+import json
+import pickle
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hearts_agents import make_agent
+from hearts_agents.attackers import METHODS, Attacker
+from hearts_agents.base import Agent
+from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env import kernel as k
+from hearts_env.batch_view import BatchView
+from hearts_env.solve.beliefs import belief
+from hearts_env.solve.best_response import best_response, exploit
+from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
+from hearts_env.solve.tracking import Tracker
+from hearts_env.solve.tree import Tree
+from hearts_train.command.cli import app
+from hearts_train.measure.attack import Assault, is_small, play_of
+from tests.reshuffle import reshuffled
+from tests.test_exploit import all_deals, random_policy
+
+MIXED = "micro moon=choose queen_any_time=true"
+KITTY = "micro kitty_to=first_trick hand_size=2"
+
+
+@functools.cache
+def mixing(text: str) -> tuple[Tree, Agent]:
+    """A small deck and an agent that plays random chances in it, some of them 0."""
+    tree = Tree(text)
+    chances = random_policy(tree, 3)
+
+    class Mixing(Agent):
+        name = "mixing"
+
+        def policy_batch(self, views):
+            return tree.chances_in(views, chances)
+
+        def act_batch(self, views):
+            return self.policy_batch(views).argmax(1)
+
+    return tree, Mixing()
+
+
+# ---- the tools -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("text", ["micro", MIXED, KITTY])
+def test_all_decisions_searched_is_the_best_response(text):
+    tree, agent = mixing(text)
+    chances = random_policy(tree, 3)
+    responses = Responses(tree.rules, agent.policy_batch)
+    for player in range(2):
+        expected = best_response(tree, player, chances[1 - player]).value
+        found = responses.value(whole_game(tree.rules, player), ALL)
+        assert found == pytest.approx(expected, abs=1e-10)
+
+
+def test_many_worlds_are_answered_part_by_part_alike(monkeypatch):
+    tree, agent = mixing("micro")
+    responses = Responses(tree.rules, agent.policy_batch)
+    whole = responses.card_values(whole_game(tree.rules, 0), 1)
+    monkeypatch.setattr("hearts_env.solve.response._MOST_ROWS", 7)
+    assert np.allclose(responses.card_values(whole_game(tree.rules, 0), 1), whole)
+
+
+def plain_worth(agent, player, positions):
+    """The best that `player` can earn from weighed games that look alike to it."""
+    total, mine, waiting = 0.0, defaultdict(list), list(positions)
+    while waiting:
+        game, weight = waiting.pop()
+        if game.player is None:
+            total += weight * game.margins()[player]
+        elif game.player == player:
+            mine[game.view(player).vector.tobytes()].append((game, weight))
+        else:
+            waiting += [(g, weight * p) for g, p in following(agent, game)]
+    for alike in mine.values():
+        total += max(plain_values(agent, player, alike).values())
+    return total
+
+
+def plain_values(agent, player, alike):
+    """What each legal card earns."""
+    found = {}
+    for action in alike[0][0].legal_actions():
+        after = [(game.clone(), weight) for game, weight in alike]
+        for game, _ in after:
+            game.play(action)
+        found[action] = plain_worth(agent, player, after)
+    return found
+
+
+def following(agent, game):
+    chances = agent.policy_batch(BatchView.of([game.view(game.player)]))[0]
+    for action in np.flatnonzero(chances).tolist():
+        after = game.clone()
+        after.play(action)
+        yield after, chances[action]
+
+
+def plain_worlds(agent, game, player):
+    """Every deal that `player` cannot tell from the real one, weighed by the agent's play."""
+    rules, view = game.rules, game.view(player)
+    for world in view.worlds():
+        hands = [set(world[seat]) | set(game.played(seat)) for seat in range(2)]
+        kitty = world[-1] if game.kitty_taker is None else game.kitty
+        replay, weight = Game(rules, hands, kitty, deal_number=0, dealer=game.dealer), 1.0
+        for action in game.actions:
+            if replay.player != player:
+                chances = agent.policy_batch(BatchView.of([replay.view(replay.player)]))
+                weight *= chances[0, action]
+            replay.play(action)
+        if weight:
+            yield replay, weight
+
+
+@pytest.mark.parametrize("text", ["micro", MIXED, KITTY])
+def test_endings_are_the_best_of_a_plain_search(text):
+    tree, agent = mixing(text)
+    attacker = Attacker(agent, "endings", tricks=tree.rules.hand_size)
+    compared = 0
+    for seed in range(12):
+        game = Game.deal(tree.rules, seed)
+        while game.phase == "play":
+            player = game.player
+            alike = list(plain_worlds(agent, game, player))
+            if player == seed % 2 and alike and len(game.legal_actions()) > 1:
+                values = plain_values(agent, player, alike)
+                action = attacker.act(game.view(player))
+                assert values[action] == pytest.approx(max(values.values()), abs=1e-9)
+                compared += max(values.values()) - min(values.values()) > 1e-6
+            game.play(game.legal_actions()[seed % len(game.legal_actions())])
+    assert compared > 2
+
+
+@pytest.mark.parametrize(("name", "noise"), [("standard", 0.0), ("easy", 0.0), ("standard", 0.2)])
+def test_tracked_beliefs_are_those_of_the_whole_past(name, noise):
+    agent = make_agent(name, seed=0)
+    batch = BatchGame("two_player", 6, seed=4, autodeal=False)
+    tracker, most = Tracker(agent.policy_batch, noise), 0
+    for _ in range(22):
+        views = batch.views()
+        fan = tracker.fan(views)
+        for row, view in enumerate(views):
+            expected = belief(view, agent.policy_batch, noise=noise)
+            own = slice(fan.starts[row], fan.starts[row + 1])
+            live = expected.weights > 0
+            hands = fan.states[own, k.HANDS + k.SEAT * (1 - view.player)]
+            assert hands.tolist() == expected.hands[live].tolist()
+            assert np.allclose(fan.weights[own], expected.weights[live])
+            most = max(most, int((~live).sum()))
+        games = np.arange(len(views))
+        chosen = agent.act_batch(views)
+        chosen[games % 3 == 0] = batch.random_actions()[games % 3 == 0]
+        batch.play(chosen)
+    assert most > 50 or noise or name == "easy"
+
+
+def test_the_worlds_of_a_fan_are_whole_states():
+    game = Game.deal("two_player", 5)
+    for _ in range(9):
+        game.play(game.legal_actions()[-1])
+    fan = Tracker(make_agent("easy", seed=0).policy_batch).fan(
+        BatchView.of([game.view(game.player)])
+    )
+    assert any(np.array_equal(state, game.vector) for state in fan.states)
+    for state in fan.states[:5]:
+        other = Game.from_state(game.rules, state)
+        assert other.view(game.player).vector.tolist() == game.view(game.player).vector.tolist()
+
+
+def test_an_even_selection_keeps_the_weight_of_each_branch():
+    rng = np.random.default_rng(1)
+    branches = np.repeat([4, -1, 7], [100, 3, 60])
+    weights = rng.random(163)
+    kept, thinned = _thinned(branches, weights, 20)
+    for branch in (4, -1, 7):
+        own = branches[kept] == branch
+        assert own.sum() <= 20
+        assert thinned[own].sum() == pytest.approx(weights[branches == branch].sum())
+    assert kept[branches[kept] == -1].tolist() == [100, 101, 102]
+    alike = _thinned(np.zeros(40, np.int64), np.ones(40), 20)[0]
+    assert np.diff(alike).tolist() == [2] * 19
+    assert _thinned(branches, weights, 100)[0].tolist() == list(range(163))
+
+
+# ---- attackers -----------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def micro():
+    return Tree("micro")
+
+
+def gains(agent, rules="micro", **options):
+    found = Assault(agent, list(METHODS), rules, **options).exactly()
+    return found, {gain.attacker: gain.margin for gain in found.gains}
+
+
+def test_nothing_is_won_from_the_equilibrium():
+    found, won = gains("equilibrium")
+    assert found.exploitability == pytest.approx(0, abs=1e-9)
+    assert max(won.values()) <= 1e-9
+    assert won["lbr"] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["easy", "standard", "pro", "pimc"])
+def test_no_attacker_wins_more_than_a_best_response_and_each_improves(name, micro):
+    found, won = gains(name, tricks=2)
+    assert found.exploitability == pytest.approx(
+        exploit(make_agent(name, seed=0), micro).exploitability
+    )
+    assert max(won.values()) <= found.exploitability + 1e-9
+    assert won["belief"] <= min(won["lbr"], won["endings"]) + 1e-9
+    assert won["lbr_endings"] > 0.9 * found.exploitability
+    assert found.best.margin == max(won.values())
+    assert gains(name, tricks=3)[1]["endings"] == pytest.approx(found.exploitability)
+
+
+@pytest.mark.parametrize("method", ["lbr", "endings"])
+def test_what_is_said_to_be_won_is_won_at_the_table(method):
+    """Every deal of the deck, played by views alone."""
+    agent = make_agent("pro", seed=0)
+    attacker = Attacker(agent, method, tricks=2)
+    expected = gains("pro", tricks=2)[1][method]
+    won, deals = 0, list(all_deals(Rules.preset("micro")))
+    for seat in range(2):
+        games = [game.clone() for game in deals]
+        while open_games := [game for game in games if game.player is not None]:
+            for player in (seat, 1 - seat):
+                mine = [game for game in open_games if game.player == player]
+                if mine:
+                    views = BatchView.of([game.view(player) for game in mine])
+                    actions = (attacker if player == seat else agent).act_batch(views)
+                    for game, action in zip(mine, actions.tolist(), strict=True):
+                        game.play(action)
+        won += sum(game.margins()[seat] for game in games)
+    assert won / 2 / len(deals) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_hidden_cards_dealt_anew_change_no_choice(method):
+    attacker = Attacker("standard", method, tricks=4)
+    differ = 0
+    for seed in range(3):
+        game = Game.deal("two_player", seed)
+        for _ in range(8 + 4 * seed):
+            game.play(game.legal_actions()[-1])
+        player = game.player
+        action = attacker.act(game.view(player))
+        for again in range(2):
+            other = reshuffled(game, player, again)
+            differ += other.hand(1 - player) != game.hand(1 - player)
+            fresh = Attacker("standard", method, tricks=4)
+            assert fresh.act(other.view(player)) == action
+            assert attacker.act(other.view(player)) == action
+    assert differ > 2
+
+
+def test_one_by_one_and_after_pickle_and_a_copy_the_choices_are_the_same():
+    attacker = Attacker("easy", "lbr_endings", tricks=1, most_worlds=5)
+    batch = BatchGame("mini", 8, seed=3, autodeal=False)
+    for _ in range(5):
+        views = batch.views()
+        actions = attacker.act_batch(views)
+        again = pickle.loads(pickle.dumps(attacker))
+        assert [again.act(view) for view in views] == actions.tolist()
+        batch.play(actions)
+
+
+def test_an_agent_that_tells_no_chances_is_found_out():
+    class Draws(Agent):
+        name = "draws"
+
+        def __init__(self):
+            self.rng = np.random.default_rng(0)
+
+        def act_batch(self, views):
+            return np.array([self.rng.choice(view.legal_actions()) for view in views])
+
+    rules = Rules.preset("two_player")
+    assert play_of(Draws(), rules) == (False, True)
+    assert play_of(make_agent("easy", seed=0), rules) == (True, False)
+    assert play_of(make_agent("standard", seed=0), rules) == (False, False)
+    assault = Assault(Draws(), ["belief"])
+    assert assault.is_one_draw
+    assert assault.noise > 0
+    assert Assault("standard", ["belief"]).noise == 0
+    # Of a small deck one draw is attacked: the same for all, and for the best response.
+    found, won = gains(Draws())
+    assert found.is_one_draw
+    assert 0 < won["belief"] <= max(won.values()) <= found.exploitability + 1e-9
+
+
+def test_who_can_be_attacked_and_by_whom():
+    assert is_small(Rules.preset("mini"))
+    assert not is_small(Rules.preset("two_player"))
+    for agent, attackers, options, said in [
+        ("pro", [], {}, "^attackers: none"),
+        ("pro", ["lbr", "lbr"], {}, "^attackers: 'lbr' comes twice"),
+        ("pro", ["lrb"], {}, "^attackers: known are belief, .*'lrb' is unknown"),
+        ("pro", ["trained"], {}, "^trained: nobody"),
+        ("pro", ["lbr"], {"rules": "classic"}, "^rules: .*4 players"),
+        ("equilibrium", ["lbr"], {}, "^rules: equilibrium plays micro"),
+        ("pro", ["lbr"], {"tricks": 0}, "^tricks: "),
+        ("pro", ["lbr"], {"seed": -1}, "^seed: "),
+        ("nobody", ["lbr"], {}, "^agent: 'nobody'"),
+    ]:
+        with pytest.raises(HeartsError, match=said):
+            Assault(agent, attackers, **options)
+    for options, said in [
+        ({"method": "x"}, "method"),
+        ({"tricks": -1}, "tricks"),
+        ({"noise": 2}, "noise"),
+        ({"most_worlds": 0}, "most_worlds"),
+    ]:
+        with pytest.raises(HeartsError, match=f"^{said}: "):
+            Attacker("pro", **options)
+    game = Game.deal("micro", 1)
+    with pytest.raises(HeartsError, match="not the turn"):
+        Attacker("pro").act(game.view(1 - game.player))
+
+
+# ---- the command ---------------------------------------------------------------------------------
+def run(*words):
+    return CliRunner().invoke(app, ["attack", *map(str, words)])
+
+
+def test_the_command_shows_the_truth_beside_what_was_found():
+    done = run("pro", "--rules", "micro", "--attackers", "belief,lbr", "--json")
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["exploitability"] == pytest.approx(0.308929, abs=1e-6)
+    assert [gain["attacker"] for gain in record["gains"]] == ["belief", "lbr"]
+    assert record["best"] == "lbr"
+    assert record["gains"][1]["ratio"] == pytest.approx(1)
+    assert "100.0%" in done.stderr
+    assert "the best attacker is lbr" in done.stderr
+
+
+def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    words = ["standard", "--attackers", "belief,pimc", "--pairs", 20, "--tricks", 3]
+    done = run(*words, "--out", kept, "--json")
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["exploitability"] is None
+    assert record["gains"][0]["margin"] > 4
+    assert record["gains"][0]["pairs"] == 20
+    lines = kept.read_bytes().splitlines(keepends=True)
+    kept.write_bytes(b"".join(lines[:2]))  # as if it had been stopped after the first block
+    again = json.loads(run("--resume", kept, "--json").stdout)
+    assert [gain["margin"] for gain in again["gains"]] == [g["margin"] for g in record["gains"]]
+    assert again["deals_digest"] == record["deals_digest"]
+    for words, said in [
+        (["standard", "--resume", kept], "agent: with --resume it is as"),
+        (["--resume", kept, "--tricks", 2], "--tricks: with --resume"),
+    ]:
+        done = run(*words)
+        assert done.exit_code == 2, done.stderr
+        assert said in done.stderr
+
+
+def test_mistakes_are_told(tmp_path):
+    evaluated = tmp_path / "evaluated.jsonl"
+    words = ["evaluate", "easy", "--against", "easy", "--pairs", "2", "--out", str(evaluated)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    for words, said in [
+        ([], "agent: none given"),
+        (["pro", "--rules", "micro", "--out", tmp_path / "x"], "--out: on a deck this small"),
+        (["pro", "--attackers", ","], "--attackers: ',' names no player"),
+        (["pro", "--seconds", 0, "--attackers", "all"], "--seconds: must be above 0, got 0"),
+        (["pro", "--pairs", 1], "pairs: 1 is not"),
+        (["--resume", evaluated], "is not of this command"),
+        (["--resume", tmp_path / "none"], "No such file"),
+    ]:
+        done = run(*words)
+        assert done.exit_code == 2, (words, done.stderr)
+        assert said in done.stderr, done.stderr
+
+
+def test_a_trained_attacker_learns_against_the_agent_alone(tmp_path, monkeypatch):
+    from hearts_train.learn import attacker
+
+    config = attacker.attacker_config("pro", Rules.preset("micro"), 3.0, None, 5)
+    assert config.opponents == ["pro"]
+    assert config.budget.minutes == pytest.approx(0.05)
+    assert config.seed == 5
+    for seconds in (None, 0, float("nan")):
+        with pytest.raises(HeartsError, match=r"^seconds: "):
+            attacker.attacker_config("pro", Rules.preset("micro"), seconds, None, 0)
+    real = attacker.train_attacker
+
+    def few(agent, rules, *, seconds, run_dir, seed):
+        assert seconds == 300
+        return real(agent, rules, decisions=9000, run_dir=run_dir, seed=seed, progress=False)
+
+    monkeypatch.setattr(attacker, "train_attacker", few)
+    words = ["standard", "--rules", "micro", "--attackers", "trained", "--run", tmp_path / "run"]
+    done = run(*words, "--json")
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["gains"][0]["attacker"] == "trained"
+    assert 0 < record["gains"][0]["margin"] <= record["exploitability"]
+    assert record["agents"][1]["digest"]
