@@ -9,6 +9,7 @@ import typer
 # Each of these adds its commands to `app`.
 from hearts_train.command import (  # noqa: F401
     cli_complexity,
+    cli_league,
     cli_matches,
     cli_measure,
     cli_play,
