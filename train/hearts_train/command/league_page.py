@@ -23,7 +23,9 @@ from hearts_train.command.reports import format_margin
 from hearts_train.measure.pictures import short_names
 
 _STYLE = """<style>
-@media (min-width: 701px) { .cards { width: 100%; } .cards td { white-space: nowrap; } }
+main { max-width: 78rem; } td:first-child { font-weight: 600; }
+@media (min-width: 701px) { .cards { width: 100%; } .cards td { white-space: nowrap; }
+  .half { display: block; font-size: .85em; } }
 .ahead { background: var(--best); } .behind { background: var(--blunder); }
 nav a { display: inline-block; margin: .15rem .6rem .15rem 0; }
 .wide-table { overflow-x: auto; }
@@ -105,18 +107,23 @@ def _cross(result: dict[str, Any]) -> list[str]:
     short = short_names(names)
     cells = cells_of(result)
     heads = ["Margin of", *(f"over {html.escape(short[name])}" for name in names)]
+    shown = [head.replace("_", "_<wbr/>") for head in heads]
     rows, kinds = [], []
     for one in names:
         row, kind = [html.escape(short[one])], [""]
         for other in names:
             margin, ci95 = cells.get((one, other), (None, None))
-            row.append("" if ci95 is None else format_margin(margin, ci95))
-            is_clear = ci95 is not None and (ci95[0] > 0 or ci95[1] < 0)
-            kind.append(("ahead" if ci95[0] > 0 else "behind") if ci95 and is_clear else "")
+            number, _, half = format_margin(margin, ci95).partition(" ")
+            row.append(
+                "" if ci95 is None else f"<span>{number} <span class='half'>{half}</span></span>"
+            )
+            if ci95 is not None and ci95[0] <= 0 <= ci95[1]:
+                ci95 = None  # nothing is clear
+            kind.append("" if ci95 is None else "ahead" if ci95[0] > 0 else "behind")
         rows.append(row)
         kinds.append(kind)
     caption = "Margins, points a deal; coloured where the interval is clear of zero"
-    return _table(caption, heads, rows, kinds=kinds)
+    return _table(caption, heads, rows, kinds=kinds, shown=shown)
 
 
 def _table(
@@ -125,9 +132,14 @@ def _table(
     rows: Sequence[Sequence[str]],
     wide: int | None = None,
     kinds: Sequence[Sequence[str]] | None = None,
+    shown: Sequence[str] | None = None,
 ) -> list[str]:
-    """A table whose cells are HTML already; `wide` is a column that takes what room there is."""
-    head = "".join(f"<th scope='col'>{text}</th>" for text in heads)
+    """A table whose cells are HTML already.
+
+    `wide` is a column that takes what room there is, `kinds` are classes of single cells, and
+    `shown` the heads where they are more than text.
+    """
+    head = "".join(f"<th scope='col'>{text}</th>" for text in shown or heads)
     parts = [
         f"<div class='wide-table'><table class='cards'><caption>{caption}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>"

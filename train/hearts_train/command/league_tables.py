@@ -76,7 +76,7 @@ def exact_told(exact: dict[str, Any] | None) -> str:
     """An exploitability in a cell; a star where one draw of the agent's play was measured."""
     if exact is None or exact["exploitability"] is None:
         return "-"
-    return f"{max(exact['exploitability'], 0.0):.4f}" + ("*" if exact["one_draw"] else "")
+    return f"{max(0.0, exact['exploitability']):.4f}" + ("*" if exact["one_draw"] else "")
 
 
 def ms_told(milliseconds: float | None) -> str:
