@@ -16,6 +16,7 @@ from hearts_train.command.cli_options import (
     Workers,
     app,
     check_folder,
+    names_in,
     rules_of,
 )
 from hearts_train.console import Mistake
@@ -107,6 +108,10 @@ def run(
         float | None,
         typer.Option("--until", metavar="POINTS", help="Until all intervals are +- this at most."),
     ] = None,
+    agents: Annotated[
+        str | None,
+        typer.Option("--agents", metavar="AGENT,...", help="Only pairings among these."),
+    ] = None,
     minutes: Annotated[
         float | None, typer.Option("--minutes", help="Stop each game after so many.")
     ] = None,
@@ -126,7 +131,7 @@ def run(
     play(
         context.obj,
         _played(rules, players),
-        Goal.of(pairs, until, minutes),
+        Goal.of(pairs, until, minutes, None if agents is None else names_in(agents, "--agents")),
         crew=(workers, backend),
         isolate=isolate,
         as_json=as_json,

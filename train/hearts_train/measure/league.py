@@ -303,15 +303,21 @@ class Goal:
         pairs: Duplicate deals of each pairing, to the end of the block; with `until` at most.
         until: Half the width that each pairing's interval may have; None: it does not matter.
         minutes: Each game stops after this many, wherever it stands.
+        agents: Only pairings among these play; None: all.
     """
 
     pairs: int
     until: float | None = None
     minutes: float | None = None
+    agents: tuple[str, ...] | None = None
 
     @classmethod
     def of(
-        cls, pairs: int | None = None, until: float | None = None, minutes: float | None = None
+        cls,
+        pairs: int | None = None,
+        until: float | None = None,
+        minutes: float | None = None,
+        agents: Sequence[str] | None = None,
     ) -> Goal:
         """A goal as it is asked for.
 
@@ -323,7 +329,8 @@ class Goal:
                 raise HeartsError(f"{name}: must be a number above 0, got {value!r}")
         if pairs is None:
             pairs = ENOUGH if until is None else MOST_PAIRS
-        return cls(evaluation.check_pairs(pairs), until, minutes)
+        chosen = None if agents is None else tuple(agents)
+        return cls(evaluation.check_pairs(pairs), until, minutes, chosen)
 
     def wanted(self, game: GameFile, pairing: Pairing) -> tuple[int, int]:
         """The deals that a pairing is to have played for now, and those it seems to need in all.
@@ -344,9 +351,9 @@ class Goal:
         return min(most, boundary(max(played + 1, int(_SURE * needed)))), max(needed, played + 1)
 
 
-def pairings_of(game: GameFile) -> list[Pairing]:
-    """All pairings of a game, in the order of entry."""
-    names = list(game.agents)
+def pairings_of(game: GameFile, agents: Sequence[str] | None = None) -> list[Pairing]:
+    """All pairings of a game, or those among some of its agents, in the order of entry."""
+    names = [name for name in game.agents if agents is None or name in agents]
     return [(one, other) for i, one in enumerate(names) for other in names[i + 1 :]]
 
 
@@ -357,10 +364,18 @@ class Play:
         """Make the agents; nothing is played yet.
 
         Raises:
-            HeartsError: if an agent is missing or has changed.
+            HeartsError: if an agent is missing or has changed, or the goal names one that has not
+                entered.
         """
         self.folder = folder
         self.game = game
+        for name in goal.agents or ():
+            if name not in game.agents:
+                raise HeartsError(
+                    f"agents: {name!r} has not entered {game.name}; its agents are "
+                    f"{', '.join(game.agents)}"
+                )
+        self.pairings = pairings_of(game, goal.agents)
         self.goal = goal
         self.table = Table.of(folder, game, isolate=isolate)
         self._deadline = math.inf
@@ -393,7 +408,7 @@ class Play:
     def _next_tasks(self) -> list[Task]:
         """Blocks to be played next: first one of each pairing, then those of the fast pairings."""
         open_ = {}
-        for pairing in pairings_of(self.game):
+        for pairing in self.pairings:
             tasks = list(self._missing(pairing, self.goal.wanted(self.game, pairing)[0]))
             if tasks:
                 open_[pairing] = tasks
@@ -427,10 +442,9 @@ class Play:
     def progress(self) -> tuple[float, float]:
         """Seconds of work that are done, and those of all that seems to be needed."""
         done = all_ = 0.0
-        pairings = pairings_of(self.game)
-        known = [cost for pairing in pairings if (cost := self.cost(pairing)) is not None]
+        known = [cost for pairing in self.pairings if (cost := self.cost(pairing)) is not None]
         usual = max(known, default=1.0)
-        for pairing in pairings:
+        for pairing in self.pairings:
             cost = self.cost(pairing) or usual
             played = self.game.played(*pairing)
             done += played * cost
