@@ -26,23 +26,24 @@ PLAYOUT = f"{QUICK},pro,pro_trump"
 SOLVING = f"{PLAYOUT},pimc"
 
 STEPS = [
-    *(
-        step
-        for deck in ("micro", "mini")
-        for step in (f"add --built-in --rules {deck}", f"run --rules {deck} --until 0.03")
-    ),
-    "add easy standard standard_trump --rules every",
-    f"run --agents {QUICK} --until 0.03",
-    "add pro pro_trump pimc --rules two_player",
-    f"run --rules two_player --agents {SOLVING} --until 0.15",
+    "add --built-in --rules micro",
+    "run --rules micro --until 0.03",
+    "add --built-in --rules mini",
+    "run --rules mini --until 0.1",
+    "add easy standard standard_trump pro pro_trump pimc --rules two_player",
+    f"run --rules two_player --agents {SOLVING} --until 0.3",
     "add pimc_belief --rules two_player",
-    "run --rules two_player --pairs 100",
+    "run --rules two_player --pairs 48",
+    "add easy standard standard_trump --rules every",
+    f"run --agents {QUICK} --until 0.1",
     *(
         step
         for game in ("party --players 5", "classic", "hoyle --players 2")
         for step in (f"add pro --rules {game}", f"run --rules {game} --pairs 16")
     ),
     f"run --rules two_player --agents {SOLVING} --until 0.1",
+    "run --rules mini --until 0.03",
+    f"run --agents {QUICK} --until 0.03",
     f"run --rules two_player --agents {PLAYOUT} --until 0.03",
     f"run --rules two_player --agents {SOLVING} --until 0.03",
     "run --rules two_player --pairs 1000",

@@ -15,23 +15,20 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hearts_agents.outside import blamed
 from hearts_agents.registry import OWN
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.arguments import check_seed
 from hearts_env.presets import PRESETS
 from hearts_env.seeds import secret_seed
-from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_train.measure import duel, evaluation
-from hearts_train.measure.benchmark import ELSEWHERE
+from hearts_train.measure.benchmark import Show, exploited
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.crew import Crew, spread
 from hearts_train.measure.league_file import (
@@ -51,9 +48,6 @@ from hearts_train.measure.league_file import (
     read_folder,
 )
 from hearts_train.measure.league_table import Pairing, half_width, won_unit
-
-Show = Callable[[str], AbstractContextManager[Callable[[float, float], None]]]
-"""Shows the progress of something named: gives a function of what is done and all of it."""
 
 BUILT_IN = tuple(name for name in OWN if name != "random")  # easy has two names
 ENOUGH = 1000
@@ -468,24 +462,9 @@ def find_exact(play: Play, show: Show) -> None:
     with contextlib.closing(Appending(game)) as file:
         for contender in missing:
             with show(f"{game.name}: exploitability of {contender.name}") as report:
-                found = _exact(contender, tree, contest.seed, report)
+                seed = secret_seed(contest.seed, "exploitability", contender.name)
+                found = exploited(contender, contender.name, tree, seed, report)
             file.append({"line": "exact", "agent": contender.name, "found": found})
-
-
-def _exact(
-    contender: Contender, tree: Tree, seed: int, report: Callable[[float, float], None]
-) -> dict[str, Any]:
-    """What an exact best response wins from an agent, or why that cannot be told."""
-    if contender.is_elsewhere:
-        return {"exploitability": None, "why": ELSEWHERE}
-    name = contender.name
-    player = contender.fresh(secret_seed(seed, "exploitability", name))
-    try:
-        with blamed(f"{name} raised", "correct it, and play again"):
-            found = exploit(player, tree, name, progress=report)
-    except HeartsError as error:
-        return {"exploitability": None, "why": str(error)}
-    return {"exploitability": round(found.exploitability, 9) + 0.0, "one_draw": found.frozen}
 
 
 # ---- verifying -----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import Rules
+from hearts_train.measure.benchmark import rounded
 from hearts_train.measure.benchmark_file import seal
 from hearts_train.measure.league_file import BINS, PROTOCOL, Folder, GameFile, block_at
 from hearts_train.measure.league_ratings import bradley_terry, cycles, nash_average
@@ -24,7 +25,6 @@ Array = NDArray[np.float64]
 Pairing = tuple[str, str]
 
 _Z95 = 1.96
-_DECIMALS = 6
 
 
 def unit(rules: Rules) -> int:
@@ -240,13 +240,15 @@ def _standings(game: GameFile, agents: list[str]) -> list[dict[str, Any]]:
             {
                 "place": 0,
                 "agent": name,
-                "margin": _rounded(margin),
-                "ci95": [_rounded(margin - half), _rounded(margin + half)],
-                "rating": _rounded(rating[i], 2),
-                "rating_ci95": [_rounded(rating[i] + s * _Z95 * error[i], 2) for s in (-1, 1)],
-                "won": _rounded(_won(game, measured, name)),
-                "nash": _rounded(weights[i], 3),
-                "over_nash": _rounded(matrix[i] @ weights, 3),
+                "margin": rounded(margin),
+                "ci95": [rounded(margin - half), rounded(margin + half)],
+                "rating": rounded(round(rating[i], 2)),
+                "rating_ci95": [
+                    rounded(round(rating[i] + side * _Z95 * error[i], 2)) for side in (-1, 1)
+                ],
+                "won": rounded(_won(game, measured, name)),
+                "nash": rounded(round(weights[i], 3)),
+                "over_nash": rounded(round(matrix[i] @ weights, 3)),
                 "exact": game.exact.get(name),
                 **_counts(game, name),
             }
@@ -288,7 +290,7 @@ def _counts(game: GameFile, name: str) -> dict[str, Any]:
             moons += block.moons[side]
             faults += block.faults[side]
             seats += block.deals * n * (1 if n == 2 else n)
-    return {"moons": _rounded(100 * moons / seats) if seats else 0.0, "faults": faults}
+    return {"moons": rounded(100 * moons / seats) if seats else 0.0, "faults": faults}
 
 
 def _pairing_rows(game: GameFile, measured: Measured) -> list[dict[str, Any]]:
@@ -303,9 +305,9 @@ def _pairing_rows(game: GameFile, measured: Measured) -> list[dict[str, Any]]:
             {
                 "agents": [one, other],
                 "pairs": int(measured.deals[i]),
-                "margin": _rounded(margin),
-                "ci95": [_rounded(margin - half), _rounded(margin + half)],
-                "won": [_rounded(share) for share in won],
+                "margin": rounded(margin),
+                "ci95": [rounded(margin - half), rounded(margin + half)],
+                "won": [rounded(share) for share in won],
             }
         )
     return rows
@@ -336,7 +338,3 @@ def _clock(game: GameFile) -> dict[str, Any]:
         ms[name] = round(1000 * seconds / decisions, 6) if decisions else None
     hours = sum(block.took for block in game.blocks.values()) / 3600
     return {"ms_per_card": ms, "hours": round(hours, 4)}
-
-
-def _rounded(value: float, decimals: int = _DECIMALS) -> float:
-    return round(float(value), decimals) + 0.0  # never -0.0
