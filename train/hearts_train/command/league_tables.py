@@ -67,9 +67,9 @@ def standings(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def rating_told(row: dict[str, Any]) -> str:
-    """Like ``+120 ± 3``."""
+    """Like ``+120.4 ± 3.1``."""
     low, high = row["rating_ci95"]
-    return f"{row['rating']:+.0f} ± {(high - low) / 2:.0f}"
+    return f"{row['rating']:+.1f} ± {(high - low) / 2:.1f}"
 
 
 def exact_told(exact: dict[str, Any] | None) -> str:
