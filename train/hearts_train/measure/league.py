@@ -201,17 +201,23 @@ class Task(NamedTuple):
     deals: int
 
 
-@dataclass(frozen=True)
 class Table:
     """Where a game's agents play: callable with a task, in this process or in another.
 
     Attributes:
         contest: The agents, in the order of entry.
         names: Their names.
+        report: Called with the deals of the task at hand that are done, if it plays here.
     """
 
-    contest: evaluation.Contest
-    names: tuple[str, ...]
+    def __init__(self, contest: evaluation.Contest, names: tuple[str, ...]) -> None:
+        """A table for these agents."""
+        self.contest = contest
+        self.names = names
+        self.report: Callable[[Task, float], None] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, (self.contest, self.names)
 
     @classmethod
     def of(cls, folder: Folder, game: GameFile, *, isolate: bool = False) -> Table:
@@ -247,9 +253,24 @@ class Table:
         begun = time.process_time()
         i, j = (self.names.index(name) for name in task.pairing)
         ways = [(i, j)] if self.contest.rules.players == 2 else [(i, j), (j, i)]
-        played = [
-            self.contest.play(evaluation.Stretch(way, task.first, task.deals)) for way in ways
-        ]
+        played = []
+        for number, (one, other) in enumerate(ways):
+
+            def report(done: float, number: int = number) -> None:
+                if self.report is not None:
+                    share = (done - task.first) / task.deals
+                    self.report(task, task.deals * (number + share) / len(ways))
+
+            match = duel.Duel(
+                self.contest.contenders[one],
+                self.contest.contenders[other],
+                self.contest.rules,
+                self.contest.seed,
+            )
+            try:
+                played.append(match.play(task.first, task.deals, report))
+            finally:
+                match.close()
         return _summed(task, self.contest.rules, played, time.process_time() - begun)
 
 
@@ -382,6 +403,7 @@ class Play:
         """
         if self.goal.minutes is not None:
             self._deadline = time.monotonic() + 60 * self.goal.minutes
+        self.table.report = lambda task, deals: report(*self.progress(task, deals))
         count = 0
         with contextlib.closing(Appending(self.game)) as file:
             while tasks := self._next_tasks():
@@ -433,15 +455,18 @@ class Play:
             end += block.deals
         return max(took, 1e-9) / deals if deals else None
 
-    def progress(self) -> tuple[float, float]:
-        """Seconds of work that are done, and those of all that seems to be needed."""
+    def progress(self, task: Task | None = None, deals: float = 0.0) -> tuple[float, float]:
+        """Seconds of work that are done, and those of all that seems to be needed.
+
+        Of a task that is being played, so many deals are done.
+        """
         done = all_ = 0.0
         known = [cost for pairing in self.pairings if (cost := self.cost(pairing)) is not None]
         usual = max(known, default=1.0)
         for pairing in self.pairings:
             cost = self.cost(pairing) or usual
             played = self.game.played(*pairing)
-            done += played * cost
+            done += (played + (deals if task is not None and task.pairing == pairing else 0)) * cost
             all_ += max(played, self.goal.wanted(self.game, pairing)[1]) * cost
         return done, all_
 
