@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
 import importlib.util
 import io
 import json
@@ -33,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.attackers import METHODS
-from hearts_agents.registry import versioned
+from hearts_agents.registry import OWN, versioned
 from hearts_env import HeartsError, Rules, kernel
 from hearts_env import rules as rules_module
 from hearts_env.cards import CardPoints
@@ -43,12 +44,15 @@ from hearts_env.options import MAX_ROTATION
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
 from hearts_env.solve.deal_results import shipped_results
+from hearts_train.command import league_tables
 from hearts_train.measure.attack import TRAINED
 from hearts_train.measure.benchmark import SPLITS, TRACKS
 from hearts_train.measure.complexity import COLUMNS as SIZE_COLUMNS
 from hearts_train.measure.complexity import Complexity
 from hearts_train.measure.complexity import rows as size_rows
 from hearts_train.measure.equity import match_equity
+from hearts_train.measure.league_file import read_folder
+from hearts_train.measure.league_table import tables as tables_of
 
 DOCS = Path(__file__).resolve().parent
 _MEASURED = DOCS / "measured.py"
@@ -651,6 +655,47 @@ def game_sizes() -> str:
     return table(SIZE_COLUMNS, [[f"`{row[0]}`", *row[1:]] for row in size_rows(found)])
 
 
+@functools.cache
+def leagues(folder: Path) -> dict[str, dict[str, Any]]:
+    """The tables of the league that ``docs/leagues.py`` has played, by game; empty without one."""
+    if not (folder / "league.json").exists():
+        return {}
+    return {record["result"]["game"]: record for record in tables_of(read_folder(folder))}
+
+
+def league(game: str) -> str:
+    """Standings, margins and remarks of a game of the league."""
+    record = leagues(DOCS / "results" / "league").get(game)
+    if record is None or not record["result"]["standings"]:
+        return "Not measured yet: `python docs/leagues.py`.\n"
+    result = record["result"]
+    remarks = "".join(f"- {line}\n" for line in league_tables.remarks(result))
+    return "\n".join(
+        [
+            f"Duplicate deals: {league_tables.pairs_told(result)}.\n",
+            table(*league_tables.standings(record)),
+            table(*league_tables.cross_table(result)),
+            *([remarks] if remarks else []),
+        ]
+    )
+
+
+def league_games() -> str:
+    """The mean margin of each agent in each game of the league, and the hours it took."""
+    records = leagues(DOCS / "results" / "league")
+    entered = {agent["name"] for r in records.values() for agent in r["result"]["agents"]}
+    names = [name for name in OWN if name in entered]
+    rows = []
+    for game, record in records.items():
+        standings = {row["agent"]: row for row in record["result"]["standings"]}
+        cells = [interval(standings[name]) if name in standings else "" for name in names]
+        pairs = [row["pairs"] for row in record["result"]["pairings"]] or [0]
+        rows.append([f"`{game}`", f"{min(pairs):,}", *cells])
+    hours = sum(record["run"]["hours"] for record in records.values())
+    head = ["game", "fewest deals", *(f"`{name}`" for name in names)]
+    return table(head, rows) + f"\nAll of it took {hours:.1f} hours of one processor core.\n"
+
+
 PARTS: dict[str, Callable[..., str]] = {
     part.__name__: part
     for part in (
@@ -679,6 +724,8 @@ PARTS: dict[str, Callable[..., str]] = {
         match_chances,
         matches_won,
         game_sizes,
+        league,
+        league_games,
     )
 }
 """Generated parts by name; the words after the name are their arguments."""

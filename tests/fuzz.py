@@ -647,7 +647,7 @@ def results_samples() -> list[Data]:
         for first in (0, 2)
     ]
     lines = [records._header(SETTINGS), *blocks]
-    return [b"".join(map(records._line, lines))]
+    return [b"".join(map(records.sealed_line, lines))]
 
 
 def change_results(data: bytes, rng: random.Random) -> bytes:
@@ -656,7 +656,7 @@ def change_results(data: bytes, rng: random.Random) -> bytes:
     at = rng.randrange(len(lines))
     changed = json.loads(_change_json(json.dumps(json.loads(lines[at])["entry"]), rng))
     with contextlib.suppress(ValueError):  # what cannot be written
-        lines[at] = records._line(changed)
+        lines[at] = records.sealed_line(changed)
     return b"".join(lines)
 
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hearts_agents.checkpoint import read_checkpoint
 from hearts_train.learn import runs
+from tests.league_kills import kill_league
 from tests.solve_kills import SIGNALS, Count, begin, kill_solve, ready
 from tests.tournament_kills import kill_tournament
 from tests.training_runs import assert_same_history, recipe
@@ -121,6 +122,7 @@ KILLS = {
     "`hearts train`": kill_train,
     "`hearts solve`": kill_solve,
     "`hearts tournament`": kill_tournament,
+    "`hearts league`": kill_league,
 }
 
 
@@ -132,8 +134,8 @@ def section(rows: dict[str, Count]) -> str:
         "`make kills`: processes hit at random moments and resumed, in the end by two at once, one "
         "of which must be refused. Every run ended as the one that nothing had hit, to the last "
         "bit: weights, optimiser, games, random numbers, log and evaluations of `hearts train`; "
-        "policies and value of `hearts solve`; all figures of `hearts tournament`. Files are those "
-        "that were read after a kill; none was torn.",
+        "policies and value of `hearts solve`; all figures of `hearts tournament` and of `hearts "
+        "league`. Files are those that were read after a kill; none was torn.",
         "",
         "| command | kills | runs, all the same | files, none torn | second processes refused "
         "| seconds |",

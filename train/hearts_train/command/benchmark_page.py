@@ -8,7 +8,7 @@ from typing import Any
 
 from hearts_env import Game
 from hearts_env.files import write_whole
-from hearts_train.command.page import cards_html, page
+from hearts_train.command.page import bar, cards_html, page
 from hearts_train.command.reports import format_margin, format_ms, format_rank
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.field import read_field
@@ -28,7 +28,6 @@ _HEADS = (
     "Faults, theirs",
 )
 _STYLE = """<style>
-.bar { display: block; width: 100%; min-width: 10rem; height: 1.2rem; color: var(--ink); }
 @media (min-width: 701px) { .cards { width: 100%; } .cards td { white-space: nowrap; }
   .cards td.wide { width: 100%; } }
 .facts th { vertical-align: top; } .facts td { overflow-wrap: anywhere; }
@@ -99,7 +98,7 @@ def _table(record: dict[str, Any]) -> list[str]:
         [
             html.escape(f["opponent"]),
             format_margin(f["margin"], f["ci95"]),
-            _bar(f["margin"], f["ci95"], low, high),
+            bar(f["margin"], f["ci95"], low, high),
             f"{f['won']:.1%}",
             format_rank(f["rank"], f["rank_ci95"]) if is_ranked else "",
             f"{f['moons']}, {f['opponent_moons']}",
@@ -109,7 +108,7 @@ def _table(record: dict[str, Any]) -> list[str]:
         for f in figures
     ]
     mean = [format_margin(result["margin"], result["ci95"])]
-    mean.append(_bar(result["margin"], result["ci95"], low, high))
+    mean.append(bar(result["margin"], result["ci95"], low, high))
     rows.append(["<b>mean of all</b>", *mean, "", "", "", "", ""])
     shown = [place for place in range(len(_HEADS)) if any(row[place] for row in rows)]
     heads = "".join(f"<th scope='col'>{_HEADS[place]}</th>" for place in shown)
@@ -161,22 +160,6 @@ def _cross_table(result: dict[str, Any]) -> list[str]:
             + "</tr>"
         )
     return [*parts, "</tbody></table>"]
-
-
-def _bar(mean: float, ci95: list[float], low: float, high: float) -> str:
-    """An interval on a scale from `low` to `high`, as a picture as wide as its cell."""
-    scale = 980 / (high - low) if high > low else 0.0
-    left, right, middle, zero = (10 + (x - low) * scale for x in (*ci95, mean, 0.0))
-    return (
-        "<svg class='bar' viewBox='0 0 1000 20' preserveAspectRatio='none' role='img' "
-        f"aria-label='{mean:+.2f}, from {ci95[0]:+.2f} to {ci95[1]:+.2f}'>"
-        f"<path d='M{zero:.1f} 0V20' stroke='currentColor' stroke-width='1' "
-        "vector-effect='non-scaling-stroke'/>"
-        f"<path d='M{left:.1f} 10H{right:.1f}' stroke='#0072B2' stroke-width='6' "
-        "vector-effect='non-scaling-stroke'/>"
-        f"<path d='M{middle:.1f} 3V17' stroke='currentColor' stroke-width='3' "
-        "vector-effect='non-scaling-stroke'/></svg>"
-    )
 
 
 def _deal(deal: dict[str, Any], agent: str, opponent: str) -> list[str]:

@@ -59,6 +59,7 @@ td.n { text-align: right; } tr.first td { border-top: 2px solid var(--ink); }
 .blunder { background: var(--blunder); }
 figure { margin: 1rem 0; overflow-x: auto; background: #fff; border-radius: .3rem; }
 figure svg { display: block; min-width: 36rem; max-width: 100%; height: auto; }
+.bar { display: block; width: 100%; min-width: 10rem; height: 1.2rem; color: var(--ink); }
 @media (max-width: 700px) {
   .cards, .cards tbody, .cards tr, .cards td, .cards caption { display: block; }
   .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden;
@@ -97,3 +98,19 @@ def cards_html(cards: Sequence[str]) -> str:
         kind = " class='red'" if card[1] in "DH" else ""
         spans.append(f"<span{kind}>{card[0]}{_SUITS[card[1]]}</span>")
     return " ".join(spans)
+
+
+def bar(mean: float, ci95: list[float], low: float, high: float) -> str:
+    """An interval on a scale from `low` to `high`, as a picture as wide as its cell."""
+    scale = 980 / (high - low) if high > low else 0.0
+    left, right, middle, zero = (10 + (x - low) * scale for x in (*ci95, mean, 0.0))
+    return (
+        "<svg class='bar' viewBox='0 0 1000 20' preserveAspectRatio='none' role='img' "
+        f"aria-label='{mean:+.2f}, from {ci95[0]:+.2f} to {ci95[1]:+.2f}'>"
+        f"<path d='M{zero:.1f} 0V20' stroke='currentColor' stroke-width='1' "
+        "vector-effect='non-scaling-stroke'/>"
+        f"<path d='M{left:.1f} 10H{right:.1f}' stroke='#0072B2' stroke-width='6' "
+        "vector-effect='non-scaling-stroke'/>"
+        f"<path d='M{middle:.1f} 3V17' stroke='currentColor' stroke-width='3' "
+        "vector-effect='non-scaling-stroke'/></svg>"
+    )

@@ -35,7 +35,7 @@ from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_train.measure.benchmark_file import differences, encoded, sealed
-from hearts_train.measure.contenders import Entrant
+from hearts_train.measure.contenders import Contender, Entrant
 from hearts_train.measure.crew import Crew
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import (
@@ -279,23 +279,9 @@ class Benchmark:
 
     def exploitability(self, show: Show) -> dict[str, Any]:
         """What an exact best response wins from the agent, or why that cannot be told."""
-        contender = self.contest.contenders[0]
         seed = secret_seed(self.seed, "exploitability")
-        with (
-            show(f"{self.name}, exploitability") as report,
-            contender.answering(self.rules, seed) as player,
-        ):
-            try:
-                with blamed(f"{self.name} raised", "correct it, and play again"):
-                    found = exploit(player, Tree(self.rules), self.name, progress=report)
-            except HeartsError as error:
-                return {"exploitability": None, "why": str(error)}
-        return {
-            "exploitability": rounded(found.exploitability),
-            "best_responses": [rounded(value) for value in found.best_responses],
-            "infosets": list(found.infosets),
-            "one_draw": found.frozen,
-        }
+        with show(f"{self.name}, exploitability") as report:
+            return exploited(self.contest.contenders[0], self.name, Tree(self.rules), seed, report)
 
     def result(
         self, evaluations: Sequence[Evaluation], exact: dict[str, Any] | None
@@ -360,6 +346,28 @@ class Benchmark:
             },
             "within_budget": most <= BUDGETS[self.budget],
         }
+
+
+def exploited(
+    contender: Contender,
+    name: str,
+    tree: Tree,
+    seed: int,
+    report: Callable[[float, float], None],
+) -> dict[str, Any]:
+    """What an exact best response wins from an agent, or why that cannot be told."""
+    with contender.answering(tree.rules, seed) as player:
+        try:
+            with blamed(f"{name} raised", "correct it, and play again"):
+                found = exploit(player, tree, name, progress=report)
+        except HeartsError as error:
+            return {"exploitability": None, "why": str(error)}
+    return {
+        "exploitability": rounded(found.exploitability),
+        "best_responses": [rounded(value) for value in found.best_responses],
+        "infosets": list(found.infosets),
+        "one_draw": found.frozen,
+    }
 
 
 def verify(

@@ -49,7 +49,7 @@ class Results:
             OSError: if it cannot be written; the earlier lines remain.
         """
         try:
-            self._file.write(_line({"pairing": list(pairing), "block": block.to_json()}))
+            self._file.write(sealed_line({"pairing": list(pairing), "block": block.to_json()}))
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -94,7 +94,7 @@ def results_file(
                     f"out: {str(path)!r} already exists; continue it with resume, or "
                     "name another file"
                 )
-            write_whole(path, _line(_header(settings)))
+            write_whole(path, sealed_line(_header(settings)))
         else:
             recorded, blocks, whole = _read(path)
             _compare(path, recorded, settings)
@@ -118,18 +118,19 @@ def _header(settings: dict[str, Any]) -> dict[str, Any]:
     return {"format": FORMAT, "version": VERSION, "package": __version__, "settings": settings}
 
 
-def _line(entry: dict[str, Any]) -> bytes:
+def sealed_line(entry: dict[str, Any]) -> bytes:
+    """An entry as a line of a file, with a digest of itself."""
     text = json.dumps(entry, allow_nan=False, separators=(",", ":"))
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     return f'{{"digest":"{digest}","entry":{text}}}\n'.encode()
 
 
-def _entry(line: bytes) -> dict[str, Any] | None:
-    """The entry of a line; None if it is damaged."""
+def entry_of(line: bytes) -> dict[str, Any] | None:
+    """The entry of a line, given without its end; None if it is damaged."""
     try:
         record = json.loads(line)
         entry = record["entry"]
-        return entry if isinstance(entry, dict) and _line(entry) == line + b"\n" else None
+        return entry if isinstance(entry, dict) and sealed_line(entry) == line + b"\n" else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
@@ -139,7 +140,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[tuple[int, int, int], Any], 
     data = read_limited(path, _MOST_BYTES, "a file of results that --out has written")
     whole = data.rfind(b"\n") + 1
     lines = data[:whole].split(b"\n")[:-1]
-    header = _entry(lines[0]) if lines else None
+    header = entry_of(lines[0]) if lines else None
     if header is None or header.get("format") != FORMAT or "settings" not in header:
         raise HeartsError(
             f"resume: {str(path)!r} is not a file of results; give one that --out has written"
@@ -159,7 +160,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[tuple[int, int, int], Any], 
         raise HeartsError(f"resume: the settings in {str(path)!r} are damaged; begin another file")
     blocks = {}
     for line in lines[1:]:
-        entry = _entry(line)
+        entry = entry_of(line)
         # A line of another kind is passed over.
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
             i, j = entry["pairing"]  # type: ignore[index]

@@ -1,0 +1,575 @@
+"""Leagues: what a matrix says of strength, lines that outlive kills, bad files, tables, a page."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pickle
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hearts_env import HeartsError, Rules
+from hearts_env.presets import PRESETS
+from hearts_train.command.league_page import league_page
+from hearts_train.measure import league, league_file, league_table
+from hearts_train.measure.league import Goal, Play, Table, Task, every_game
+from hearts_train.measure.league_file import block_at, boundary, locked, read_folder
+from hearts_train.measure.league_ratings import bradley_terry, cycles, nash_average
+from hearts_train.measure.records import entry_of, sealed_line
+from hearts_train.measure.tournament import tournament
+from tests.test_benchmark import Shape
+from tests.test_cli import command, refused
+from tests.test_cli import run as hearts
+
+THREE = ("easy", "standard", "standard_trump")
+FEW = ("--pairs", "100")  # blocks of 16, 32 and 64
+SIZES = [16, 32, 64]
+MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
+
+
+def run(*args):
+    return hearts("league", *args)
+
+
+def table_of(path, *args):
+    """The figures of the only game that is asked for, without the clock's."""
+    (record,) = json.loads(run(path, "table", *args, "--json").stdout)
+    return record["result"], record["sha256"]
+
+
+def lines_of(file):
+    return file.read_bytes().splitlines(keepends=True)
+
+
+def play(path, goal, name=None):
+    """Play a game of a league in this process, without a command line."""
+    folder = read_folder(path, exact_version=True)
+    game = folder.games[name or next(iter(folder.games))]
+    playing = Play(folder, game, goal)
+    playing.run((None, "local"), lambda done, total: None)
+    return playing
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A league that has played; not to be changed."""
+    path = tmp_path_factory.mktemp("leagues") / "kept"
+    assert run(path, "add", *THREE, "--rules", "micro").exit_code == 0
+    assert run(path, "run", *FEW).exit_code == 0
+    return path
+
+
+@pytest.fixture
+def copied(kept, tmp_path):
+    """The same, to be changed."""
+    path = tmp_path / "copied"
+    path.mkdir()
+    for name in ("league.json", "micro.jsonl"):
+        (path / name).write_bytes((kept / name).read_bytes())
+    return path
+
+
+# ---- ratings, Nash, cycles: hand-computed --------------------------------------------------------
+def test_three_deals_in_four_are_191_points_of_rating():
+    # 400 log10(3 / 1); the error of the logarithm of p / (1 - p) is that of p over p (1 - p).
+    won, variance = np.array([0.75]), np.array([[0.0004]])
+    rating, error = bradley_terry(won, variance, [(0, 1)], copies=1, players=2)
+    assert rating == pytest.approx([95.42, -95.42], abs=0.05)
+    assert error == pytest.approx([173.72 * 0.02 / 0.1875 / 2] * 2, rel=1e-3)
+
+
+def test_alone_against_three_copies_a_quarter_is_even():
+    pairings = [(0, 1), (1, 0)]
+    rating, _ = bradley_terry(np.array([0.25, 0.25]), np.zeros((2, 2)), pairings, 3, 2)
+    assert rating == pytest.approx([0, 0], abs=1e-6)
+    rating, _ = bradley_terry(np.array([0.5, 0.1]), np.zeros((2, 2)), pairings, 3, 2)
+    assert rating == pytest.approx([95.42, -95.42], abs=0.1)  # odds of 3 and of 1 to 3
+
+
+def test_strengths_are_found_again_and_their_mean_is_0():
+    strength = np.array([120.0, 30.0, -50.0, -100.0])
+    pairings = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    won = np.array([1 / (1 + 10 ** ((strength[j] - strength[i]) / 400)) for i, j in pairings])
+    rating, _ = bradley_terry(won, np.zeros((6, 6)), pairings, 1, 4)
+    assert rating == pytest.approx(strength, abs=0.2)
+
+
+def test_who_wins_everything_is_rated_and_who_met_nobody_is_refused():
+    rating, _ = bradley_terry(np.array([1.0]), np.zeros((1, 1)), [(0, 1)], 1, 2)
+    assert 500 < rating[0] < 2000
+    with pytest.raises(HeartsError, match="connect"):
+        bradley_terry(np.array([0.5]), np.zeros((1, 1)), [(0, 1)], 1, 3)
+
+
+STONE = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])  # stone, paper, scissors
+
+
+@pytest.mark.parametrize(
+    ("margins", "weights"),
+    [
+        (STONE, [1 / 3] * 3),
+        # The odd weights: each is as likely as the margin between the other two is large.
+        (STONE * [[0, 1, 2], [1, 0, 3], [2, 3, 0]], [1 / 2, 1 / 3, 1 / 6]),
+        (np.array([[0.0, 1, 2], [-1, 0, 1], [-2, -1, 0]]), [1, 0, 0]),
+        (np.zeros((3, 3)), [1 / 3] * 3),
+        # A second stone takes half of the first one's weight, and nothing from the others.
+        (STONE[np.ix_([0, 0, 1, 2], [0, 0, 1, 2])], [1 / 6, 1 / 6, 1 / 3, 1 / 3]),
+    ],
+    ids=["stone", "weighted", "transitive", "even", "copy"],
+)
+def test_nash_average_of_small_games(margins, weights):
+    assert nash_average(margins) == pytest.approx(weights, abs=1e-3)
+
+
+def test_nobody_is_ahead_of_a_nash_average():
+    rng = np.random.default_rng(1)
+    for size in (2, 5, 9):
+        margins = rng.normal(size=(size, size)) * 10
+        margins -= margins.T
+        weights = nash_average(margins)
+        assert weights.sum() == pytest.approx(1)
+        assert (margins @ weights).max() < 1e-4
+        assert (weights >= 0).all()
+
+
+def test_cycles_are_found_and_a_ladder_has_none():
+    assert cycles(STONE > 0) == [(0, 2, 1)]  # stone beats scissors, they beat paper
+    assert cycles(np.triu(np.ones((4, 4), bool), 1)) == []
+    ring = np.zeros((5, 5), bool)  # 1 beats 2 beats 3 beats 4 beats 1, nothing else is clear
+    ring[1, 2] = ring[2, 3] = ring[3, 4] = ring[4, 1] = True
+    assert cycles(ring) == [(1, 2, 3, 4)]
+
+
+# ---- statistics ----------------------------------------------------------------------------------
+def test_covariances_are_those_of_single_deals():
+    rng = np.random.default_rng(0)
+    deals = rng.normal(size=(3, 64)) + rng.normal(size=64)
+    widths, counts = np.ones(64), np.array([64, 64, 64])
+    found = league_table._covariance(list(deals), widths, counts, None)
+    assert found == pytest.approx(np.cov(deals) / 64)
+
+
+def test_the_covariance_of_unequal_numbers_of_deals_is_over_the_larger():
+    rng = np.random.default_rng(0)
+    long = rng.normal(size=64)
+    short = long[:32] * 2
+    counts = np.array([64, 32])
+    found = league_table._covariance([long, short], np.ones(64), counts, None)
+    # Their correlation is 1 in the deals that both have played.
+    expected = np.sqrt(long.var(ddof=1) * short.var(ddof=1)) / 64
+    assert found[0, 1] == pytest.approx(expected)
+    assert np.diag(found) == pytest.approx([long.var(ddof=1) / 64, short.var(ddof=1) / 32])
+
+
+def simulated(rng, truth, deals):
+    """A game of four agents whose margins have these means, and depend on the deals in common."""
+    game = league_file.GameFile(Path("x"), Rules.make("micro"), "", {n: {} for n in "abcd"})
+    luck = dict(zip("abcd", rng.normal(size=(4, max(deals.values()))) * 3, strict=True))
+    for (one, other), count in deals.items():
+        noise = rng.normal(size=count) * 2
+        exact = truth[one, other] + luck[one][:count] - luck[other][:count] + noise
+        margins = np.rint(2 * exact).astype(int)
+        first = 0
+        while first < count:
+            part = margins[first : first + block_at(first)]
+            sums = tuple(part.reshape(league_file.BINS, -1).sum(1).tolist())
+            squares = int((part**2).sum())
+            block = league_file.Block(
+                (one, other), first, len(part), sums, squares, (sums,), (0, 0), (0, 0)
+            )
+            game.blocks[one, other, first] = block
+            first += len(part)
+    return game
+
+
+def test_intervals_of_mean_margins_cover_the_truth():
+    rng = np.random.default_rng(0)
+    pairings = [(one, other) for one in "abcd" for other in "abcd" if one < other]
+    truth = dict(zip(pairings, rng.normal(size=6), strict=True))
+    deals = dict(zip(pairings, [112, 496] * 3, strict=True))
+    hits = []
+    for _ in range(300):
+        measured = league_table.Measured(simulated(rng, truth, deals), pairings)
+        for name in "abcd":
+            signs = np.array([float(a == name) - (b == name) for a, b in pairings]) / 3
+            error = signs @ (measured.margins - list(truth.values()))
+            hits.append(abs(error) <= measured.half(signs))
+    assert 0.93 < np.mean(hits) < 0.97
+
+
+@pytest.mark.parametrize("rules", ["micro", "party players=3"])
+def test_a_league_of_16_deals_says_what_the_tournament_says(rules, tmp_path):
+    # With one deal in each bin the intervals, too, are the tournament's.
+    rules = Rules.from_text(rules)
+    league.add(tmp_path / "new", THREE, [rules], seed=5)
+    play(tmp_path / "new", Goal.of(pairs=16))
+    folder = read_folder(tmp_path / "new")
+    (found,) = (record["result"] for record in league_table.tables(folder))
+    expected = tournament(THREE, rules, pairs=16, seed=5)
+    assert len(found["standings"]) == 3
+    for row, standing in zip(found["standings"], expected.standings, strict=True):
+        assert row["agent"] == standing.agent
+        assert row["margin"] == pytest.approx(standing.rating, abs=1e-6)
+        assert row["ci95"] == pytest.approx(list(standing.ci95), abs=1e-5)
+        assert row["won"] == pytest.approx(standing.won, abs=1e-6)
+    for row in found["pairings"]:
+        margin, ci95 = expected.margin(*(THREE.index(name) for name in row["agents"]))
+        assert row["margin"] == pytest.approx(margin, abs=1e-6)
+        assert row["ci95"] == pytest.approx(list(ci95), abs=1e-5)
+    seats = 2 * 16 * (2 if rules.players == 2 else 9)
+    moons = dict.fromkeys(THREE, 0)
+    for (i, j), e in expected.evaluations.items():
+        moons[THREE[i]] += e.moons
+        moons[THREE[j]] += e.opponent_moons
+    told = {row["agent"]: row["moons"] for row in found["standings"]}
+    assert told == pytest.approx({name: 100 * moons[name] / seats for name in THREE}, abs=1e-5)
+
+
+# ---- blocks, lines, resuming ---------------------------------------------------------------------
+def test_blocks_are_small_at_first_and_begin_at_the_same_deals_for_all():
+    firsts = [0, 16, 48, 112, 240, 496, 1008, 2032, 4080, 8176, 16368, 32752, 49136]
+    for first, after in itertools.pairwise(firsts):
+        assert first + block_at(first) == after
+    assert [boundary(pairs) for pairs in (0, 1, 16, 17, 1000)] == [0, 16, 16, 48, 1008]
+
+
+def test_a_table_follows_from_the_lines_in_any_order(kept, copied):
+    file = copied / "micro.jsonl"
+    lines = lines_of(file)
+    assert [json.loads(line)["entry"]["line"] for line in lines].count("block") == 9
+    blocks = [line for line in lines if b'"line":"block"' in line]
+    others = [line for line in lines if b'"line":"block"' not in line]
+    file.write_bytes(b"".join([*others, *reversed(blocks), blocks[0]]))  # and one of them twice
+    assert table_of(copied) == table_of(kept)
+
+
+def test_a_file_cut_anywhere_is_gone_on_with(kept, copied):
+    file = copied / "micro.jsonl"
+    whole = file.read_bytes()
+    lines = lines_of(file)
+    expected = table_of(kept)
+    begin = sum(map(len, lines[:4]))  # game and agents
+    for cut in (begin + 1, begin + len(lines[4]) - 1, len(whole) - 1):
+        file.write_bytes(whole[:cut])
+        play(copied, Goal.of(pairs=100))
+        assert run(copied, "run", *FEW).exit_code == 0  # and the exploitabilities
+        assert table_of(copied) == expected, cut
+    assert len(lines_of(file)) == len(lines)  # nothing twice
+
+
+def test_a_league_killed_at_work_ends_as_one_that_nothing_hit(kept, tmp_path):
+    path = tmp_path / "killed"
+    assert run(path, "add", *THREE, "--rules", "micro").exit_code == 0
+    file = path / "micro.jsonl"
+    slow = "from hearts_train.measure.league import Table\nimport time\nplay = Table.__call__\n"
+    slow += "Table.__call__ = lambda self, task: (time.sleep(0.1), play(self, task))[1]"
+    process = command("league", path, "run", *FEW, before=slow)
+    end = time.monotonic() + 120
+    while len(lines_of(file)) < 6 and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
+    process.communicate()
+    assert 6 <= len(lines_of(file)) < 13
+    assert run(path, "run", *FEW).exit_code == 0
+    assert table_of(path) == table_of(kept)
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypatch):
+    path = tmp_path / "stopped"
+    run(path, "add", *THREE, "--rules", "micro")
+    played = Table.__call__
+
+    def pressed(self, task):
+        if task.first:
+            raise KeyboardInterrupt
+        return played(self, task)
+
+    monkeypatch.setattr(Table, "__call__", pressed)
+    result = run(path, "run", *FEW)
+    assert result.exit_code == 130
+    assert "stopped" in result.stderr
+    assert "kept; go on with: hearts" in result.stderr
+    assert table_of(path)[0]["pairings"][0]["pairs"] == 16
+
+
+def test_a_block_is_the_same_in_another_process_and_beside_other_agents(tmp_path, kept):
+    league.add(tmp_path / "other", ["pro", "easy", "standard"], [Rules.make("micro")])
+    folder = read_folder(tmp_path / "other")
+    table = Table.of(folder, folder.games["micro"])
+    known = read_folder(kept).games["micro"].blocks["easy", "standard", 16]
+    for one in (table, pickle.loads(pickle.dumps(table))):
+        assert one(Task(("easy", "standard"), 16, 32)).result() == known.result()
+
+
+def test_who_enters_later_plays_the_same_deals_and_nothing_is_played_again(copied):
+    before = lines_of(copied / "micro.jsonl")
+    assert run(copied, "add", "pro").stdout == "micro: easy, standard, standard_trump, pro\n"
+    told = table_of(copied)[0]
+    assert told["incomplete"] == [{"agent": "pro", "missing": list(THREE)}]
+    assert [row["agent"] for row in told["standings"]].count("pro") == 0
+    assert "not in the standings: pro has not played easy" in run(copied, "table").stdout
+    assert run(copied, "run", *FEW).exit_code == 0
+    lines = lines_of(copied / "micro.jsonl")
+    assert lines[: len(before)] == before
+    assert len(lines) == len(before) + 1 + 3 * len(SIZES) + 1  # it, its blocks, its exploitability
+    (game,) = read_folder(copied).games.values()
+    assert sorted(first for a, b, first in game.blocks if (a, b) == ("easy", "pro")) == [0, 16, 48]
+    assert "pro" in [row["agent"] for row in table_of(copied)[0]["standings"]]
+
+
+# ---- until ---------------------------------------------------------------------------------------
+def test_it_goes_on_until_the_intervals_are_narrow_enough_or_the_cap_is_reached(tmp_path):
+    path = tmp_path / "new"
+    league.add(path, ["easy", "standard", "pro"], [Rules.make("micro")])
+    play(path, Goal.of(until=0.2))
+    rows = table_of(path)[0]["pairings"]
+    assert all((row["ci95"][1] - row["ci95"][0]) / 2 <= 0.2 for row in rows)
+    (game,) = read_folder(path).games.values()
+    for row in rows:  # none has played a block too many, but for the first 1,008 deals
+        blocks = league_table.blocks_of(game, tuple(row["agents"]))
+        if row["pairs"] > 1008:
+            game.blocks.pop((*row["agents"], blocks[-1].first))
+            assert league_table.half_width(game, tuple(row["agents"])) > 0.2
+    play(path, Goal.of(pairs=2000, until=0.0001))
+    assert [row["pairs"] for row in table_of(path)[0]["pairings"]] == [2032] * 3
+
+
+def test_slow_pairings_play_last(tmp_path, monkeypatch):
+    path = tmp_path / "new"
+    league.add(path, THREE, [Rules.make("micro")])
+    playing = Play(folder := read_folder(path), folder.games["micro"], Goal.of(pairs=100))
+    cost = {("easy", "standard"): 1.0, ("easy", "standard_trump"): 90.0}
+    cost["standard", "standard_trump"] = 3.0
+    monkeypatch.setattr(Play, "cost", lambda self, pairing: None)
+    assert [task.first for task in playing._next_tasks()] == [0, 0, 0]
+    monkeypatch.setattr(Play, "cost", lambda self, pairing: cost[pairing])
+    fast = [("easy", "standard"), ("standard", "standard_trump")]
+    assert [task.pairing for task in playing._next_tasks()] == fast * 3
+
+
+def test_minutes_end_a_game_after_the_block_at_hand(tmp_path):
+    path = tmp_path / "new"
+    run(path, "add", *THREE, "--rules", "micro")
+    result = run(path, "run", *FEW, "--minutes", "1e-9")
+    assert result.exit_code == 0
+    assert "micro: time is up; go on with the same command" in result.stderr
+    assert len(read_folder(path).games["micro"].blocks) == 1
+
+
+# ---- who may enter -------------------------------------------------------------------------------
+def test_every_game_is_every_preset_with_every_number_of_players():
+    games = every_game()
+    assert len(games) == sum(len(numbers) for numbers, _ in PRESETS.values()) == 35
+    names = [league_file.game_name(rules) for rules in games]
+    assert len(set(names)) == 35
+    assert {"two_player", "party-7", "hoyle-2", "classic"} <= set(names)
+    changed = [Rules.make('party trump="S"', 4), Rules.make('party trump="C"', 4)]
+    assert len({league_file.game_name(rules) for rules in changed}) == 2
+
+
+def test_built_in_players_enter_where_they_can_play(tmp_path):
+    path = tmp_path / "new"
+    result = run(path, "add", "--built-in", "--rules", "black_lady", "--players", "3")
+    assert result.stdout == "black_lady-3: easy, standard, standard_trump, pro, pro_trump\n"
+    assert "black_lady-3: without pimc: rules: pimc plays two-player games only" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("add",), ["agents: none given", "--built-in"]),
+        (("add", "random"), ["'random' is the same player as 'easy'"]),
+        (("add", "nobody"), ["'nobody' is unknown"]),
+        (("add", "pimc", "--rules", "classic"), ["two-player games only"]),
+        (("add", "pro", "--seed", "7"), ["begun with the seed 0"]),
+        (("add", "pro", "--rules", "every", "--players", "3"), ["--players", "omit it"]),
+        (("run", "--until", "0"), ["until: must be a number above 0"]),
+        (("run", "--pairs", "1"), ["pairs: 1 is not"]),
+        (("run", "--minutes", "nan"), ["minutes: must be a number above 0"]),
+        (("run", "--workers", "0"), ["workers: 0"]),
+        (("table", "--rules", "classic"), ["'classic' is no game of the league", "micro"]),
+        (("table", "--players", "3"), ["--players", "--rules"]),
+        (("verify", "--sample", "0"), ["--sample"]),
+        (("page", "/no/such/folder/page.html"), ["there is no folder"]),
+    ],
+)
+def test_mistakes_are_explained(args, words, copied):
+    refused(run(copied, *args), *words)
+
+
+def test_what_is_no_league_is_refused(tmp_path):
+    refused(run(tmp_path / "none", "table"), "there is no league", "add AGENT")
+    (tmp_path / "mine.txt").write_text("mine")
+    refused(run(tmp_path, "add", "easy"), "not empty")
+    refused(run(tmp_path / "mine.txt", "add", "easy"), "is no folder")
+
+
+def test_two_processes_do_not_share_a_league(copied):
+    with locked(copied):
+        refused(run(copied, "run", *FEW), "in use by process")
+        refused(run(copied, "add", "pro"), "in use by process")
+        assert run(copied, "table").exit_code == 0
+
+
+def test_a_changed_and_a_missing_agent_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = tmp_path / "mine.py"
+    code.write_text(MINE.format(0))
+    assert run("new", "add", "mine.py:Mine", "easy", "--rules", "micro").exit_code == 0
+    assert run("new", "run", "--pairs", "16").exit_code == 0
+    code.write_text(MINE.format(-1))
+    for args in (("run",), ("verify",), ("add", "mine.py:Mine")):
+        refused(run("new", *args), "'mine.py:Mine' has changed", "digest", "another path")
+    code.unlink()
+    refused(run("new", "run"), "mine.py", "in the folder in which it was added")
+    assert run("new", "table").exit_code == 0
+
+
+# ---- bad files -----------------------------------------------------------------------------------
+def rewritten(file, number, change):
+    """A line (from 0) with another entry, its digest made anew, as a forger would."""
+    lines = lines_of(file)
+    entry = entry_of(lines[number].rstrip(b"\n"))
+    change(entry)
+    lines[number] = sealed_line(entry)
+    file.write_bytes(b"".join(lines))
+
+
+def test_lines_are_verified_by_playing_them_again(copied):
+    result = run(copied, "verify", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {"holds": True, "blocks": 9, "differing": []}
+    assert "9 blocks of 336 deals hold" in result.stderr
+    assert json.loads(run(copied, "verify", "--sample", "2", "--json").stdout)["blocks"] == 2
+
+    def better(entry):
+        entry["margins"][3] += 2
+
+    rewritten(copied / "micro.jsonl", 6, better)
+    result = run(copied, "verify", "--json")
+    assert result.exit_code == 1
+    assert "micro.jsonl, line 7:" in result.stderr
+    assert "does not hold; played again it differs in margins" in result.stderr
+    (found,) = json.loads(result.stdout)["differing"]
+    assert found["line"] == 7
+    assert found["fields"] == ["margins"]
+
+
+def test_an_edited_line_is_named(copied):
+    file = copied / "micro.jsonl"
+    text = file.read_text().replace('"squares":', '"squares":1', 1)
+    file.write_text(text)
+    for args in (("table",), ("run",), ("verify",)):
+        refused(run(copied, *args), "line 5 of", "was edited or damaged", "remove the line")
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "words"),
+    [
+        (0, {"protocol": 2}, ["does not begin with a game of version 1"]),
+        (0, {"line": "agent"}, ["does not begin with a game"]),
+        (4, {"line": "dance"}, ["line 5 of", "'dance'", "does not know"]),
+        (4, {"first": 3}, ["line 5 of", "no whole block"]),
+        (4, {"margins": [1]}, ["line 5 of", "no whole block"]),
+        (4, {"seconds": ["never", 0.0]}, ["line 5 of", "no whole block"]),
+        (4, {"pairing": ["easy", "nobody"]}, ["names 'nobody'", "did not enter"]),
+        (4, {"pairing": 3}, ["line 5 of", "no whole block"]),
+        (2, {"name": "easy"}, ["line 3 of", "no whole agent"]),
+    ],
+)
+def test_lines_of_another_kind_are_named(number, change, words, copied):
+    rewritten(copied / "micro.jsonl", number, lambda entry: entry.update(change))
+    refused(run(copied, "table"), *words)
+
+
+def test_two_lines_that_contradict_each_other_are_named(copied):
+    file = copied / "micro.jsonl"
+    entry = entry_of(lines_of(file)[4].rstrip(b"\n"))
+    entry["squares"] += 1
+    with file.open("ab") as end:
+        end.write(sealed_line(entry))
+    number = len(lines_of(file))
+    refused(run(copied, "table"), f"line {number} of", "and line 5 say different things")
+
+
+def test_leagues_of_other_versions_are_refused(copied):
+    settings = copied / "league.json"
+    whole = settings.read_bytes()
+    entry = entry_of(whole.rstrip(b"\n"))
+    settings.write_bytes(sealed_line(entry | {"protocol": 2}))
+    refused(run(copied, "table"), "of version 2 of the protocol", "this package has 1")
+    settings.write_bytes(sealed_line(entry | {"package": "9.9"}))
+    refused(run(copied, "run"), "of version '9.9' of hearts-env", "begin another league")
+    assert run(copied, "table").exit_code == 0  # reading needs no player
+    for bad in (b"", b"{}", whole.replace(b'"seed":0', b'"seed":1'), sealed_line({"format": "x"})):
+        settings.write_bytes(bad)
+        refused(run(copied, "table"), "was edited or damaged")
+
+
+def test_a_full_disk_is_named_and_the_lines_before_remain(copied, monkeypatch):
+    before = lines_of(copied / "micro.jsonl")
+
+    def full(number):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(league_file.os, "fsync", full)
+    result = run(copied, "run", "--pairs", "240")
+    refused(result, "micro.jsonl", "No space left")
+    assert lines_of(copied / "micro.jsonl")[: len(before)] == before
+
+
+# ---- tables and page -----------------------------------------------------------------------------
+def test_the_table_shows_what_json_says(kept):
+    result, _ = table_of(kept)
+    shown = run(kept, "table").stdout
+    best = result["standings"][0]
+    assert best["place"] == 1
+    assert best["agent"] == "easy"  # on micro the published baseline is worse than chance
+    half = (best["ci95"][1] - best["ci95"][0]) / 2
+    assert f"{best['margin']:+.2f} ± {half:.2f}" in shown
+    assert f"{best['exact']['exploitability']:.4f}" in shown
+    assert sum(row["margin"] for row in result["standings"]) == pytest.approx(0, abs=1e-5)
+    assert sum(row["nash"] for row in result["standings"]) == pytest.approx(1, abs=0.002)
+    assert sum(row["rating"] for row in result["standings"]) == pytest.approx(0, abs=0.02)
+    assert json.loads(run(kept, "run", *FEW, "--json").stdout)[0]["result"] == result
+
+
+def test_rings_and_gaps_are_told(kept):
+    result, _ = table_of(kept)
+    told = {**result, "cycles": [["a", "b", "c"]]}
+    record = {"result": told, "run": {"ms_per_card": dict.fromkeys(THREE), "hours": 0.5}}
+    page = league_page("x", [record | {"sha256": "00"}]).decode()
+    assert "A cycle: a beats b beats c beats a." in page
+
+
+def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
+    out = tmp_path / "page.html"
+    assert run(kept, "page", out).exit_code == 0
+    text = out.read_text(encoding="utf-8")
+    shape = Shape(text)
+    assert shape.open == []
+    loaded = {name for name, _ in shape.attributes} & {"src", "srcset", "data", "action"}
+    assert not loaded
+    assert all(value.startswith("#") for name, value in shape.attributes if name == "href")
+    assert "http" not in text.replace("http-equiv", "")
+    result, sha256 = table_of(kept)
+    for row in result["standings"]:
+        assert f"{row['margin']:+.2f}" in shape.text
+        assert f"{row['won']:.1%}" in shape.text
+    for row in result["pairings"]:
+        assert f"{row['margin']:+.2f}" in shape.text
+    assert sha256 in shape.text
+
+
+def test_the_page_escapes_names(kept):
+    (record,) = json.loads(run(kept, "table", "--json").stdout)
+    text = json.dumps(record).replace('"easy"', '"<b>.py:A"')
+    page = league_page("<i>", [json.loads(text)]).decode()
+    assert "<b>.py" not in page
+    assert "<i>" not in page
+    assert "&lt;b&gt;.py:A" in page

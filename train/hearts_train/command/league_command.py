@@ -1,0 +1,207 @@
+"""What the commands of ``hearts league`` do around ``hearts_train.measure.league``."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from hearts_env import HeartsError, Rules
+from hearts_env.files import write_whole
+from hearts_train import console
+from hearts_train.command.league_page import league_page
+from hearts_train.command.league_tables import show_tables
+from hearts_train.command.reports import prepare
+from hearts_train.measure.crew import Crew, check_crew, spread
+from hearts_train.measure.league import (
+    BUILT_IN,
+    Goal,
+    Play,
+    Table,
+    Task,
+    add,
+    differing,
+    every_game,
+    find_exact,
+    sample_of,
+)
+from hearts_train.measure.league_file import Block, Folder, game_name, locked, read_folder
+from hearts_train.measure.league_table import tables
+
+
+def enter(
+    path: Path,
+    agents: Sequence[str],
+    rules: Rules | None,
+    *,
+    every: bool,
+    built_in: bool,
+    seed: int | None,
+    isolate: bool,
+) -> None:
+    """Enter agents in games, and say who is in them."""
+    games = every_game() if every else None if rules is None else [rules]
+    found = add(path, agents, games, seed, isolate=isolate, is_lenient=every) if agents else []
+    if built_in:
+        found += add(path, BUILT_IN, games, seed, isolate=isolate, is_lenient=True)
+    for entered in found:
+        if entered.refused:
+            console.note(f"{entered.game}: without {entered.agent}: {entered.refused}")
+    for name in dict.fromkeys(entered.game for entered in found):
+        inside = read_folder(path).games.get(name)
+        if inside is not None:
+            print(f"{name}: {', '.join(inside.agents)}")
+
+
+def chosen(folder: Folder, rules: Rules | None) -> list[str]:
+    """The games that are meant, by name.
+
+    Raises:
+        HeartsError: if the league does not have the one that is asked for, or has none.
+    """
+    if rules is None:
+        if not folder.games:
+            raise HeartsError(
+                f"league: {str(folder.path)!r} has no game yet; add agents with 'hearts league "
+                f"{folder.path} add AGENT...'"
+            )
+        return list(folder.games)
+    name = game_name(rules)
+    if name not in folder.games:
+        raise HeartsError(
+            f"rules: {rules.name!r} is no game of the league in {str(folder.path)!r}; it has "
+            f"{', '.join(folder.games) or 'none yet'}"
+        )
+    return [name]
+
+
+def play(
+    path: Path, rules: Rules | None, goal: Goal, *, crew: Crew, isolate: bool, as_json: bool
+) -> None:
+    """Play what is missing in some games, and show their tables."""
+    crew = check_crew(*crew)
+    read_folder(path)
+    with locked(path):
+        folder = read_folder(path, exact_version=True)
+        names = chosen(folder, rules)
+        try:
+            for place, name in enumerate(names, 1):
+                _play_game(folder, name, goal, crew, isolate=isolate, place=(place, len(names)))
+        except KeyboardInterrupt:
+            console.note("stopped")
+            again = shlex.join(["hearts", *sys.argv[1:]])
+            console.note(f"kept; go on with: {again}")
+            raise console.stopped() from None
+    show_tables(tables(folder, names), to_stderr=as_json)
+    if as_json:
+        console.print_json(tables(folder, names))
+
+
+def _play_game(
+    folder: Folder, name: str, goal: Goal, crew: Crew, *, isolate: bool, place: tuple[int, int]
+) -> None:
+    playing = Play(folder, folder.games[name], goal, isolate=isolate)
+    if not playing.is_done():
+        prepare(playing.table.contest)
+        label = name if place[1] == 1 else f"{name} ({place[0]} of {place[1]})"
+        with console.progress(label) as report:
+            playing.run(crew, report)
+    find_exact(playing, console.progress)
+    if not playing.is_done():
+        console.note(f"{name}: time is up; go on with the same command")
+
+
+def show(path: Path, rules: Rules | None, *, as_json: bool) -> None:
+    """Print the tables of some games."""
+    folder = read_folder(path)
+    found = tables(folder, chosen(folder, rules))
+    show_tables(found, to_stderr=as_json)
+    if as_json:
+        console.print_json(found)
+
+
+def draw(path: Path, rules: Rules | None, out: Path) -> None:
+    """Write the tables of some games as a page."""
+    folder = read_folder(path)
+    found = tables(folder, chosen(folder, rules))
+    write_whole(out, league_page(path.name or "League", found))
+    console.note(f"written: {out}")
+
+
+def check(
+    path: Path,
+    rules: Rules | None,
+    sample: int | None,
+    seed: int,
+    *,
+    crew: Crew,
+    isolate: bool,
+    as_json: bool,
+) -> None:
+    """Play blocks again; exit status 1 if a line does not hold."""
+    crew = check_crew(*crew)
+    folder = read_folder(path, exact_version=True)
+    names = chosen(folder, rules)
+    by_game = sample_of(folder, names, sample, seed)
+    blocks = [block for found in by_game.values() for block in found]
+    wrong: list[dict[str, Any]] = []
+    try:
+        with console.progress("verify") as report:
+            done, total = 0, sum(block.deals for block in blocks)
+            for name, wanted in by_game.items():
+                for block, again in _again(folder, name, wanted, crew, isolate=isolate):
+                    if fields := differing(block, again):
+                        wrong.append(_told(folder, name, block, fields))
+                    done += block.deals
+                    report(done, total)
+    except KeyboardInterrupt:
+        console.note("stopped")
+        raise console.stopped() from None
+    for one in wrong:
+        console.note(
+            f"{one['file']}, line {one['line']}: {' and '.join(one['agents'])}, deals from "
+            f"{one['first']:,} on: does not hold; played again it differs in "
+            f"{', '.join(one['fields'])}"
+        )
+    if not wrong:
+        console.note(
+            f"{path}: {len(blocks):,} blocks of {total:,} deals hold; played again they are the "
+            "same to the last digit"
+        )
+    if as_json:
+        console.print_json({"holds": not wrong, "blocks": len(blocks), "differing": wrong})
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _again(
+    folder: Folder, name: str, blocks: Sequence[Block], crew: Crew, *, isolate: bool
+) -> Generator[tuple[Block, Block]]:
+    """Blocks of a game, each with what it is when it is played again."""
+    if not blocks:
+        return
+    table = Table.of(folder, folder.games[name], isolate=isolate)
+    prepare(table.contest)
+    tasks = [Task(block.pairing, block.first, block.deals) for block in blocks]
+    workers, backend = crew
+    stream = spread(table, tasks, workers=workers, backend=backend)
+    with contextlib.ExitStack() as stack:
+        if isinstance(stream, Generator):
+            stack.enter_context(contextlib.closing(stream))
+        yield from zip(blocks, stream, strict=True)
+
+
+def _told(folder: Folder, name: str, block: Block, fields: list[str]) -> dict[str, Any]:
+    game = folder.games[name]
+    return {
+        "file": game.path.name,
+        "line": game.lines[*block.pairing, block.first],
+        "agents": list(block.pairing),
+        "first": block.first,
+        "fields": fields,
+    }
