@@ -15,6 +15,7 @@ from hearts_train.command.cli_options import (
     Resume,
     RulesName,
     Seed,
+    Trust,
     Workers,
     app,
     check_folder,
@@ -59,6 +60,7 @@ def attack(
     run: Annotated[
         Path | None, typer.Option("--run", metavar="DIR", help="Folder of what 'trained' learns.")
     ] = None,
+    trust: Trust = False,
     workers: Workers = None,
     backend: Backend = "local",
     out: Out = None,

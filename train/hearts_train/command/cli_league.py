@@ -13,6 +13,7 @@ from hearts_train.command.cli_options import (
     Json,
     Players,
     RulesName,
+    Trust,
     Workers,
     app,
     check_folder,
@@ -70,6 +71,7 @@ def add(
         int | None, typer.Option("--seed", help="What the deals of a new league follow from.")
     ] = None,
     isolate: Isolate = False,
+    trust: Trust = False,
 ) -> None:
     """Enter agents, and begin the league if there is none; nothing is played yet.
 
@@ -115,6 +117,7 @@ def run(
     minutes: Annotated[
         float | None, typer.Option("--minutes", help="Stop each game after so many.")
     ] = None,
+    trust: Trust = False,
     workers: Workers = None,
     backend: Backend = "local",
     isolate: Isolate = False,
@@ -161,6 +164,7 @@ def verify(
         typer.Option("--sample", metavar="K", help="So many blocks by lot; without it all."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="What the lot follows from.")] = 0,
+    trust: Trust = False,
     workers: Workers = None,
     backend: Backend = "local",
     isolate: Isolate = False,
