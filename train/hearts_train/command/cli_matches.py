@@ -207,7 +207,10 @@ def _who(found: DealResults) -> str:
     """Who played the deals, in words."""
     names = [str(agent.get("name")) for agent in found.about.get("agents", [])]
     pair = f"{names[0]} against {names[1]}" if len(names) == 2 else "deals of a file"
-    return f"{pair}, {found.num_deals:,} deals"
+    pairs = found.about.get("pairs")
+    if isinstance(pairs, int):
+        return f"{pair}, {pairs:,} deals, each from every seat"
+    return f"{pair}, {found.num_deals:,} results"
 
 
 def _tell_table(
