@@ -487,12 +487,14 @@ def external_speed() -> str:
             "one by one" if rate["batch"] == 1 else f"{rate['batch']} at once",
             f"{rate['per_second']:,.0f}",
             f"{rate['best_per_second']:,.0f}",
+            f"{1e6 / (rate['own_us'] + rate['bot_us']):,.0f}",
             f"{rate['own_us']:.1f}",
             f"{rate['bot_us']:.1f}",
         ]
         for rate in record["rates"]
     ]
-    head = ["bot", "views", "decisions a second, median", "best", "µs here", "µs in the bot"]
+    clock, processor = "decisions a second of clock", "a second of processor, both sides"
+    head = ["bot", "views", clock, "best", processor, "µs here", "µs in the bot"]
     repeats = record["rates"][0]["repeats"]
     return (
         table(head, rows)

@@ -327,11 +327,12 @@ def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
         (onnx(WEIGHTS * np.nan), "?encoder=flat&rules=micro", "gives NaN"),
     ],
 )
-def test_onnx_models_that_do_not_fit_are_named(data, end, message, tmp_path):
+def test_onnx_models_that_do_not_fit_are_named(data, end, message, tmp_path, capfd):
     pytest.importorskip("onnxruntime")
     (tmp_path / "model.onnx").write_bytes(data)
     with pytest.raises(HeartsError, match=message):
         make_agent(f"{tmp_path / 'model.onnx'}{end}")
+    assert "".join(capfd.readouterr()) == ""
 
 
 def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):

@@ -443,7 +443,7 @@ class OnnxAgent(ForeignAgent):
             "write it with torch.onnx.export(..., external_data=False), and check it",
         ):
             self._session = runtime.InferenceSession(
-                data, options, providers=["CPUExecutionProvider"]
+                data, options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
         self._input = self._only_input()
         self._output = self._session.get_outputs()[0].name

@@ -17,7 +17,7 @@ from hearts_env.batch_view import BatchView
 from hearts_env.cards import SUITS, list_of
 from hearts_env.view import PHASES
 
-_MOST_PIECES = 200_000  # some 20 MB
+_MOST_PIECES = 60_000  # of each kind; some 40 MB in all
 _SHIFTS = np.arange(k.PLAYS_A_WORD) * k.PLAY_BITS
 
 
@@ -38,6 +38,11 @@ class ViewLines:
             for code in range(64 * rules.players)
         ]
         self._pieces: dict[int, str] = {}
+        self._taken_so_far: dict[tuple[int, ...], str] = {}
+        self._deals: dict[tuple[int, ...], str] = {}
+        self._points, self._tricks, self._shown, self._totals = (
+            k.every_seat(field, rules.players) for field in (k.POINTS, k.TRICKS, k.VOIDS, k.TOTALS)
+        )
         self._voids = [
             dump("".join(suit for i, suit in enumerate(SUITS) if mask >> i & 1))
             for mask in range(1 << len(SUITS))
@@ -49,8 +54,9 @@ class ViewLines:
 
     def write(self, views: BatchView) -> list[str]:
         """The views as JSON objects, in their order."""
-        if len(self._pieces) > _MOST_PIECES:
-            self._pieces.clear()
+        for kept in (self._pieces, self._taken_so_far, self._deals):
+            if len(kept) > _MOST_PIECES:
+                kept.clear()
         begin = int(self.rules.vector[k.R_HISTORY])
         words = views.vectors[:, begin:, None] >> _SHIFTS & (1 << k.PLAY_BITS) - 1
         plays = words.reshape(len(views), -1).tolist()
@@ -63,8 +69,11 @@ class ViewLines:
         end = s[k.NUM_PLAYED]
         history = [self._plays[code] for code in plays[:end]]
         trick = history[end - s[k.TRICK_LEN] :]
-        direction = self._directions[s[k.DEAL_NUMBER] % len(self._directions)]
-        voids = [self._voids[mask] for mask in self._each(s, k.VOIDS)]
+        taken = *s[self._points], *s[self._tricks], *s[self._shown]
+        deal = (
+            *(s[k.PASSED + seat], s[k.RECEIVED + seat], s[k.DEALER], s[k.DEAL_NUMBER]),
+            *(s[k.KITTY], s[k.KITTY_TAKER], *s[self._totals]),
+        )
         return (
             f'{self._first}{player},"phase":"{PHASES[s[k.PHASE]]}"'
             f',"hand":{cards(s[k.HANDS + seat])}'
@@ -73,16 +82,30 @@ class ViewLines:
             f',"winner":{seats[s[k.WINNER]]}'
             f',"hearts_broken":{"true" if s[k.BROKEN] else "false"}'
             f',"history":[{",".join(history)}]'
-            f',"points":{self._each(s, k.POINTS)},"tricks_taken":{self._each(s, k.TRICKS)}'
-            f',"voids":[{",".join(voids)}]'
-            f',"passed":{cards(s[k.PASSED + seat])},"received":{cards(s[k.RECEIVED + seat])}'
-            f',"direction":{direction},"dealer":{s[k.DEALER]},"deal_number":{s[k.DEAL_NUMBER]}'
-            f',"totals":{self._each(s, k.TOTALS)}'
-            f',"kitty":{cards(s[k.KITTY])},"kitty_taker":{seats[s[k.KITTY_TAKER]]}}}'
+            f"{self._taken_so_far.get(taken) or self._of_taken(taken)}"
+            f"{self._deals.get(deal) or self._of_deal(deal)}"
         )
 
-    def _each(self, s: list[int], field: int) -> list[int]:
-        return s[k.every_seat(field, self.rules.players)]
+    def _of_taken(self, numbers: tuple[int, ...]) -> str:
+        """What follows from points, tricks and suits shown to be void, of every seat each."""
+        n = self.rules.players
+        voids = ",".join([self._voids[mask] for mask in numbers[2 * n :]])
+        points, tricks = [*numbers[:n]], [*numbers[n : 2 * n]]
+        text = f',"points":{points},"tricks_taken":{tricks},"voids":[{voids}]'
+        self._taken_so_far[numbers] = text
+        return text
+
+    def _of_deal(self, numbers: tuple[int, ...]) -> str:
+        """What does not change, or seldom, while a deal is played."""
+        passed, received, dealer, number, kitty, taker, *totals = numbers
+        direction = self._directions[number % len(self._directions)]
+        text = (
+            f',"passed":{self._cards(passed)},"received":{self._cards(received)}'
+            f',"direction":{direction},"dealer":{dealer},"deal_number":{number}'
+            f',"totals":{totals},"kitty":{self._cards(kitty)},"kitty_taker":{self._seats[taker]}}}'
+        )
+        self._deals[numbers] = text
+        return text
 
     def _cards(self, mask: int) -> str:
         piece = self._pieces.get(mask)
