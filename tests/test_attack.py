@@ -179,6 +179,7 @@ def test_an_even_selection_keeps_the_weight_of_each_branch():
     rng = np.random.default_rng(1)
     branches = np.repeat([4, -1, 7], [100, 3, 60])
     weights = rng.random(163)
+    weights[5] = 40.0  # kept more than once
     kept, thinned = _thinned(branches, weights, 20)
     for branch in (4, -1, 7):
         own = branches[kept] == branch
