@@ -247,6 +247,11 @@ def trust_files() -> None:
     os.environ[TRUST] = "1"
 
 
+def is_trusting() -> bool:
+    """Whether files that can run code may be loaded."""
+    return os.environ.get(TRUST) == "1"
+
+
 def check_trust(path: str | Path, why: str, *, trust: bool) -> None:
     """Refuse to load a file that can run code, unless the user says that they trust it.
 
@@ -258,7 +263,7 @@ def check_trust(path: str | Path, why: str, *, trust: bool) -> None:
     Raises:
         HeartsError: if they have not.
     """
-    if not trust and os.environ.get(TRUST) != "1":
+    if not (trust or is_trusting()):
         raise HeartsError(
             f"trust: loading {quoted(str(path))} can run any code that is in it ({why}); if you "
             "trust whoever made it, add --trust, or in Python make_agent(path, trust=True)"

@@ -18,6 +18,7 @@ from hearts_agents.outside import (
     is_code,
     is_exec,
     is_sb3_model,
+    is_trusting,
     parse_options,
     split_spec,
 )
@@ -262,6 +263,33 @@ def is_outside(agent: str | os.PathLike[str]) -> bool:
         if any(point.name == base for point in _entry_points()) or is_code(base):
             return True
     return any(is_outside(text) for text in texts.values())
+
+
+def check_recorded(name: str, where: str) -> None:
+    """Refuse an agent that a file names and that runs code, unless the user trusts such files.
+
+    Args:
+        name: the spec in the file.
+        where: begins the message: what the file is read for, and its name.
+
+    Raises:
+        HeartsError: if it is a program, code or a file that must be trusted, or has one as an
+            option, and nobody has called ``trust_files``.
+    """
+    if _runs_code(name) and not is_trusting():
+        raise HeartsError(
+            f"{where} names the agent {quoted(name)}, which can run any code; if you trust whoever "
+            "wrote that file, add --trust"
+        )
+
+
+def _runs_code(name: str) -> bool:
+    if is_exec(name) or is_outside(name):
+        return True
+    try:
+        return any(map(_runs_code, split_spec(name)[1].values()))
+    except HeartsError:
+        return False
 
 
 def is_registered_here(spec: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from hearts_agents.attackers import METHODS
+from hearts_agents.registry import check_recorded
 from hearts_env import Rules
 from hearts_train import console
 from hearts_train.command.cli_options import names_in
@@ -50,12 +51,16 @@ def read_begun(path: Path) -> Begun:
     Raises:
         Mistake: it is of another command.
     """
+    settings = read_settings(path)
     try:
-        return Begun(**read_settings(path)["about"])
+        begun = Begun(**settings["about"])
     except (KeyError, TypeError):
         raise Mistake(
             f"--resume: {path} is not of this command; give a file that hearts attack has kept"
         ) from None
+    for name in (begun.agent, *begun.attackers):
+        check_recorded(str(name), f"--resume: {path}")
+    return begun
 
 
 def prepared(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import typer
 
+from hearts_agents.registry import check_recorded
 from hearts_env import HeartsError
 from hearts_train import console
 from hearts_train.command.benchmark_page import write_page
@@ -26,7 +27,7 @@ from hearts_train.measure.benchmark import (
 from hearts_train.measure.benchmark_file import read_benchmark
 from hearts_train.measure.crew import Crew
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.records import read_settings
+from hearts_train.measure.records import named_agents, read_settings
 
 __all__ = ["Begun", "check", "play", "read_begun", "show", "tell_verdict", "write_page"]
 
@@ -77,10 +78,9 @@ def read_begun(out: Path) -> Begun:
     parts = unfinished(out)
     settings = read_settings(parts)
     about: Any = settings.get("about")
-    agents: Any = settings.get("agents")
     try:
         begun = Begun(
-            agent=agents[0]["spec"],
+            agent=named_agents(parts, settings)[0],
             isolate=settings["isolate"],
             **{name: about[name] for name in ("track", "split", "pairs", "budget", "decisions")},
         )
@@ -88,10 +88,6 @@ def read_begun(out: Path) -> Begun:
         raise HeartsError(
             f"resume: {str(parts)!r} is not of this command; use hearts evaluate --resume"
         ) from None
-    if begun.agent is None:
-        raise HeartsError(
-            f"resume: {str(parts)!r} has an agent that a program made; resume it in that program"
-        )
     return begun
 
 
@@ -100,6 +96,9 @@ def check(
 ) -> tuple[dict[str, Any], list[str]]:
     """The record of a file played again, and where it differs from the file."""
     record = read_benchmark(path)
+    spec = record["result"]["agent"]["spec"]
+    if agent is None and isinstance(spec, str):
+        check_recorded(spec, f"verify: {str(path)!r}")
     try:
         again, differing = verify(record, agent, isolate=isolate, crew=crew, show=console.progress)
     except KeyboardInterrupt:

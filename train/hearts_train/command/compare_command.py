@@ -17,7 +17,7 @@ from hearts_train.measure.aggregates import MIN_RUNS, GroupComparison, GroupTria
 from hearts_train.measure.comparison import Comparison, Trial, check_max_pairs
 from hearts_train.measure.evaluation import check_pairs
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.records import read_settings
+from hearts_train.measure.records import named_agents, read_settings
 from hearts_train.measure.sequential import HIGH, LOW, Question, SequentialTest
 
 AGAINST = ("easy", "standard", "standard_trump", "pro")
@@ -164,17 +164,13 @@ def read_begun(path: Path) -> Begun:
     """
     settings = read_settings(path)
     about: Any = settings.get("about")
-    names: list[Any] = [agent["spec"] for agent in settings["agents"]]
     kind = about if isinstance(about, dict) else {}
     if not kind.keys() & {"compare", "groups"}:
         raise HeartsError(
             f"resume: {str(path)!r} is not of this command; it was begun by hearts evaluate, "
             "tournament or benchmark, which go on with it"
         )
-    if None in names:
-        raise HeartsError(
-            f"resume: {str(path)!r} has agents that a program made; resume it in that program"
-        )
+    names = named_agents(path, settings)
     first, second, _ = kind.get("groups", (1, 1, 0))
     return Begun(
         names[:first],

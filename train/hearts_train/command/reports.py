@@ -14,7 +14,7 @@ from hearts_train import console
 from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import Contest, Evaluation, check_pairs
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.records import read_settings
+from hearts_train.measure.records import named_agents, read_settings
 from hearts_train.measure.tournament import Tournament
 
 Path = str | os.PathLike[str]
@@ -91,17 +91,13 @@ def read_begun(path: Path, *, is_tournament: bool) -> Settings:
         HeartsError: if it is not such a file, or one of the other command.
     """
     settings = read_settings(path)
-    names = [agent["spec"] for agent in settings["agents"]]
+    names = named_agents(path, settings)
     pairings = [tuple(pairing) for pairing in settings["pairings"]]
     each_against_first = pairings == [(0, j) for j in range(1, len(names))]
     if is_tournament == each_against_first and len(names) > 2:
         right = "evaluate" if each_against_first else "tournament"
         raise HeartsError(
             f"resume: {str(path)!r} is not of this command; use hearts {right} --resume"
-        )
-    if None in names:
-        raise HeartsError(
-            f"resume: {str(path)!r} has agents that a program made; resume it in that program"
         )
     rest = (settings[name] for name in ("pairs", "seed", "isolate", "time_limit"))
     return Settings(names, Rules.from_dict(settings["rules_in_full"]), *rest)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hearts_agents.registry import OWN
+from hearts_agents.registry import OWN, check_recorded
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.arguments import check_seed
 from hearts_env.presets import PRESETS
@@ -236,6 +236,7 @@ class Table:
         for name, agent in game.agents.items():
             if agent["spec"] is None:
                 raise HeartsError(f"agent: {name!r} was made by a program; the league needs names")
+            check_recorded(str(agent["spec"]), f"league: {str(folder.path)!r}")
             specs.append(str(agent["spec"]))
         try:
             contest = evaluation.Contest(specs, game.rules, folder.seed, isolate=isolate)

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from hearts_agents.registry import check_recorded
 from hearts_env import HeartsError, __version__
 from hearts_env.errors import quoted
 from hearts_env.files import held, lock_beside, read_limited, write_whole
@@ -112,6 +113,28 @@ def read_settings(path: str | os.PathLike[str]) -> dict[str, Any]:
         OSError: if it cannot be read.
     """
     return _read(Path(path))[0]
+
+
+def named_agents(path: str | os.PathLike[str], settings: dict[str, Any]) -> list[str]:
+    """The specs of the agents in the settings of a file, to be made again.
+
+    Raises:
+        HeartsError: if an agent was made by a program, or runs code and the user does not trust
+            the file; or the settings have no agents.
+    """
+    try:
+        names = [agent["spec"] for agent in settings["agents"]]
+    except (KeyError, TypeError):
+        raise HeartsError(
+            f"resume: the settings in {str(path)!r} are damaged; begin another file"
+        ) from None
+    for name in names:
+        if not isinstance(name, str):
+            raise HeartsError(
+                f"resume: {str(path)!r} has agents that a program made; resume it in that program"
+            )
+        check_recorded(name, f"resume: {str(path)!r}")
+    return names
 
 
 def _header(settings: dict[str, Any]) -> dict[str, Any]:
