@@ -137,8 +137,8 @@ def left(record: dict[str, Any]) -> str:
 
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "coverage": ("error_rates", coverage),
-    "tests": ("error_rates", tests),
-    "stopped": ("error_rates", stopped),
+    "tests": ("sequential_tests", tests),
+    "stopped": ("sequential_tests", stopped),
     "seeds": ("seed_intervals", seeds),
     "networks": ("compare", networks),
     "duplicates": ("variates", duplicates),

@@ -269,7 +269,7 @@ class Trial(Contest):
                 faults[place] += count
         examples = [example for block in found for example in block.examples]
         names = [contender.name for contender in self.contenders]
-        spread = max(0.0, state.variance * (state.pairs + 1) - self.reach**2)
+        spread = max(0.0, state.variance * (state.pairs + 1) - self.reach**2 - state.mean**2)
         return Comparison(
             agent=names[0],
             other=names[1],
