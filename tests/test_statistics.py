@@ -162,7 +162,7 @@ def test_it_errs_no_more_often_than_asked():
     question = Question(0.0, 1.0, alpha=0.1, beta=0.05)
     wrong = {"low": 0, "high": 0}
     for truth, error in ((0.0, "high"), (1.0, "low")):
-        for _ in range(400):
+        for _ in range(200):
             test, before = SequentialTest(question, 26.0), 0
             for end in looks(20_000):
                 drawn = rng.choice(kinds, end - before, p=chances) - shift + truth
@@ -171,8 +171,8 @@ def test_it_errs_no_more_often_than_asked():
                     break
             wrong[error] += test.states[-1].verdict == error
     # As often as asked, give or take two standard errors, or somewhat less.
-    assert 12 < wrong["high"] <= 400 * (0.1 + 2 * math.sqrt(0.1 * 0.9 / 400))
-    assert 4 < wrong["low"] <= 400 * (0.05 + 2 * math.sqrt(0.05 * 0.95 / 400))
+    assert 3 < wrong["high"] <= 200 * (0.1 + 2 * math.sqrt(0.1 * 0.9 / 200))
+    assert 1 < wrong["low"] <= 200 * (0.05 + 2 * math.sqrt(0.05 * 0.95 / 200))
 
 
 def test_two_that_nearly_always_play_alike_are_not_called_equal_at_the_first_look():
