@@ -31,6 +31,13 @@ def coverage(record: dict[str, Any]) -> Rows:
     return ["players", "true margin", "known", "duplicate deals", "normal", "bootstrap"], rows
 
 
+def asked_of(test: dict[str, Any]) -> str:
+    """The question of a test, and whose margins it was asked of."""
+    ask, names = test["question"], dict.fromkeys((test["agent"], test["opponent"]))
+    who = ", ".join(f"`{name}`" for name in names)
+    return f"{ask['low']:g} or {ask['high']:g}? {who}, `{test['rules']}`"
+
+
 def tests(record: dict[str, Any]) -> Rows:
     """What sequential tests answer, how often wrongly, after how many deals."""
     rows = []
@@ -42,7 +49,7 @@ def tests(record: dict[str, Any]) -> Rows:
             asked = ask["alpha"] if is_low else ask["beta"]
             rows.append(
                 [
-                    f"{ask['low']:g} or {ask['high']:g}, sd {test['sd']:.1f}",
+                    asked_of(test),
                     f"{row['truth']:g}",
                     percent(wrong) if is_low or is_high else "-",
                     f"{asked:.0%}" if is_low or is_high else "-",
@@ -59,7 +66,7 @@ def stopped(record: dict[str, Any]) -> Rows:
     """How often the interval after an early stop contains the truth."""
     rows = [
         [
-            f"{test['question']['low']:g} or {test['question']['high']:g}, sd {test['sd']:.1f}",
+            asked_of(test),
             f"{row['truth']:g}",
             percent(row["interval_covers"]),
             percent(row["plain_interval_covers"]),
@@ -137,8 +144,8 @@ def left(record: dict[str, Any]) -> str:
 
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "coverage": ("error_rates", coverage),
-    "tests": ("error_rates", tests),
-    "stopped": ("error_rates", stopped),
+    "tests": ("sequential_tests", tests),
+    "stopped": ("sequential_tests", stopped),
     "seeds": ("seed_intervals", seeds),
     "networks": ("compare", networks),
     "duplicates": ("variates", duplicates),

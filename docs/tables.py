@@ -423,6 +423,8 @@ def measured(name: str) -> str:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     file, rows_of = module.TABLES[name]
+    if not (DOCS / "results" / f"{file}.json").exists():
+        return f"Not measured yet: docs/results/{file}.json, by a script of bench/.\n"
     record = read_result(file)
     return table(*rows_of(record)) + f"\n`{record['command']}`\n"
 

@@ -28,7 +28,14 @@ from hearts_train.measure.comparison import Trial, compare
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import bootstrap_interval, mean_and_interval
-from hearts_train.measure.sequential import Question, SequentialTest, estimate, looks
+from hearts_train.measure.sequential import (
+    Question,
+    SequentialTest,
+    State,
+    estimate,
+    log_likelihood,
+    looks,
+)
 from hearts_train.measure.variates import (
     adjusted,
     cards_luck,
@@ -104,14 +111,36 @@ def test_it_looks_after_64_pairs_and_then_after_each_sixteenth_more():
     assert len(counts) < 150
 
 
-def test_the_likelihood_ratio_of_four_margins_by_hand():
-    # Mean 1, squares 0 + 4 + 0 + 4 about it; one imaginary pair of the greatest margin, 5:
-    # variance (8 + 25) / 5 = 6.6; ratio 4 * (1 - 0) * (1 - 1/2) / 6.6.
-    state = SequentialTest(Question(0.0, 1.0), reach=5.0).add(np.array([1.0, 3.0, 1.0, -1.0]))
+def test_the_likelihood_of_a_mean_by_hand():
+    # Of 0, 0, 0 and 1: with mean 1/2 both have probability 1/2, at best 3/4 and 1/4.
+    levels, counts = np.array([0.0, 1.0]), np.array([3.0, 1.0])
+    by_hand = 3 * math.log(0.5 / 0.75) + math.log(0.5 / 0.25)
+    assert log_likelihood(levels, counts, 0.5) == pytest.approx(by_hand)
+    assert log_likelihood(levels, counts, 0.25) == pytest.approx(0, abs=1e-12)
+    assert log_likelihood(levels, counts, 1e-9) == pytest.approx(math.log(1e-9 / 0.25), abs=1)
+    # 0, 1 and 2 once each, mean 3/2: p, 1/2 - 2p and p + 1/2, likeliest where
+    # 1/p - 2/(1/2 - 2p) + 1/(p + 1/2) = 0: 12 p**2 + 2 p - 1/2 = 0... solved by trial below.
+    p = np.linspace(1e-6, 0.25 - 1e-6, 2_000_001)
+    best = np.log(p * (0.5 - 2 * p) * (p + 0.5)).max() + 3 * math.log(3)
+    assert log_likelihood(np.arange(3.0), np.ones(3), 1.5) == pytest.approx(best, abs=1e-9)
+
+
+def test_a_look_counts_one_imaginary_pair_by_hand():
+    # Mean 1, squares 0 + 4 + 0 + 4 about it; half a pair at 5 and half at -5: (4**2 + 6**2) / 2.
+    state = SequentialTest(Question(0.0, 1.5), reach=5.0).add(np.array([1.0, 3.0, 1.0, -1.0]))
     assert state.mean == 1.0
-    assert state.variance == pytest.approx((8 + 25) / 5)
-    assert state.llr == pytest.approx(4 * 0.5 / 6.6)
+    assert state.variance == pytest.approx((8 + 26) / 5)
+    levels, counts = np.array([-5.0, -1, 1, 3, 5]), np.array([0.5, 1, 2, 1, 0.5])
+    ratio = log_likelihood(levels, counts, 1.5) - log_likelihood(levels, counts, 0.0)
+    assert state.llr == pytest.approx(ratio)
     assert state.verdict == "open"
+
+
+def test_the_ratio_of_many_is_that_of_normal_margins():
+    margins = np.random.default_rng(8).normal(0.6, 7, 20_000)
+    state = SequentialTest(Question(0.5, 0.6), reach=40.0).add(margins)
+    wanted = 20_000 * 0.1 * (state.mean - 0.55) / state.variance
+    assert state.llr == pytest.approx(wanted, rel=0.02)
 
 
 def test_margins_added_in_parts_are_those_added_at_once():
@@ -133,7 +162,7 @@ def test_it_errs_no_more_often_than_asked():
     question = Question(0.0, 1.0, alpha=0.1, beta=0.05)
     wrong = {"low": 0, "high": 0}
     for truth, error in ((0.0, "high"), (1.0, "low")):
-        for _ in range(400):
+        for _ in range(200):
             test, before = SequentialTest(question, 26.0), 0
             for end in looks(20_000):
                 drawn = rng.choice(kinds, end - before, p=chances) - shift + truth
@@ -142,28 +171,30 @@ def test_it_errs_no_more_often_than_asked():
                     break
             wrong[error] += test.states[-1].verdict == error
     # As often as asked, give or take two standard errors, or somewhat less.
-    assert 12 < wrong["high"] <= 400 * (0.1 + 2 * math.sqrt(0.1 * 0.9 / 400))
-    assert 4 < wrong["low"] <= 400 * (0.05 + 2 * math.sqrt(0.05 * 0.95 / 400))
+    assert 3 < wrong["high"] <= 200 * (0.1 + 2 * math.sqrt(0.1 * 0.9 / 200))
+    assert 1 < wrong["low"] <= 200 * (0.05 + 2 * math.sqrt(0.05 * 0.95 / 200))
 
 
 def test_two_that_nearly_always_play_alike_are_not_called_equal_at_the_first_look():
     test = SequentialTest(Question(0.0, 0.1), reach=26.0)
     assert not test.add(np.zeros(64)).is_decided
     assert not test.add(np.zeros(200)).is_decided
-    assert test.add(np.zeros(800)).verdict == "low"
-    assert test.estimate() == (0.0, (0.0, 0.0))
+    assert test.add(np.zeros(1500)).verdict == "low"
+    middle, (low, high) = test.estimate()
+    assert middle == pytest.approx(0, abs=0.02)
+    assert -0.2 < low < high < 0.2
 
 
 def test_expected_pairs_are_those_of_walks():
     rng = np.random.default_rng(3)
     question = Question(0.0, 0.5)
     for truth in (0.25, 0.5, -0.1):
-        test = SequentialTest(question, 0.0)
+        test = SequentialTest(question, 26.0)
         values = rng.normal(0, 5, 200)
         test.add(values - values.mean() + truth)
         state = test.states[-1]
         steps = (
-            (rng.normal(truth, math.sqrt(state.variance), (1000, 3000)) - 0.25) / 2 / state.variance
+            (rng.normal(truth, math.sqrt(state.variance), (700, 6000)) - 0.25) / 2 / state.variance
         )
         walks = state.llr + np.cumsum(steps, axis=1)
         below, above = question.bounds
@@ -184,8 +215,9 @@ def test_at_a_single_look_the_interval_is_the_usual_one():
 
 @pytest.mark.parametrize("drift", [0.0, 0.1, -0.15])
 def test_chances_of_outcomes_are_those_of_walks(drift):
-    question, pairs, sd, reach = Question(-0.5, 0.5), looks(200), 3.0, 26.0
-    paths = sequential._Paths(question, pairs, sd, reach, 0.05)
+    question, pairs = Question(-0.5, 0.5), looks(200)
+    states = [State(n, 0.0, 9.0 * (1 + 60 / n), 0.0, "open") for n in pairs]
+    paths = sequential._Paths(question, states, 3.0, 0.05)
     rng = np.random.default_rng(9)
     at_looks = np.diff([0, *pairs])
     steps = rng.normal(size=(40_000, len(pairs))) * np.sqrt(at_looks) + drift * at_looks
@@ -214,7 +246,7 @@ def test_the_interval_after_an_early_stop_is_wider_and_the_estimate_nearer_the_m
         before = end
     state = test.states[-1]
     assert state.verdict == "high"
-    middle, (low, high) = estimate(test.question, test.states, 26.0)
+    middle, (low, high) = estimate(test.question, test.states)
     assert 0.5 < middle < state.mean
     assert low < middle < high
     assert high - low > 2 * 1.96 * math.sqrt(state.variance / state.pairs) * 0.98
@@ -249,7 +281,7 @@ def test_against_a_field_the_difference_on_the_same_deals_is_tested():
 
 def test_with_more_players_each_is_one_among_copies_of_the_other():
     rules = Rules.make("party", 3)
-    result = compare(Lowest(), Highest(), rules, Question(0, 50.0), max_pairs=64, seed=6)
+    result = compare(Lowest(), Highest(), rules, Question(0, 20.0), max_pairs=64, seed=6)
     forth = evaluate(Lowest(), Highest(), rules, 64, seed=6).margins
     back = evaluate(Highest(), Lowest(), rules, 64, seed=6).margins
     assert result.mean == pytest.approx(((forth - back) / 2).mean())
@@ -257,12 +289,11 @@ def test_with_more_players_each_is_one_among_copies_of_the_other():
 
 def test_an_agent_is_not_better_than_itself():
     result = compare("standard", "standard", "micro", Question(0, 0.5), seed=1)
-    assert (result.verdict, result.margin, result.ci95) == ("low", 0.0, (0.0, 0.0))
+    assert (result.verdict, result.mean, result.sd) == ("low", 0.0, 0.0)
+    assert result.ci95[0] < 0 < result.ci95[1]
 
 
 def test_what_is_not_decided_says_so():
-    result = compare("standard", "pro", "micro", Question(-50, 50), max_pairs=64)
-    assert result.pairs == 64
     result = compare("standard", "standard", "micro", Question(-0.01, 0.01), max_pairs=100)
     assert (result.verdict, result.pairs) == ("open", 100)
 
@@ -310,6 +341,11 @@ def test_blocks_end_where_the_test_looks():
 def test_questions_that_cannot_be_decided_are_refused(more, named):
     with pytest.raises(HeartsError, match=named):
         Question(**more)
+
+
+def test_a_hypothesis_that_no_margins_can_have_is_refused():
+    with pytest.raises(HeartsError, match="high: a mean margin of 50 cannot be"):
+        compare("standard", "pro", "micro", Question(0, 50))
 
 
 @pytest.mark.parametrize("pairs", [63, 1, 10**8, "many"])

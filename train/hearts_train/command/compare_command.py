@@ -149,7 +149,7 @@ def news_of(test: SequentialTest) -> str:
 
 def refuse_said(context: typer.Context, resume: Path) -> None:
     """Refuse what the command line says beside a file that decides it."""
-    kept = {"workers", "backend", "resume", "as_json", "context"}
+    kept = {"workers", "backend", "resume", "as_json", "trust"}
     for name in context.params.keys() - kept:
         if _is_said(context, name):
             said = "agents" if name == "agents" else "--" + name.replace("_", "-")

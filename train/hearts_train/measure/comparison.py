@@ -179,7 +179,12 @@ class Trial(Contest):
         seed: int = 0,
         **settings: Any,
     ) -> None:
-        """Make the agents (see ``Contest``); nothing is played yet."""
+        """Make the agents (see ``Contest``); nothing is played yet.
+
+        Raises:
+            HeartsError: as ``Contest``, an opponent is there twice, or a hypothesis is a mean that
+                no margins can have.
+        """
         opponents = [named(entrant) for entrant in entrants[2:]]
         for name in opponents:
             if opponents.count(name) > 1:
@@ -190,6 +195,7 @@ class Trial(Contest):
         if not opponents and self.rules.players > 2:
             self.pairings.append((1, 0))  # one of the other among copies of the agent
         self.most_open = len(self.pairings)
+        SequentialTest(self.question, self.reach)  # refuses what no margins can have
 
     def settings(self, pairs: int) -> dict[str, Any]:
         """All that the blocks of a file of results, and the verdict, follow from."""
@@ -269,7 +275,7 @@ class Trial(Contest):
                 faults[place] += count
         examples = [example for block in found for example in block.examples]
         names = [contender.name for contender in self.contenders]
-        spread = max(0.0, state.variance * (state.pairs + 1) - self.reach**2)
+        spread = max(0.0, state.variance * (state.pairs + 1) - self.reach**2 - state.mean**2)
         return Comparison(
             agent=names[0],
             other=names[1],

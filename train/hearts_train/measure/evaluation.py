@@ -40,11 +40,11 @@ from hearts_env.seeds import secret_seed
 from hearts_train.measure.contenders import Contender, Entrant, named, rules_for
 from hearts_train.measure.crew import check_crew, spread
 from hearts_train.measure.duel import Block, Duel
+from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.matches import string_matches
 from hearts_train.measure.records import Results, results_file
 from hearts_train.measure.summary import (
     Evaluation,
-    mean_and_interval,
     platform_versions,
     plot,
     summarize,

@@ -6,7 +6,6 @@ What each of them means is told in ``hearts_train.measure.evaluation``.
 from __future__ import annotations
 
 import dataclasses
-import math
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -21,18 +20,11 @@ from hearts_env import HeartsError, Rules, __version__
 from hearts_env.errors import install
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import WORST, Block, Example, WorstDeal, deals_digest
+from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.matches import chips_won, string_matches
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 
-_Z95 = 1.96
 _MOST_EXAMPLES = 3
-
-
-def mean_and_interval(values: NDArray[np.float64]) -> tuple[float, tuple[float, float]]:
-    """The mean and its 95 % interval, mean +- 1.96 standard errors; of two values or more."""
-    mean = float(values.mean())
-    half = _Z95 * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return mean, (mean - half, mean + half)
 
 
 @dataclass(frozen=True)
