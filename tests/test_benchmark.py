@@ -16,12 +16,13 @@ from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_agents.checkpoint import Checkpoint, save_checkpoint
-from hearts_agents.registry import versioned
+from hearts_agents.registry import check_recorded, versioned
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_train.command import benchmark_page
 from hearts_train.command.cli import app
+from hearts_train.command.page import bar
 from hearts_train.command.reports import format_margin
 from hearts_train.measure import benchmark as bench
 from hearts_train.measure.benchmark import FIELD_VERSION, TRACKS, Benchmark, silent
@@ -431,12 +432,12 @@ def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
 
 
 def test_a_bar_lies_where_its_figures_are():
-    told = benchmark_page._bar(1.0, [0.0, 2.0], -2.0, 2.0)
+    told = bar(1.0, [0.0, 2.0], -2.0, 2.0)
     # On a scale of four points over 980 places from 10 on: 0 in the middle.
     assert "M500.0 0V20" in told
     assert "M500.0 10H990.0" in told
     assert "M745.0 3V17" in told
-    assert "nan" not in benchmark_page._bar(0.0, [0.0, 0.0], 0.0, 0.0)
+    assert "nan" not in bar(0.0, [0.0, 0.0], 0.0, 0.0)
 
 
 def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
@@ -449,6 +450,23 @@ def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
         text = Shape((tmp_path / "page.html").read_text(encoding="utf-8")).text
         assert ("the field among itself on the first 5,000 of these deals" in text) == is_full
         assert (figures in text) == is_full
+
+
+def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trusted(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HEARTS_TRUST", "")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE.format(0))
+    assert run("mine.py:Mine", *FEW, "--out", "mine.json").exit_code == 0
+    (tmp_path / "mine.py").write_text("raise SystemExit('ran')")
+    refused(run("--verify", "mine.json"), "verify: 'mine.json' names the agent", "--trust")
+    for name in ("exec:./bot", "pimc_belief?model=exec:./bot", "pimc_belief?model=mine.py:Mine"):
+        with pytest.raises(HeartsError, match="which can run any code"):
+            check_recorded(name, "verify: 'mine.json'")
+    (tmp_path / "mine.py").write_text(MINE.format(0))
+    assert run("--verify", "mine.json", "mine.py:Mine").exit_code == 0
+    assert run("--verify", "mine.json", "--trust").exit_code == 0
 
 
 def test_the_decisions_of_the_training_are_told(tmp_path):

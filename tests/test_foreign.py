@@ -134,9 +134,7 @@ def test_a_file_is_not_looked_into_without_trust(models, tmp_path, monkeypatch):
     file = tmp_path / "model.zip"
     models["PPO"].save(file)
     monkeypatch.setattr("cloudpickle.loads", lambda _: pytest.fail("unpickled"))
-    with pytest.raises(
-        HeartsError, match=r"trust: loading .*model.zip' can run any code .*--trust"
-    ):
+    with pytest.raises(HeartsError, match=r"trust: loading .* can run any code .*--trust"):
         make_agent(file)
     with pytest.raises(HeartsError, match="trust: cannot be said in a name"):
         make_agent(f"{file}?trust=true")
@@ -200,7 +198,7 @@ def test_models_that_cannot_play_are_refused(models, tmp_path):
     whole = (tmp_path / "model.zip").read_bytes()
     at = whole.index(b"policy_class") - 2
     (tmp_path / "torn.zip").write_bytes(whole[:at] + b"[" + whole[at + 1 :])
-    with pytest.raises(HeartsError, match=r"torn.zip' cannot be loaded"):
+    with pytest.raises(HeartsError, match="cannot be loaded"):
         make_agent(tmp_path / "torn.zip", trust=True)
     with pytest.raises(CheckpointError, match="there is no file"):
         make_agent("no/such.zip", trust=True)

@@ -421,12 +421,13 @@ def test_a_changed_and_a_missing_agent_are_named(tmp_path, monkeypatch):
     code = tmp_path / "mine.py"
     code.write_text(MINE.format(0))
     assert run("new", "add", "mine.py:Mine", "easy", "--rules", "micro").exit_code == 0
-    assert run("new", "run", "--pairs", "16").exit_code == 0
+    refused(run("new", "run", "--pairs", "16"), "names the agent 'mine.py:Mine'", "--trust")
+    assert run("new", "run", "--pairs", "16", "--trust").exit_code == 0
     code.write_text(MINE.format(-1))
-    for args in (("run",), ("verify",), ("add", "mine.py:Mine")):
+    for args in (("run", "--trust"), ("verify", "--trust"), ("add", "mine.py:Mine")):
         refused(run("new", *args), "'mine.py:Mine' has changed", "digest", "another path")
     code.unlink()
-    refused(run("new", "run"), "mine.py", "in the folder in which it was added")
+    refused(run("new", "run", "--trust"), "mine.py", "in the folder in which it was added")
     assert run("new", "table").exit_code == 0
 
 

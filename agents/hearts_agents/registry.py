@@ -276,18 +276,19 @@ def check_recorded(name: str, where: str) -> None:
         HeartsError: if it is a program, code or a file that must be trusted, or has one as an
             option, and nobody has called ``trust_files``.
     """
-    if _runs_code(name) and not is_trusting():
+    if runs_code(name) and not is_trusting():
         raise HeartsError(
             f"{where} names the agent {quoted(name)}, which can run any code; if you trust whoever "
             "wrote that file, add --trust"
         )
 
 
-def _runs_code(name: str) -> bool:
+def runs_code(name: str) -> bool:
+    """Whether a spec or one of its options is a program, code, or a file that must be trusted."""
     if is_exec(name) or is_outside(name):
         return True
     try:
-        return any(map(_runs_code, split_spec(name)[1].values()))
+        return any(map(runs_code, split_spec(name)[1].values()))
     except HeartsError:
         return False
 

@@ -17,6 +17,7 @@ from hearts_train.command.reports import (
     format_ms,
     format_rank,
     prepare,
+    say_how_to_go_on,
 )
 from hearts_train.measure.benchmark import (
     Benchmark,
@@ -64,7 +65,7 @@ def play(begun: Begun, crew: Crew, out: Path | None, *, resume: bool) -> dict[st
     except KeyboardInterrupt:
         console.note("stopped")
         if out is not None and unfinished(out).exists():
-            console.note(f"kept; go on with: hearts benchmark --resume {out}")
+            say_how_to_go_on("benchmark", out, unfinished(out))
         raise console.stopped() from None
 
 

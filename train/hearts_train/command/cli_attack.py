@@ -73,6 +73,7 @@ def attack(
     view. On micro and mini the best response is computed beside it, and both are exact.
     """
     from hearts_train.command import attack_command as attacking
+    from hearts_train.command.reports import say_how_to_go_on
 
     check_folder(out, "--out")
     if resume is not None:
@@ -88,6 +89,5 @@ def attack(
     if as_json:
         console.print_json(result.to_json())
     if result.interrupted:
-        if kept := out or resume:
-            console.note(f"kept; go on with: hearts attack --resume {kept}")
+        say_how_to_go_on("attack", out or resume)
         raise console.stopped()

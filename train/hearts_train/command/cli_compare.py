@@ -75,7 +75,7 @@ def compare(
 ) -> None:
     """Decide which of two agents is better, in as few deals as that takes."""
     from hearts_train.command import compare_command as comparing
-    from hearts_train.command.reports import command_line
+    from hearts_train.command.reports import command_line, say_how_to_go_on
     from hearts_train.measure.comparison import Comparison
     from hearts_train.measure.sequential import Question
 
@@ -102,5 +102,5 @@ def compare(
     if as_json:
         console.print_json(result.to_json())
     if isinstance(result, Comparison) and result.interrupted:
-        comparing.say_how_to_go_on(kept)
+        say_how_to_go_on("compare", kept)
         raise console.stopped()

@@ -65,7 +65,12 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure an agent on duplicate deals against others."""
-    from hearts_train.command.reports import command_line, evaluate_against, show_evaluations
+    from hearts_train.command.reports import (
+        command_line,
+        evaluate_against,
+        say_how_to_go_on,
+        show_evaluations,
+    )
     from hearts_train.measure.evaluation import plot as draw
 
     check_plot(plot)
@@ -100,7 +105,7 @@ def evaluate(
         draw(results, plot)
         console.note(f"drawn: {plot}")
     if len(results) < len(opponents) or results[-1].interrupted:
-        _say_how_to_go_on("evaluate", out or resume)
+        say_how_to_go_on("evaluate", out or resume)
         raise console.stopped()
 
 
@@ -124,7 +129,7 @@ def tournament(
     as_json: Json = False,
 ) -> None:
     """Let every agent play every other, and rank them."""
-    from hearts_train.command.reports import command_line, show_tournament
+    from hearts_train.command.reports import command_line, say_how_to_go_on, show_tournament
     from hearts_train.measure.tournament import tournament as play
 
     check_folder(out, "--out")
@@ -152,7 +157,7 @@ def tournament(
     if as_json:
         console.print_json(result.to_json())
     if result.interrupted:
-        _say_how_to_go_on("tournament", out or resume)
+        say_how_to_go_on("tournament", out or resume)
         raise console.stopped()
 
 
@@ -367,8 +372,3 @@ def _resumed(
     if is_given:
         raise Mistake(f"agents: with --resume they are as {resume} says; omit them")
     return read_begun(resume, is_tournament=is_tournament)
-
-
-def _say_how_to_go_on(command: str, kept: Path | None) -> None:
-    if kept is not None:
-        console.note(f"kept; go on with: hearts {command} --resume {kept}")

@@ -11,7 +11,7 @@ import typer
 
 from hearts_env import HeartsError, Rules
 from hearts_train import console
-from hearts_train.command.reports import prepare, show_counted_faults
+from hearts_train.command.reports import prepare, say_how_to_go_on, show_counted_faults
 from hearts_train.console import Mistake
 from hearts_train.measure.aggregates import MIN_RUNS, GroupComparison, GroupTrial
 from hearts_train.measure.comparison import Comparison, Trial, check_max_pairs
@@ -122,14 +122,8 @@ def _play_groups(
             return trial.run(pairs, tell)
     except KeyboardInterrupt:
         console.note("stopped")
-        say_how_to_go_on(out or resume)
+        say_how_to_go_on("compare", out or resume)
         raise console.stopped() from None
-
-
-def say_how_to_go_on(kept: Path | None) -> None:
-    """Name the command that goes on with what was kept."""
-    if kept is not None:
-        console.note(f"kept; go on with: hearts compare --resume {kept}")
 
 
 def _is_said(context: typer.Context, name: str) -> bool:

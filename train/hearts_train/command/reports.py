@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from hearts_agents.registry import runs_code
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.interrupts import held_interrupt
 from hearts_train import console
@@ -101,6 +102,21 @@ def read_begun(path: Path, *, is_tournament: bool) -> Settings:
         )
     rest = (settings[name] for name in ("pairs", "seed", "isolate", "time_limit"))
     return Settings(names, Rules.from_dict(settings["rules_in_full"]), *rest)
+
+
+def say_how_to_go_on(command: str, kept: Path | None, blocks: Path | None = None) -> None:
+    """Name the command that goes on with what was kept.
+
+    Args:
+        command: its first words, without ``hearts``.
+        kept: what it is given; None: nothing was kept.
+        blocks: the file of results, where it is another.
+    """
+    if kept is None:
+        return
+    agents = read_settings(blocks or kept)["agents"]
+    trust = " --trust" if any(runs_code(str(agent["spec"])) for agent in agents) else ""
+    console.note(f"kept; go on with: hearts {command} --resume {kept}{trust}")
 
 
 def command_line() -> str:
