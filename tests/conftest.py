@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from hearts_agents import registry
+from hearts_agents.outside import TRUST
 
 # Ignored by what nohup, or a shell without job control, has started; tests send these signals.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -28,3 +29,9 @@ def registered_agents(monkeypatch: pytest.MonkeyPatch):
     """Agents that a test or an example registers are forgotten after it."""
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     monkeypatch.setattr(registry, "_loaded", {})
+
+
+@pytest.fixture(autouse=True)
+def trusts_no_files(monkeypatch: pytest.MonkeyPatch):
+    """What a command with --trust has said does not hold for the next test."""
+    monkeypatch.setenv(TRUST, "")

@@ -455,7 +455,6 @@ def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
 def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trusted(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setenv("HEARTS_TRUST", "")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MINE.format(0))
     assert run("mine.py:Mine", *FEW, "--out", "mine.json").exit_code == 0

@@ -34,11 +34,6 @@ WEIGHTS = np.random.default_rng(5).normal(size=(SIZE, ACTIONS)).astype(np.float3
 TRIED = (PPO, A2C, TRPO, MaskablePPO, DQN, QRDQN)
 
 
-@pytest.fixture(autouse=True)
-def _no_trust(monkeypatch):
-    monkeypatch.setenv(TRUST, "")
-
-
 @pytest.fixture
 def views():
     batch = BatchGame(RULES, num_games=40, seed=1)
