@@ -64,7 +64,11 @@ def _trust(given: bool) -> bool:
 
 Trust = Annotated[
     bool,
-    typer.Option("--trust", callback=_trust, help="Load files that can run code: .zip and .pt."),
+    typer.Option(
+        "--trust",
+        callback=_trust,
+        help="Load .zip and .pt, and code and programs that a file names: they can do anything.",
+    ),
 ]
 """What it says holds from when it is read: for this process and those that it starts."""
 Out = Annotated[
