@@ -409,6 +409,14 @@ def test_what_is_no_league_is_refused(tmp_path):
     refused(run(tmp_path / "mine.txt", "add", "easy"), "is no folder")
 
 
+def test_one_agent_alone_is_told_so(tmp_path):
+    assert run(tmp_path / "new", "add", "easy").exit_code == 0
+    result = run(tmp_path / "new", "run")
+    assert result.exit_code == 0
+    assert "nothing played yet" in result.stdout
+    assert "there is nobody to play against: add another agent" in result.stdout
+
+
 def test_two_processes_do_not_share_a_league(copied):
     with locked(copied):
         refused(run(copied, "run", *FEW), "in use by process")
