@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hearts_agents.outside import TRUST
 from hearts_env import HeartsError, Rules
 from hearts_env.presets import PRESETS
 from hearts_train.command.league_page import league_page
@@ -425,6 +426,7 @@ def test_two_processes_do_not_share_a_league(copied):
 
 
 def test_a_changed_and_a_missing_agent_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv(TRUST, "0")  # what --trust sets is undone with it
     monkeypatch.chdir(tmp_path)
     code = tmp_path / "mine.py"
     code.write_text(MINE.format(0))
