@@ -38,12 +38,14 @@ STEPS = [
     f"run --agents {QUICK} --until 0.1",
     *(
         step
-        for game in ("party --players 5", "classic", "hoyle --players 2")
+        for game in ("party --players 5", "hoyle --players 2")
         for step in (f"add pro --rules {game}", f"run --rules {game} --pairs 16")
     ),
+    f"run --agents {QUICK} --until 0.03",
+    "add pro --rules classic",
+    "run --rules classic --pairs 16",
     f"run --rules two_player --agents {SOLVING} --until 0.1",
     "run --rules mini --until 0.03",
-    f"run --agents {QUICK} --until 0.03",
     f"run --rules two_player --agents {PLAYOUT} --until 0.03",
     f"run --rules two_player --agents {SOLVING} --until 0.03",
     "run --rules two_player --pairs 1000",

@@ -693,10 +693,12 @@ def league_games() -> str:
     for game, record in records.items():
         standings = {row["agent"]: row for row in record["result"]["standings"]}
         cells = [interval(standings[name]) if name in standings else "" for name in names]
-        pairs = [row["pairs"] for row in record["result"]["pairings"]] or [0]
-        rows.append([f"`{game}`", f"{min(pairs):,}", *cells])
+        played = record["result"]["pairings"]
+        few = min((row["pairs"] for row in played), default=0)
+        wide = max(((row["ci95"][1] - row["ci95"][0]) / 2 for row in played), default=0.0)
+        rows.append([f"`{game}`", *cells, f"{few:,}", f"± {wide:.2f}" * bool(played)])
     hours = sum(record["run"]["hours"] for record in records.values())
-    head = ["game", "fewest deals", *(f"`{name}`" for name in names)]
+    head = ["game", *(f"`{name}`" for name in names), "fewest deals", "widest interval"]
     return table(head, rows) + f"\nAll of it took {hours:.1f} hours of one processor core.\n"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hearts_agents.outside import TRUST
 from hearts_env import HeartsError, Rules
 from hearts_env.presets import PRESETS
 from hearts_train.command.league_page import league_page
@@ -409,6 +410,14 @@ def test_what_is_no_league_is_refused(tmp_path):
     refused(run(tmp_path / "mine.txt", "add", "easy"), "is no folder")
 
 
+def test_one_agent_alone_is_told_so(tmp_path):
+    assert run(tmp_path / "new", "add", "easy").exit_code == 0
+    result = run(tmp_path / "new", "run")
+    assert result.exit_code == 0
+    assert "nothing played yet" in result.stdout
+    assert "there is nobody to play against: add another agent" in result.stdout
+
+
 def test_two_processes_do_not_share_a_league(copied):
     with locked(copied):
         refused(run(copied, "run", *FEW), "in use by process")
@@ -417,6 +426,7 @@ def test_two_processes_do_not_share_a_league(copied):
 
 
 def test_a_changed_and_a_missing_agent_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv(TRUST, "0")  # what --trust sets is undone with it
     monkeypatch.chdir(tmp_path)
     code = tmp_path / "mine.py"
     code.write_text(MINE.format(0))

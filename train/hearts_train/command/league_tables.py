@@ -16,7 +16,8 @@ def show_tables(found: Sequence[dict[str, Any]], *, to_stderr: bool) -> None:
         result = record["result"]
         columns, rows = standings(record)
         console.print_table(title(result), columns, rows, to_stderr=to_stderr)
-        console.print_table("", *cross_table(result), to_stderr=to_stderr)
+        if result["pairings"]:
+            console.print_table("", *cross_table(result), to_stderr=to_stderr)
         for line in remarks(result):
             console.note(line) if to_stderr else print(line)
 
@@ -113,6 +114,8 @@ def cells_of(result: dict[str, Any]) -> dict[tuple[str, str], tuple[float, Any]]
 def remarks(result: dict[str, Any]) -> list[str]:
     """Cycles, and what is missing, in sentences."""
     told = []
+    if len(result["agents"]) < 2:
+        told.append("there is nobody to play against: add another agent")
     for ring in result["cycles"]:
         told.append(f"a cycle: {' beats '.join([*ring, ring[0]])}")
     for one in result["incomplete"]:

@@ -49,7 +49,8 @@ from hearts_train.measure.league_file import (
 )
 from hearts_train.measure.league_table import Pairing, half_width, won_unit
 
-BUILT_IN = tuple(name for name in OWN if name != "random")  # easy has two names
+BUILT_IN = tuple(name for name in OWN if name not in ("random", "match"))
+"""Each strategy once: `random` is `easy`. `match` plays for a match, not for the deal."""
 ENOUGH = 1000
 """An interval is believed from so many deals on, where it decides whether to go on."""
 MOST_PAIRS = 1_000_000
