@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import re
 import secrets
@@ -31,6 +32,24 @@ _NOT_SUPPORTED = (
 """What fsync answers for a folder on file systems that cannot do it."""
 
 _LEFTOVER = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
+
+
+def append_all(file: io.FileIO, data: bytes, path: Path) -> None:
+    """Append all of `data` to an unbuffered file, so that it outlives this process.
+
+    A buffered file would try once more, when it is closed, to write what could not be written.
+
+    Raises:
+        OSError: if it cannot be written, on `path`; a part of it may stand at the end.
+    """
+    left = memoryview(data)
+    try:
+        while left:  # a disk that becomes full takes a part, and refuses the next
+            left = left[file.write(left) :]
+        os.fsync(file.fileno())
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def write_whole(path: Path, data: bytes) -> None:

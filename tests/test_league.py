@@ -418,6 +418,35 @@ def test_one_agent_alone_is_told_so(tmp_path):
     assert "there is nobody to play against: add another agent" in result.stdout
 
 
+def test_a_failed_first_add_begins_no_league(tmp_path):
+    refused(run(tmp_path / "new", "add", "nosuch"), "nosuch")
+    assert not (tmp_path / "new").exists()
+    assert run(tmp_path / "new", "add", "easy", "--seed", "5", "--rules", "micro").exit_code == 0
+    refused(run(tmp_path / "new", "verify"), "nothing was played yet")
+
+
+def test_a_page_overwrites_no_file_of_a_league(copied):
+    for name in ("league.json", "micro.jsonl"):
+        refused(run(copied, "page", copied / name), "ends in .html")
+    assert run(copied, "table").exit_code == 0
+
+
+def test_a_full_disk_names_the_file_and_keeps_what_was_written(copied, monkeypatch):
+    game = copied / "micro.jsonl"
+    before = game.read_bytes()
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hearts_env.files.os.fsync", full)
+        result = run(copied, "run", "--pairs", "300")
+    assert result.exit_code == 2
+    assert "micro.jsonl: No space left on device" in result.stderr
+    assert game.read_bytes().startswith(before)
+    assert run(copied, "table").exit_code == 0
+
+
 def test_two_processes_do_not_share_a_league(copied):
     with locked(copied):
         refused(run(copied, "run", *FEW), "in use by process")

@@ -31,7 +31,7 @@ EVERY = "every"
 league_app = typer.Typer(
     help="Let agents play each other in a folder that keeps all results and grows.",
     epilog="Example: hearts league my_league add standard pro my_agent.py:MyAgent; then "
-    "hearts league my_league run",
+    "hearts league my_league run --trust",
     rich_markup_mode=None,
 )
 app.add_typer(league_app, name="league", rich_help_panel="Measure")

@@ -17,6 +17,7 @@ from hearts_train import console
 from hearts_train.command.league_page import league_page
 from hearts_train.command.league_tables import show_tables
 from hearts_train.command.reports import prepare
+from hearts_train.console import Mistake
 from hearts_train.measure.crew import Crew, check_crew, spread
 from hearts_train.measure.league import (
     BUILT_IN,
@@ -127,6 +128,8 @@ def show(path: Path, rules: Rules | None, *, as_json: bool) -> None:
 
 def draw(path: Path, rules: Rules | None, out: Path) -> None:
     """Write the tables of some games as a page."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise Mistake(f"OUT: {out} is no name of a page; give one that ends in .html")
     folder = read_folder(path)
     found = tables(folder, chosen(folder, rules))
     write_whole(out, league_page(path.name or "League", found))
@@ -149,6 +152,8 @@ def check(
     names = chosen(folder, rules)
     by_game = sample_of(folder, names, sample, seed)
     blocks = [block for found in by_game.values() for block in found]
+    if not blocks:
+        raise Mistake(f"{path}: nothing was played yet; begin with: hearts league {path} run")
     wrong: list[dict[str, Any]] = []
     try:
         with console.progress("verify") as report:

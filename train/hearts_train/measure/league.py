@@ -44,7 +44,9 @@ from hearts_train.measure.league_file import (
     block_at,
     boundary,
     game_name,
+    is_begun,
     locked,
+    make_folder,
     read_folder,
 )
 from hearts_train.measure.league_table import Pairing, half_width, won_unit
@@ -105,8 +107,12 @@ def add(
         OSError: if a file cannot be read or written.
     """
     wanted = 0 if seed is None else check_seed(seed)
-    begin(path, wanted)
+    if not is_begun(path):  # an agent that there is not begins no league
+        for name in agents:
+            Contender(name, 0, isolate=isolate).close()
+    make_folder(path)
     with locked(path):
+        begin(path, wanted)
         folder = read_folder(path, exact_version=True)
         if seed is not None and folder.seed != wanted:
             raise HeartsError(

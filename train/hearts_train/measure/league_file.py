@@ -21,11 +21,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.errors import quoted
-from hearts_env.files import held, lock_beside, read_limited, write_whole
+from hearts_env.files import append_all, held, lock_beside, read_limited, write_whole
 from hearts_train.measure.records import entry_of, sealed_line
 
 FORMAT = "hearts-env league"
@@ -271,25 +271,38 @@ def game_name(rules: Rules) -> str:
     return re.sub(r"[^\w-]+", "-", rules.name)[:60].strip("-") + "-" + digest
 
 
-def begin(path: Path, seed: int) -> None:
-    """Make the folder of a league, if there is none.
+def is_begun(path: Path) -> bool:
+    """Whether there is a league in a folder."""
+    return (path / SETTINGS).exists()
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder of a league, or refuse one that is another's.
 
     Raises:
-        HeartsError: if there is something else at that path.
-        OSError: if it cannot be written.
+        HeartsError: if it is no folder, or holds something else.
+        OSError: if it cannot be made.
     """
     if path.exists() and not path.is_dir():
         raise HeartsError(f"league: {str(path)!r} is no folder; name another")
-    if (path / SETTINGS).exists():
-        return
-    if path.is_dir() and any(not one.name.startswith(".") for one in path.iterdir()):
+    is_empty = not path.is_dir() or all(one.name.startswith(".") for one in path.iterdir())
+    if not is_empty and not is_begun(path):
         raise HeartsError(
             f"league: {str(path)!r} is a folder without a {SETTINGS}, but not empty; name a new or "
             "an empty one"
         )
     path.mkdir(parents=True, exist_ok=True)
-    settings = {"format": FORMAT, "protocol": PROTOCOL, "package": __version__, "seed": seed}
-    write_whole(path / SETTINGS, sealed_line(settings))
+
+
+def begin(path: Path, seed: int) -> None:
+    """Begin a league in a folder that is held, if there is none yet.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    if not is_begun(path):
+        settings = {"format": FORMAT, "protocol": PROTOCOL, "package": __version__, "seed": seed}
+        write_whole(path / SETTINGS, sealed_line(settings))
 
 
 def read_folder(path: Path, *, exact_version: bool = False) -> Folder:
@@ -414,7 +427,7 @@ class Appending:
         if whole < len(data):
             os.truncate(game.path, whole)
         self._number = data[:whole].count(b"\n")
-        self._file: IO[bytes] = game.path.open("ab")
+        self._file = game.path.open("ab", buffering=0)  # what cannot be written is not kept back
 
     def append(self, entry: dict[str, Any]) -> None:
         """Write an entry.
@@ -422,13 +435,7 @@ class Appending:
         Raises:
             OSError: if it cannot be written; the earlier lines remain.
         """
-        try:
-            self._file.write(sealed_line(entry))
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            error.filename = str(self.game.path)
-            raise
+        append_all(self._file, sealed_line(entry), self.game.path)
         self._number += 1
         plain = json.loads(json.dumps(entry))
         self.game.take(plain, self._number)
