@@ -14,7 +14,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 	--constraint constraints.txt $(PIP_ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format types verify mutants matrix fuzz kills soak bench \
+.PHONY: help install leagues demo test lint format types verify mutants matrix fuzz kills soak bench \
 	docs-tables figures clean distclean
 
 help: ## list the targets
@@ -95,6 +95,10 @@ docs-tables: install ## regenerate the tables in docs/ from the code
 
 figures: install ## measure the playing strengths that docs/ still lacks (hours)
 	$(BIN)/python docs/figures.py
+	$(BIN)/python docs/tables.py
+
+leagues: install ## play the docs' league of the package's players further (days; stop it at any time)
+	nice $(BIN)/python docs/leagues.py
 	$(BIN)/python docs/tables.py
 
 clean: ## remove caches and builds; runs/ and .venv stay
