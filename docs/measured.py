@@ -81,8 +81,12 @@ def stopped(record: dict[str, Any]) -> Rows:
 def seeds(record: dict[str, Any]) -> Rows:
     """How often the intervals over training runs contain the truth."""
     names = ("iqm", "mean", "difference")
-    rows = [[str(row["runs"]), *(percent(row[name]) for name in names)] for row in record["seeds"]]
-    return ["runs", "interquartile mean", "mean", "difference of two groups"], rows
+    rows = []
+    for row in record["seeds"]:
+        kind = "stronger or weaker" if row["strength"] else "each margin on its own"
+        rows.append([str(row["runs"]), kind, *(percent(row[name]) for name in names)])
+    head = ["runs", "what varies", "interquartile mean", "mean", "difference of two groups"]
+    return head, rows
 
 
 def networks(record: dict[str, Any]) -> Rows:

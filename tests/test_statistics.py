@@ -514,19 +514,26 @@ def test_the_interquartile_mean_by_hand():
     assert aggregate(np.array([[0.0, 1.0], [2.0, 5.0]]), mean)[0] == 2.0
 
 
-def test_runs_are_drawn_anew_within_each_task():
+def test_runs_are_drawn_with_all_their_scores():
     # One task, two runs: means 0, 1/2 and 1 with chances 1/4, 1/2 and 1/4.
     assert aggregate(np.array([[0.0], [1.0]]), mean) == (0.5, (0.0, 1.0))
-    # All runs are equal in each task; drawn over all scores, the mean would vary.
+    # All runs are equal; drawn over all scores, the mean would vary.
     assert aggregate(np.array([[0.0, 9.0], [0.0, 9.0]]), mean) == (4.5, (4.5, 4.5))
-    # Two tasks of two runs: -2, -1, 0, 1 or 2 halves; a tail of 1/16 each is within the interval,
-    # and both tasks are drawn on their own, so that 1 and -1 come out level in some.
-    value, interval = aggregate(np.array([[-1.0, 1.0], [1.0, -1.0]]), mean)
-    assert (value, interval) == (0.0, (-1.0, 1.0))
-    scores = np.random.default_rng(0).normal(size=(30, 2))
+    # Both runs have mean 0, whichever is drawn; drawn in each task on their own they would not.
+    assert aggregate(np.array([[-1.0, 1.0], [1.0, -1.0]]), mean) == (0.0, (0.0, 0.0))
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(30, 1)) + 0.2 * rng.normal(size=(30, 4))
     _, (low, high) = aggregate(scores, mean)
-    half = 1.96 * math.sqrt((scores.var(0) / 30).sum()) / 2
+    half = 1.96 * scores.mean(1).std() / math.sqrt(30)
     assert (low, high) == pytest.approx((scores.mean() - half, scores.mean() + half), abs=0.02)
+
+
+def test_more_tasks_of_the_same_scores_tell_nothing_more():
+    one, other = np.array([[0.0], [1.0], [4.0]]), np.array([[0.5], [2.0], [3.0]])
+    often, others = np.repeat(one, 4, axis=1), np.repeat(other, 4, axis=1)
+    assert aggregate(often, mean)[1] == pytest.approx(aggregate(one, mean)[1])
+    assert difference(often, others, mean)[1] == pytest.approx(difference(one, other, mean)[1])
+    assert improvement(often, others)[1] == pytest.approx(improvement(one, other)[1])
 
 
 def test_improvement_by_hand():
