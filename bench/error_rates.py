@@ -30,7 +30,7 @@ from hearts_env.solve.best_response import policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.measure.aggregates import aggregate, difference, interquartile_mean, mean
 from hearts_train.measure.evaluation import evaluate, platform_versions
-from hearts_train.measure.intervals import bootstrap_interval, mean_and_interval
+from hearts_train.measure.intervals import Z95, bootstrap_interval, mean_and_interval
 from hearts_train.measure.sequential import Question, SequentialTest, looks
 
 SIZES = (50, 200)
@@ -60,7 +60,7 @@ def exact_margin(rules: str, agent: str, other: str) -> float:
 
 def share(hits: int, of: int) -> dict[str, Any]:
     """A share and its 95 % interval (Wilson 1927)."""
-    p, z = hits / of, 1.96
+    p, z = hits / of, Z95
     middle, half = p + z * z / (2 * of), z * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
     scale = 1 + z * z / of
     return {"share": p, "ci95": [(middle - half) / scale, (middle + half) / scale], "n": of}
@@ -113,7 +113,7 @@ def error_rates(
                 middle, (low, high) = test.estimate()
                 covered += low <= truth <= high
                 above += middle > truth
-                plain += abs(state.mean - truth) <= 1.96 * math.sqrt(state.variance / state.pairs)
+                plain += abs(state.mean - truth) <= Z95 * math.sqrt(state.variance / state.pairs)
         rows.append(
             {
                 "truth": truth,
