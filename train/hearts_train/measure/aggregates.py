@@ -23,7 +23,6 @@ import numpy as np
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_number
 from hearts_env.arrays import Array, Floats
-from hearts_train.measure.comparison import pair_margins
 from hearts_train.measure.evaluation import (
     Contest,
     Entrant,
@@ -313,7 +312,7 @@ class GroupTrial(Contest):
         with closing(self.played(stretches)) as blocks:
             for stretch, block in zip(stretches, blocks, strict=True):
                 i, j = stretch.pairing
-                sums[i, j - len(sums)] += pair_margins(block, self.rules.players).sum()
+                sums[i, j - len(sums)] += block.margins.sum()
                 done += block.deals
                 if progress is not None:
                     progress(done, total)
