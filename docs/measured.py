@@ -94,7 +94,7 @@ def networks(record: dict[str, Any]) -> Rows:
     rows = [
         [
             f"{row['agent']}, {row['other']}",
-            "0.1 or more" if row["verdict"] == "high" else "0 or less",
+            "rather 0.1 than 0" if row["verdict"] == "high" else "rather 0 than 0.1",
             f"{row['margin']:+.2f} ({row['ci95'][0]:+.2f} to {row['ci95'][1]:+.2f})",
             f"{row['pairs']:,}",
             f"{row['fixed_pairs']:,}",

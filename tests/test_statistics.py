@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_train.command.cli import app
-from hearts_train.measure import sequential
+from hearts_train.command.compare_command import show_two, verdict_of
+from hearts_train.measure import comparison, sequential
 from hearts_train.measure.aggregates import (
     aggregate,
     compare_runs,
@@ -324,7 +325,7 @@ def test_blocks_end_where_the_test_looks():
     trial = Trial(["standard", "pro"], "micro", seed=0)
     settings = trial.settings(1000)
     assert settings["blocks"][:3] == [64, 32, 32]
-    assert settings["about"] == {"compare": {"low": 0.0, "high": 0.1, "alpha": 0.05, "beta": 0.05}}
+    assert settings["about"]["compare"] == {"low": 0.0, "high": 0.1, "alpha": 0.05, "beta": 0.05}
 
 
 @pytest.mark.parametrize(
@@ -356,13 +357,33 @@ def test_too_few_or_too_many_pairs_are_refused(pairs):
         compare("standard", "pro", "micro", against=["easy", "easy"])
 
 
+def test_what_was_kept_for_another_test_is_refused(tmp_path, monkeypatch):
+    kept = tmp_path / "kept.jsonl"
+    compare("easy", "easy", "micro", max_pairs=64, out=kept)
+    compare("easy", "easy", "micro", max_pairs=64, resume=kept)
+    monkeypatch.setattr(comparison, "TEST_VERSION", comparison.TEST_VERSION + 1)
+    with pytest.raises(HeartsError, match="resume: about"):
+        compare("easy", "easy", "micro", max_pairs=64, resume=kept)
+
+
 # ---- the command ---------------------------------------------------------------------------------
+def test_an_answer_is_a_choice_and_no_saving_is_told_where_there_is_none(capsys):
+    result = compare("pro", "easy", "micro", Question(0, 6, 0.05, 0.1), seed=3)
+    assert result.verdict == "low"
+    assert result.mean > 0
+    assert verdict_of(result) == "rather +0 than +6 (answered in 10.0% where it is +6)"
+    show_two(replace(result, fixed_pairs=result.pairs // 2), to_stderr=False)
+    assert "times as many" not in capsys.readouterr().out
+    show_two(replace(result, fixed_pairs=2 * result.pairs), to_stderr=False)
+    assert "2.0 times as many" in capsys.readouterr().out
+
+
 def test_the_command_tells_the_answer_and_prints_json(tmp_path):
     kept = tmp_path / "kept.jsonl"
     words = ["compare", "pro", "easy", "--rules", "micro", "--high", "0.5", "--seed", "3"]
     told = run(*words)
     assert told.exit_code == 0, told.stderr
-    assert "+0.5 or more; wrong in 5.0% at +0" in told.stdout
+    assert "rather +0.5 than +0 (answered in 5.0% where it is +0)" in told.stdout
     printed = run(*words, "--out", kept, "--json")
     record = json.loads(printed.stdout)
     assert record["verdict"] == "high"
