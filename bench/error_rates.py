@@ -30,7 +30,7 @@ from hearts_env.solve.best_response import policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.measure.aggregates import aggregate, difference, interquartile_mean, mean
 from hearts_train.measure.evaluation import evaluate, platform_versions
-from hearts_train.measure.intervals import bootstrap_interval, mean_and_interval
+from hearts_train.measure.intervals import Z95, bootstrap_interval, mean_and_interval
 from hearts_train.measure.sequential import Question, SequentialTest, looks
 
 SIZES = (50, 200)
@@ -60,7 +60,7 @@ def exact_margin(rules: str, agent: str, other: str) -> float:
 
 def share(hits: int, of: int) -> dict[str, Any]:
     """A share and its 95 % interval (Wilson 1927)."""
-    p, z = hits / of, 1.96
+    p, z = hits / of, Z95
     middle, half = p + z * z / (2 * of), z * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
     scale = 1 + z * z / of
     return {"share": p, "ci95": [(middle - half) / scale, (middle + half) / scale], "n": of}
@@ -113,7 +113,7 @@ def error_rates(
                 middle, (low, high) = test.estimate()
                 covered += low <= truth <= high
                 above += middle > truth
-                plain += abs(state.mean - truth) <= 1.96 * math.sqrt(state.variance / state.pairs)
+                plain += abs(state.mean - truth) <= Z95 * math.sqrt(state.variance / state.pairs)
         rows.append(
             {
                 "truth": truth,
@@ -130,16 +130,29 @@ def error_rates(
     return rows
 
 
-def seed_coverage(runs: int, simulations: int) -> dict[str, Any]:
-    """How often the intervals over training runs contain the truth, of runs with normal scores."""
+def seed_coverage(runs: int, strength: float, simulations: int) -> dict[str, Any]:
+    """How often the intervals over training runs contain the truth, of runs with normal scores.
+
+    `strength` is the standard deviation of what a run is better by against every opponent.
+    """
     rng = np.random.default_rng(0)
-    level, spread = np.array([9.5, 9.3, 8.8, 2.9]), np.array([0.3, 0.4, 0.4, 0.5])
+    level = np.array([9.5, 9.3, 8.8, 2.9])
+    spread = np.array([0.2] * 4) if strength else np.array([0.3, 0.4, 0.4, 0.5])
+
+    def drawn(groups: int) -> Floats:
+        alike = strength * rng.normal(size=(groups, runs, 1))
+        scores: Floats = level + alike + spread * rng.normal(size=(groups, runs, len(level)))
+        return scores
+
     covered = dict.fromkeys(("iqm", "mean", "difference"), 0)
     # The expectation of either statistic over groups of so many runs.
-    many = level + spread * rng.normal(size=(200_000, runs, len(level)))
-    truths = {"iqm": interquartile_mean(many).mean(), "mean": level.mean(), "difference": 0.0}
+    truths = {
+        "iqm": interquartile_mean(drawn(200_000)).mean(),
+        "mean": level.mean(),
+        "difference": 0.0,
+    }
     for number in range(simulations):
-        scores, others = level + spread * rng.normal(size=(2, runs, len(level)))
+        scores, others = drawn(2)
         found = {
             "iqm": aggregate(scores, resamples=2000, seed=number),
             "mean": aggregate(scores, mean, resamples=2000, seed=number),
@@ -147,12 +160,19 @@ def seed_coverage(runs: int, simulations: int) -> dict[str, Any]:
         }
         for name, (_, (low, high)) in found.items():
             covered[name] += low <= truths[name] <= high
-    return {"runs": runs} | {name: share(hits, simulations) for name, hits in covered.items()}
+    shares = {name: share(hits, simulations) for name, hits in covered.items()}
+    return {"runs": runs, "strength": strength, "spread": spread.tolist()} | shares
 
 
 def simulate_seeds(args: argparse.Namespace) -> dict[str, Any]:
     """The intervals over several numbers of runs."""
-    return {"seeds": [seed_coverage(runs, args.evaluations) for runs in (3, 5, 10, 20)]}
+    return {
+        "seeds": [
+            seed_coverage(runs, strength, args.evaluations)
+            for strength in (1.0, 0.0)
+            for runs in (3, 5, 10, 20)
+        ]
+    }
 
 
 def played(rules: str, agent: str, other: str, pairs: int) -> Floats:

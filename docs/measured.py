@@ -81,8 +81,12 @@ def stopped(record: dict[str, Any]) -> Rows:
 def seeds(record: dict[str, Any]) -> Rows:
     """How often the intervals over training runs contain the truth."""
     names = ("iqm", "mean", "difference")
-    rows = [[str(row["runs"]), *(percent(row[name]) for name in names)] for row in record["seeds"]]
-    return ["runs", "interquartile mean", "mean", "difference of two groups"], rows
+    rows = []
+    for row in record["seeds"]:
+        kind = "stronger or weaker" if row["strength"] else "each margin on its own"
+        rows.append([str(row["runs"]), kind, *(percent(row[name]) for name in names)])
+    head = ["runs", "what varies", "interquartile mean", "mean", "difference of two groups"]
+    return head, rows
 
 
 def networks(record: dict[str, Any]) -> Rows:
@@ -90,7 +94,7 @@ def networks(record: dict[str, Any]) -> Rows:
     rows = [
         [
             f"{row['agent']}, {row['other']}",
-            "0.1 or more" if row["verdict"] == "high" else "0 or less",
+            "rather 0.1 than 0" if row["verdict"] == "high" else "rather 0 than 0.1",
             f"{row['margin']:+.2f} ({row['ci95'][0]:+.2f} to {row['ci95'][1]:+.2f})",
             f"{row['pairs']:,}",
             f"{row['fixed_pairs']:,}",

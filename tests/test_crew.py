@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,13 @@ def test_no_more_is_done_than_is_asked_for(tmp_path):
     assert next(found)[0] == 0
     found.close()
     assert len(begun(tmp_path)) <= 8
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_can_be_closed_before_their_end(tmp_path, workers):
+    with closing(spread(Work(tmp_path), range(12), workers=workers)) as found:
+        assert next(found)[0] == 0
+    assert list(found) == []
 
 
 def test_work_that_cannot_be_sent_is_named():

@@ -18,6 +18,7 @@ from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_train.command.reports import show_evaluations
 from hearts_train.measure import evaluation
+from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import (
     Evaluation,
     evaluate,
@@ -117,6 +118,14 @@ def test_figures_are_those_of_plain_play(name):
     assert result.opponent_moons == shooters.count(False)
     assert result.rules == rules.name
     assert (result.agent, result.opponent) == ("Lowest", "Highest")
+
+
+def test_margins_of_a_block_by_hand():
+    # Two deals of three players, three plays each: the others' scores less twice the agent's own.
+    scores = [[1, 5, 3], [4, 0, 2], [0, 6, 1], [2, 2, 2], [7, 0, 0], [0, 7, 7]]
+    block = Block(0, 2, np.array(scores), np.array(scores), np.full(6, -1))
+    assert block.ahead.tolist() == [6 - 6 + 7, 0 - 14 + 14]
+    assert block.margins.tolist() == [7 / 6, 0.0]
 
 
 def test_a_margin_counted_by_hand():

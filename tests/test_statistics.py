@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_train.command.cli import app
-from hearts_train.measure import sequential
+from hearts_train.command.compare_command import show_two, verdict_of
+from hearts_train.measure import comparison, sequential
 from hearts_train.measure.aggregates import (
     aggregate,
     compare_runs,
@@ -324,7 +325,7 @@ def test_blocks_end_where_the_test_looks():
     trial = Trial(["standard", "pro"], "micro", seed=0)
     settings = trial.settings(1000)
     assert settings["blocks"][:3] == [64, 32, 32]
-    assert settings["about"] == {"compare": {"low": 0.0, "high": 0.1, "alpha": 0.05, "beta": 0.05}}
+    assert settings["about"]["compare"] == {"low": 0.0, "high": 0.1, "alpha": 0.05, "beta": 0.05}
 
 
 @pytest.mark.parametrize(
@@ -356,13 +357,33 @@ def test_too_few_or_too_many_pairs_are_refused(pairs):
         compare("standard", "pro", "micro", against=["easy", "easy"])
 
 
+def test_what_was_kept_for_another_test_is_refused(tmp_path, monkeypatch):
+    kept = tmp_path / "kept.jsonl"
+    compare("easy", "easy", "micro", max_pairs=64, out=kept)
+    compare("easy", "easy", "micro", max_pairs=64, resume=kept)
+    monkeypatch.setattr(comparison, "TEST_VERSION", comparison.TEST_VERSION + 1)
+    with pytest.raises(HeartsError, match="resume: about"):
+        compare("easy", "easy", "micro", max_pairs=64, resume=kept)
+
+
 # ---- the command ---------------------------------------------------------------------------------
+def test_an_answer_is_a_choice_and_no_saving_is_told_where_there_is_none(capsys):
+    result = compare("pro", "easy", "micro", Question(0, 6, 0.05, 0.1), seed=3)
+    assert result.verdict == "low"
+    assert result.mean > 0
+    assert verdict_of(result) == "rather +0 than +6 (answered in 10.0% where it is +6)"
+    show_two(replace(result, fixed_pairs=result.pairs // 2), to_stderr=False)
+    assert "times as many" not in capsys.readouterr().out
+    show_two(replace(result, fixed_pairs=2 * result.pairs), to_stderr=False)
+    assert "2.0 times as many" in capsys.readouterr().out
+
+
 def test_the_command_tells_the_answer_and_prints_json(tmp_path):
     kept = tmp_path / "kept.jsonl"
     words = ["compare", "pro", "easy", "--rules", "micro", "--high", "0.5", "--seed", "3"]
     told = run(*words)
     assert told.exit_code == 0, told.stderr
-    assert "+0.5 or more; wrong in 5.0% at +0" in told.stdout
+    assert "rather +0.5 than +0 (answered in 5.0% where it is +0)" in told.stdout
     printed = run(*words, "--out", kept, "--json")
     record = json.loads(printed.stdout)
     assert record["verdict"] == "high"
@@ -514,19 +535,26 @@ def test_the_interquartile_mean_by_hand():
     assert aggregate(np.array([[0.0, 1.0], [2.0, 5.0]]), mean)[0] == 2.0
 
 
-def test_runs_are_drawn_anew_within_each_task():
+def test_runs_are_drawn_with_all_their_scores():
     # One task, two runs: means 0, 1/2 and 1 with chances 1/4, 1/2 and 1/4.
     assert aggregate(np.array([[0.0], [1.0]]), mean) == (0.5, (0.0, 1.0))
-    # All runs are equal in each task; drawn over all scores, the mean would vary.
+    # All runs are equal; drawn over all scores, the mean would vary.
     assert aggregate(np.array([[0.0, 9.0], [0.0, 9.0]]), mean) == (4.5, (4.5, 4.5))
-    # Two tasks of two runs: -2, -1, 0, 1 or 2 halves; a tail of 1/16 each is within the interval,
-    # and both tasks are drawn on their own, so that 1 and -1 come out level in some.
-    value, interval = aggregate(np.array([[-1.0, 1.0], [1.0, -1.0]]), mean)
-    assert (value, interval) == (0.0, (-1.0, 1.0))
-    scores = np.random.default_rng(0).normal(size=(30, 2))
+    # Both runs have mean 0, whichever is drawn; drawn in each task on their own they would not.
+    assert aggregate(np.array([[-1.0, 1.0], [1.0, -1.0]]), mean) == (0.0, (0.0, 0.0))
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(30, 1)) + 0.2 * rng.normal(size=(30, 4))
     _, (low, high) = aggregate(scores, mean)
-    half = 1.96 * math.sqrt((scores.var(0) / 30).sum()) / 2
+    half = 1.96 * scores.mean(1).std() / math.sqrt(30)
     assert (low, high) == pytest.approx((scores.mean() - half, scores.mean() + half), abs=0.02)
+
+
+def test_more_tasks_of_the_same_scores_tell_nothing_more():
+    one, other = np.array([[0.0], [1.0], [4.0]]), np.array([[0.5], [2.0], [3.0]])
+    often, others = np.repeat(one, 4, axis=1), np.repeat(other, 4, axis=1)
+    assert aggregate(often, mean)[1] == pytest.approx(aggregate(one, mean)[1])
+    assert difference(often, others, mean)[1] == pytest.approx(difference(one, other, mean)[1])
+    assert improvement(often, others)[1] == pytest.approx(improvement(one, other)[1])
 
 
 def test_improvement_by_hand():

@@ -22,6 +22,7 @@ from hearts_train.command.cli_options import (
     app,
     check_folder,
     names_in,
+    refuse_said,
     rules_of,
 )
 
@@ -81,7 +82,8 @@ def compare(
 
     check_folder(out, "--out")
     if resume is not None:
-        comparing.refuse_said(context, resume)
+        free = {"workers", "backend", "resume", "as_json", "trust"}
+        refuse_said(context, sorted(context.params.keys() - free), "--resume", resume)
         begun = comparing.read_begun(resume)
     else:
         groups = comparing.groups_of(agents or [])

@@ -119,10 +119,15 @@ def names_in(text: str, option: str) -> list[str]:
     return names
 
 
+def is_said(context: typer.Context, name: str) -> bool:
+    """Whether an argument or option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def refuse_said(context: typer.Context, names: Sequence[str], option: str, kept: Path) -> None:
     """Refuse options on the command line that a file decides."""
     for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            said = name if name == "agent" else "--" + name.replace("_", "-")
+        if is_said(context, name):
+            said = name if name in ("agent", "agents") else "--" + name.replace("_", "-")
             raise Mistake(f"{said}: with {option} it is as {kept} says; omit it")

@@ -11,6 +11,7 @@ import typer
 
 from hearts_env import HeartsError, Rules
 from hearts_train import console
+from hearts_train.command.cli_options import is_said
 from hearts_train.command.reports import prepare, say_how_to_go_on, show_counted_faults
 from hearts_train.console import Mistake
 from hearts_train.measure.aggregates import MIN_RUNS, GroupComparison, GroupTrial
@@ -67,7 +68,7 @@ def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
 def refuse_other_kind(context: typer.Context, *, is_group: bool) -> None:
     """Refuse options of the other of the two kinds of comparison."""
     for name in _OF_TWO if is_group else ("pairs",):
-        if _is_said(context, name):
+        if is_said(context, name):
             said = "--" + name.replace("_", "-")
             why = "groups of runs play --pairs deals" if is_group else "is for groups of runs"
             raise Mistake(f"{said}: {why}; omit it")
@@ -126,12 +127,6 @@ def _play_groups(
         raise console.stopped() from None
 
 
-def _is_said(context: typer.Context, name: str) -> bool:
-    """Whether an option stands on the command line."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
 def news_of(test: SequentialTest) -> str:
     """Where a test stands, in a line."""
     state, (below, above) = test.states[-1], test.question.bounds
@@ -139,15 +134,6 @@ def news_of(test: SequentialTest) -> str:
         f"LLR {state.llr:+.2f} of {below:.2f} and {above:+.2f}, margin {state.mean:+.3f}, "
         f"about {test.expected_left():,.0f} deals left"
     )
-
-
-def refuse_said(context: typer.Context, resume: Path) -> None:
-    """Refuse what the command line says beside a file that decides it."""
-    kept = {"workers", "backend", "resume", "as_json", "trust"}
-    for name in context.params.keys() - kept:
-        if _is_said(context, name):
-            said = "agents" if name == "agents" else "--" + name.replace("_", "-")
-            raise Mistake(f"{said}: with --resume it is as {resume} says; omit it")
 
 
 def read_begun(path: Path) -> Begun:
@@ -212,13 +198,14 @@ def show_two(result: Comparison, *, to_stderr: bool) -> None:
     names = [result.agent, result.other, *result.against]
     short = short_names(names)
     times = result.fixed_pairs / result.pairs
+    more = f", {times:.1f} times as many" if times >= 1.05 else ""
     below, above = result.bounds
     rows = [
         ["answer", verdict_of(result)],
         ["margin, early stop allowed for", told_interval(result.margin, result.ci95)],
         ["log likelihood ratio", f"{result.llr:+.2f} of {below:+.2f} and {above:+.2f}"],
         ["duplicate deals", f"{result.pairs:,}"],
-        ["a test of fixed size", f"{result.fixed_pairs:,}, {times:.1f} times as many"],
+        ["a test of fixed size", f"{result.fixed_pairs:,}{more}"],
     ]
     field = ", ".join(short[name] for name in result.against)
     title = (
@@ -226,7 +213,7 @@ def show_two(result: Comparison, *, to_stderr: bool) -> None:
         + (f", both against {field}" if field else "")
         + f", {result.rules}: points a deal, 95 % interval"
     )
-    question = f"{result.low:+g} or less, or {result.high:+g} or more?"
+    question = f"rather {result.low:+g} or {result.high:+g}?"
     console.print_table(title, ["question", question], rows, to_stderr=to_stderr)
     counts: dict[str, int] = {}
     for name, faults in zip(names, result.faults, strict=True):
@@ -239,10 +226,14 @@ def told_interval(value: float, interval: tuple[float, float]) -> str:
     return f"{value:+.3f} ({interval[0]:+.3f} to {interval[1]:+.3f})"
 
 
+def _rather(chosen: float, other: float, error: float) -> str:
+    return f"rather {chosen:+g} than {other:+g} (answered in {error:.1%} where it is {other:+g})"
+
+
 def verdict_of(result: Comparison) -> str:
-    """The verdict, in words."""
+    """The verdict in words: a choice between two hypotheses, not a bound on the margin."""
     if result.verdict == HIGH:
-        return f"{result.high:+g} or more; wrong in {result.alpha:.1%} at {result.low:+g}"
+        return _rather(result.high, result.low, result.alpha)
     if result.verdict == LOW:
-        return f"{result.low:+g} or less; wrong in {result.beta:.1%} at {result.high:+g}"
+        return _rather(result.low, result.high, result.beta)
     return "stopped before it was decided" if result.interrupted else "not decided"

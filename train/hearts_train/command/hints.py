@@ -15,8 +15,8 @@ from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch_view import BatchView
 from hearts_train.command.cardtext import CardText
 from hearts_train.measure.guard import ask_one, is_ours
+from hearts_train.measure.intervals import Z95
 
-_SURE = 1.96
 _ANOTHER = "ask another player, as in: hint pro"
 
 
@@ -121,7 +121,7 @@ def _weighed(
     # Both spreads are over the same worlds: that of a difference is far below that of its parts.
     halves, gaps = np.zeros(len(legal)), np.zeros(len(legal))
     if is_sample:
-        scale = _SURE * np.sqrt(n / max(n - 1, 1))
+        scale = Z95 * np.sqrt(n / max(n - 1, 1))
         halves = scale * np.sqrt((shares[:, None] ** 2 * (margins - means) ** 2).sum(0))
         behind = (margins[:, [best]] - margins) - (means[best] - means)
         gaps = scale * np.sqrt((shares[:, None] ** 2 * behind**2).sum(0))

@@ -2,9 +2,11 @@
 
 What a recipe gives differs from seed to seed, so that a single run says little about it. The
 methods are those of Agarwal et al., *Deep Reinforcement Learning at the Edge of the Statistical
-Precipice*, 2021 (rliable): the interquartile mean, stratified bootstrap intervals, the probability
-of improvement and performance profiles. Scores are arrays ``(runs, tasks)``; here a task is an
-opponent, and a score the mean margin over it.
+Precipice*, 2021 (rliable): the interquartile mean, bootstrap intervals, the probability of
+improvement and performance profiles. Scores are arrays ``(runs, tasks)``; here a task is an
+opponent, and a score the mean margin over it. Unlike there, a run is drawn with its scores in all
+tasks: a strong run is strong against every opponent, and drawn in each task on its own its luck
+would cancel.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ import numpy as np
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_number
 from hearts_env.arrays import Array, Floats
-from hearts_train.measure.comparison import pair_margins
 from hearts_train.measure.evaluation import (
     Contest,
     Entrant,
@@ -68,12 +69,12 @@ def aggregate(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[float, Interval]:
-    """A statistic of the scores, and its 95 % interval by the stratified bootstrap.
+    """A statistic of the scores, and its 95 % interval by the bootstrap over runs.
 
     Args:
         scores: ``(runs, tasks)``.
         statistic: what is asked for.
-        resamples: samples; in each the runs of every task are drawn anew, with replacement.
+        resamples: samples; in each, runs are drawn with replacement, with all their scores.
         seed: of the draws.
 
     Raises:
@@ -165,10 +166,9 @@ def _both(scores: Array, others: Array) -> tuple[Floats, Floats]:
 
 
 def _resampled(scores: Floats, resamples: int, rng: np.random.Generator) -> Floats:
-    """``(resamples, runs, tasks)``: in each task runs are drawn with replacement, on their own."""
+    """``(resamples, runs, tasks)``: runs are drawn with replacement, each with all its scores."""
     resamples = check_number("resamples", resamples, 100, 1_000_000)
-    rows = rng.integers(len(scores), size=(resamples, *scores.shape))
-    drawn: Floats = scores[rows, np.arange(scores.shape[1])]
+    drawn: Floats = scores[rng.integers(len(scores), size=(resamples, len(scores)))]
     return drawn
 
 
@@ -312,7 +312,7 @@ class GroupTrial(Contest):
         with closing(self.played(stretches)) as blocks:
             for stretch, block in zip(stretches, blocks, strict=True):
                 i, j = stretch.pairing
-                sums[i, j - len(sums)] += pair_margins(block, self.rules.players).sum()
+                sums[i, j - len(sums)] += block.margins.sum()
                 done += block.deals
                 if progress is not None:
                     progress(done, total)

@@ -16,6 +16,7 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
+from hearts_train.measure.intervals import Z95
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _ratio(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> tuple[floa
         return float(mean), 0.0
     # A ratio of sums over deals: its standard error by linearisation.
     errors = sums - mean * counts
-    half = 1.96 * np.sqrt((errors**2).sum() * n / (n - 1)) / total
+    half = Z95 * np.sqrt((errors**2).sum() * n / (n - 1)) / total
     return float(mean), float(half)
 
 

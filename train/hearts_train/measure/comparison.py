@@ -29,7 +29,13 @@ from hearts_train.measure.evaluation import (
     platform_versions,
 )
 from hearts_train.measure.intervals import Interval
-from hearts_train.measure.sequential import FIRST_LOOK, Question, SequentialTest, looks
+from hearts_train.measure.sequential import (
+    FIRST_LOOK,
+    TEST_VERSION,
+    Question,
+    SequentialTest,
+    looks,
+)
 
 MAX_PAIRS = 1_000_000
 _LARGEST_BLOCK = 1024
@@ -203,7 +209,7 @@ class Trial(Contest):
             **super().settings(FIRST_LOOK),
             "pairs": pairs,
             "blocks": list(itertools.islice(map(len, _parts(pairs)), 8)),
-            "about": {"compare": asdict(self.question)},
+            "about": {"compare": asdict(self.question), "test": TEST_VERSION},
         }
 
     def run(self, max_pairs: int, watch: Watch | None = None) -> Comparison:
@@ -241,7 +247,6 @@ class Trial(Contest):
         self, max_pairs: int, found: list[Block], tell: Callable[[float], None]
     ) -> Iterator[Floats]:
         """The agent's margins over the other, look by look; blocks are added to `found`."""
-        n = self.rules.players
         signs = {pairing: 1.0 if pairing[0] == 0 else -1.0 for pairing in self.pairings}
         share = (1 if len(self.contenders) == 2 else 2) / len(self.pairings)
         stretches = [
@@ -257,7 +262,7 @@ class Trial(Contest):
                 total = np.zeros(len(part))
                 for place, pairing in enumerate(self.pairings, 1):
                     found.append(next(blocks))
-                    total += signs[pairing] * pair_margins(found[-1], n)
+                    total += signs[pairing] * found[-1].margins
                     tell(part.start + len(part) * place / len(self.pairings))
                 parts.append(total * share)
                 if part.stop in ends:
@@ -307,15 +312,6 @@ class Trial(Contest):
 
 def _silent(_done: float) -> None:
     """Tell nothing."""
-
-
-def pair_margins(block: Block, players: int) -> Floats:
-    """The agent's mean margin in each duplicate deal of a block, ``(block.deals,)``."""
-    scores = block.scores
-    # Integers up to a single division, so that an even result is exactly 0.
-    lost = (scores.sum(1) - players * scores[:, 0]).reshape(block.deals, players).sum(1)
-    margins: Floats = lost / (players * (players - 1))
-    return margins
 
 
 def _parts(max_pairs: int) -> Iterator[range]:

@@ -16,7 +16,7 @@ ways in which the others can have passed to one another. Intervals are those of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -247,8 +247,7 @@ def complexities(
         if not found:
             raise
     finally:
-        if isinstance(stream, Generator):
-            stream.close()
+        stream.close()
     return found
 
 

@@ -17,7 +17,7 @@ import signal
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeVar
@@ -48,10 +48,10 @@ def spread(
     *,
     workers: int | None = None,
     backend: str = "local",
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """The results of ``work(task)``, in the order of the tasks.
 
-    Closing the iterator, or an exception in the code that uses it, ends what is under way. What
+    Closing the generator, or an exception in the code that uses it, ends what is under way. What
     `work` raises is raised here, when its task's turn has come.
 
     Args:
@@ -68,8 +68,14 @@ def spread(
     """
     workers, backend = check_crew(workers, backend)
     if backend == "local" and workers in (None, 1):
-        return map(work, tasks)
+        return _here(work, tasks)
     return _in_order(work, iter(tasks), workers, backend)
+
+
+def _here(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result]:
+    """The results of all tasks, done in this process."""
+    for task in tasks:
+        yield work(task)
 
 
 def check_crew(workers: object, backend: object) -> Crew:
@@ -134,7 +140,7 @@ class _Outcome:
 
 def _in_order(
     work: Callable[[Any], Any], tasks: Iterator[Any], workers: int | None, backend: str
-) -> Iterator[Any]:
+) -> Generator[Any]:
     """The results of all tasks, those that come early kept until their turn."""
     places: _Places = _Ray(work, workers) if backend == "ray" else _Processes(work, workers or 1)
     done: dict[int, _Outcome] = {}

@@ -19,7 +19,7 @@ import numpy as np
 
 from hearts_env import BatchGame, Game, Rules
 from hearts_env import kernel as k
-from hearts_env.arrays import Ints
+from hearts_env.arrays import Floats, Ints
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.measure.contenders import Contender, Seat
 from hearts_train.measure.guard import NO_ACTION, Fault
@@ -105,6 +105,25 @@ class Block:
     faults: list[int] = field(default_factory=lambda: [0, 0])
     examples: list[Example] = field(default_factory=list)
     worst: list[WorstDeal] = field(default_factory=list)
+
+    @property
+    def ahead(self) -> Ints:
+        """By how much the agent was better in each duplicate deal, ``(deals,) int64``.
+
+        The others' scores less its own, over all plays of the deal: whole numbers, of which an even
+        result is exactly 0. ``players * (players - 1)`` of them are a margin of a point.
+        """
+        players = self.scores.shape[1]
+        lead = self.scores.sum(1) - players * self.scores[:, 0]
+        total: Ints = lead.reshape(self.deals, players).sum(1)
+        return total
+
+    @property
+    def margins(self) -> Floats:
+        """The agent's mean margin in each duplicate deal, ``(deals,)``, in points."""
+        players = self.scores.shape[1]
+        margins: Floats = self.ahead / (players * (players - 1))
+        return margins
 
     def to_json(self) -> dict[str, Any]:
         """All of it, of types that JSON knows."""
@@ -192,13 +211,13 @@ class Duel:
             shooter = batch.states[:, k.SHOOTER]
             shooters[:, seating] = np.where(shooter < 0, -1, (shooter - seating) % n)
             played.append(batch.states.copy())
-        lost = (n * scores[:, :, 0] - scores.sum(2)).sum(1)
+        block.scores, block.points = scores.reshape(-1, n), points.reshape(-1, n)
+        block.shooters = shooters.reshape(-1)
+        lost = -block.ahead
         for row in np.argsort(-lost, kind="stable")[:WORST]:
             games = [Game.from_state(self.rules, states[row]).to_text() for states in played]
             deal = WorstDeal(first + int(row), int(seeds[row]), int(lost[row]), tuple(games))
             block.worst.append(deal)
-        block.scores, block.points = scores.reshape(-1, n), points.reshape(-1, n)
-        block.shooters = shooters.reshape(-1)
         return block
 
     def close(self) -> None:

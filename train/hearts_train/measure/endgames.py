@@ -16,6 +16,7 @@ from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
+from hearts_train.measure.intervals import Z95
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def figure_of(solved: Sequence[Solved]) -> Figure:
     means = [float(v.mean()) for v in values.values()]
     halves = None
     if len(solved) > 1:
-        halves = [1.96 * float(v.std(ddof=1)) / len(v) ** 0.5 for v in values.values()]
+        halves = [Z95 * float(v.std(ddof=1)) / len(v) ** 0.5 for v in values.values()]
     figure = Figure(figsize=(7, 1.2 + 0.4 * len(values)), layout="constrained")
     axes = figure.subplots()
     colors = [style.color for style in styles(list(values)).values()]

@@ -26,6 +26,7 @@ from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Contest, blocks, check_pairs, stretches_of
+from hearts_train.measure.intervals import Z95
 from hearts_train.measure.pictures import BLUE, save_figure, wrapped
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ def simulated_equity(
             board.add(drawn, drawn)
         lengths += board.num_deals
         won[row, board.leaders] = 1 / len(board.leaders)
-    halves = 1.96 * won.std(axis=0, ddof=1) / math.sqrt(number)
+    halves = Z95 * won.std(axis=0, ddof=1) / math.sqrt(number)
     return Simulated(
         totals=tuple([int(total) for total in start.totals]),
         matches=number,

@@ -292,8 +292,7 @@ class Contest:
                         results.append(stretch.pairing, block)
                 yield block
         finally:
-            if isinstance(fresh, Generator):
-                fresh.close()
+            fresh.close()
             self._close_players(0)
 
     def play(self, stretch: Stretch) -> Block:

@@ -289,7 +289,7 @@ def _summed(task: Task, rules: Rules, played: Sequence[duel.Block], took: float)
     ahead, won = [], []
     for block in played:
         own = block.scores[:, :1]
-        ahead.append((block.scores.sum(1) - n * own[:, 0]).reshape(deals, n).sum(1))
+        ahead.append(block.ahead)
         lower, level = (block.scores < own).sum(1), (block.scores == own).sum(1)
         share = np.where(lower == 0, whole // level, 0).reshape(deals, n).sum(1)
         won.append(tuple(share.reshape(BINS, -1).sum(1).tolist()))

@@ -9,7 +9,7 @@ no batch shows views of both plays of a match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -249,8 +249,7 @@ def play_matches(
             raise
         interrupted = True
     finally:
-        if isinstance(results, Generator):
-            results.close()
+        results.close()
     return _summary(work, found, command, interrupted=interrupted)
 
 

@@ -42,6 +42,9 @@ from hearts_env import HeartsError
 from hearts_env.arrays import Floats
 from hearts_train.measure.intervals import LEVEL, Interval
 
+TEST_VERSION = 1
+"""Of the test. Raise it with whatever changes when it looks, the LLR or its bounds: what was kept
+for one test is not continued under another."""
 FIRST_LOOK = 64
 """Pairs before the first look: fewer say too little about the variance."""
 _STEP = 32

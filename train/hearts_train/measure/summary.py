@@ -131,8 +131,7 @@ def summarize(
     own = scores[:, :1]
     lower, level = (scores < own).sum(1), (scores == own).sum(1)  # level counts the agent
     first = np.where(lower == 0, 1 / level, 0.0)
-    # Integers up to a single division, so that an even result is exactly 0.
-    margins = (scores.sum(1) - n * scores[:, 0]).reshape(pairs, n).sum(1) / (n * (n - 1))
+    margins = np.concatenate([block.margins for block in played])[:pairs]
     margin, ci95 = mean_and_interval(margins)
     won, won_ci95 = mean_and_interval(first.reshape(pairs, n).mean(1))
     ranks = 1 + lower + (level - 1) / 2
