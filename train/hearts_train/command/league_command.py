@@ -194,10 +194,8 @@ def _again(
     prepare(table.contest)
     tasks = [Task(block.pairing, block.first, block.deals) for block in blocks]
     workers, backend = crew
-    stream = spread(table, tasks, workers=workers, backend=backend)
-    with contextlib.ExitStack() as stack:
-        if isinstance(stream, Generator):
-            stack.enter_context(contextlib.closing(stream))
+    playing = spread(table, tasks, workers=workers, backend=backend)
+    with contextlib.closing(playing) as stream:
         yield from zip(blocks, stream, strict=True)
 
 

@@ -37,7 +37,7 @@ Progress = Callable[[float, float], None]
 
 GROUPS = 20
 """Independent groups of lines, over whose means the intervals are."""
-_Z95 = 2.093
+_T95 = 2.093
 """97.5 % of Student's t with 19 degrees of freedom."""
 _LOOKED_AT = 10
 """Deals of random play whose hidden worlds are counted, which takes long with many players."""
@@ -284,7 +284,7 @@ def _estimate(logs: Floats, scale: float) -> Estimate:
     """The mean of numbers given by logarithms, times ``exp(scale)``."""
     top = logs.max()
     values = np.exp(logs - top)
-    mean, half = values.mean(), _Z95 * values.std(ddof=1) / math.sqrt(len(values))
+    mean, half = values.mean(), _T95 * values.std(ddof=1) / math.sqrt(len(values))
     low = max(mean - half, values.min())  # of few heavy values: no less than the least group
     log, below, above = (
         float((math.log(x) + top + scale) / math.log(10)) for x in (mean, low, mean + half)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -416,17 +416,14 @@ class Play:
         with contextlib.closing(Appending(self.game)) as file:
             while tasks := self._next_tasks():
                 workers, backend = crew
-                stream = spread(self.table, tasks, workers=workers, backend=backend)
-                try:
+                playing = spread(self.table, tasks, workers=workers, backend=backend)
+                with contextlib.closing(playing) as stream:
                     for block in stream:
                         file.append(block.to_json())
                         count += 1
                         report(*self.progress())
                         if time.monotonic() > self._deadline:
                             return count
-                finally:
-                    if isinstance(stream, Generator):
-                        stream.close()
         return count
 
     def _next_tasks(self) -> list[Task]:

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from hearts_env import Rules
 from hearts_train.measure.benchmark import rounded
 from hearts_train.measure.benchmark_file import seal
+from hearts_train.measure.intervals import Z95
 from hearts_train.measure.league_file import BINS, PROTOCOL, Folder, GameFile, block_at
 from hearts_train.measure.league_ratings import bradley_terry, cycles, nash_average
 
 Array = NDArray[np.float64]
 Pairing = tuple[str, str]
-
-_Z95 = 1.96
 
 
 def unit(rules: Rules) -> int:
@@ -47,7 +46,7 @@ def half_width(game: GameFile, pairing: Pairing) -> float:
         squares += block.squares
     if deals < 2:
         return math.inf
-    return _Z95 * math.sqrt(_variance(deals, total, squares) / deals) / unit(game.rules)
+    return Z95 * math.sqrt(_variance(deals, total, squares) / deals) / unit(game.rules)
 
 
 def blocks_of(game: GameFile, pairing: Pairing) -> list[Any]:
@@ -118,7 +117,7 @@ class Measured:
 
     def half(self, weights: Array) -> float:
         """Half of the 95 % interval of a weighted sum of the margins."""
-        return _Z95 * math.sqrt(max(0.0, float(weights @ self.covariance @ weights)))
+        return Z95 * math.sqrt(max(0.0, float(weights @ self.covariance @ weights)))
 
 
 def _widths(num_blocks: int) -> Array:
@@ -244,7 +243,7 @@ def _standings(game: GameFile, agents: list[str]) -> list[dict[str, Any]]:
                 "ci95": [rounded(margin - half), rounded(margin + half)],
                 "rating": rounded(round(rating[i], 2)),
                 "rating_ci95": [
-                    rounded(round(rating[i] + side * _Z95 * error[i], 2)) for side in (-1, 1)
+                    rounded(round(rating[i] + side * Z95 * error[i], 2)) for side in (-1, 1)
                 ],
                 "won": rounded(_won(game, measured, name)),
                 "nash": rounded(round(weights[i], 3)),
