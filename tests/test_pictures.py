@@ -15,7 +15,7 @@ import pytest
 from hearts_env import Game, HeartsError
 from hearts_train.command import analysis_page, solve_command
 from hearts_train.learn import runs
-from hearts_train.measure import calibration, endgames, evaluation
+from hearts_train.measure import calibration, endgames, evaluation, summary
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
 from tests.test_cli import ROOT, refused, run
@@ -171,7 +171,7 @@ def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     """Dollar signs make no formula, and an underscore in front keeps nobody out of a legend."""
     figures: list[Any] = []
     name = "_a$x^2$b"
-    for module in (analysis_page, calibration, endgames, evaluation, runs, solve_command):
+    for module in (analysis_page, calibration, endgames, summary, runs, solve_command):
         monkeypatch.setattr(
             module, "save_figure", lambda figure, *_, **named: figures.append(figure)
         )

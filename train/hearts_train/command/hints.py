@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import Agent, make_agent
-from hearts_agents.base import check_rules
+from hearts_agents.base import Adapted, check_rules
 from hearts_agents.outside import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch_view import BatchView
@@ -103,7 +103,8 @@ def _hint(agent: Agent, view: PlayerView, name: str) -> Hint:
 
 def _has_chances(agent: Agent) -> bool:
     """Whether an agent gives probabilities of its own, not just its choice."""
-    own = getattr(type(agent), "policy_batch", None)
+    player = agent.player if isinstance(agent, Adapted) else agent
+    own = getattr(type(player), "policy_batch", None)
     return own is not None and own is not Agent.policy_batch
 
 
