@@ -287,6 +287,20 @@ def rules_for(players: Sequence[Agent | Contender], rules: Rules | str | None) -
     return Rules.make(rules)
 
 
+def check_same(contenders: Sequence[Contender], digests: Sequence[str | None]) -> None:
+    """Refuse agents that were made again in another process and are others there.
+
+    Raises:
+        HeartsError: if the digest of one is not that which it had where it was entered.
+    """
+    for contender, digest in zip(contenders, digests, strict=True):
+        if contender.spec is not None and contender.digest != digest:
+            raise HeartsError(
+                f"agent: {contender.name!r} is another one in a worker's process than here; its "
+                "file was changed meanwhile, or is another on that machine"
+            )
+
+
 def _options(spec: str | None) -> dict[str, Any]:
     if spec is None:
         return {}
