@@ -6,6 +6,7 @@ import functools
 import json
 import pickle
 from collections import defaultdict
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from hearts_env.solve.tracking import Tracker
 from hearts_env.solve.tree import Tree
 from hearts_train.command.cli import app
 from hearts_train.measure.attack import Assault, is_small, play_of
+from hearts_train.measure.evaluation import evaluate
 from tests.reshuffle import reshuffled
 from tests.test_exploit import all_deals, random_policy
 
@@ -324,6 +326,63 @@ def test_who_can_be_attacked_and_by_whom():
     game = Game.deal("micro", 1)
     with pytest.raises(HeartsError, match="not the turn"):
         Attacker("pro").act(game.view(1 - game.player))
+
+
+class Opened(Agent):
+    """Stands for a program: runs from when it is asked until it is closed."""
+
+    running: ClassVar[set[int]] = set()
+    began = 0
+
+    def check_rules(self, rules):
+        Opened.running.add(id(self))
+        Opened.began += 1
+
+    def act(self, view):
+        self.check_rules(view.rules)
+        return view.legal_actions()[0]
+
+    def close(self):
+        Opened.running.discard(id(self))
+
+
+def test_nobody_who_was_asked_is_left_running():
+    Opened.running.clear()
+    attacker = Attacker(Opened(), "belief")
+    attacker.check_rules(Rules.preset("micro"))
+    attacker.close()
+    assert Opened.began == 1
+    assert not Opened.running
+    kept = [Opened(), Opened()]  # so that no two have the same id
+    assault = Assault(kept[0], ["belief", kept[1]], "micro")
+    assert not Opened.running
+    assault.exactly()
+    assert not Opened.running
+    assault.over_deals(4)
+    assert not Opened.running
+
+
+class Final:
+    """A player that is of no use once it was closed."""
+
+    closed = 0
+
+    def act(self, view):
+        assert not vars(self)
+        return view.legal_actions()[0]
+
+    def close(self):
+        assert not vars(self)
+        self.is_closed = True
+        Final.closed += 1
+
+
+def test_a_player_from_outside_is_closed_when_it_is_asked_nothing_more():
+    entered = Final()
+    evaluation = evaluate(entered, "easy", "micro", pairs=20)
+    assert evaluation.faults == 0
+    assert Final.closed == 4  # both seats, in both blocks
+    assert not vars(entered)
 
 
 # ---- the command ---------------------------------------------------------------------------------

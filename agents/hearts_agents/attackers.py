@@ -168,6 +168,12 @@ class Attacker(Agent):
         if callable(reseed):
             reseed(seed)
 
+    def close(self) -> None:
+        """Close the model and the base, which may be programs."""
+        for agent in (self.model, self.base):
+            if isinstance(agent, Agent):
+                agent.close()
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Attacker:
         """An attacker with a model of its own, which remembers no view."""
         other = copy.copy(self)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hearts_agents import Agent, Player, make_agent
-from hearts_agents.base import check_rules
+from hearts_agents.base import Adapted, check_rules
 from hearts_agents.checkpoint import Checkpoint
 from hearts_agents.encoded import EncodedAgent
 from hearts_agents.external import ExternalAgent, program_files
@@ -214,11 +214,11 @@ class Contender:
         }
 
     def close(self) -> None:
-        """End the process that says what the agent is; its players stay."""
+        """End the processes that say what the agent is; its players stay, and it can be copied."""
         if self._enquiry is not None:
             self._enquiry.close()
-        elif isinstance(self._agent, ExternalAgent):
-            self._agent.close()
+        elif self._agent is not None:
+            _close(self._agent, self.name)
 
 
 class _InProcess:
@@ -228,6 +228,7 @@ class _InProcess:
         self._contender = contender
         self._time_limit = time_limit
         self._player = self._fresh(seed)
+        self._is_open = True
 
     def _fresh(self, seed: int) -> Agent:
         player = self._contender.fresh(seed)
@@ -245,6 +246,7 @@ class _InProcess:
 
     def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
         """Its answer; a program is told which games they are."""
+        self._is_open = True
         return ask(self._player, views, games)
 
     def over(self, games: Ints, scores: Ints) -> None:
@@ -256,15 +258,30 @@ class _InProcess:
         """Continue with another copy."""
         self.close()
         self._player = self._fresh(seed)
+        self._is_open = True
 
     def rest(self) -> None:
-        """End the program, if it is one: each seat of each seating has its own."""
+        """End what it has started: each seat of each seating has its own."""
         self.close()
 
     def close(self) -> None:
-        """End the program, if it is one."""
-        if isinstance(self._player, ExternalAgent):
-            self._player.close()
+        """End what it has started, like a program; once."""
+        if self._is_open:
+            self._is_open = False
+            own = self._player.player if isinstance(self._player, Adapted) else self._player
+            _close(own, self._contender.name)
+
+
+def _close(player: Player, name: str) -> None:
+    """End what a player has started, if it has a method for it.
+
+    Of an adapted one this is ``Agent.close``, which does nothing: a player from outside may not
+    start again, so only its copies are closed, when they are asked nothing more.
+    """
+    close = getattr(player, "close", None)
+    if callable(close):
+        with blamed(f"agent: {name!r} cannot be closed", "its method is called as close()"):
+            close()
 
 
 def named(agent: Entrant) -> str:
