@@ -163,7 +163,8 @@ class Attacker(Agent):
         return self._responses
 
     def reseed(self, seed: int) -> None:
-        """Reseed the model, where it draws random numbers."""
+        """Reseed the model, where it draws random numbers, and forget what it has told."""
+        self._forget()
         reseed = getattr(self.model, "reseed", None)
         if callable(reseed):
             reseed(seed)
