@@ -257,8 +257,8 @@ class _InProcess:
     def renew(self, seed: int) -> None:
         """Continue with another copy."""
         self.close()
-        self._player = self._fresh(seed)
         self._is_open = True
+        self._player = self._fresh(seed)
 
     def rest(self) -> None:
         """End what it has started: each seat of each seating has its own."""
