@@ -6,6 +6,7 @@ import functools
 import json
 import pickle
 from collections import defaultdict
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -17,13 +18,16 @@ from hearts_agents.base import Agent
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch_view import BatchView
+from hearts_env.solve import tracking
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tracking import Tracker
 from hearts_env.solve.tree import Tree
 from hearts_train.command.cli import app
+from hearts_train.measure import evaluation
 from hearts_train.measure.attack import Assault, is_small, play_of
+from hearts_train.measure.evaluation import Contest, Stretch, evaluate
 from tests.reshuffle import reshuffled
 from tests.test_exploit import all_deals, random_policy
 
@@ -324,6 +328,106 @@ def test_who_can_be_attacked_and_by_whom():
     game = Game.deal("micro", 1)
     with pytest.raises(HeartsError, match="not the turn"):
         Attacker("pro").act(game.view(1 - game.player))
+
+
+class Drawing(Agent):
+    """Draws its cards, and tells no chances."""
+
+    def __init__(self):
+        self.reseed(0)
+
+    def reseed(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def act(self, view):
+        return int(self.rng.choice(view.legal_actions()))
+
+
+@pytest.mark.parametrize("most", [7, tracking._MOST_KEPT])
+def test_a_block_is_the_same_whatever_was_played_before(most, monkeypatch):
+    monkeypatch.setattr(tracking, "_MOST_KEPT", most)
+    attacker = Attacker(Drawing(), "belief", noise=0.1)
+
+    def played(*firsts):
+        contest = Contest([Drawing(), attacker], "mini", 3, pairings=[(1, 0)])
+        return [contest.play(Stretch((1, 0), first, 8)).scores for first in firsts][-1]
+
+    assert np.array_equal(played(0, 8, 16), played(16))
+    assert np.array_equal(played(40, 16), played(16))
+    assert not attacker._tracker._kept  # only copies have played
+
+
+def test_no_block_has_more_decisions_than_are_remembered():
+    assert evaluation._LARGEST_BLOCK * k.MAX_CARDS // 2 <= tracking._MOST_KEPT
+
+
+def test_a_reseeded_attacker_remembers_nothing():
+    batch = BatchGame("mini", 9, seed=3, autodeal=False)
+    for _ in range(4):
+        batch.play(batch.random_actions())
+    views = batch.views()
+    attacker = Attacker(Drawing(), "belief", noise=0.1)
+    chosen = attacker.act_batch(views).tolist()
+    assert attacker._tracker._kept
+    attacker.reseed(0)
+    assert not attacker._tracker._kept
+    assert attacker.act_batch(views).tolist() == chosen
+
+
+class Opened(Agent):
+    """Stands for a program: runs from when it is asked until it is closed."""
+
+    running: ClassVar[set[int]] = set()
+    began = 0
+
+    def check_rules(self, rules):
+        Opened.running.add(id(self))
+        Opened.began += 1
+
+    def act(self, view):
+        self.check_rules(view.rules)
+        return view.legal_actions()[0]
+
+    def close(self):
+        Opened.running.discard(id(self))
+
+
+def test_nobody_who_was_asked_is_left_running():
+    Opened.running.clear()
+    attacker = Attacker(Opened(), "belief")
+    attacker.check_rules(Rules.preset("micro"))
+    attacker.close()
+    assert Opened.began == 1
+    assert not Opened.running
+    kept = [Opened(), Opened()]  # so that no two have the same id
+    assault = Assault(kept[0], ["belief", kept[1]], "micro")
+    assert not Opened.running
+    assault.exactly()
+    assert not Opened.running
+    assault.over_deals(4)
+    assert not Opened.running
+
+
+class Final:
+    """A player that is of no use once it was closed."""
+
+    closed = 0
+
+    def act(self, view):
+        assert not vars(self)
+        return view.legal_actions()[0]
+
+    def close(self):
+        assert not vars(self)
+        self.is_closed = True
+        Final.closed += 1
+
+
+def test_a_player_from_outside_is_closed_when_it_is_asked_nothing_more():
+    entered = Final()
+    assert evaluate(entered, "easy", "micro", pairs=20).faults == 0
+    assert Final.closed == 4  # both seats, in both blocks
+    assert not vars(entered)
 
 
 # ---- the command ---------------------------------------------------------------------------------

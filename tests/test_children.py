@@ -56,6 +56,33 @@ def test_children_end_with_the_process_that_started_them_however_it_ends(end):
     assert not [pid for pid in pids if is_running(pid)]
 
 
+# The finalizer is older than the guard, and so is run after it at exit.
+LATE = """
+import weakref
+from hearts_agents.children import kill_child, start_child
+
+class Owner:
+    pass
+
+owner, children = Owner(), []
+weakref.finalize(owner, lambda: kill_child(children[0]))
+children.append(start_child(["sleep", "60"]))
+print(children[0].pid, flush=True)
+"""
+
+
+def test_a_child_that_is_ended_after_the_guard_says_nothing():
+    found = subprocess.run(
+        [sys.executable, "-c", LATE],
+        capture_output=True,
+        text=True,
+        env=python_environment(),
+        check=False,
+    )
+    assert (found.stderr, found.returncode) == ("", 0)
+    assert not is_running(int(found.stdout))
+
+
 def test_a_child_is_ended_with_what_it_started_and_is_not_known_any_more():
     child = start_child(["sh", "-c", "sleep 60 & echo $!; wait"])
     assert child.stdout is not None

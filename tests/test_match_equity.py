@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hearts_env.scoreboard import Scoreboard
 from hearts_env.solve.deal_results import DealResults, load_results, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.measure.equity import match_equity, measure_results, simulated_equity
+from tests.test_cli import command
 
 
 def results(text: str, rows: dict[tuple[int, int], int]) -> DealResults:
@@ -186,6 +188,46 @@ def test_measured_results_are_those_of_the_deals(tmp_path) -> None:
     assert sorted(map(tuple, even.scores)) == sorted((b, a) for a, b in even.scores)
 
 
+def test_ctrl_c_keeps_the_deals_finished() -> None:
+    def stop(done: float, pairs: float) -> None:
+        if done > 40:
+            signal.raise_signal(signal.SIGINT)
+
+    found = measure_results("standard", "easy", "mini", 100, 2, stop)
+    assert (found.about["pairs"], found.about["interrupted"]) == (48, True)
+    whole = measure_results("standard", "easy", "mini", 48, 2)
+    assert found.to_json()["rows"] == whole.to_json()["rows"]
+    assert "interrupted" not in whole.about
+
+
+STOPPED = """
+import os, signal
+from hearts_train.measure.duel import Duel
+
+play = Duel.play
+
+def stop_in_the_second_block(self, first, deals, progress=None):
+    if first:
+        os.kill(os.getpid(), signal.{name})
+    return play(self, first, deals, progress)
+
+Duel.play = stop_in_the_second_block
+"""
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_stopped_command_shows_and_saves_what_was_played(tmp_path, name, status) -> None:
+    out = tmp_path / "deals.json"
+    words = ("equity", "--agent", "easy", "--rules", "micro", "--pairs", 100, "--out", out)
+    process = command(*words, before=STOPPED.format(name=name))
+    shown, errors = process.communicate(timeout=120)
+    assert process.returncode == status, errors
+    assert "chance to win" in shown
+    assert "16 deals, each from every seat, stopped early" in " ".join(shown.split())
+    assert "Traceback" not in errors
+    assert load_results(out).about["pairs"] == 16
+
+
 def test_more_than_two_players_are_simulated() -> None:
     found = measure_results("easy", rules="classic", pairs=6)
     drawn = simulated_equity(found, [99, 0, 0, 0], matches=200)
@@ -223,6 +265,24 @@ def test_bad_input_is_refused_by_name() -> None:
         simulated_equity(found, [1, 2, 3])
 
 
+def test_all_that_a_deal_can_give_is_read(tmp_path) -> None:
+    path = tmp_path / "deals.json"
+    for text, rows in [
+        ("two_player moon=self_minus", [[-20, 0, 0, 1], [0, 20, 1, 1]]),
+        ("omnibus players=3", [[-10, 16, 10, 0, 1], [-10, 26, 26, 1, 1]]),
+        ("hoyle players=2", [[0, 13, 0, 1]]),
+    ]:
+        rules = Rules.from_text(text)
+        record = DealResults(
+            rules,
+            np.array(rows)[:, :-2],
+            np.array(rows)[:, -2],
+            np.array(rows)[:, -1],
+        ).to_json()
+        path.write_bytes(_broken(record))
+        assert load_results(path).to_json()["rows"] == rows
+
+
 def _broken(record: dict, **changes) -> bytes:
     return json.dumps(record | changes).encode()
 
@@ -240,6 +300,11 @@ def test_broken_files_of_results_are_refused(tmp_path) -> None:
         (_broken(whole, rows=[[1, 2, 0, 0]]), "counts must be numbers from 1"),
         (_broken(whole, rows=[[1, 2, 2, 1]]), "dealers must be numbers from 0 to 1"),
         (_broken(whole, rows=[[10**12, 2, 0, 1]]), "beyond"),
+        (_broken(whole, rows=[[16, 2, 0, 1]]), "a score of 16 cannot be in 'micro'"),
+        (_broken(whole, rows=[[1, -1, 0, 1]]), "a score of -1 cannot be in 'micro'"),
+        (_broken(whole, about=[5]), "about must be a mapping"),
+        (_broken(whole, about={"agents": 5}), "agents in about must be a list"),
+        (_broken(whole, about={"agents": ["x"]}), "agents in about must be a list"),
         (_broken(whole, rows=[]), "lists of 4 whole numbers"),
         (_broken(whole, rules_in_full={"players": 99}), "players"),
         (_broken(whole, rules_in_full=3), "rules"),

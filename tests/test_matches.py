@@ -197,6 +197,35 @@ def test_players_know_the_totals_and_matches_begin_with_those_given() -> None:
     assert result.to_json()["totals"] == [70, 40]
 
 
+class Last:
+    """Plays the last legal action."""
+
+    def act(self, view):
+        return view.legal_actions()[-1]
+
+
+def test_an_agent_registered_here_plays_in_other_processes_too() -> None:
+    register_agent("last of the test", lambda seed=None: Last())
+    work = Matches(("last of the test", "easy"), "micro", 0)
+    there = pickle.loads(pickle.dumps(work))
+    assert there.contenders[0].spec is None  # its name is not known there
+    assert isinstance(there.contenders[0].agent.player, Last)
+    stretch = Stretch(0, 8)
+    for one, other in zip(work(stretch), there(stretch), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_an_agent_changed_meanwhile_is_refused(tmp_path) -> None:
+    file = tmp_path / "mine.py"
+    text = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[0]\n"
+    file.write_text(text)
+    work = Matches((f"{file}:Mine", "easy"), "micro", 0)
+    pickle.loads(pickle.dumps(work))
+    file.write_text(text.replace("[0]", "[-1]"))
+    with pytest.raises(HeartsError, match=r"mine\.py:Mine' is another one in a worker's process"):
+        pickle.loads(pickle.dumps(work))
+
+
 def test_a_faulty_player_loses_and_the_matches_go_on() -> None:
     register_agent("faulty", Faulty)
     result = play_matches("easy", "faulty", "micro", pairs=3)

@@ -19,7 +19,7 @@ from hearts_train.measure.benchmark import silent
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Contest, evaluate
-from hearts_train.measure.records import read_settings
+from hearts_train.measure.records import read_settings, results_file
 from hearts_train.measure.tournament import tournament
 from tests.test_cli import command, refused, run
 from tests.tournament_kills import timeless
@@ -272,3 +272,30 @@ def test_resume_takes_everything_from_the_file(tmp_path):
     refused(run("tournament", "--resume", file), "hearts evaluate --resume")
     refused(run("evaluate", "--resume", tmp_path / "nothing"), "nothing")
     refused(run("evaluate"), "name one")
+
+
+def test_a_full_disk_is_told_with_the_file_and_what_was_written_stays(tmp_path):
+    resource = pytest.importorskip("resource")
+    file, limits = tmp_path / "results.jsonl", resource.getrlimit(resource.RLIMIT_FSIZE)
+    zeros = np.zeros((4, 2), np.int64)
+    block = Block(0, 2, zeros, zeros, zeros[:, 0])
+
+    def fill():
+        with results_file(file, None, {}) as results:
+            results.append((0, 1), block)
+            full = len(file.read_bytes()) + 40
+            resource.setrlimit(resource.RLIMIT_FSIZE, (full, limits[1]))
+            results.append((0, 2), block)
+
+    try:
+        with pytest.raises(OSError, match=r"results\.jsonl") as told:
+            fill()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert told.value.filename == str(file)
+    kept, _, rest = file.read_bytes().rpartition(b"\n")
+    assert len(rest) == 40
+    with results_file(None, file, {}) as results:  # the line that was cut short is cut off
+        results.append((0, 2), block)
+    assert file.read_bytes().startswith(kept)
+    assert len(file.read_bytes().splitlines()) == 3

@@ -163,10 +163,17 @@ class Attacker(Agent):
         return self._responses
 
     def reseed(self, seed: int) -> None:
-        """Reseed the model, where it draws random numbers."""
+        """Reseed the model, where it draws random numbers, and forget what it has told."""
+        self._forget()
         reseed = getattr(self.model, "reseed", None)
         if callable(reseed):
             reseed(seed)
+
+    def close(self) -> None:
+        """Close the model and the base, which may be programs."""
+        for agent in (self.model, self.base):
+            if isinstance(agent, Agent):
+                agent.close()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Attacker:
         """An attacker with a model of its own, which remembers no view."""

@@ -72,6 +72,9 @@ class Agent:
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`, in place; nothing happens if there are none."""
 
+    def close(self) -> None:
+        """End what it has started, like a program; asked again, it starts that again."""
+
     def random_state(self) -> RandomState:
         """The state of the random numbers, ``(n,) uint64``; empty if there are none."""
         return np.zeros(0, np.uint64)

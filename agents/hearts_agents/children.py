@@ -102,7 +102,8 @@ class _Guard:
                 return
             self._known ^= {group}
             if self._process is not None and self._process.stdin is not None:
-                with contextlib.suppress(OSError):
+                # At exit the pipe may be closed before the last finalizer ends its child.
+                with contextlib.suppress(OSError, ValueError):
                     os.write(self._process.stdin.fileno(), f"{word} {group}\n".encode())
 
     def _start(self) -> None:

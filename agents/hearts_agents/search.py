@@ -259,6 +259,10 @@ class PimcBelief(Pimc):
         super().check_rules(rules)
         check_rules(self.model, rules)
 
+    def close(self) -> None:
+        """Close the model, which may be a program."""
+        self.model.close()
+
     def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
         posterior = belief(view, self.model.policy_batch, noise=self.noise)
         return posterior.hands, posterior.weights

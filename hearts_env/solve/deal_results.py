@@ -133,6 +133,7 @@ class DealResults:
         rules = Rules.from_dict(record.get("rules_in_full"))  # type: ignore[arg-type]
         rows, about = record.get("rows"), record.get("about", {})
         width = rules.players + 2
+        _check_about(about)
         table = (
             whole_numbers(rows)
             if isinstance(rows, list)
@@ -140,12 +141,14 @@ class DealResults:
             and all(whole(number) is not None for row in rows for number in row)
             else None
         )
-        if table is None or not len(table) or not isinstance(about, Mapping):
+        if table is None or not len(table):
             raise HeartsError(
                 f"results: rows must be lists of {width} whole numbers: the scores of "
                 f"{rules.players} players, who dealt, and how often"
             )
-        return cls(rules, table[:, :-2], table[:, -2], table[:, -1], about)
+        results = cls(rules, table[:, :-2], table[:, -2], table[:, -1], about)
+        _check_possible(results)
+        return results
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write them to a file, whole or not at all: JSON, one result to a line."""
@@ -153,6 +156,37 @@ class DealResults:
         rows = ",\n  ".join(json.dumps(row) for row in record.pop("rows"))
         head = "".join(f" {json.dumps(key)}: {json.dumps(record[key])},\n" for key in record)
         write_whole(Path(path), f'{{\n{head} "rows": [\n  {rows}\n ]\n}}\n'.encode())
+
+
+def _check_about(about: object) -> None:
+    """Refuse what a file says of its origin if it cannot be shown."""
+    if not isinstance(about, Mapping):
+        raise HeartsError("results: about must be a mapping of names to values; or omit it")
+    agents = about.get("agents", [])
+    if not isinstance(agents, list) or not all(isinstance(agent, Mapping) for agent in agents):
+        raise HeartsError(
+            "results: agents in about must be a list with a mapping for each agent, like "
+            '[{"name": "pro"}]; or omit it'
+        )
+
+
+def _check_possible(results: DealResults) -> None:
+    """Refuse scores that are beyond what one player can have after a deal."""
+    rules = results.rules
+    points = [rules.card_points.get(card, 0) for card in rules.deck]
+    lowest, highest = sum(p for p in points if p < 0), sum(p for p in points if p > 0)
+    if rules.settlement == "points":  # what is settled in chips is the points of the cards alone
+        lowest += rules.no_trick_points  # 0 or less
+        if rules.moon in ("self_minus", "choose"):
+            lowest -= rules.moon_points
+        if rules.moon in ("others_plus", "choose"):
+            highest = max(highest, rules.moon_points)
+    low, high = int(results.scores.min()), int(results.scores.max())
+    if low < lowest or high > highest:
+        raise HeartsError(
+            f"results: a score of {low if low < lowest else high:,} cannot be in "
+            f"{rules.name!r}, where a deal gives {lowest:,} to {highest:,}; check rows"
+        )
 
 
 def load_results(path: str | os.PathLike[str]) -> DealResults:

@@ -3,7 +3,9 @@
 The weights are those of ``hearts_env.solve.beliefs``, by Bayes' rule. There each is worked out from
 the first card on; here what a player has concluded at its last decision is kept, so that only what
 the other one has played since is asked about, for all games in one call. What is kept follows from
-the views alone: it saves time and changes nothing.
+the views alone: it saves time and changes nothing. Of a policy that draws random numbers it is what
+was drawn, so that weights follow from all the views before: players begin each block of deals with
+an empty tracker.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from hearts_env.solve.response import Fan
 from hearts_env.view import PlayerView
 
 _MOST_KEPT = 1 << 16
-"""Games that are remembered; then all are forgotten."""
+"""Decisions that are remembered; then all are forgotten. No block of deals has as many."""
 _MOST_ASKED = 1 << 14
 """Views that the policy is asked about at once."""
 

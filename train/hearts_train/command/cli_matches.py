@@ -116,6 +116,8 @@ def equity(
         record = _tell_drawn(found, ends, given or [], matches, seed, as_json=as_json)
     if as_json:
         console.print_json(record)
+    if results is None and found.about.get("interrupted"):
+        raise console.stopped()
 
 
 @app.command(
@@ -209,7 +211,8 @@ def _who(found: DealResults) -> str:
     pair = f"{names[0]} against {names[1]}" if len(names) == 2 else "deals of a file"
     pairs = found.about.get("pairs")
     if isinstance(pairs, int):
-        return f"{pair}, {pairs:,} deals, each from every seat"
+        stopped = ", stopped early" if found.about.get("interrupted") else ""
+        return f"{pair}, {pairs:,} deals, each from every seat{stopped}"
     return f"{pair}, {found.num_deals:,} results"
 
 

@@ -242,7 +242,8 @@ class Assault:
         if isinstance(attacker, str) and attacker in METHODS:
             return Attacker(self.agent, attacker, tricks=self.tricks, noise=self.noise)
         try:
-            Contender(attacker, self.seed).check_rules(self.rules)
+            with contextlib.closing(Contender(attacker, self.seed)) as contender:
+                contender.check_rules(self.rules)
         except HeartsError as error:
             known = ", ".join([*METHODS, TRAINED])
             raise HeartsError(f"attackers: known are {known}, and any player; {error}") from None
@@ -251,7 +252,12 @@ class Assault:
     # -- exact ------------------------------------------------------------------------------------
     def exactly(self, show: Show | None = None, *, command: str | None = None) -> Attack:
         """What a best response and each attacker win on a small deck, over all deals."""
-        show = show or _silent
+        try:
+            return self._exactly(show or _silent, command)
+        finally:
+            self.agent.close()
+
+    def _exactly(self, show: Show, command: str | None) -> Attack:
         tree = Tree(self.rules)
         with show(self.name) as progress:
             chances, is_one_draw = policy_of(
@@ -283,12 +289,13 @@ class Assault:
         """What an attacker wins a deal, the mean over both seats and all deals."""
         rules = self.rules
         choose: Chooser
-        if isinstance(attacker, Attacker):
-            choose = functools.partial(attacker.knowing(policy).choose, rules)
-        else:
-            choose = played_by(rules, Contender(attacker, self.seed).agent)
-        responses = Responses(rules, policy, choose)
-        return sum(responses.value(whole_game(rules, seat)) for seat in range(2)) / 2
+        with contextlib.closing(Contender(attacker, self.seed)) as contender:
+            if isinstance(attacker, Attacker):
+                choose = functools.partial(attacker.knowing(policy).choose, rules)
+            else:
+                choose = played_by(rules, contender.agent)
+            responses = Responses(rules, policy, choose)
+            return sum(responses.value(whole_game(rules, seat)) for seat in range(2)) / 2
 
     # -- over deals -------------------------------------------------------------------------------
     def over_deals(

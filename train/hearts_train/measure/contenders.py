@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hearts_agents import Agent, Player, make_agent
-from hearts_agents.base import check_rules
+from hearts_agents.base import Adapted, check_rules
 from hearts_agents.checkpoint import Checkpoint
 from hearts_agents.encoded import EncodedAgent
 from hearts_agents.external import ExternalAgent, program_files
@@ -214,11 +214,11 @@ class Contender:
         }
 
     def close(self) -> None:
-        """End the process that says what the agent is; its players stay."""
+        """End the processes that say what the agent is; its players stay, and it can be copied."""
         if self._enquiry is not None:
             self._enquiry.close()
-        elif isinstance(self._agent, ExternalAgent):
-            self._agent.close()
+        elif self._agent is not None:
+            _close(self._agent, self.name)
 
 
 class _InProcess:
@@ -228,6 +228,7 @@ class _InProcess:
         self._contender = contender
         self._time_limit = time_limit
         self._player = self._fresh(seed)
+        self._is_open = True
 
     def _fresh(self, seed: int) -> Agent:
         player = self._contender.fresh(seed)
@@ -245,6 +246,7 @@ class _InProcess:
 
     def ask(self, views: BatchView, games: Ints | None = None) -> Answer:
         """Its answer; a program is told which games they are."""
+        self._is_open = True
         return ask(self._player, views, games)
 
     def over(self, games: Ints, scores: Ints) -> None:
@@ -255,16 +257,31 @@ class _InProcess:
     def renew(self, seed: int) -> None:
         """Continue with another copy."""
         self.close()
+        self._is_open = True
         self._player = self._fresh(seed)
 
     def rest(self) -> None:
-        """End the program, if it is one: each seat of each seating has its own."""
+        """End what it has started: each seat of each seating has its own."""
         self.close()
 
     def close(self) -> None:
-        """End the program, if it is one."""
-        if isinstance(self._player, ExternalAgent):
-            self._player.close()
+        """End what it has started, like a program; once."""
+        if self._is_open:
+            self._is_open = False
+            own = self._player.player if isinstance(self._player, Adapted) else self._player
+            _close(own, self._contender.name)
+
+
+def _close(player: Player, name: str) -> None:
+    """End what a player has started, if it has a method for it.
+
+    Of an adapted one this is ``Agent.close``, which does nothing: a player from outside may not
+    start again, so only its copies are closed, when they are asked nothing more.
+    """
+    close = getattr(player, "close", None)
+    if callable(close):
+        with blamed(f"agent: {name!r} cannot be closed", "its method is called as close()"):
+            close()
 
 
 def named(agent: Entrant) -> str:
@@ -285,6 +302,20 @@ def rules_for(players: Sequence[Agent | Contender], rules: Rules | str | None) -
         own = (getattr(player, "rules", None) for player in players)
         rules = next((known for known in own if isinstance(known, Rules)), "two_player")
     return Rules.make(rules)
+
+
+def check_same(contenders: Sequence[Contender], digests: Sequence[str | None]) -> None:
+    """Refuse agents that were made again in another process and are others there.
+
+    Raises:
+        HeartsError: if the digest of one is not that which it had where it was entered.
+    """
+    for contender, digest in zip(contenders, digests, strict=True):
+        if contender.spec is not None and contender.digest != digest:
+            raise HeartsError(
+                f"agent: {contender.name!r} is another one in a worker's process than here; its "
+                "file was changed meanwhile, or is another on that machine"
+            )
 
 
 def _options(spec: str | None) -> dict[str, Any]:

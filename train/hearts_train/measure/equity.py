@@ -79,6 +79,8 @@ def measure_results(
 ) -> DealResults:
     """Play deals, each with the agent in every seat, and count how they end.
 
+    Ctrl-C ends it with the deals finished; ``about`` then says ``interrupted``.
+
     Args:
         agent: an agent, or its name or checkpoint for ``make_agent``.
         opponent: that in all other seats; None: copies of the agent. Between two equal players each
@@ -93,6 +95,7 @@ def measure_results(
 
     Raises:
         HeartsError: if an agent is unknown or cannot play the rules, or a number is out of range.
+        KeyboardInterrupt: it was stopped before the first deals were finished.
     """
     pairs, is_even = check_pairs(pairs), opponent is None
     contest = Contest(
@@ -104,20 +107,28 @@ def measure_results(
         command=command,
     )
     rows: list[Ints] = []
-    with contextlib.closing(contest.played(stretches_of([(0, 1)], blocks(pairs)))) as stream:
-        for block in stream:
-            scores = block.scores if contest.rules.settlement == "points" else block.points
-            rows.append(np.column_stack([scores, _dealers(contest.rules, seed, block)]))
-            if progress is not None:
-                progress(block.first + block.deals, pairs)
+    interrupted = False
+    try:
+        with contextlib.closing(contest.played(stretches_of([(0, 1)], blocks(pairs)))) as stream:
+            for block in stream:
+                scores = block.scores if contest.rules.settlement == "points" else block.points
+                rows.append(np.column_stack([scores, _dealers(contest.rules, seed, block)]))
+                if progress is not None:
+                    progress(block.first + block.deals, pairs)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        interrupted = True
     found = np.concatenate(rows)
     about = {
         "agents": [contender.to_json() for contender in contest.contenders],
-        "pairs": pairs,
+        "pairs": len(found) // contest.rules.players,
         "seed": seed,
         "version": __version__,
         "command": command,
     }
+    if interrupted:
+        about["interrupted"] = True
     results = DealResults.counted(contest.rules, found[:, :-1], found[:, -1], about)
     return results.evened() if is_even and contest.rules.players == 2 else results
 

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_seed
 from hearts_env.seeds import secret_seed
-from hearts_train.measure.contenders import Contender, Entrant, named, rules_for
+from hearts_train.measure.contenders import Contender, Entrant, check_same, named, rules_for
 from hearts_train.measure.crew import check_crew, spread
 from hearts_train.measure.duel import Block, Duel
 from hearts_train.measure.intervals import mean_and_interval
@@ -356,12 +356,7 @@ def _made_again(
         HeartsError: if an agent is another one there.
     """
     contest = Contest(entrants, **settings)
-    for contender, digest in zip(contest.contenders, digests, strict=True):
-        if contender.spec is not None and contender.digest != digest:
-            raise HeartsError(
-                f"agent: {contender.name!r} is another one in a worker's process than here; its "
-                "file was changed meanwhile, or is another on that machine"
-            )
+    check_same(contest.contenders, digests)
     return contest
 
 

@@ -22,7 +22,7 @@ from hearts_env.arrays import Floats
 from hearts_env.batch_view import BatchView
 from hearts_env.scoreboard import Scoreboard
 from hearts_env.seeds import derived_seed, secret_seed
-from hearts_train.measure.contenders import Contender, Entrant, Seat, rules_for
+from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same, rules_for
 from hearts_train.measure.crew import spread
 from hearts_train.measure.duel import ROLES
 from hearts_train.measure.evaluation import check_pairs, mean_and_interval, platform_versions
@@ -111,7 +111,7 @@ class Matches:
 
     def __init__(
         self,
-        entrants: tuple[Entrant, Entrant],
+        entrants: Sequence[Entrant],
         rules: Rules | str | None,
         seed: int,
         totals: Sequence[int] | None = None,
@@ -122,24 +122,29 @@ class Matches:
             HeartsError: if an agent is unknown or cannot play the rules, they are not for two
                 players, or the match is over with these totals.
         """
-        self.entrants, self.seed, self._given = entrants, check_seed(seed), totals
-        self.contenders = [
-            Contender(entrant, secret_seed(self.seed, "entered", place))
-            for place, entrant in enumerate(entrants)
-        ]
-        self.rules = rules_for(self.contenders, rules)
-        if self.rules.players != 2:
-            raise HeartsError(
-                f"players: {self.rules.name!r} has {self.rules.players}; duplicate matches are for "
-                "two players"
-            )
-        for contender in self.contenders:
-            contender.check_rules(self.rules)
+        self.seed, self._given = check_seed(seed), totals
+        self.contenders: list[Contender] = []
+        try:
+            for place, entrant in enumerate(entrants):
+                self.contenders.append(Contender(entrant, secret_seed(self.seed, "entered", place)))
+            self.rules = rules_for(self.contenders, rules)
+            if self.rules.players != 2:
+                raise HeartsError(
+                    f"players: {self.rules.name!r} has {self.rules.players}; duplicate matches are "
+                    "for two players"
+                )
+            for contender in self.contenders:
+                contender.check_rules(self.rules)
+        finally:
+            for contender in self.contenders:
+                contender.close()
         board = Scoreboard(self.rules, totals)
         self.totals = (int(board.totals[0]), int(board.totals[1]))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Matches, (self.entrants, self.rules, self.seed, self._given)
+        entrants = [contender.to_send() for contender in self.contenders]
+        digests = [contender.digest for contender in self.contenders]
+        return _made_again, (entrants, digests, self.rules, self.seed, self._given)
 
     def __call__(self, stretch: Stretch) -> Block:
         """Play a stretch."""
@@ -171,6 +176,23 @@ class Matches:
         role = int(seat != seating)
         seed = secret_seed(self.seed, "matches", ROLES[role], first, seating, seat)
         return self.contenders[role].seat(self.rules, seed)
+
+
+def _made_again(
+    entrants: Sequence[Entrant],
+    digests: Sequence[str | None],
+    rules: Rules,
+    seed: int,
+    totals: Sequence[int] | None,
+) -> Matches:
+    """The same in another process.
+
+    Raises:
+        HeartsError: if an agent is another one there.
+    """
+    matches = Matches(entrants, rules, seed, totals)
+    check_same(matches.contenders, digests)
+    return matches
 
 
 def _play_out(matches: Sequence[Match], players: Sequence[Seat]) -> list[int]:

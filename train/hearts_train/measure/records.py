@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from hearts_agents.registry import check_recorded
 from hearts_env import HeartsError, __version__
@@ -31,7 +32,7 @@ _MOST_BYTES = 2**31
 class Results:
     """The blocks in a file of results; new ones are appended to it."""
 
-    def __init__(self, path: Path, blocks: dict[tuple[int, int, int], Any], file: IO[bytes]):
+    def __init__(self, path: Path, blocks: dict[tuple[int, int, int], Any], file: io.FileIO):
         self.path = path
         self._blocks = blocks
         self._file = file
@@ -49,9 +50,10 @@ class Results:
         Raises:
             OSError: if it cannot be written; the earlier lines remain.
         """
+        line = memoryview(sealed_line({"pairing": list(pairing), "block": block.to_json()}))
         try:
-            self._file.write(sealed_line({"pairing": list(pairing), "block": block.to_json()}))
-            self._file.flush()
+            while line:  # a disk that becomes full takes a part, and refuses the next
+                line = line[self._file.write(line) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             error.filename = str(self.path)
@@ -101,7 +103,8 @@ def results_file(
             _compare(path, recorded, settings)
             if whole < path.stat().st_size:  # a last line that was cut short
                 os.truncate(path, whole)
-        with path.open("ab") as file:
+        # Unbuffered: closing it would write once more what could not be written, and raise again.
+        with path.open("ab", buffering=0) as file:
             yield Results(path, blocks, file)
 
 
