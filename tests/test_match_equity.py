@@ -312,4 +312,4 @@ def test_broken_files_of_results_are_refused(tmp_path) -> None:
         path.write_bytes(data)
         with pytest.raises(HeartsError, match=words) as error:
             load_results(path)
-        assert "deals.json" in str(error.value)
+        assert "results: " in str(error.value)

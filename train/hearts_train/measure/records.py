@@ -21,7 +21,7 @@ from typing import Any
 from hearts_agents.registry import check_recorded
 from hearts_env import HeartsError, __version__
 from hearts_env.errors import quoted
-from hearts_env.files import held, lock_beside, read_limited, write_whole
+from hearts_env.files import append_all, held, lock_beside, read_limited, write_whole
 from hearts_train.measure.duel import Block
 
 FORMAT = "hearts-env results"
@@ -50,14 +50,9 @@ class Results:
         Raises:
             OSError: if it cannot be written; the earlier lines remain.
         """
-        line = memoryview(sealed_line({"pairing": list(pairing), "block": block.to_json()}))
-        try:
-            while line:  # a disk that becomes full takes a part, and refuses the next
-                line = line[self._file.write(line) :]
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            error.filename = str(self.path)
-            raise
+        append_all(
+            self._file, sealed_line({"pairing": list(pairing), "block": block.to_json()}), self.path
+        )
 
 
 @contextmanager
