@@ -279,7 +279,7 @@ def test_every_setting_of_the_update_arrives():
     before = made.replicas.weights.clone()
     made._set_rates()
     made.replicas.gradients[0][:] = 1e-3
-    made._step()  # Adam's first step is as long as the learning rate
+    made._step(made.learning_rate)  # Adam's first step is as long as the learning rate
     assert (before - made.replicas.weights).max().item() == pytest.approx(0.009, rel=0.02)
     made.update()
     assert made.learning_rate == pytest.approx(0.009)
@@ -313,7 +313,7 @@ def test_a_small_target_kl_ends_an_update_early():
 def test_gradients_are_cut_to_their_greatest_norm():
     made = learner("ppo.max_grad_norm=0.25")
     made.replicas.gradients[0][:] = 3.0
-    made._step()
+    made._step(made.learning_rate)
     assert made.replicas.gradients[0].norm().item() == pytest.approx(0.25, rel=1e-4)
 
 

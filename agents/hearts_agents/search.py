@@ -61,6 +61,12 @@ class Memory(NamedTuple):
     """``(MAX_CARDS,)``: the sums of the values over the worlds."""
 
 
+def working_memory(table: k.Vector) -> Memory:
+    """Memory around the vector of a ``double_dummy.Table``."""
+    sizes = (MAX_HANDS, SCRATCH_SIZE, k.MAX_CARDS, k.MAX_CARDS)
+    return Memory(table, *(np.empty(size, np.int64) for size in sizes))
+
+
 class Pimc(Agent):
     """``pimc``: the card that is best on average over all worlds, each solved double dummy.
 
@@ -120,9 +126,7 @@ class Pimc(Agent):
         check_two_players(views.rules)
         actions = np.full(len(views), -1, np.int64)
         if self.worlds is None and type(self)._weighed is Pimc._weighed:
-            sizes = (MAX_HANDS, SCRATCH_SIZE, k.MAX_CARDS, k.MAX_CARDS)
-            arrays = (np.empty(size, np.int64) for size in sizes)
-            memory = Memory(self._memory(views.rules), *arrays)
+            memory = working_memory(self._memory(views.rules))
             pimc_rows(views.rules.vector, views.vectors, views.players, memory, actions)
         for i in np.flatnonzero(actions < 0).tolist():
             actions[i] = self.act(views[i])
@@ -280,7 +284,6 @@ def pimc_rows(
 
     They are choices after a moon, more worlds than MAX_HANDS, and games that are over.
     """
-    hands, values, sums = memory.hands, memory.values, memory.sums
     for i in range(len(vectors)):
         v = vectors[i]
         legal = k.legal_mask(r, v) if v[k.PLAYER] == players[i] else 0
@@ -288,15 +291,47 @@ def pimc_rows(
             continue
         if legal & (legal - 1) == 0:
             actions[i] = lowest(legal)
+        elif sum_values(r, v, players[i], legal, memory) <= MAX_HANDS:
+            actions[i] = best_of(legal, memory.sums)
+
+
+@jit
+def mean_rows(
+    r: k.Vector, vectors: k.Vector, players: k.Vector, memory: Memory, means: Floats
+) -> None:
+    """Write the mean value of each legal card over all worlds, for each view, into `means`.
+
+    ``(len(vectors), num_actions)``; places of other actions are left alone, and so are the rows of
+    the cases that ``pimc_rows`` leaves out.
+    """
+    for i in range(len(vectors)):
+        v = vectors[i]
+        legal = k.legal_mask(r, v) if v[k.PLAYER] == players[i] else 0
+        if v[k.PHASE] != k.PLAY or legal == 0:
             continue
-        n = worlds_of_two(r, v, players[i], hands, memory.scratch)
-        if n > len(hands):
+        n = sum_values(r, v, players[i], legal, memory)
+        if n > MAX_HANDS:
             continue
-        sums[:] = 0
-        for world in range(n):
-            card_values(r, v, hands[world], memory.table, values)
-            cards = legal
-            while cards:
-                sums[lowest(cards)] += values[lowest(cards)]
-                cards &= cards - 1
-        actions[i] = best_of(legal, sums)
+        while legal:
+            means[i, lowest(legal)] = memory.sums[lowest(legal)] / n
+            legal &= legal - 1
+
+
+@jit
+def sum_values(r: k.Vector, v: k.Vector, player: int, legal: int, memory: Memory) -> int:
+    """Write the sum of each legal card's values over all worlds into ``memory.sums``.
+
+    Returns:
+        The number of worlds; with more than MAX_HANDS nothing is written.
+    """
+    n = worlds_of_two(r, v, player, memory.hands, memory.scratch)
+    if n > len(memory.hands):
+        return n
+    memory.sums[:] = 0
+    for world in range(n):
+        card_values(r, v, memory.hands[world], memory.table, memory.values)
+        cards = legal
+        while cards:
+            memory.sums[lowest(cards)] += memory.values[lowest(cards)]
+            cards &= cards - 1
+    return n

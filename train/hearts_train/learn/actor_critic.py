@@ -145,6 +145,12 @@ class Adam:
         self.mean = torch.zeros_like(weights)
         self.square = torch.zeros_like(weights)
 
+    def reset(self) -> None:
+        """Forget all steps."""
+        self.count = 0
+        self.mean.zero_()
+        self.square.zero_()
+
     @torch.no_grad()
     def step(self, gradient: torch.Tensor, learning_rate: float) -> None:
         """One step against `gradient`."""

@@ -124,6 +124,31 @@ class PPOConfig(_Section):
     target_kl: Positive | None = None
 
 
+class LessonsConfig(_Section):
+    """What the network is taught before it plays.
+
+    It is what every legal card is worth on average over all hidden worlds, double dummy, in games
+    of two without an exchange (``lessons.py``).
+    """
+
+    positions: Annotated[int, Field(ge=0, le=100_000_000)] = Field(
+        default=0, description="taught in each pass; 0: it begins knowing nothing"
+    )
+    passes: Count = Field(default=10, description="through all positions")
+    batch_size: Annotated[int, Field(ge=2)] = Field(
+        default=1024, description="positions in a minibatch"
+    )
+    learning_rate: Positive = 2e-3
+    learning_rate_end: NotNegative | None = 1e-4
+    sharpness: Positive = Field(
+        default=1.0, description="by how much a logit is higher for a point of worth"
+    )
+    temperature: Positive = Field(
+        default=0.5, description="in points, of the softmax by which the teacher plays"
+    )
+    random: Share = Field(default=0.05, description="share of its cards played at random")
+
+
 class Phase(_Section):
     """The opponents until this share of the budget is spent."""
 
@@ -205,6 +230,12 @@ class TrainConfig(_Section):
     )
     env: EnvConfig = EnvConfig()
     network: NetworkConfig = NetworkConfig()
+    average: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.0,
+        description="the player is an average of the weights, so much of it each "
+        "update that of before; 0: the last weights",
+    )
+    lessons: LessonsConfig = LessonsConfig()
     ppo: PPOConfig = PPOConfig()
     schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
     self_play: SelfPlayConfig = SelfPlayConfig()
@@ -243,6 +274,11 @@ class TrainConfig(_Section):
     @model_validator(mode="after")
     def _fits_the_algorithm(self) -> TrainConfig:
         if self.algorithm == "maskable_ppo":
+            ours = {"lessons.positions": self.lessons.positions, "average": self.average}
+            for name in filter(ours.get, ours):
+                raise ValueError(
+                    f"{name}: not for maskable_ppo; leave it out, or take algorithm: ppo"
+                )
             for name, value in (("device", self.device), ("precision", self.precision)):
                 if value in ("cuda", "bfloat16"):
                     raise ValueError(

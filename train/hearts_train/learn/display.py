@@ -81,7 +81,10 @@ class Display:
         left = elapsed * (1 - share) / (share - first) if share > first else None
         rate = metrics.rows[-1].get("decisions_per_second", 0.0)
         count = self.trainer.counters.decisions
+        taught = metrics.rows[-1].get("lessons")
         parts = [f"{_clock(left)} left", f"{count / 1e6:.2f} M, {rate / 1e3:.0f} k/s"]
+        if taught is not None:
+            parts = [f"lessons {taught:.0%}"]
         parts += [f"{margin} {name}" for name, margin in self.latest.items()]
         self.bar.update(self.task, completed=share, text=" · ".join(parts))
 

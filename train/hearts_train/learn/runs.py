@@ -62,6 +62,8 @@ class Counters:
     decisions: int = 0
     updates: int = 0
     gradient_epochs: int = 0
+    lessons: int = 0
+    """Minibatches of lessons learnt."""
     snapshots: int = 0
     evaluations: int = 0
     """Rounds of evaluation done."""

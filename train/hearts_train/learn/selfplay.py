@@ -15,6 +15,7 @@ is quicker. It does depend on how many there are.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable
 from dataclasses import replace
@@ -40,6 +41,7 @@ from hearts_train.learn.actor_critic import (
     set_threads,
 )
 from hearts_train.learn.config import ConfigError, TrainConfig
+from hearts_train.learn.course import Course
 from hearts_train.learn.learner import Learner, Tensors
 from hearts_train.learn.selfplay_games import SelfPlayGames, part_of
 
@@ -66,6 +68,8 @@ class SelfPlayLearner(Learner):
         self.replicas = Replicas(self._make_network(), config.threads)
         self.network = self.replicas.networks[0]
         self.optimizer = Adam(self.replicas.weights)
+        self.averaged = Replicas(copy.deepcopy(self.network), 1) if config.average else None
+        self.course = Course(config, self.rules, self.encoder)
         self._start(state)
 
     # -- making ------------------------------------------------------------------------------------
@@ -118,6 +122,50 @@ class SelfPlayLearner(Learner):
 
     # -- learning ----------------------------------------------------------------------------------
     def _learn(self) -> dict[str, Any]:
+        if self.counters.lessons < self.course.size:
+            return self._take_lessons()
+        figures = self._play_and_learn()
+        if self.averaged is not None:
+            self.averaged.weights.lerp_(self.replicas.weights, 1 - self.config.average)
+        return figures
+
+    def _take_lessons(self) -> dict[str, Any]:
+        """Learn a few minibatches of the lessons."""
+        course, sums, count = self.course, np.zeros(2), 0
+        for step in course.minibatches(self.counters.lessons):
+            rows = course.rows(step)
+            sums += self._lesson(rows)
+            count += len(rows)
+            self._step(course.learning_rate(step))
+            self.counters.lessons += 1
+        if self.counters.lessons == course.size:  # play begins: nothing of the lessons is kept
+            del course.lessons
+            self.optimizer.reset()
+        if self.averaged is not None:
+            self.averaged.weights.copy_(self.replicas.weights)
+        share = self.counters.lessons / course.size
+        names = ("lesson_error", "lesson_value_error")
+        return {"lessons": share} | dict(zip(names, (sums / count).tolist(), strict=True))
+
+    def _lesson(self, rows: Rows) -> NDArray[np.float64]:
+        """The gradient of a minibatch of lessons into the first replica's; sums of its errors."""
+        parts = np.array_split(rows, len(self.games))
+        found = [np.zeros(2)] * len(parts)
+
+        def work(thread: int) -> None:
+            part = parts[thread]
+            self.replicas.gradients[thread].zero_()
+            outputs = self._forward(self.replicas.networks[thread], self.course.observations(part))
+            losses = self.course.losses(part, *outputs, scale=self.rules.max_margin)
+            torch.autograd.backward([loss / len(rows) for loss in losses])
+            found[thread] = np.array([float(loss.detach()) for loss in losses])
+
+        self.workers.each(work)
+        self.replicas.add_gradients()
+        total: NDArray[np.float64] = np.sum(found, axis=0)
+        return total
+
+    def _play_and_learn(self) -> dict[str, Any]:
         ppo = self.config.ppo
         self.workers.each(lambda thread: self._collect(thread, ppo.num_steps))
         self.counters.decisions += self.config.env.num_envs * ppo.num_steps
@@ -133,7 +181,7 @@ class SelfPlayLearner(Learner):
                 is_near = ppo.target_kl is None or found[3] <= 1.5 * ppo.target_kl * size
                 if not is_near:
                     break
-                self._step()
+                self._step(self.learning_rate)
             self.counters.gradient_epochs += 1
             if not is_near:
                 break
@@ -207,11 +255,11 @@ class SelfPlayLearner(Learner):
         by_value = math.inf if ppo.clip_range_vf is None else ppo.clip_range_vf
         return sk.Clip(ppo.clip_range, by_value, ppo.vf_coef, self.ent_coef)
 
-    def _step(self) -> None:
+    def _step(self, learning_rate: float) -> None:
         """Go along the gradient, shortened to ``max_grad_norm``."""
         gradient = self.replicas.gradients[0]
         gradient *= (self.config.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
-        self.optimizer.step(gradient, self.learning_rate)
+        self.optimizer.step(gradient, learning_rate)
 
     def _judge(self, ready: list[Rows]) -> dict[str, Any]:
         """Look at an update's decisions as a whole, and normalise their advantages if wanted.
@@ -238,7 +286,8 @@ class SelfPlayLearner(Learner):
     # -- state -------------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
         """The policy's weights under their names in a checkpoint."""
-        return dict(policy_tensors(self.network))
+        chosen = self.network if self.averaged is None else self.averaged.networks[0]
+        return dict(policy_tensors(chosen))
 
     def _parameters(self) -> Iterable[torch.Tensor]:
         return [self.replicas.weights]
@@ -249,6 +298,8 @@ class SelfPlayLearner(Learner):
             f"policy/{name}": tensor.cpu().numpy().copy()
             for name, tensor in self.network.state_dict().items()
         }
+        if self.averaged is not None:
+            tensors["average/weights"] = self.averaged.weights.cpu().numpy().copy()
         tensors["optimizer/count"] = np.array(self.optimizer.count)
         tensors["optimizer/mean"] = self.optimizer.mean.cpu().numpy().copy()
         tensors["optimizer/square"] = self.optimizer.square.cpu().numpy().copy()
@@ -273,6 +324,11 @@ class SelfPlayLearner(Learner):
         for name, own in (("mean", optimizer.mean), ("square", optimizer.square)):
             array = check_array(f"optimizer/{name}", moments.get(name), own.cpu().numpy())
             own.copy_(torch.from_numpy(array.copy()))
+        if self.averaged is not None:  # a run resumed with an average begins it anew
+            like = self.averaged.weights.cpu().numpy()
+            known = parts.get("average", {}).get("weights", self.replicas.weights.cpu().numpy())
+            array = check_array("average/weights", known, like)
+            self.averaged.weights.copy_(torch.from_numpy(array.copy()))
         if "games" in parts:
             for thread, games in enumerate(self.games):
                 games.restore(part_of(parts["games"], f"{thread}/"))

@@ -1,0 +1,114 @@
+"""Lessons: what they say, that they follow from the seed, and that a network learns them."""
+
+import numpy as np
+import pytest
+
+from hearts_agents import make_agent
+from hearts_agents.search import mean_rows, working_memory
+from hearts_env import BatchGame, HeartsError, Rules
+from hearts_env.encoders import make_encoder
+from hearts_env.solve import Table
+from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.course import Course
+from hearts_train.learn.lessons import Lessons, Teaching, gather
+from hearts_train.learn.ppo import make_learner
+
+MICRO = Rules.make("micro")
+RECIPE = {
+    "name": "taught",
+    "threads": 2,
+    "env": {"rules": "micro", "num_envs": 16},
+    "network": {"trunk": [32], "policy": [16], "value": [16]},
+    "lessons": {"positions": 2000, "passes": 7, "batch_size": 100, "learning_rate": 0.01},
+    "ppo": {"num_steps": 8, "batch_size": 64},
+    "budget": {"decisions": 1000},
+    "average": 0.5,
+}
+
+
+def recipe(**changes):
+    return TrainConfig.model_validate(RECIPE | changes)
+
+
+@pytest.mark.parametrize("preset", ["micro", "two_player"])
+def test_the_teacher_says_what_pimc_thinks(preset):
+    rules = Rules.make(preset)
+    batch, pimc = BatchGame(rules, 6, 4, autodeal=False), make_agent("pimc")
+    memory = working_memory(Table(rules).vector)
+    for _ in range(5):
+        batch.play(batch.random_actions())
+        views = batch.views()
+        means = np.full((len(views), rules.num_actions), np.nan)
+        mean_rows(rules.vector, views.vectors, views.players, memory, means)
+        for view, row in zip(views, means, strict=True):
+            np.testing.assert_allclose(row[view.legal_actions()], pimc.margins(view))
+            assert np.isfinite(row).sum() == len(view.legal_actions())
+
+
+def test_lessons_are_of_positions_with_a_choice_and_follow_from_the_seed():
+    teaching = Teaching(MICRO, seed=3, deals=20)
+    lessons = teaching(1)
+    assert (np.isfinite(lessons.values).sum(1) > 1).all()
+    assert lessons.observations.shape == (
+        len(lessons.values),
+        *make_encoder("flat").space(MICRO).shape,
+    )
+    for again, is_same in ((Teaching(MICRO, seed=3, deals=20)(1), True), (teaching(2), False)):
+        assert np.array_equal(again.values, lessons.values, equal_nan=True) == is_same
+        assert np.array_equal(again.observations, lessons.observations) == is_same
+    parts = list(gather(teaching, range(1, 3), workers=2))
+    together, alone = Lessons.joined(parts), Lessons.joined([lessons, teaching(2)])
+    assert np.array_equal(together.values, alone.values, equal_nan=True)
+    assert np.array_equal(together.observations, alone.observations)
+
+
+def test_games_that_the_teacher_cannot_play_are_refused():
+    with pytest.raises(HeartsError, match="pimc plays two-player games only"):
+        make_learner(recipe(env={"rules": "classic", "num_envs": 16}))
+    with pytest.raises(ValueError, match="average: not for maskable_ppo"):
+        recipe(algorithm="maskable_ppo", lessons={})
+
+
+def test_each_pass_takes_every_lesson_once():
+    course = Course(recipe(), MICRO, make_encoder("flat"))
+    assert course.size == 7 * 20
+    passes = [[course.rows(20 * number + i) for i in range(20)] for number in (0, 1, 0)]
+    rows = [np.concatenate(one).tolist() for one in passes]
+    assert sorted(rows[0]) == sorted(rows[1]) == list(range(2000))
+    assert rows[0] == rows[2] != rows[1]
+    packed = Course(recipe(), MICRO, make_encoder("flat"))
+    assert packed.lessons.observations.dtype == np.uint8
+    seen = packed.observations(np.arange(50)).numpy()
+    plain = Teaching(MICRO, seed=packed._teaching.seed, temperature=0.5, random=0.05)(0)
+    np.testing.assert_array_equal(seen, plain.observations[:50])
+
+
+def test_a_network_learns_them_then_plays_and_is_resumed_to_the_bit():
+    whole = make_learner(recipe())
+    errors = [whole.update()["lesson_error"] for _ in range(3)]
+    assert errors[2] < 0.5 * errors[0]
+    assert whole.counters.lessons == 7 * 20
+    assert whole.counters.decisions == 0
+    stopped = make_learner(recipe())
+    stopped.update()
+    resumed = make_learner(recipe(), stopped.state())
+    for _ in range(3):
+        resumed.update()
+    whole.update()
+    assert whole.counters.decisions == resumed.counters.decisions > 0
+    for name, array in whole.state().tensors.items():
+        if not name.startswith("games/"):
+            np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)
+
+
+def test_the_player_is_the_average_of_the_weights():
+    learner = make_learner(recipe(lessons={}, average=0.75))
+    before = learner.replicas.weights.clone()
+    assert np.array_equal(learner.averaged.weights, before)
+    learner.update()
+    expected = 0.75 * before + 0.25 * learner.replicas.weights
+    np.testing.assert_allclose(learner.averaged.weights, expected, rtol=1e-5, atol=1e-7)
+    last = make_learner(recipe(lessons={}, average=0.0))
+    last.update()
+    name = "policy.0.weight"
+    assert not np.array_equal(learner.tensors()[name], last.tensors()[name])

@@ -1,0 +1,108 @@
+"""The lessons of a recipe as minibatches, and what a network is to learn from one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hearts_env.arrays import Array
+from hearts_env.encoders import Encoder
+from hearts_env.encoders.bits import BitsEncoder
+from hearts_env.encoders.flat import FlatEncoder
+from hearts_env.rules import Rules
+from hearts_env.seeds import derived_seed
+from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.lessons import Lessons, Teaching, gather
+
+_AT_ONCE = 64
+"""Minibatches in an update."""
+
+
+class Course:
+    """All lessons of a recipe, pass by pass in random orders that follow from its seed."""
+
+    def __init__(self, config: TrainConfig, rules: Rules, encoder: Encoder) -> None:
+        """Nothing is gathered yet.
+
+        Raises:
+            HeartsError: if there are to be lessons and the teacher cannot play these rules.
+        """
+        self.config = config.lessons
+        self.rules, self.encoder = rules, encoder
+        self._workers = config.threads
+        # Bits take an eighth of the memory of what the network sees.
+        self._packed = BitsEncoder() if type(encoder) is FlatEncoder else None
+        self._per_pass = max(1, round(self.config.positions / self.config.batch_size))
+        self.size = self.config.passes * self._per_pass if self.config.positions else 0
+        """Minibatches in all."""
+        self._seed = derived_seed(config.seed, 20)
+        self._pass, self._order = -1, np.empty(0, np.int64)
+        if self.size:
+            self._teaching = Teaching(
+                rules,
+                self._packed or encoder,
+                derived_seed(config.seed, 21),
+                self.config.temperature,
+                self.config.random,
+            )
+
+    @cached_property
+    def lessons(self) -> Lessons:
+        """All of them; gathered at the first use, the same ones by any number of workers."""
+        found: list[Lessons] = []
+        count, block, some = 0, 0, 8 * self._workers
+        while count < self.config.positions:
+            for part in gather(self._teaching, range(block, block + some), workers=self._workers):
+                found.append(part)
+                count += len(part.values)
+            missing = self.config.positions - count
+            block += some
+            some = max(1, -(-missing * block // count))
+        joined = Lessons.joined(found)
+        return Lessons(*(array[: self.config.positions] for array in joined))
+
+    def minibatches(self, step: int) -> range:
+        """The next few of them, from `step` on."""
+        return range(step, min(step + _AT_ONCE, self.size))
+
+    def rows(self, step: int) -> NDArray[np.int64]:
+        """The rows of a minibatch."""
+        number, place = divmod(step, self._per_pass)
+        if number != self._pass:
+            rng = np.random.default_rng(derived_seed(self._seed, number))
+            self._pass, self._order = number, rng.permutation(self.config.positions)
+        return np.array_split(self._order, self._per_pass)[place]
+
+    def learning_rate(self, step: int) -> float:
+        """That of a minibatch."""
+        begin, end = self.config.learning_rate, self.config.learning_rate_end
+        return begin if end is None else begin + (end - begin) * step / self.size
+
+    def observations(self, rows: NDArray[np.int64]) -> torch.Tensor:
+        """What the network sees in these rows."""
+        seen: Array = self.lessons.observations[rows]
+        return torch.from_numpy(seen if self._packed is None else self._unpacked(seen))
+
+    def _unpacked(self, seen: Array) -> Array:
+        assert self._packed is not None
+        return self._packed.unpack(self.rules, seen)
+
+    def losses(
+        self, rows: NDArray[np.int64], logits: torch.Tensor, values: torch.Tensor, scale: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sums over the rows of the squared errors of the logits and of the values.
+
+        The logits of the legal cards are to be their worths times ``sharpness``, whatever their
+        mean; the value is to be the worth of the best card, divided by `scale`.
+        """
+        worths = torch.from_numpy(self.lessons.values[rows]).to(logits.device)
+        legal = ~worths.isnan()
+        best = worths.nan_to_num(-torch.inf).amax(1) / scale
+        count = legal.sum(1, keepdim=True)
+        errors = torch.where(legal, logits - self.config.sharpness * worths.nan_to_num(), 0.0)
+        centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
+        of_logits = (centred.square().sum(1) / count[:, 0]).sum()
+        return of_logits, (values - best).square().sum()
