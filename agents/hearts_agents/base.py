@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+import copy
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,32 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
+
+
+class DrawingAgent(Agent):
+    """An agent that draws from a stream of NumPy's, ``_rng``."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        """An agent whose draws follow from `seed`; None: from the operating system."""
+        self._rng = random_numbers(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Restart the draws from `seed`."""
+        self._rng = random_numbers(seed)
+
+    def random_state(self) -> RandomState:
+        """The state of the draws, ``(6,) uint64``."""
+        return generator_state(self._rng)
+
+    def restore_random(self, state: RandomState) -> None:
+        """Continue the draws from what ``random_state`` returned."""
+        restore_generator(self._rng, state)
+
+    def sharing_copy(self, memo: dict[int, Any]) -> Self:
+        """A copy with draws of its own; all else is shared, for classes that never change it."""
+        player = copy.copy(self)
+        player._rng = copy.deepcopy(self._rng, memo)
+        return player
 
 
 class Adapted(Agent):

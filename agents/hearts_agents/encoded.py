@@ -9,12 +9,8 @@ from gymnasium import spaces
 
 from hearts_agents.base import (
     Actions,
-    Agent,
     Chances,
-    RandomState,
-    generator_state,
-    random_numbers,
-    restore_generator,
+    DrawingAgent,
 )
 from hearts_env.arrays import Array
 from hearts_env.batch_view import BatchView
@@ -23,7 +19,7 @@ from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
 
-class EncodedAgent(Agent):
+class EncodedAgent(DrawingAgent):
     """A player that gives every action a weight by its observation, and takes a legal one.
 
     Derive from it and write ``weigh``; write ``check_rules`` too, which is asked before anything is
@@ -41,7 +37,7 @@ class EncodedAgent(Agent):
         """
         self.encoder = make_encoder(encoder)
         self.greedy = bool(greedy)
-        self._rng = random_numbers(seed)
+        super().__init__(seed)
         self._seen: tuple[Rules, spaces.Box, Array] | None = None
 
     def weigh(self, observations: Array) -> Array:
@@ -97,18 +93,6 @@ class EncodedAgent(Agent):
             weights = weights - np.log(np.maximum(noise, np.float32(1e-30)))
         actions: Actions = np.where(legal, weights, -np.inf).argmax(axis=1)
         return actions
-
-    def reseed(self, seed: int) -> None:
-        """Restart the draws from `seed`."""
-        self._rng = random_numbers(seed)
-
-    def random_state(self) -> RandomState:
-        """The state of the draws, ``(6,) uint64``."""
-        return generator_state(self._rng)
-
-    def restore_random(self, state: RandomState) -> None:
-        """Continue the draws from what ``random_state`` returned."""
-        restore_generator(self._rng, state)
 
 
 def trained_for_others(mine: Rules, theirs: Rules) -> str:

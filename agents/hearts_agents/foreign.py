@@ -167,9 +167,7 @@ class ForeignAgent(EncodedAgent):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ForeignAgent:
         """A player with draws of its own; the model, which is never changed, is shared."""
-        player = copy.copy(self)
-        player._rng = copy.deepcopy(self._rng, memo)
-        return player
+        return self.sharing_copy(memo)
 
 
 # ---- stable-baselines3 ---------------------------------------------------------------------------
@@ -346,15 +344,31 @@ def _no_learning(_: float) -> float:
 
 
 # ---- TorchScript and ONNX ------------------------------------------------------------------------
-class TorchScriptAgent(ForeignAgent):
+class FileAgent(ForeignAgent):
+    """A player whose model is loaded from the content of a file, in another process again."""
+
+    def __init__(self, data: bytes, name: str, **how: Any) -> None:
+        """The player of a file's content; `how` is as in ``ForeignAgent``."""
+        super().__init__(name, **how)
+        self._data = data
+        self._made_of: tuple[Any, ...] = data, name, how
+
+    def content(self) -> Iterator[bytes]:
+        """The file."""
+        yield self._data
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), self._made_of)
+
+
+class TorchScriptAgent(FileAgent):
     """A TorchScript program as a player."""
 
     def __init__(self, data: bytes, name: str, dtype: str, **how: Any) -> None:
         """The player of a file's content; `how` is as in ``ForeignAgent``."""
-        self._made_of = data, name, dtype, {**how}
-        super().__init__(name, **how)
+        super().__init__(data, name, **how)
+        self._made_of = data, name, dtype, how
         self.dtype = np.dtype(check_choice("dtype", dtype, _DTYPES))
-        self._data = data
         torch = _library("torch", "train", name)
         with (
             blamed(f"agent: {quoted(name)} cannot be loaded", "save it with torch.jit.save"),
@@ -378,13 +392,6 @@ class TorchScriptAgent(ForeignAgent):
         if isinstance(given, tuple | list) and given:
             given = given[0]
         return given.numpy() if isinstance(given, torch.Tensor) else given
-
-    def content(self) -> Iterator[bytes]:
-        """The file."""
-        yield self._data
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (type(self), self._made_of)
 
 
 def load_torchscript(
@@ -426,14 +433,12 @@ def load_torchscript(
     )
 
 
-class OnnxAgent(ForeignAgent):
+class OnnxAgent(FileAgent):
     """An ONNX model as a player."""
 
     def __init__(self, data: bytes, name: str, **how: Any) -> None:
         """The player of a file's content; `how` is as in ``ForeignAgent``."""
-        self._made_of = data, name, {**how}
-        super().__init__(name, **how)
-        self._data = data
+        super().__init__(data, name, **how)
         runtime = _library("onnxruntime", "onnx", name)
         options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # many players may play
@@ -475,10 +480,6 @@ class OnnxAgent(ForeignAgent):
         """Its first output."""
         return self._session.run([self._output], {self._input: observations})[0]
 
-    def content(self) -> Iterator[bytes]:
-        """The file."""
-        yield self._data
-
     def _check_shapes(self, rules: Rules, space: spaces.Box) -> None:
         taken = self._shape[1:]
         fits = len(taken) == len(space.shape) and all(
@@ -487,9 +488,6 @@ class OnnxAgent(ForeignAgent):
         )
         if not fits:
             raise self._refuse_observation(rules, space, tuple(taken))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (type(self), self._made_of)
 
 
 def load_onnx(

@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from hearts_agents.base import (
     Actions,
     Agent,
-    RandomState,
+    DrawingAgent,
     WorldMargins,
     check_rules,
-    generator_state,
-    restore_generator,
 )
 from hearts_agents.baseline_kernel import SCRATCH_SIZE, best_of
 from hearts_agents.baselines import seed_number
@@ -67,7 +65,7 @@ def working_memory(table: k.Vector) -> Memory:
     return Memory(table, *(np.empty(size, np.int64) for size in sizes))
 
 
-class Pimc(Agent):
+class Pimc(DrawingAgent):
     """``pimc``: the card that is best on average over all worlds, each solved double dummy.
 
     Not thread-safe: each one works in memory of its own.
@@ -86,7 +84,7 @@ class Pimc(Agent):
         Raises:
             HeartsError: if an option has an unusable value; it is named.
         """
-        self._rng = np.random.default_rng(seed_number(seed))
+        super().__init__(seed_number(seed))
         self.worlds = None if worlds is None else check_number("worlds", worlds, 1, 1_000_000)
         self._table: Table | None = None
 
@@ -138,9 +136,7 @@ class Pimc(Agent):
         Raises:
             HeartsError: if the player of `view` has no card to play.
         """
-        if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play")
-        check_view(view)
+        _check_has_card(view)
         means: list[float] = self._means(view).tolist()
         return means
 
@@ -154,9 +150,7 @@ class Pimc(Agent):
         Raises:
             HeartsError: if the player of `view` has no card to play.
         """
-        if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play")
-        check_view(view)
+        _check_has_card(view)
         hands, weights, is_sample = self._drawn(view)
         return self._values(view, hands).astype(np.float64), weights, is_sample
 
@@ -170,23 +164,13 @@ class Pimc(Agent):
         Raises:
             HeartsError: if the player of `view` has no card to play.
         """
-        if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play")
-        check_view(view)
+        _check_has_card(view)
         hands, weights, _ = self._drawn(view)
         return hands, weights, self._values(view, hands)
 
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`."""
-        self._rng = np.random.default_rng(seed_number(seed))
-
-    def random_state(self) -> RandomState:
-        """The state of the draws, ``(6,) uint64``."""
-        return generator_state(self._rng)
-
-    def restore_random(self, state: RandomState) -> None:
-        """Continue the draws from what ``random_state`` returned."""
-        restore_generator(self._rng, state)
+        super().reseed(seed_number(seed))
 
     def _means(self, view: PlayerView) -> Floats:
         hands, weights, _ = self._drawn(view)
@@ -221,6 +205,12 @@ class Pimc(Agent):
         if self._table is None or self._table.rules != rules:
             self._table = Table(rules)
         return self._table.vector
+
+
+def _check_has_card(view: PlayerView) -> None:
+    if view.phase != "play" or not view.legal_mask:
+        raise HeartsError(f"view: player {view.player} has no card to play")
+    check_view(view)
 
 
 class PimcBelief(Pimc):

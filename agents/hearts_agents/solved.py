@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +9,24 @@ import numpy as np
 
 from hearts_agents.base import (
     Actions,
-    Agent,
     Chances,
-    RandomState,
-    generator_state,
-    random_numbers,
-    restore_generator,
+    DrawingAgent,
 )
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch_view import BatchView
 from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load
 
 
-class SolvedAgent(Agent):
+class SolvedAgent(DrawingAgent):
     """Plays the policy of an equilibrium in either seat, drawing from its probabilities."""
 
     def __init__(self, solved: Equilibrium, seed: int | None = None) -> None:
         """A player of the rules of `solved`, whose draws follow from `seed`."""
+        super().__init__(seed)
         self.solved = solved
         self.rules = solved.rules
         self.name = f"solved {solved.rules.name}"
         self.plays = solved.rules.name
-        self._rng = random_numbers(seed)
 
     def can_play(self, rules: Rules) -> bool:
         """Whether a deal of `rules` is one of those solved."""
@@ -67,26 +62,12 @@ class SolvedAgent(Agent):
         """The action chosen by the player whose turn it is in `view`."""
         return int(self.act_batch(BatchView.of([view]))[0])
 
-    def reseed(self, seed: int) -> None:
-        """Restart the draws from `seed`."""
-        self._rng = random_numbers(seed)
-
-    def random_state(self) -> RandomState:
-        """The state of the draws, ``(6,) uint64``."""
-        return generator_state(self._rng)
-
-    def restore_random(self, state: RandomState) -> None:
-        """Continue the draws from what ``random_state`` returned."""
-        restore_generator(self._rng, state)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> SolvedAgent:
         """A player with draws of its own; the policy, which is never changed, is shared."""
-        player = copy.copy(self)
-        player._rng = copy.deepcopy(self._rng, memo)
-        return player
+        return self.sharing_copy(memo)
 
 
-class EquilibriumAgent(Agent):
+class EquilibriumAgent(DrawingAgent):
     """Plays the exact equilibrium that comes with the package, of micro or of mini."""
 
     name = "equilibrium"
@@ -94,7 +75,7 @@ class EquilibriumAgent(Agent):
 
     def __init__(self, seed: int | None = None) -> None:
         """A player whose draws follow from `seed`; the rules decide which policy it plays."""
-        self._rng = random_numbers(seed)
+        super().__init__(seed)
         self._player: SolvedAgent | None = None
 
     def check_rules(self, rules: Rules) -> None:
@@ -119,17 +100,9 @@ class EquilibriumAgent(Agent):
 
     def reseed(self, seed: int) -> None:
         """Restart the draws from `seed`."""
-        self._rng = random_numbers(seed)
+        super().reseed(seed)
         if self._player is not None:
             self._player._rng = self._rng
-
-    def random_state(self) -> RandomState:
-        """The state of the draws, ``(6,) uint64``."""
-        return generator_state(self._rng)
-
-    def restore_random(self, state: RandomState) -> None:
-        """Continue the draws from what ``random_state`` returned."""
-        restore_generator(self._rng, state)
 
     def _solved(self, rules: Rules) -> SolvedAgent:
         if self._player is None or not self._player.can_play(rules):
