@@ -19,6 +19,7 @@ from hearts_env.encoders import (
     FlatEncoder,
     HistoryEncoder,
     PlanesEncoder,
+    RankedEncoder,
     TextEncoder,
     encode,
     make_encoder,
@@ -219,6 +220,36 @@ def test_flat_places_are_all_used() -> None:
     assert set(np.flatnonzero(~hit).tolist()) == never
 
 
+@pytest.mark.parametrize("rules", ALL_RULES + VARIANTS, ids=lambda r: r.name)
+def test_ranked_is_flat_and_the_order_of_the_cards_still_out(rules: Rules) -> None:
+    """Worked out card by card from the names of the cards that ``flat`` shows."""
+    encoder = RankedEncoder()
+    size = FlatEncoder().size(rules)
+    for view in positions(rules, 1, 8):
+        observation = encode(encoder, view)
+        assert encoder.space(rules).contains(observation)
+        assert np.array_equal(observation[:size], encode(FlatEncoder(), view))
+        facts = encoder.decode(rules, observation)
+
+        def cards(*names: str, facts: dict[str, int] = facts) -> set[str]:
+            masks = [facts[name] for name in names]
+            return {c for i, c in enumerate(rules.deck) if any(m >> i & 1 for m in masks)}
+
+        others = cards(*(f"may_hold_{p}" for p in range(1, rules.players)))
+        shown = {"hand": cards("hand"), "others": others, "trick": cards("trick")}
+        for name, held in shown.items():
+            expected = set()
+            for suit in "CDSH":
+                places = [i for i, card in enumerate(rules.deck) if card[1] == suit]
+                out = [rules.deck[i] for i in places]
+                out = [card for card in out if any(card in some for some in shown.values())]
+                expected |= {places[j] for j, card in enumerate(out) if card in held}
+                if name != "trick":
+                    number = sum(card[1] == suit for card in held)
+                    assert facts[f"{name}_number_{suit}"] == 1 << number
+            assert facts[f"{name}_ranked"] == sum(1 << place for place in expected)
+
+
 @pytest.mark.parametrize("rules", ALL_RULES[::3] + VARIANTS, ids=lambda r: r.name)
 def test_planes_give_back_what_the_view_says(rules: Rules) -> None:
     encoder = PlanesEncoder()
@@ -347,4 +378,5 @@ def test_the_widest_observation_fits_its_buffer() -> None:
     }
     for players in range(2, 8):
         rules = Rules(players=players, hand_size=52 // players - (players in (2, 4)), **widest)
-        assert sum(block.size for block in ENCODERS["planes"].blocks(rules)) <= 64 * STACK_WORDS
+        for name in ("planes", "ranked"):
+            assert sum(block.size for block in ENCODERS[name].blocks(rules)) <= 64 * STACK_WORDS

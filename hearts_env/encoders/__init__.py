@@ -13,6 +13,7 @@ from hearts_env.encoders.bits import BitsEncoder
 from hearts_env.encoders.flat import FlatEncoder, step_row
 from hearts_env.encoders.history import HistoryEncoder
 from hearts_env.encoders.planes import PlanesEncoder
+from hearts_env.encoders.ranked import RankedEncoder
 from hearts_env.encoders.text import TextEncoder
 from hearts_env.errors import HeartsError, did_you_mean, quoted
 from hearts_env.rules import Rules
@@ -23,6 +24,7 @@ ENCODERS: dict[str, Encoder] = {
     for encoder in (
         FlatEncoder(),
         BitsEncoder(),
+        RankedEncoder(),
         PlanesEncoder(),
         HistoryEncoder(),
         BeliefEncoder(),

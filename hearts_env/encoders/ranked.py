@@ -1,0 +1,117 @@
+"""``ranked``: ``flat``, and the cards still out by their order within their suit."""
+
+from __future__ import annotations
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from hearts_env import kernel as k
+from hearts_env._bits import popcount, stack_words
+from hearts_env._jit import inlined, jit
+from hearts_env.encoders.base import BatchEncoder
+from hearts_env.encoders.features import Block, may_hold, pack, put, seat_at
+from hearts_env.encoders.flat import FlatEncoder, write_words
+from hearts_env.rules import Rules
+from hearts_env.view import PlayerView
+
+
+class RankedEncoder(FlatEncoder):
+    """The bits of ``flat``, and how the observer's cards stand among those still out.
+
+    Which card is the highest left in its suit, and how many are out against it, takes a network
+    long to learn from the cards alone: these bits say it (measured in docs/champion.md).
+    """
+
+    name = "ranked"
+
+    def blocks(self, rules: Rules) -> list[Block]:
+        """The blocks of ``flat``, then ranks and numbers of cards."""
+        out = (
+            "among the cards of their suit still out, the lowest in the first of the suit's places"
+        )
+        n = len(rules.deck)
+        blocks = [
+            Block("hand_ranked", n, f"the observer's cards by their order {out}"),
+            Block("others_ranked", n, "cards that others may hold, likewise"),
+            Block("trick_ranked", n, "cards of the unfinished trick, likewise"),
+        ]
+        for name, whose in (("hand", "the observer's cards"), ("others", "cards others may hold")):
+            for suit, size in zip("CDSH", suit_sizes(rules), strict=True):
+                meaning = f"how many of {whose} are {suit}, one-hot from 0"
+                blocks.append(Block(f"{name}_number_{suit}", size + 1, meaning))
+        return super().blocks(rules) + blocks
+
+    def space(self, rules: Rules) -> spaces.Box:
+        """``(size,) int8``, zeros and ones."""
+        return spaces.Box(0, 1, (self.size(rules),), np.int8)
+
+    def write(self, view: PlayerView, out: NDArray[np.int8]) -> None:
+        """Write the observation of `view` over `out`, in place."""
+        BatchEncoder.write(self, view, out)
+
+    def write_many(
+        self,
+        rules: Rules,
+        states: k.Vector,
+        games: k.Vector,
+        players: k.Vector,
+        out: NDArray[np.int8],
+    ) -> None:
+        """Write rows of zeros and ones, in place."""
+        write_ranked_rows(rules.vector, states, games, players, out)
+
+
+def suit_sizes(rules: Rules) -> list[int]:
+    """How many cards of each suit the deck has, CDSH."""
+    masks = rules.vector[k.R_SUIT_MASK : k.R_SUIT_MASK + 4]
+    return [int(mask).bit_count() for mask in masks]
+
+
+@inlined
+def pack_ranks(r: k.Vector, s: k.Vector, player: int, at: int, words: NDArray[np.uint64]) -> int:
+    """Append the facts that ``flat`` has not to `words`, from bit `at` on; returns the end."""
+    n, size = r[k.R_PLAYERS], r[k.R_NUM_CARDS]
+    hand, trick, others = s[k.HANDS + k.SEAT * player], s[k.TRICK_MASK], 0
+    for away in range(1, n):
+        others |= may_hold(r, s, player, seat_at(n, player, away))
+    out = hand | trick | others
+    hand_ranks, trick_ranks, others_ranks = 0, 0, 0
+    for suit in range(4):
+        cards = r[k.R_SUIT_MASK + suit]
+        place = cards & -cards
+        cards &= out
+        while cards:
+            card = cards & -cards
+            hand_ranks |= place if hand & card else 0
+            trick_ranks |= place if trick & card else 0
+            others_ranks |= place if others & card else 0
+            place <<= 1
+            cards &= cards - 1
+    word = words[at >> 6] if at & 63 else np.uint64(0)
+    word, at = put(words, word, at, hand_ranks, size)
+    word, at = put(words, word, at, others_ranks, size)
+    word, at = put(words, word, at, trick_ranks, size)
+    for held in (hand, others):
+        for suit in range(4):
+            cards = r[k.R_SUIT_MASK + suit]
+            word, at = put(words, word, at, 1 << popcount(held & cards), popcount(cards) + 1)
+    if at & 63:
+        words[at >> 6] = word
+    return at
+
+
+@jit
+def write_ranked_rows(
+    r: k.Vector,
+    states: k.Vector,
+    games: k.Vector,
+    players: k.Vector,
+    out: NDArray[np.int8],
+) -> None:
+    """Write a row for each of `games` as `players` see them, in place."""
+    words = stack_words()
+    for i in range(len(games)):
+        s, player = states[games[i]], players[i]
+        pack_ranks(r, s, player, pack(r, s, player, False, words), words)
+        write_words(words, out[i])
