@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -10,8 +11,6 @@ from numpy.typing import NDArray
 
 from hearts_env.arrays import Array
 from hearts_env.encoders import Encoder
-from hearts_env.encoders.bits import BitsEncoder
-from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_train.learn.config import TrainConfig
@@ -31,10 +30,11 @@ class Course:
             HeartsError: if there are to be lessons and the teacher cannot play these rules.
         """
         self.config = config.lessons
-        self.rules, self.encoder = rules, encoder
         self._workers = config.threads
-        # Bits take an eighth of the memory of what the network sees.
-        self._packed = BitsEncoder() if type(encoder) is FlatEncoder else None
+        self._space = encoder.space(rules)
+        is_bits = self._space.low.min() == 0 and self._space.high.max() == 1
+        # Eight places in a byte take an eighth of the memory of what the network sees.
+        self._packed = bool(is_bits and np.issubdtype(self._space.dtype, np.integer))
         self._per_pass = max(1, round(self.config.positions / self.config.batch_size))
         self.size = self.config.passes * self._per_pass if self.config.positions else 0
         """Minibatches in all."""
@@ -43,10 +43,11 @@ class Course:
         if self.size:
             self._teaching = Teaching(
                 rules,
-                self._packed or encoder,
+                encoder,
                 derived_seed(config.seed, 21),
                 self.config.temperature,
                 self.config.random,
+                packed=self._packed,
             )
 
     @cached_property
@@ -84,11 +85,10 @@ class Course:
     def observations(self, rows: NDArray[np.int64]) -> torch.Tensor:
         """What the network sees in these rows."""
         seen: Array = self.lessons.observations[rows]
-        return torch.from_numpy(seen if self._packed is None else self._unpacked(seen))
-
-    def _unpacked(self, seen: Array) -> Array:
-        assert self._packed is not None
-        return self._packed.unpack(self.rules, seen)
+        if self._packed:
+            bits = np.unpackbits(seen, axis=1, count=math.prod(self._space.shape))
+            seen = bits.reshape(len(rows), *self._space.shape).view(self._space.dtype)
+        return torch.from_numpy(seen)
 
     def losses(
         self, rows: NDArray[np.int64], logits: torch.Tensor, values: torch.Tensor, scale: float

@@ -28,7 +28,8 @@ class Lessons(NamedTuple):
     """Positions and their teaching, a row each.
 
     Attributes:
-        observations: What the player to act sees, ``(n, *shape)`` of the encoder's dtype.
+        observations: What the player to act sees, ``(n, *shape)`` of the encoder's dtype; or
+            ``(n, bytes) uint8``, eight places in a byte as ``np.packbits`` has them.
         values: The mean double-dummy margin after each action, ``(n, num_actions) float32``; NaN
             where it is not legal.
     """
@@ -56,6 +57,7 @@ class Teaching:
         temperature: Of the softmax by which cards are drawn, in points.
         random: The share of cards drawn without regard to their values.
         deals: In a block.
+        packed: Whether observations are packed; only for encoders of zeros and ones.
     """
 
     rules: Rules
@@ -64,6 +66,7 @@ class Teaching:
     temperature: float = 0.5
     random: float = 0.05
     deals: int = 256
+    packed: bool = False
 
     def __post_init__(self) -> None:
         """Refuse rules that the teacher cannot play.
@@ -101,7 +104,11 @@ class Teaching:
             found.append(Lessons(seen, values[taught].astype(np.float32)))
             actions[taught] = self._drawn(values[taught], rng)
             batch.play(actions, games=waiting)
-        return Lessons.joined(found)
+        lessons = Lessons.joined(found)
+        if not self.packed:
+            return lessons
+        flat = lessons.observations.reshape(len(lessons.values), -1)
+        return lessons._replace(observations=np.packbits(flat, axis=1))
 
     def _none(self) -> Lessons:
         space = make_encoder(self.encoder).space(self.rules)
