@@ -270,6 +270,23 @@ def test_what_does_not_fit_is_not_saved(tmp_path):
         NetworkAgent(Network(random_tensors((5, 28))), RULES)
 
 
+def test_half_of_the_size_plays_by_rounded_weights(path):
+    tensors, small = random_tensors(LAYERS), path.with_name("half.safetensors")
+    save_checkpoint(path, tensors, META)
+    save_checkpoint(small, tensors, META, half=True)
+    assert small.stat().st_size < 0.65 * path.stat().st_size
+    found, meta = read_checkpoint(small)
+    assert meta.layers == META.layers
+    for name, array in tensors.items():
+        assert found[name].dtype == np.float32
+        np.testing.assert_array_equal(found[name], array.astype(np.float16))
+    views = BatchGame(RULES, 64, seed=3).views()
+    assert (load_agent(small).act_batch(views) == load_agent(path).act_batch(views)).mean() > 0.9
+    tensors["policy.0.bias"][0] = 1e6  # float16 ends at 65,504
+    with pytest.raises(CheckpointError, match=r"policy\.0\.bias: not all weights are finite"):
+        save_checkpoint(small, tensors, META, half=True)
+
+
 def test_a_failed_write_leaves_the_old_file(path, monkeypatch):
     before = path.read_bytes()
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from hearts_agents import make_agent
 from hearts_agents.search import mean_rows, working_memory
-from hearts_env import BatchGame, HeartsError, Rules
-from hearts_env.encoders import make_encoder
+from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env.encoders import encode, make_encoder
 from hearts_env.solve import Table
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.course import Course
@@ -112,3 +113,42 @@ def test_the_player_is_the_average_of_the_weights():
     last.update()
     name = "policy.0.weight"
     assert not np.array_equal(learner.tensors()[name], last.tensors()[name])
+
+
+def test_a_magnet_holds_the_policy_near_the_average():
+    """As far as it goes in the same steps, the stronger the magnet the less far."""
+    far = []
+    for coef in (0.0, 0.2, 3.0):
+        ppo = RECIPE["ppo"] | {"magnet_coef": coef, "num_epochs": 8, "learning_rate": 0.01}
+        learner = make_learner(recipe(lessons={}, average=0.99, ppo=ppo))
+        for _ in range(6):
+            figures = learner.update()
+        batch = BatchGame("micro", 200, seed=2)
+        rows = torch.from_numpy(batch.observe()).float()
+        with torch.no_grad():
+            new, old = (
+                torch.log_softmax(network(rows)[0], 1)
+                for network in (learner.network, learner.averaged.networks[0])
+            )
+        far.append(float((new.exp() * (new - old)).sum(1).mean()))
+        assert figures["magnet_kl"] > 0 if coef else figures["magnet_kl"] == 0
+    assert far[0] > 1.5 * far[1] > 2 * far[2]
+
+
+def test_a_magnet_needs_an_average():
+    with pytest.raises(ValueError, match=r"ppo.magnet_coef: the magnet is the average.*0.99"):
+        recipe(average=0.0, ppo={"magnet_coef": 0.1, "batch_size": 64})
+
+
+@pytest.mark.parametrize("encoder", ["flat", "ranked", "belief"])
+def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
+    env = {"rules": "micro", "num_envs": 16, "observation": encoder}
+    learner = make_learner(recipe(lessons={}, env=env))
+    learner.update()
+    game, late = Game.deal("micro", seed=5), Game.deal("micro", seed=5, totals=[3, 90])
+    views = [some.view(some.player) for some in (game, late)]
+    agent = learner.agent()
+    seen = [encode(make_encoder(encoder), view) for view in views]
+    assert not np.array_equal(*seen)
+    logits = agent.weigh(np.stack(seen))
+    np.testing.assert_allclose(logits[0], logits[1], rtol=1e-4, atol=1e-6)

@@ -75,7 +75,8 @@ def test_a_decision_whose_outcome_is_open_lends_its_value_and_is_not_learnt_from
 
 # ---- the objective -------------------------------------------------------------------------------
 @pytest.mark.parametrize("by_value", [math.inf, 0.1])
-def test_gradients_are_those_of_the_objective_written_out_in_torch(by_value):
+@pytest.mark.parametrize("has_magnet", [False, True])
+def test_gradients_are_those_of_the_objective_written_out_in_torch(by_value, has_magnet):
     rng = np.random.default_rng(0)
     n, actions = 200, 7
     masks = (rng.random((n, actions)) < 0.6).astype(np.int8)
@@ -94,9 +95,10 @@ def test_gradients_are_those_of_the_objective_written_out_in_torch(by_value):
     some = rng.permutation(n)[:150]
     logits = rng.normal(size=(150, actions)).astype(np.float32)
     values = (rows.values[some] + 0.2 * draws[5][some]).astype(np.float32)
-    clip = sk.Clip(0.2, by_value, 0.7, 0.03)
+    clip = sk.Clip(0.2, by_value, 0.7, 0.03, 0.05)
+    magnet = rng.normal(size=(150 if has_magnet else 0, actions)).astype(np.float32)
     found, sums = (np.empty_like(logits), np.empty_like(values)), np.zeros(len(sk.FIGURES))
-    sk.objective(rows, some, 300, clip, logits, values, found, sums)
+    sk.objective(rows, some, 300, clip, logits, values, magnet, found, sums)
 
     x, v = (torch.tensor(array, requires_grad=True) for array in (logits, values))
     chosen = [torch.from_numpy(array[some]) for array in rows]
@@ -107,11 +109,15 @@ def test_gradients_are_those_of_the_objective_written_out_in_torch(by_value):
     policy = -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).sum()
     error = ((old + (v - old).clamp(-by_value, by_value) - goal) ** 2).sum()
     entropy = -(log_probs.exp() * log_probs).sum()
-    ((policy + 0.7 * error - 0.03 * entropy) / 300).backward()
+    distance = torch.zeros(())
+    if has_magnet:
+        others = torch.log_softmax(torch.from_numpy(magnet).masked_fill(mask == 0, -1e8), 1)
+        distance = (log_probs.exp() * (log_probs - others)).sum()
+    ((policy + 0.7 * error - 0.03 * entropy + 0.05 * distance) / 300).backward()
     np.testing.assert_allclose(found[0], x.grad, atol=1e-6)
     np.testing.assert_allclose(found[1], v.grad, atol=1e-6)
     kl, clipped = (ratio - 1 - change).sum(), ((ratio - 1).abs() > 0.2).sum()
-    expected = [part.item() for part in (policy, error, entropy, kl, clipped)]
+    expected = [part.item() for part in (policy, error, entropy, kl, clipped, distance)]
     np.testing.assert_allclose(sums, expected, rtol=1e-4)
 
 
@@ -274,6 +280,9 @@ def test_every_setting_of_the_update_arrives():
         "ppo.learning_rate_end=0.007",
         "ppo.ent_coef=0.041",
         "ppo.ent_coef_end=0.019",
+        "ppo.magnet_coef=0.3",
+        "ppo.magnet_coef_end=0.1",
+        "average=0.9",
     )
     made.counters.decisions = 50_000
     before = made.replicas.weights.clone()
@@ -283,7 +292,7 @@ def test_every_setting_of_the_update_arrives():
     assert (before - made.replicas.weights).max().item() == pytest.approx(0.009, rel=0.02)
     made.update()
     assert made.learning_rate == pytest.approx(0.009)
-    assert made._clip() == pytest.approx((0.17, 0.23, 0.77, 0.03))
+    assert made._clip() == pytest.approx((0.17, 0.23, 0.77, 0.03, 0.2))
     assert learner("ppo.clip_range_vf=null")._clip().value == math.inf
 
 

@@ -13,7 +13,8 @@ are for. Nothing in it can run code, and playing does not need torch.
 | `training` | JSON: opponents, decisions, seed, figures; for people |
 | `digest` | of everything else (see ``_tensors``); files of older versions lack it |
 
-Tensors, float32: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias` (outputs), i from 0.
+Tensors, float32 or float16: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias` (outputs),
+i from 0.
 """
 
 from __future__ import annotations
@@ -90,18 +91,23 @@ def layout_of(encoder: Encoder, rules: Rules) -> str | None:
     return hashlib.sha256(json.dumps(layout).encode()).hexdigest()[:16]
 
 
-def save_checkpoint(path: str | Path, tensors: Mapping[str, Array], meta: Checkpoint) -> None:
+def save_checkpoint(
+    path: str | Path, tensors: Mapping[str, Array], meta: Checkpoint, *, half: bool = False
+) -> None:
     """Write a player's file, whole or not at all.
 
     Args:
         path: the file.
         tensors: ``policy.{i}.weight`` and ``policy.{i}.bias``, as the module describes.
         meta: what they are for.
+        half: round the weights to float16, for half the size; those too large for it are refused.
 
     Raises:
         CheckpointError: if the tensors do not agree with `meta`, or are not finite.
     """
-    arrays = {name: np.ascontiguousarray(a, np.float32) for name, a in tensors.items()}
+    dtype = np.float16 if half else np.float32
+    with np.errstate(over="ignore"):
+        arrays = {name: np.ascontiguousarray(a, dtype) for name, a in tensors.items()}
     _check_tensors(str(path), {name: a.shape for name, a in arrays.items()}, meta)
     for name, array in arrays.items():
         if not np.isfinite(array).all():
@@ -140,16 +146,16 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     meta = _parse_header(where, header, tensors)
     _check_tensors(where, {name: tensor.shape for name, tensor in tensors.items()}, meta)
     for name, tensor in tensors.items():
-        if tensor.dtype != np.float32:
+        if tensor.dtype not in (np.float32, np.float16):
             raise CheckpointError(
-                f"{name}: is {tensor.dtype} in {where!r}; a player's weights are float32"
+                f"{name}: is {tensor.dtype} in {where!r}; a player's weights are float32 or float16"
             )
         if not np.isfinite(tensor).all():
             raise CheckpointError(
                 f"{name}: has values that are not finite in {where!r}; the training diverged: "
                 "take an earlier checkpoint"
             )
-    return tensors, meta
+    return {name: tensor.astype(np.float32) for name, tensor in tensors.items()}, meta
 
 
 def _parse_header(

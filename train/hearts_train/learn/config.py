@@ -119,6 +119,10 @@ class PPOConfig(_Section):
     normalize_advantage: bool = True
     ent_coef: NotNegative = 0.01
     ent_coef_end: NotNegative | None = 0.001
+    magnet_coef: NotNegative = Field(
+        default=0.0, description="pull towards the average's policy (needs average)"
+    )
+    magnet_coef_end: NotNegative | None = None
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive | None = None
@@ -209,6 +213,9 @@ class CheckpointConfig(_Section):
     """What survives a kill."""
 
     every_seconds: Positive = 30.0
+    half: bool = Field(
+        default=False, description="weights of players' files in 16 bits, for half the size"
+    )
 
 
 class TrainConfig(_Section):
@@ -268,6 +275,15 @@ class TrainConfig(_Section):
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
                 f"give a divisor of {rollout}, the decisions of an update"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_magnet(self) -> TrainConfig:
+        if self.ppo.magnet_coef and not self.average:
+            raise ValueError(
+                "ppo.magnet_coef: the magnet is the average of the weights, and average is 0; give "
+                "average too, like 0.99"
             )
         return self
 

@@ -67,6 +67,7 @@ class Learner:
         """The snapshots in each of these pools."""
         self.learning_rate = config.ppo.learning_rate
         self.ent_coef = config.ppo.ent_coef
+        self.magnet_coef = config.ppo.magnet_coef
         self.phase = 0
 
     def _add_pool(self) -> OpponentPool:
@@ -161,6 +162,7 @@ class Learner:
         ppo, share = self.config.ppo, self.progress
         self.learning_rate = _between(ppo.learning_rate, ppo.learning_rate_end, share)
         self.ent_coef = _between(ppo.ent_coef, ppo.ent_coef_end, share)
+        self.magnet_coef = _between(ppo.magnet_coef, ppo.magnet_coef_end, share)
         self.phase = self.config.phase_at(share)
         for pool, past in zip(self.pools, self.pasts, strict=True):
             for name, weight in pool_weights(self.config, self.phase, past).items():

@@ -249,7 +249,8 @@ class Trainer:
         metrics.flush()
         runs.save_state(run_dir / runs.STATE_NAME, self.learner.state())
         meta = self.checkpoint(run_dir, list(latest_of(metrics.evaluations()).values()))
-        save_checkpoint(run_dir / runs.CHECKPOINT_NAME, self.learner.tensors(), meta)
+        path, half = run_dir / runs.CHECKPOINT_NAME, self.config.checkpoint.half
+        save_checkpoint(path, self.learner.tensors(), meta, half=half)
         runs.write_card(run_dir, meta=meta)
 
     def _keep(self, run_dir: Path, metrics: runs.Metrics) -> None:
@@ -263,6 +264,7 @@ class Trainer:
             self.learner.tensors(),
             self.checkpoint(run_dir, list(latest_of(metrics.evaluations()).values())),
             is_best=margins[self.counters.decisions] >= before,
+            half=self.config.checkpoint.half,
         )
 
     def _margins(self, metrics: runs.Metrics) -> dict[int, float]:

@@ -174,7 +174,12 @@ def hold_run(run_dir: Path) -> Iterator[None]:
 
 
 def keep_checkpoint(
-    run_dir: Path, tensors: Mapping[str, NDArray[Any]], meta: Checkpoint, *, is_best: bool
+    run_dir: Path,
+    tensors: Mapping[str, NDArray[Any]],
+    meta: Checkpoint,
+    *,
+    is_best: bool,
+    half: bool = False,
 ) -> None:
     """Write the player to ``checkpoints/``, also as the best one; the last three stay there.
 
@@ -184,8 +189,9 @@ def keep_checkpoint(
     folder = run_dir / CHECKPOINTS_NAME
     folder.mkdir(exist_ok=True)
     if is_best:
-        save_checkpoint(folder / BEST_NAME, tensors, meta)
-    save_checkpoint(folder / f"{meta.training['decisions']:012d}.safetensors", tensors, meta)
+        save_checkpoint(folder / BEST_NAME, tensors, meta, half=half)
+    path = folder / f"{meta.training['decisions']:012d}.safetensors"
+    save_checkpoint(path, tensors, meta, half=half)
     for path in list(_numbered(run_dir).values())[:-NUM_KEPT]:
         path.unlink(missing_ok=True)
 

@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 
 from hearts_env._workers import Workers
 from hearts_env.arguments import check_array
+from hearts_env.encoders import Encoder
 from hearts_env.errors import HeartsError
+from hearts_env.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_train.learn import runs
 from hearts_train.learn import selfplay_kernel as sk
@@ -98,6 +100,10 @@ class SelfPlayLearner(Learner):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.config.seed)
             network = ActorCritic(inputs, self.rules.num_actions, self.config.network)
+        # Single deals begin at 0:0. What totals do is not learnt, and must not sway a match.
+        first = next(layer for layer in network.modules() if isinstance(layer, torch.nn.Linear))
+        with torch.no_grad():
+            first.weight[:, places_of_totals(self.encoder, self.rules)] = 0.0
         return network.to(self.device)
 
     def _begin_games(self) -> None:
@@ -243,17 +249,26 @@ class SelfPlayLearner(Learner):
         observations = torch.from_numpy(games.observations).index_select(0, torch.from_numpy(rows))
         outputs = self._forward(self.replicas.networks[thread], observations)
         logits, values = (output.detach().cpu().numpy() for output in outputs)
+        magnet = self._magnet(observations) if clip.magnet_coef else logits[:0]
         gradients = np.empty_like(logits), np.empty_like(values)
-        sk.objective(games.rows, rows, size, clip, logits, values, gradients, sums)
+        sk.objective(games.rows, rows, size, clip, logits, values, magnet, gradients, sums)
         torch.autograd.backward(
             outputs, [torch.from_numpy(gradient).to(self.device) for gradient in gradients]
         )
         return sums
 
+    def _magnet(self, observations: torch.Tensor) -> NDArray[np.float32]:
+        """The logits of the average's policy."""
+        assert self.averaged is not None
+        with torch.inference_mode():
+            logits, _ = self._forward(self.averaged.networks[0], observations)
+        found: NDArray[np.float32] = logits.cpu().numpy()
+        return found
+
     def _clip(self) -> sk.Clip:
         ppo = self.config.ppo
         by_value = math.inf if ppo.clip_range_vf is None else ppo.clip_range_vf
-        return sk.Clip(ppo.clip_range, by_value, ppo.vf_coef, self.ent_coef)
+        return sk.Clip(ppo.clip_range, by_value, ppo.vf_coef, self.ent_coef, self.magnet_coef)
 
     def _step(self, learning_rate: float) -> None:
         """Go along the gradient, shortened to ``max_grad_norm``."""
@@ -332,3 +347,16 @@ class SelfPlayLearner(Learner):
         if "games" in parts:
             for thread, games in enumerate(self.games):
                 games.restore(part_of(parts["games"], f"{thread}/"))
+
+
+def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
+    """Where the totals of a match are in the observations of an encoder that is a row of blocks."""
+    blocks = getattr(encoder, "blocks", None)
+    places: list[int] = []
+    start = 0
+    if blocks is not None and len(encoder.space(rules).shape) == 1:
+        for block in blocks(rules):
+            if block.name.startswith("total_"):
+                places += range(start, start + block.size)
+            start += block.size
+    return places

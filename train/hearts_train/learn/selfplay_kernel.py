@@ -67,7 +67,7 @@ class Rows(NamedTuple):
     """What the value head is to learn."""
 
 
-FIGURES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction")
+FIGURES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "magnet_kl")
 """What is logged of the objective."""
 
 
@@ -80,6 +80,7 @@ class Clip(NamedTuple):
     """``clip_range_vf``; infinite: not clipped."""
     vf_coef: float
     ent_coef: float
+    magnet_coef: float
 
 
 @jit
@@ -237,6 +238,29 @@ def policy_of(masks: Bytes, logits: Floats32, policy: Floats32) -> tuple[np.floa
     return normaliser, entropy
 
 
+@inlined
+def log_sum(masks: Bytes, logits: Floats32) -> np.float32:
+    """The logarithm of the sum of the exponentials of a row's legal logits."""
+    highest, total = np.float32(-np.inf), np.float32(0.0)
+    for j in range(len(logits)):
+        if masks[j]:
+            highest = max(highest, logits[j])
+    for j in range(len(logits)):
+        if masks[j]:
+            total += np.exp(logits[j] - highest)
+    return highest + np.log(total)
+
+
+@inlined
+def divergence(masks: Bytes, policy: Floats32, logits: Floats32, others: Floats32) -> np.float32:
+    """The mean difference of logits under `policy`; with that of their ``log_sum``, KL."""
+    total = np.float32(0.0)
+    for j in range(len(policy)):
+        if masks[j]:
+            total += policy[j] * (logits[j] - others[j])
+    return total
+
+
 @jit
 def objective(
     rows: Rows,
@@ -245,14 +269,17 @@ def objective(
     clip: Clip,
     logits: Floats32,
     values: Floats32,
+    magnet: Floats32,
     gradients: tuple[Floats32, Floats32],
     sums: Floats,
 ) -> None:
     """Write the gradients of PPO's loss (Schulman et al. 2017, eq. 9) by logits and values.
 
     With ratio q = pi(a) / pi_old(a) and advantage A the loss of a decision is
-    ``-min(q A, clip(q) A) + vf_coef (v - R)^2 - ent_coef H(pi)``. Where it is not clipped,
-    d(-q A) / d logit_j = -q A (1[j = a] - pi_j); and dH / d logit_j = -pi_j (log pi_j + H).
+    ``-min(q A, clip(q) A) + vf_coef (v - R)^2 - ent_coef H(pi) + magnet_coef KL(pi, rho)``, the
+    last as in magnetic mirror descent (Sokota et al. 2023). Where it is not clipped,
+    d(-q A) / d logit_j = -q A (1[j = a] - pi_j); dH / d logit_j = -pi_j (log pi_j + H); and
+    dKL / d logit_j = pi_j (log pi_j - log rho_j - KL).
 
     Args:
         rows: the list of decisions.
@@ -261,6 +288,7 @@ def objective(
         clip: settings.
         logits: ``(n, actions)``.
         values: ``(n,)``.
+        magnet: ``(n, actions)``, logits of the policy rho; with no rows there is none.
         gradients: by logits and by values, of the same shapes, written.
         sums: the sums of `FIGURES`, added to; the divergence is Schulman's estimator k3.
     """
@@ -274,10 +302,17 @@ def objective(
         low, high = 1.0 - clip.policy, 1.0 + clip.policy
         is_clipped = ratio > high if advantage > 0.0 else ratio < low
         push = np.float32(0.0 if is_clipped else ratio * advantage)
+        away, distance = np.float32(0.0), np.float32(0.0)
+        if len(magnet):
+            away = log_sum(rows.masks[row], magnet[i]) - normaliser
+            distance = away + divergence(rows.masks[row], policy, logits[i], magnet[i])
         for j in range(logits.shape[1]):
             if rows.masks[row, j]:
-                flatten = clip.ent_coef * policy[j] * (logits[i, j] - normaliser + entropy)
-                policy[j] = (flatten - push * ((j == action) - policy[j])) / size
+                log_chance = logits[i, j] - normaliser
+                pull = clip.ent_coef * (log_chance + entropy)
+                if len(magnet):
+                    pull += clip.magnet_coef * (logits[i, j] - magnet[i, j] + away - distance)
+                policy[j] = (policy[j] * pull - push * ((j == action) - policy[j])) / size
         step = values[i] - rows.values[row]
         error = rows.values[row] + min(max(step, -clip.value), clip.value) - rows.returns[row]
         inside = abs(step) <= clip.value
@@ -287,3 +322,4 @@ def objective(
         sums[2] += entropy
         sums[3] += ratio - 1.0 - change
         sums[4] += abs(ratio - 1.0) > clip.policy
+        sums[5] += distance
