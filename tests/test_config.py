@@ -215,8 +215,12 @@ def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
         with pytest.raises(ConfigError, match=field):
             make_config({"env": env, "ppo": {"num_steps": steps}})
 
-    def fails(*_: object, **__: object) -> None:
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+    whole = torch.zeros
+
+    def fails(shape: object, **how: Any) -> torch.Tensor:
+        if isinstance(shape, tuple):
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return whole(shape, **how)
 
     monkeypatch.setattr(torch, "zeros", fails)
     with pytest.raises(ConfigError, match=r"ppo.num_steps: no memory for .* decisions of 1024"):

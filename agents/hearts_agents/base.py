@@ -119,6 +119,55 @@ class DrawingAgent(Agent):
         return player
 
 
+class ByRules(DrawingAgent):
+    """An agent that has a player for each of some games, and lets that one play."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        """An agent whose draws, and those of its players, follow from `seed`."""
+        super().__init__(seed)
+        self._player: DrawingAgent | None = None
+
+    def player_of(self, rules: Rules) -> DrawingAgent:
+        """The player of these rules; asked once for rules that follow each other.
+
+        Raises:
+            HeartsError: if there is none.
+        """
+        raise NotImplementedError
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse rules of which there is no player.
+
+        Raises:
+            HeartsError: if `rules` is none of the games that it plays.
+        """
+        self._of(rules)
+
+    def act(self, view: PlayerView) -> int:
+        """The action chosen by the player whose turn it is in `view`."""
+        return self._of(view.rules).act(view)
+
+    def act_batch(self, views: BatchView) -> Actions:
+        """The actions chosen in many views, ``(len(views),) int64``."""
+        return self._of(views.rules).act_batch(views)
+
+    def policy_batch(self, views: BatchView) -> Chances:
+        """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
+        return self._of(views.rules).policy_batch(views)
+
+    def reseed(self, seed: int) -> None:
+        """Restart the draws from `seed`."""
+        super().reseed(seed)
+        if self._player is not None:
+            self._player._rng = self._rng
+
+    def _of(self, rules: Rules) -> DrawingAgent:
+        player = self.player_of(rules)
+        if player is not self._player:
+            self._player, player._rng = player, self._rng
+        return player
+
+
 class Adapted(Agent):
     """Makes an ``Agent`` of a player that has only ``act``; other attributes are passed through."""
 

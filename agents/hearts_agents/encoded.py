@@ -7,11 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from gymnasium import spaces
 
-from hearts_agents.base import (
-    Actions,
-    Chances,
-    DrawingAgent,
-)
+from hearts_agents.base import Actions, Chances, DrawingAgent
 from hearts_env.arrays import Array
 from hearts_env.batch_view import BatchView
 from hearts_env.encoders import Encoder, make_encoder, write_many

@@ -7,17 +7,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hearts_agents.checkpoint import Checkpoint, read_checkpoint
 from hearts_agents.encoded import EncodedAgent, trained_for_others
-from hearts_env.arrays import Array
+from hearts_env._jit import jit
+from hearts_env.arrays import Array, Ints
 from hearts_env.encoders import Encoder
 from hearts_env.errors import CheckpointError
 from hearts_env.rules import Rules
 
+Floats32 = NDArray[np.float32]
+
 
 class Network:
-    """A multilayer perceptron's forward pass in float32."""
+    """A multilayer perceptron's forward pass in float32.
+
+    Attributes:
+        sizes: Sizes of the layers, from the observation to the actions.
+        layers: The weights, ``(inputs, outputs)``, and the bias of each.
+    """
 
     def __init__(self, tensors: Mapping[str, Array], activation: str = "relu") -> None:
         """The network of ``policy.{i}.weight`` and ``policy.{i}.bias``."""
@@ -27,11 +36,9 @@ class Network:
             i = len(self.layers)
             weight = np.ascontiguousarray(tensors[f"policy.{i}.weight"].T, np.float32)
             self.layers.append((weight, np.array(tensors[f"policy.{i}.bias"], np.float32)))
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Sizes of the layers, from the observation to the actions."""
-        return (len(self.layers[0][0]), *(len(bias) for _, bias in self.layers))
+        self.sizes = (len(self.layers[0][0]), *(len(bias) for _, bias in self.layers))
+        parts = [array.ravel() for layer in self.layers for array in layer]
+        self._vectors = np.concatenate(parts), np.array(self.sizes), activation == "tanh"
 
     def tensors(self) -> dict[str, Array]:
         """The weights under their names in a file."""
@@ -44,16 +51,54 @@ class Network:
     def logits(self, observations: Array) -> Array:
         """The logits of the actions, ``(n, size) -> (n, actions) float32``; higher is better."""
         x = observations.reshape(len(observations), -1).astype(np.float32)
-        last = len(self.layers) - 1
-        for i, (weight, bias) in enumerate(self.layers):
-            x = x @ weight
-            x += bias
-            if i < last:
-                if self.activation == "relu":
-                    np.maximum(x, 0.0, out=x)
-                else:
-                    np.tanh(x, out=x)
-        return x
+        out = np.empty((len(x), self.sizes[-1]), np.float32)
+        write_logits(x, *self._vectors, np.empty((2, max(self.sizes)), np.float32), out)
+        return out
+
+
+@jit
+def write_logits(
+    observations: Floats32,
+    weights: Floats32,
+    sizes: Ints,
+    is_tanh: bool,  # noqa: FBT001
+    layers: Floats32,
+    out: Floats32,
+) -> None:
+    """The forward pass, row by row and in place: the same for a row whatever stands beside it.
+
+    Weights of inputs that are 0 are not read, which most are: with as few as there are in an
+    observation this takes half the time of a product of matrices.
+
+    Args:
+        observations: ``(n, inputs)``.
+        weights: of all layers one behind the other, ``(inputs, outputs)`` and bias of each.
+        sizes: of the layers.
+        is_tanh: the activation, or else relu.
+        layers: ``(2, widest layer)``, working memory.
+        out: ``(n, actions)``, written.
+    """
+    last = len(sizes) - 2
+    for row in range(len(observations)):
+        at, given = 0, observations[row]
+        for layer in range(last + 1):
+            inputs, outputs = sizes[layer], sizes[layer + 1]
+            found = out[row] if layer == last else layers[layer & 1]
+            bias = weights[at + inputs * outputs : at + (inputs + 1) * outputs]
+            for j in range(len(bias)):
+                found[j] = bias[j]
+            for i in range(inputs):
+                value = given[i]
+                if value != 0.0:
+                    # Cut out, so that the compiler knows all places to be in range.
+                    column = weights[at + i * outputs : at + (i + 1) * outputs]
+                    for j in range(len(column)):
+                        found[j] += value * column[j]
+            if layer < last:
+                for j in range(outputs):
+                    found[j] = np.tanh(found[j]) if is_tanh else max(found[j], np.float32(0.0))
+            given = found
+            at += (inputs + 1) * outputs
 
 
 class NetworkAgent(EncodedAgent):

@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.base import (
-    Actions,
-    Chances,
-    DrawingAgent,
-)
+from hearts_agents.base import Actions, ByRules, Chances, DrawingAgent
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch_view import BatchView
 from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load
@@ -67,54 +63,27 @@ class SolvedAgent(DrawingAgent):
         return self.sharing_copy(memo)
 
 
-class EquilibriumAgent(DrawingAgent):
+class EquilibriumAgent(ByRules):
     """Plays the exact equilibrium that comes with the package, of micro or of mini."""
 
     name = "equilibrium"
     plays = " and ".join(SHIPPED)
 
-    def __init__(self, seed: int | None = None) -> None:
-        """A player whose draws follow from `seed`; the rules decide which policy it plays."""
-        super().__init__(seed)
-        self._player: SolvedAgent | None = None
-
-    def check_rules(self, rules: Rules) -> None:
-        """Refuse rules of which no equilibrium comes with the package.
+    def player_of(self, rules: Rules) -> DrawingAgent:
+        """The player of the equilibrium of these rules.
 
         Raises:
-            HeartsError: if `rules` is neither of the games that it plays.
+            HeartsError: if none comes with the package.
         """
-        self._solved(rules)
-
-    def act(self, view: PlayerView) -> int:
-        """The action chosen by the player whose turn it is in `view`."""
-        return self._solved(view.rules).act(view)
-
-    def act_batch(self, views: BatchView) -> Actions:
-        """The actions chosen in many views, ``(len(views),) int64``."""
-        return self._solved(views.rules).act_batch(views)
-
-    def policy_batch(self, views: BatchView) -> Chances:
-        """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
-        return self._solved(views.rules).policy_batch(views)
-
-    def reseed(self, seed: int) -> None:
-        """Restart the draws from `seed`."""
-        super().reseed(seed)
-        if self._player is not None:
-            self._player._rng = self._rng
-
-    def _solved(self, rules: Rules) -> SolvedAgent:
-        if self._player is None or not self._player.can_play(rules):
-            names = [name for name in SHIPPED if is_solved_by(Rules.preset(name), rules)]
-            if not names:
-                raise HeartsError(
-                    f"rules: equilibrium plays {self.plays} only; {rules.name!r} is another game: "
-                    "give --rules mini, or solve yours with hearts solve and give its file"
-                )
-            self._player = SolvedAgent(load(names[0]))
-            self._player._rng = self._rng
-        return self._player
+        if isinstance(self._player, SolvedAgent) and self._player.can_play(rules):
+            return self._player
+        names = [name for name in SHIPPED if is_solved_by(Rules.preset(name), rules)]
+        if not names:
+            raise HeartsError(
+                f"rules: equilibrium plays {self.plays} only; {rules.name!r} is another game: "
+                "give --rules mini, or solve yours with hearts solve and give its file"
+            )
+        return SolvedAgent(load(names[0]))
 
 
 def is_solved_by(solved: Rules, rules: Rules) -> bool:

@@ -74,11 +74,12 @@ _FIRST = np.zeros(1, np.int64)
 def check_row(encoder: Encoder, rules: Rules, out: Array) -> None:
     """Refuse an array that cannot hold an observation: compiled code would write beside it."""
     shape, dtype = _kind_of(cast(Hashable, encoder), rules)
-    needed = f"needed is a NumPy array of shape {shape} and dtype {dtype} that can be written to"
-    if not isinstance(out, np.ndarray):  # one that lies in a file is
-        raise HeartsError(f"out: {quoted(out)}; {needed}")
-    if out.shape == shape and out.dtype == dtype and out.flags.writeable:
+    is_array = isinstance(out, np.ndarray)  # one that lies in a file is
+    if is_array and out.shape == shape and out.dtype == dtype and out.flags.writeable:
         return
+    needed = f"needed is a NumPy array of shape {shape} and dtype {dtype} that can be written to"
+    if not is_array:
+        raise HeartsError(f"out: {quoted(out)}; {needed}")
     found = f"shape {out.shape} and dtype {out.dtype}" + ", read-only" * (not out.flags.writeable)
     raise HeartsError(f"out: {found}; {needed}")
 

@@ -279,6 +279,17 @@ class Tree:
         _write_gradient(side.lines, plan, 1.0 / self.num_deals, out)
         return out
 
+    def reach(self, player: int, plan: Floats) -> Floats:
+        """How likely the lines that end with each sequence of `player` are, given the other's plan.
+
+        By chance and by the other's plan alone: as if the player itself had gone that way.
+        """
+        side = self.sides[player]
+        ones = np.ones(len(side.payoff), np.int32)
+        out = np.empty(side.num_sequences)
+        _write_gradient((side.start, side.column, ones), plan, 1.0 / self.num_deals, out)
+        return out
+
     def __repr__(self) -> str:
         return f"<Tree {self.rules.name}: {self.size}>"
 

@@ -153,6 +153,27 @@ class LessonsConfig(_Section):
     random: Share = Field(default=0.05, description="share of its cards played at random")
 
 
+class ExactConfig(_Section):
+    """Learning from exact values, in decks of two players that can be listed (``exact.py``)."""
+
+    step: Positive = Field(
+        default=0.4, description="how much an update adds to a logit for a point of value"
+    )
+    temperature: Positive = Field(
+        default=0.3, description="in points: what the policy is pulled to the uniform one by"
+    )
+    temperature_end: Positive = 0.01
+    minibatches: Count = Field(default=80, description="of an update")
+    batch_size: Annotated[int, Field(ge=2)] = Field(
+        default=2048, description="information sets in a minibatch, half of each player's"
+    )
+    learning_rate: Positive = 2e-3
+    learning_rate_end: NotNegative = 6e-5
+    sharpness: Positive = Field(
+        default=2.0, description="by how much the player's logits are larger than those learnt"
+    )
+
+
 class Phase(_Section):
     """The opponents until this share of the budget is spent."""
 
@@ -223,8 +244,10 @@ class TrainConfig(_Section):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] = "run"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    algorithm: Literal["ppo", "maskable_ppo"] = Field(
-        default="ppo", description="all seats learn; maskable_ppo: one seat, by sb3-contrib"
+    algorithm: Literal["ppo", "maskable_ppo", "exact"] = Field(
+        default="ppo",
+        description="all seats learn; maskable_ppo: one seat, by sb3-contrib; exact: small decks, "
+        "from exact values",
     )
     threads: Annotated[int, Field(ge=1, le=64)] = Field(
         default=2, description="that share games and minibatches; of maskable_ppo: torch's own"
@@ -244,6 +267,7 @@ class TrainConfig(_Section):
     )
     lessons: LessonsConfig = LessonsConfig()
     ppo: PPOConfig = PPOConfig()
+    exact: ExactConfig = ExactConfig()
     schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
     self_play: SelfPlayConfig = SelfPlayConfig()
     budget: BudgetConfig = BudgetConfig(minutes=3.0)
@@ -289,18 +313,26 @@ class TrainConfig(_Section):
 
     @model_validator(mode="after")
     def _fits_the_algorithm(self) -> TrainConfig:
-        if self.algorithm == "maskable_ppo":
-            ours = {"lessons.positions": self.lessons.positions, "average": self.average}
-            for name in filter(ours.get, ours):
+        has_no = {"maskable_ppo": ("lessons.positions", "average"), "exact": ("lessons.positions",)}
+        ours = {"lessons.positions": self.lessons.positions, "average": self.average}
+        for name in has_no.get(self.algorithm, ()):
+            if ours[name]:
                 raise ValueError(
-                    f"{name}: not for maskable_ppo; leave it out, or take algorithm: ppo"
+                    f"{name}: not for {self.algorithm}; leave it out, or take algorithm: ppo"
                 )
+        if self.algorithm == "maskable_ppo":
             for name, value in (("device", self.device), ("precision", self.precision)):
                 if value in ("cuda", "bfloat16"):
                     raise ValueError(
                         f"{name}: {value!r} is not for maskable_ppo, which computes in float32 on "
                         "the processor; leave it out, or take algorithm: ppo"
                     )
+        elif self.algorithm == "exact":
+            if self.device == "cuda":
+                raise ValueError(
+                    "device: 'cuda' is not for exact, which computes on the processor; leave it "
+                    "out, or take algorithm: ppo"
+                )
         elif self.threads > self.env.num_envs:
             raise ValueError(
                 f"threads: {self.threads} is more than the {self.env.num_envs} games of "

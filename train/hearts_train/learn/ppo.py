@@ -30,7 +30,11 @@ from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
 from hearts_train.measure.evaluation import Evaluation, evaluate
 
-_LEARNERS = {"ppo": "selfplay:SelfPlayLearner", "maskable_ppo": "maskable:MaskableLearner"}
+_LEARNERS = {
+    "ppo": "selfplay:SelfPlayLearner",
+    "maskable_ppo": "maskable:MaskableLearner",
+    "exact": "exact:ExactLearner",
+}
 """Module and class of each algorithm; only the one chosen is imported, and what it needs."""
 
 

@@ -15,10 +15,8 @@ is quicker. It does depend on how many there are.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,31 +24,22 @@ import torch
 from numpy.typing import NDArray
 
 from hearts_env._workers import Workers
-from hearts_env.arguments import check_array
-from hearts_env.encoders import Encoder
-from hearts_env.errors import HeartsError
-from hearts_env.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_train.learn import runs
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.actor_critic import (
-    ActorCritic,
-    Adam,
-    Replicas,
-    find_device,
-    find_precision,
-    policy_tensors,
     set_threads,
 )
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.course import Course
-from hearts_train.learn.learner import Learner, Tensors
+from hearts_train.learn.learner import Tensors
+from hearts_train.learn.network_learner import NetworkLearner
 from hearts_train.learn.selfplay_games import SelfPlayGames, part_of
 
 Rows = NDArray[np.int64]
 
 
-class SelfPlayLearner(Learner):
+class SelfPlayLearner(NetworkLearner):
     """PPO of one network that plays all seats but those of its opponents."""
 
     algorithm = "PPO of every seat"
@@ -61,16 +50,10 @@ class SelfPlayLearner(Learner):
         Raises:
             ConfigError: if the device is not there.
         """
-        super().__init__(config, state)
+        super().__init__(config, config.threads, state)
         set_threads(1)  # of torch's own: they share small products, and gain nothing
-        self.device = find_device(config.device)
-        self.precision = find_precision(config.precision, self.device)
         self.workers = Workers(config.threads)
         self.games = [self._make_games(thread) for thread in range(config.threads)]
-        self.replicas = Replicas(self._make_network(), config.threads)
-        self.network = self.replicas.networks[0]
-        self.optimizer = Adam(self.replicas.weights)
-        self.averaged = Replicas(copy.deepcopy(self.network), 1) if config.average else None
         self.course = Course(config, self.rules, self.encoder)
         self._start(state)
 
@@ -94,17 +77,6 @@ class SelfPlayLearner(Learner):
             ) from None
         filled: NDArray[Any] = array.numpy()
         return filled
-
-    def _make_network(self) -> ActorCritic:
-        inputs = math.prod(self.encoder.space(self.rules).shape)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.config.seed)
-            network = ActorCritic(inputs, self.rules.num_actions, self.config.network)
-        # Single deals begin at 0:0. What totals do is not learnt, and must not sway a match.
-        first = next(layer for layer in network.modules() if isinstance(layer, torch.nn.Linear))
-        with torch.no_grad():
-            first.weight[:, places_of_totals(self.encoder, self.rules)] = 0.0
-        return network.to(self.device)
 
     def _begin_games(self) -> None:
         for thread, games in enumerate(self.games):
@@ -209,16 +181,6 @@ class SelfPlayLearner(Learner):
         with torch.inference_mode():
             self.games[thread].collect(decide, steps)
 
-    def _forward(
-        self, network: ActorCritic, observations: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits and values, float32, on the device."""
-        inputs = observations.to(self.device, non_blocking=True).flatten(1).to(self.precision)
-        is_mixed = self.precision is not torch.float32
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed):
-            logits, values = network(inputs)
-        return logits, values
-
     def _minibatches(self, ready: list[Rows]) -> Iterable[tuple[Rows, ...]]:
         """All rows once in a random order, in parts of about ``batch_size``, by thread."""
         number = max(1, round(sum(map(len, ready)) / self.config.ppo.batch_size))
@@ -270,12 +232,6 @@ class SelfPlayLearner(Learner):
         by_value = math.inf if ppo.clip_range_vf is None else ppo.clip_range_vf
         return sk.Clip(ppo.clip_range, by_value, ppo.vf_coef, self.ent_coef, self.magnet_coef)
 
-    def _step(self, learning_rate: float) -> None:
-        """Go along the gradient, shortened to ``max_grad_norm``."""
-        gradient = self.replicas.gradients[0]
-        gradient *= (self.config.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
-        self.optimizer.step(gradient, learning_rate)
-
     def _judge(self, ready: list[Rows]) -> dict[str, Any]:
         """Look at an update's decisions as a whole, and normalise their advantages if wanted.
 
@@ -299,64 +255,15 @@ class SelfPlayLearner(Learner):
         return {"explained_variance": 1.0 - left if math.isfinite(left) else None}
 
     # -- state -------------------------------------------------------------------------------------
-    def tensors(self) -> Tensors:
-        """The policy's weights under their names in a checkpoint."""
-        chosen = self.network if self.averaged is None else self.averaged.networks[0]
-        return dict(policy_tensors(chosen))
-
-    def _parameters(self) -> Iterable[torch.Tensor]:
-        return [self.replicas.weights]
-
-    def state(self) -> runs.State:
-        """All that training goes on from; to be taken between two updates."""
-        tensors: Tensors = {
-            f"policy/{name}": tensor.cpu().numpy().copy()
-            for name, tensor in self.network.state_dict().items()
+    def _games_state(self) -> Tensors:
+        return {
+            f"games/{thread}/{name}": array
+            for thread, games in enumerate(self.games)
+            for name, array in games.state().items()
         }
-        if self.averaged is not None:
-            tensors["average/weights"] = self.averaged.weights.cpu().numpy().copy()
-        tensors["optimizer/count"] = np.array(self.optimizer.count)
-        tensors["optimizer/mean"] = self.optimizer.mean.cpu().numpy().copy()
-        tensors["optimizer/square"] = self.optimizer.square.cpu().numpy().copy()
-        for past in self.pasts[:1]:  # they are all the same
-            tensors |= past.tensors()
-        for thread, games in enumerate(self.games):
-            tensors |= {f"games/{thread}/{name}": array for name, array in games.state().items()}
-        return runs.State(replace(self.counters), tensors, self._games_key)
 
     def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        policy, moments = parts.get("policy", {}), parts.get("optimizer", {})
-        given = {}
-        for name, tensor in self.network.state_dict().items():
-            array = check_array(f"policy/{name}", policy.get(name), tensor.cpu().numpy())
-            given[name] = torch.from_numpy(array.copy())
-        self.network.load_state_dict(given)
-        optimizer = self.optimizer
-        count = check_array("optimizer/count", moments.get("count"), np.array(0))
-        if count < 0:
-            raise HeartsError("optimizer/count: must be a whole number from 0")
-        optimizer.count = int(count)
-        for name, own in (("mean", optimizer.mean), ("square", optimizer.square)):
-            array = check_array(f"optimizer/{name}", moments.get(name), own.cpu().numpy())
-            own.copy_(torch.from_numpy(array.copy()))
-        if self.averaged is not None:  # a run resumed with an average begins it anew
-            like = self.averaged.weights.cpu().numpy()
-            known = parts.get("average", {}).get("weights", self.replicas.weights.cpu().numpy())
-            array = check_array("average/weights", known, like)
-            self.averaged.weights.copy_(torch.from_numpy(array.copy()))
+        super()._restore_parts(parts)
         if "games" in parts:
             for thread, games in enumerate(self.games):
                 games.restore(part_of(parts["games"], f"{thread}/"))
-
-
-def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:
-    """Where the totals of a match are in the observations of an encoder that is a row of blocks."""
-    blocks = getattr(encoder, "blocks", None)
-    places: list[int] = []
-    start = 0
-    if blocks is not None and len(encoder.space(rules).shape) == 1:
-        for block in blocks(rules):
-            if block.name.startswith("total_"):
-                places += range(start, start + block.size)
-            start += block.size
-    return places

@@ -1,0 +1,206 @@
+"""One step of policy improvement at play: a searching player made of a policy.
+
+In each hidden world, as likely as Bayes' rule says if the other player draws its cards from the
+policy, every legal card is tried, and the rest of the deal is played as the policy prefers, by both
+players, who see no more than players do. The mean margin Q of a card and the policy p are then
+weighed against each other: the card with the highest Q / tau + log p is played. That is a step of
+mirror descent from the policy, as in the update-equivalent search of Sokota et al. (2023, *The
+Update-Equivalence Framework for Decision-Time Planning*).
+
+What is answered is not this deal's other player alone: worlds that only a policy without any mixing
+would rule out stay possible, and where cards are about equally good the policy decides.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import time
+from typing import Any
+
+import numpy as np
+
+from hearts_agents.attackers import asked, played_by
+from hearts_agents.base import Actions, DrawingAgent
+from hearts_agents.encoded import EncodedAgent
+from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env import kernel as k
+from hearts_env.arguments import check_chance
+from hearts_env.arrays import Ints
+from hearts_env.batch_view import BatchView
+from hearts_env.errors import quoted
+from hearts_env.solve.beliefs import check_two_players
+from hearts_env.solve.response import Fan, Responses
+from hearts_env.solve.tracking import Tracker
+
+TAU = 0.5
+"""In points: how much better a card must be for the policy to be overruled e to 1."""
+NOISE = 0.05
+"""With this chance the other player is taken to have played at random."""
+_AT_ONCE = 16
+"""Worlds of each view that are looked at between two looks at the clock."""
+
+
+class Budget:
+    """How much may be looked at before a card is played: a time, a number of worlds, or all."""
+
+    def __init__(self, text: str | int) -> None:
+        """A budget as it is written: ``50ms``, ``2s``; ``16`` worlds; ``all``.
+
+        Raises:
+            HeartsError: it is none of these.
+        """
+        self.text = str(text)
+        self.seconds, self.worlds = np.inf, k.MAX_CARDS**4
+        found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|)", self.text)
+        if found is None and self.text != "all":
+            raise self._refuse(text)
+        if found is not None:
+            number, unit = float(found[1]), found[2]
+            if not number or (not unit and number != int(number)):
+                raise self._refuse(text)
+            if unit:
+                self.seconds = number / (1000 if unit == "ms" else 1)
+            else:
+                self.worlds = int(number)
+
+    @staticmethod
+    def _refuse(text: str | int) -> HeartsError:
+        return HeartsError(
+            f"search: {quoted(str(text))} is not a budget; give a time for each card like 50ms, a "
+            "number of worlds like 32, or all"
+        )
+
+
+class Improver(DrawingAgent):
+    """Plays better than a policy by looking at what its cards lead to, in games of two.
+
+    Not thread-safe: what it has concluded from earlier cards it keeps.
+    """
+
+    plays = "two-player games without an exchange"
+
+    def __init__(
+        self,
+        policy: EncodedAgent,
+        search: str | int = "all",
+        *,
+        tau: float = TAU,
+        noise: float = NOISE,
+    ) -> None:
+        """An improved `policy`.
+
+        Args:
+            policy: whose preferred cards are played on, and whose chances weigh the worlds.
+            search: the budget of a card: a time (``50ms``), a number of worlds, the likeliest
+                first (``32``), or ``all``. Of a time, what is done depends on the machine.
+            tau: in points: the smaller, the more a card's value counts against the policy.
+            noise: the chance, in [0, 1], that the other player is taken to have played at random.
+
+        Raises:
+            HeartsError: if an option has an unusable value; it is named.
+        """
+        super().__init__(0)
+        self.policy = copy.copy(policy)
+        self.policy.greedy = True
+        self.budget = Budget(search)
+        if not 0 < tau < np.inf:
+            raise HeartsError(f"tau: must be a number above 0, got {tau!r}")
+        self.tau, self.noise = tau, check_chance("noise", noise)
+        self.name = f"{policy.name} with search={self.budget.text}"
+        self._forget()
+
+    def _forget(self) -> None:
+        drawn = copy.copy(self.policy)
+        drawn.greedy = False
+        self._chances = asked(drawn)
+        self._tracker = Tracker(self._chances, self.noise)
+        self._responses: Responses | None = None
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse games of other than two players, with an exchange, or not the policy's."""
+        check_two_players(rules)
+        self.policy.check_rules(rules)
+
+    def act(self, view: PlayerView) -> int:
+        """The action chosen by the player whose turn it is in `view`."""
+        if not view.legal_actions():
+            raise HeartsError(f"view: it is not the turn of player {view.player}")
+        return int(self.act_batch(BatchView.of([view]))[0])
+
+    def act_batch(self, views: BatchView) -> Actions:
+        """The actions chosen in many views, ``(len(views),) int64``; a time is for each of them."""
+        self.check_rules(views.rules)
+        actions = self.policy.act_batch(views)
+        legal = views.legal_masks
+        has_choice = (legal & (legal - 1) != 0) & (views.vectors[:, k.PHASE] == k.PLAY)
+        rows = np.flatnonzero(has_choice)
+        if len(rows):
+            actions[rows] = self._improved(views.subset(rows))
+        return actions
+
+    def _improved(self, views: BatchView) -> Actions:
+        begin = time.perf_counter()
+        fan, responses = self._tracker.fan(views), self._of(views.rules)
+        logs = np.log(np.maximum(self._chances(views), 1e-9))
+        sizes = np.diff(fan.starts)
+        ranks = _ranks(fan)
+        sums, weights = np.zeros(logs.shape), np.zeros(len(sizes))
+        most, allowed = min(sizes.max(), self.budget.worlds), self.budget.seconds * len(views)
+        for first in range(0, most, _AT_ONCE):
+            last = min(first + _AT_ONCE, most)
+            some = np.flatnonzero(sizes > first)
+            part = _worlds_of(fan, some, ranks, first, last)
+            sums[some] += np.maximum(responses.card_values(part, 1), -1e9)
+            weights[some] += np.add.reduceat(part.weights, part.starts[:-1])
+            spent = time.perf_counter() - begin
+            if spent * (last + _AT_ONCE) / last > allowed:
+                break
+        scores = sums / weights[:, None] / self.tau + logs
+        chosen: Actions = np.where(views.legal_table, scores, -np.inf).argmax(1)
+        return chosen
+
+    def _of(self, rules: Rules) -> Responses:
+        if self._responses is None or self._responses.rules != rules:
+            policy = asked(self.policy)
+            self._responses = Responses(rules, policy, played_by(rules, self.policy))
+        return self._responses
+
+    def reseed(self, seed: int) -> None:
+        """Forget what earlier deals have told; there are no draws."""
+        super().reseed(seed)
+        self._forget()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Improver:
+        """A player that remembers no view; the policy, which is never changed, is shared."""
+        other = self.sharing_copy(memo)
+        other._forget()
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what it remembers of views, which saves time and decides nothing."""
+        kept = ("_tracker", "_responses", "_chances")
+        return {name: value for name, value in vars(self).items() if name not in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on from what pickle has kept."""
+        vars(self).update(state)
+        self._forget()
+
+
+def _ranks(fan: Fan) -> Ints:
+    """The place of each world among those of its information set, the likeliest first."""
+    order = np.lexsort((-fan.weights, fan.numbers))
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order)) - fan.starts[fan.numbers]
+    return ranks
+
+
+def _worlds_of(fan: Fan, sets: Ints, ranks: Ints, first: int, last: int) -> Fan:
+    """The worlds with ranks from `first` to before `last`, of some information sets."""
+    part = fan.subset(sets)
+    sizes = np.diff(fan.starts)[sets]
+    rows = np.arange(len(part.weights)) + np.repeat(fan.starts[sets] - part.starts[:-1], sizes)
+    keep = np.flatnonzero((ranks[rows] >= first) & (ranks[rows] < last))
+    starts = np.searchsorted(part.numbers[keep], np.arange(len(sets) + 1))
+    return Fan(part.states[keep], part.weights[keep], starts, part.seats)
