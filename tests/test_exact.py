@@ -17,7 +17,14 @@ RECIPE = {
     "threads": 1,
     "env": {"rules": "micro", "observation": "ranked"},
     "network": {"trunk": [64], "policy": [], "value": []},
-    "exact": {"minibatches": 20, "batch_size": 200, "learning_rate": 0.01},
+    "exact": {
+        "minibatches": 20,
+        "batch_size": 200,
+        "learning_rate": 0.01,
+        "step": 0.4,
+        "step_end": 0.4,
+        "temperature_end": 0.01,
+    },
     "average": 0.5,
     "budget": {"decisions": 4000 * 60},
 }

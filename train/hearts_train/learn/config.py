@@ -154,16 +154,21 @@ class LessonsConfig(_Section):
 
 
 class ExactConfig(_Section):
-    """Learning from exact values, in decks of two players that can be listed (``exact.py``)."""
+    """Learning from exact values, in decks of two players that can be listed (``exact.py``).
+
+    A value ``x`` changes to ``x_end`` over the budget: step and temperature by a factor an update,
+    the learning rate linearly.
+    """
 
     step: Positive = Field(
-        default=0.4, description="how much an update adds to a logit for a point of value"
+        default=0.5, description="how much an update adds to a logit for a point of value"
     )
+    step_end: Positive = 0.08
     temperature: Positive = Field(
         default=0.3, description="in points: what the policy is pulled to the uniform one by"
     )
-    temperature_end: Positive = 0.01
-    minibatches: Count = Field(default=80, description="of an update")
+    temperature_end: Positive = 0.02
+    minibatches: Count = Field(default=60, description="of an update")
     batch_size: Annotated[int, Field(ge=2)] = Field(
         default=2048, description="information sets in a minibatch, half of each player's"
     )

@@ -11,8 +11,9 @@ the present policy of both players, is computed and not sampled. In each update:
    ``log p' = (log p + eta Q) / (1 + eta alpha)`` up to a constant.
 
 The temperature alpha falls over the run, and with it how far from equilibrium the policy is that
-such steps tend to. Whatever the network has learnt lies in its weights alone: no table of the game
-is carried from one update to the next.
+such steps tend to; the steps become smaller, since large ones circle around it instead. Whatever the
+network has learnt lies in its weights alone: no table of the game is carried from one update to the
+next.
 """
 
 from __future__ import annotations
@@ -90,12 +91,13 @@ class ExactLearner(NetworkLearner):
             chances_of(side, log.exp().numpy(), position.legal.numpy())
             for side, log, position in zip(self.tree.sides, logs, self._positions, strict=True)
         ]
-        alpha = exact.temperature * (exact.temperature_end / exact.temperature) ** self.progress
+        alpha = _falling(exact.temperature, exact.temperature_end, self.progress)
+        step = _falling(exact.step, exact.step_end, self.progress)
         targets, weights = [], []
         for player, log in enumerate(logs):
             worths, likely = self._worths(player, chances)
-            pushed = log + exact.step * torch.from_numpy(worths.astype(np.float32))
-            targets.append(_log_softmax(pushed / (1 + exact.step * alpha), self._legal(player)))
+            pushed = log + step * torch.from_numpy(worths.astype(np.float32))
+            targets.append(_log_softmax(pushed / (1 + step * alpha), self._legal(player)))
             weights.append(likely)
         figures = {"temperature": alpha, "value": self.tree.value(*chances)}
         return figures | self._fit(targets, weights)
@@ -168,6 +170,11 @@ class ExactLearner(NetworkLearner):
         for name in (f"policy.{last}.weight", f"policy.{last}.bias"):
             named[name] = named[name] * np.float32(self.config.exact.sharpness)
         return named
+
+
+def _falling(begin: float, end: float, share: float) -> float:
+    """What changes from `begin` to `end` by the same factor with each share of the budget."""
+    return begin * (end / begin) ** share
 
 
 def chances_of(side: Side, policy: Array, legal: NDArray[np.bool_]) -> Floats:
