@@ -7,7 +7,7 @@ command can be stopped and started at will (half-done figures lie in ``build/fig
     python docs/figures.py                 the players of the package, cheap ones first (hours)
     python docs/figures.py NAME ...        some of them, like standard-easy or exploit
     python docs/figures.py demo            five trainings of `hearts train demo`, seeds 0 to 4
-    python docs/figures.py demo --seeds 2  one of them; likewise classic
+    python docs/figures.py demo --seeds 2  one of them; likewise classic, champion_plain
     python docs/figures.py --list          what there is
 """
 
@@ -47,6 +47,8 @@ class Training:
     pairs: int
     seed: int = 1
     """Of the deals: other ones than those of the learning curve."""
+    settings: tuple[str, ...] = ()
+    """What differs from the recipe."""
 
 
 TRAININGS = {
@@ -54,9 +56,25 @@ TRAININGS = {
         "demo", "two_player", 16_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
     ),
     "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
+    "champion_plain": Training(
+        "champion",
+        "two_player",
+        20_000_000,
+        ("pro", "pimc"),
+        5_000,
+        settings=(
+            "env.observation=flat",
+            "average=0.99",
+            "ppo.magnet_coef=0",
+            "ppo.ent_coef=0.001",
+            "ppo.ent_coef_end=0.0002",
+            "lessons.positions=2500000",
+        ),
+    ),
 }
 
 COMMANDS = {
+    "exploit-champion": ["exploit champion champion?greedy=true --deck mini"],
     "exploit": ["exploit random standard pro pimc equilibrium --deck micro,mini"],
     "calibrate": ["calibrate pro --model pro,standard --deals 200"],
     "complexity": ["complexity"],
@@ -85,6 +103,7 @@ COMMANDS = {
             ("demo-0", "all", 200),
             ("pro", "belief,endings,lbr_endings,trained", 100),
             ("pimc", "belief,endings,lbr_endings,trained", 40),
+            ("champion", "belief,lbr_endings", 200),
         )
     },
 }
@@ -109,18 +128,20 @@ class Figure:
     opponent: str
     pairs: int
     seed: int = 0
+    rules: str = "two_player"
 
     @property
     def name(self) -> str:
         """Of the file, without its suffix."""
-        return f"{self.agent}-{self.opponent}"
+        agent = self.agent.replace("?search=50ms", "_search")
+        return f"{agent}-{self.opponent}" + f"-{self.rules}" * (self.rules != "two_player")
 
     @property
     def command(self) -> str:
         """The command line that measures the same."""
         return shlex.join(
             f"hearts evaluate {self.agent} --against {self.opponent} --pairs {self.pairs} "
-            f"--seed {self.seed} --json".split()
+            f"--seed {self.seed} --rules {self.rules} --json".split()
         )
 
 
@@ -134,6 +155,13 @@ FIGURES = [
     Figure("pimc", "pro", 50_000, seed=1),
     Figure("pimc_belief", "pimc", 400, seed=1),
     Figure("pimc_belief", "pro", 400, seed=1),
+    Figure("champion", "pimc", 20_000, seed=1),
+    Figure("champion", "pro", 20_000, seed=1),
+    Figure("champion", "standard", 20_000, seed=1),
+    Figure("champion?search=50ms", "pimc", 1_000, seed=1),
+    Figure("champion?search=50ms", "champion", 500, seed=1),
+    Figure("champion", "pimc", 20_000, seed=1, rules="mini"),
+    Figure("champion", "equilibrium", 20_000, seed=1, rules="mini"),
 ]
 
 
@@ -153,7 +181,7 @@ def measure(figure: Figure) -> None:
     kept = WORK / f"{figure.name}.jsonl"
     contest = Contest(
         [figure.agent, figure.opponent],
-        Rules.preset("two_player"),
+        Rules.preset(figure.rules),
         figure.seed,
         command=figure.command,
     )
@@ -198,16 +226,18 @@ def pro_against_itself() -> Iterator[str]:
         yield game.to_text()
 
 
-def train(training: Training, seed: int) -> None:
+def train(figure: str, seed: int) -> None:
     """Train a recipe for its budget in decisions, evaluate the player, and write its file."""
     from hearts_train.command.reports import evaluate_against
     from hearts_train.learn import ppo
     from hearts_train.learn.config import load_config
 
+    training = TRAININGS[figure]
     settings = [f"seed={seed}", f"budget.decisions={training.decisions}", "budget.minutes=null"]
+    settings += training.settings
     words = [word for setting in settings for word in ("--set", setting)]
     command = shlex.join(["hearts", "train", training.recipe, *words])
-    name = f"{training.recipe}-{seed}"
+    name = f"{figure}-{seed}"
     run = WORK / name
     if (run / "config.yaml").exists():
         trained = ppo.train(None, None, run)
@@ -275,7 +305,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if name in TRAININGS:
                     for seed in map(int, given.seeds.split(",")):
                         if not path_of(f"{name}-{seed}").exists():
-                            train(TRAININGS[name], seed)
+                            train(name, seed)
                 elif not path_of(name).exists():
                     if name in COMMANDS:
                         run_commands(name)

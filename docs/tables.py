@@ -406,7 +406,7 @@ def strengths(*names: str) -> str:
     rows = []
     for name in names:
         if not (DOCS / "results" / f"{name}.json").exists():
-            agent, opponent = name.split("-")
+            agent, opponent, *_ = name.split("-")
             rows.append([f"`{agent}`", f"`{opponent}`", "not measured yet", ""])
             continue
         record = read_result(name)
@@ -514,11 +514,31 @@ def spread(values: Sequence[float], form: str, unit: str = "") -> str:
     return f"{mean} ± {statistics.stdev(values):{form.lstrip('+')}}{unit}"
 
 
-def exploited() -> str:
+def lessons_lost() -> str:
+    """What networks lose a decision after the same lessons, by what they see and their size."""
+    path = DOCS / "results" / "lessons.json"
+    if not path.exists():
+        return f"Not measured yet: `python bench/lessons.py --out docs/results/{path.name}`.\n"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    rows = [
+        [
+            f"`{row['encoder']}`",
+            row["network"],
+            f"{row['weights']:,}",
+            f"{row['processor_seconds']:.0f}",
+            f"{row['lost']:.3f}",
+        ]
+        for row in record["rows"]
+    ]
+    head = ["encoder", "layers", "weights", "seconds of one core", "points lost a decision"]
+    return table(head, rows)
+
+
+def exploited(name: str = "exploit") -> str:
     """The exact exploitability of some players of the small decks."""
-    if not (DOCS / "results" / "exploit.json").exists():
-        return unmeasured("exploit")
-    results = read_result("exploit")["commands"][0]["results"]
+    if not (DOCS / "results" / f"{name}.json").exists():
+        return unmeasured(name)
+    results = read_result(name)["commands"][0]["results"]
     decks = list(dict.fromkeys(record["rules"] for record in results))
     found = {(record["agent"], record["rules"]): record["exploitability"] for record in results}
     rows = [
@@ -719,6 +739,7 @@ PARTS: dict[str, Callable[..., str]] = {
         learned,
         learning_rates,
         short_trainings,
+        lessons_lost,
         external_speed,
         exploited,
         attackers,

@@ -386,7 +386,8 @@ def test_a_player_that_misbehaves_gives_no_hint_and_ends_no_deal(what, words, mo
 # ---- words typed ---------------------------------------------------------------------------------
 def test_play_shows_only_what_the_player_may_know():
     game = Game.deal("two_player", 6)
-    result = run("play", "--seed", 6, "--seat", 0, input="hint\nhistory\nrules\nhelp\n")
+    words = ["--against", "pro", "--seed", 6, "--seat", 0]
+    result = run("play", *words, input="hint\nhistory\nrules\nhelp\n")
     played = {card for _, card in game.history}
     shown = result.stdout.split("Play> rules")[0].replace("Q♠", "")
     symbols = dict(zip("CDSH", "♣♦♠♥", strict=True))

@@ -56,6 +56,7 @@ OWN = {
     "match": "hearts_agents.match_player:MatchPlayer",
     "random": "hearts_agents.baselines:Easy",
     "equilibrium": "hearts_agents.solved:EquilibriumAgent",
+    "champion": "hearts_agents.champion:Champion",
 }
 """The players of this package, imported when they are asked for, as those of entry points are.
 

@@ -32,8 +32,14 @@ if TYPE_CHECKING:
 )
 def play(
     against: Annotated[
-        str, typer.Option("--against", metavar="AGENT,...", help="One for all seats, or one each.")
-    ] = "pro",
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="AGENT,...",
+            help="One for all seats, or one each. Default: champion in the games that it plays, "
+            "else pro.",
+        ),
+    ] = None,
     rules: RulesName = None,
     players: Players = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Deal these cards.")] = None,
@@ -50,12 +56,14 @@ def play(
     """Sit down and play, in the terminal. Every deal is kept; --resume goes on where you left."""
     import contextlib
 
+    from hearts_agents.champion import strongest
+    from hearts_env import Rules
     from hearts_train.command.saved_tables import Keeper, latest_table
     from hearts_train.command.terminal import Quit, open_table, reopen_table
 
     if resume:
         given = {
-            "--against": against != "pro",
+            "--against": against is not None,
             "--rules": rules is not None,
             "--players": players is not None,
             "--seed": seed is not None,
@@ -71,9 +79,10 @@ def play(
             table = reopen_table(keeper, state)
         else:
             keeper = Keeper.begin(record)
+            game = rules_of(rules, players)
             table = open_table(
-                rules_of(rules, players),
-                names_in(against, "--against"),
+                game,
+                names_in(against or strongest(game or Rules.preset("two_player")), "--against"),
                 seed,
                 seat,
                 is_match=match,

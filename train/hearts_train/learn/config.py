@@ -161,14 +161,14 @@ class ExactConfig(_Section):
     """
 
     step: Positive = Field(
-        default=0.5, description="how much an update adds to a logit for a point of value"
+        default=0.4, description="how much an update adds to a logit for a point of value"
     )
-    step_end: Positive = 0.08
+    step_end: Positive = 0.25
     temperature: Positive = Field(
         default=0.3, description="in points: what the policy is pulled to the uniform one by"
     )
-    temperature_end: Positive = 0.02
-    minibatches: Count = Field(default=60, description="of an update")
+    temperature_end: Positive = 0.035
+    minibatches: Count = Field(default=80, description="of an update")
     batch_size: Annotated[int, Field(ge=2)] = Field(
         default=2048, description="information sets in a minibatch, half of each player's"
     )

@@ -11,9 +11,9 @@ the present policy of both players, is computed and not sampled. In each update:
    ``log p' = (log p + eta Q) / (1 + eta alpha)`` up to a constant.
 
 The temperature alpha falls over the run, and with it how far from equilibrium the policy is that
-such steps tend to; the steps become smaller, since large ones circle around it instead. Whatever the
-network has learnt lies in its weights alone: no table of the game is carried from one update to the
-next.
+such steps tend to; the steps become smaller, since large ones circle around it instead. All that
+has been learnt lies in the network's weights: no table of the game is carried from one update to
+the next.
 """
 
 from __future__ import annotations

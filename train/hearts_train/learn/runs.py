@@ -531,7 +531,7 @@ def format_card(
     facts = {
         "Rules": f"`{rules.name}`",
         "Observation": f"`{encoder}`, {layers[0]} numbers",
-        "Network": f"{sizes}, {activation}; {num_weights:,} weights, float32",
+        "Network": f"{sizes}, {activation}; {num_weights:,} weights",
         "Algorithm": training.get("algorithm", "unknown"),
         "Trained for": f"{training.get('decisions', 0):,} decisions in "
         f"{training.get('minutes', 0):.1f} minutes ({training.get('updates', 0):,} updates)",

@@ -1,0 +1,87 @@
+"""``champion``: the networks that come with the package, one for each game that they were taught.
+
+How each was made, what it wins and from whom, and what wins from it, is in the card beside its
+weights (``data/champion_*.md``) and in docs/champion.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hearts_agents.base import ByRules, DrawingAgent
+from hearts_agents.improver import Budget, Improver
+from hearts_agents.network import load_agent
+from hearts_env import HeartsError, Rules
+
+SHIPPED = {"two_player": True, "mini": False}
+"""The games, by their presets; and whether the network plays the card that it prefers, or draws.
+
+In small decks who does not mix loses more to a best response (docs/champion.md).
+"""
+
+_FOLDER = Path(__file__).parent / "data"
+
+
+class Champion(ByRules):
+    """``champion``: the network of the package that was trained for the rules; it may search."""
+
+    name = "champion"
+    plays = " and ".join(SHIPPED)
+
+    def __init__(
+        self,
+        seed: int | None = None,
+        search: str | int | None = None,
+        *,
+        greedy: bool | None = None,
+    ) -> None:
+        """A player of the games in ``SHIPPED``.
+
+        Args:
+            seed: of its draws, where it is not greedy.
+            search: look at what the cards lead to: a time for each card (``50ms``), a number of
+                worlds (``32``) or ``all``; None: the network alone.
+            greedy: take the preferred action; False: draw from the policy's probabilities; None:
+                as ``SHIPPED`` has it. A search plays the best card that it finds.
+
+        Raises:
+            HeartsError: if an option has an unusable value; it is named.
+        """
+        super().__init__(seed)
+        self.search = None if search is None else Budget(search).text
+        self.greedy = greedy
+        self._rules: Rules | None = None
+
+    def player_of(self, rules: Rules) -> DrawingAgent:
+        """The player of these rules.
+
+        Raises:
+            HeartsError: if none comes with the package.
+        """
+        if self._player is not None and self._rules is not None and self._rules.is_same_deal(rules):
+            return self._player
+        name = game_of(rules)
+        if name is None:
+            raise HeartsError(
+                f"rules: champion plays {self.plays} only; {rules.name!r} is another game: take "
+                "pro, or train a player of yours with hearts train"
+            )
+        self._rules = rules
+        greedy = SHIPPED[name] if self.greedy is None else self.greedy
+        network = load_agent(weights_of(name), greedy=greedy)
+        return network if self.search is None else Improver(network, self.search)
+
+
+def strongest(rules: Rules) -> str:
+    """The name of the package's quickest strong player of a game: whom people meet by default."""
+    return Champion.name if game_of(rules) else "pro"
+
+
+def game_of(rules: Rules) -> str | None:
+    """Which of ``SHIPPED`` has deals like these rules; None if none has."""
+    return next((name for name in SHIPPED if Rules.preset(name).is_same_deal(rules)), None)
+
+
+def weights_of(game: str) -> Path:
+    """The file of weights that comes with the package for one of ``SHIPPED``."""
+    return _FOLDER / f"champion_{game}.safetensors"

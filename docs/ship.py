@@ -1,0 +1,62 @@
+"""Puts the player of a training run into the package, as ``champion`` of a game.
+
+    hearts train champion --out runs/champion
+    python docs/ship.py runs/champion two_player champion
+
+The file that comes with the package is the run's, its weights rounded to 16 bits, with the command
+that anybody can give and without the folder that it was given in. The card beside it has the run's
+final evaluation; its learning curve goes to ``docs/images``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from hearts_agents.champion import SHIPPED, weights_of
+from hearts_agents.checkpoint import read_checkpoint, save_checkpoint
+from hearts_env.files import write_whole
+from hearts_train.console import note
+from hearts_train.learn import runs
+from hearts_train.learn.config import load_config
+
+IMAGES = Path(__file__).parent / "images"
+
+
+def main() -> None:
+    """Read the command line, and write the two files."""
+    parser = argparse.ArgumentParser(description="Put a run's player into the package.")
+    parser.add_argument("run", type=Path, help="the run's folder")
+    parser.add_argument("game", choices=SHIPPED)
+    parser.add_argument("recipe", help="the shipped recipe that makes it again")
+    parser.add_argument("--remark", default="", help="what the recipe does not say")
+    given = parser.parse_args()
+    load_config(given.recipe)
+    tensors, meta = read_checkpoint(given.run)
+    training = meta.training | {"command": f"hearts train {given.recipe}"}
+    if given.remark:
+        training["remark"] = given.remark
+    meta = replace(meta, training=training)
+    path = weights_of(given.game)
+    save_checkpoint(path, tensors, meta, half=True)
+    final = json.loads((given.run / "evaluation.json").read_text(encoding="utf-8"))
+    card = runs.format_card(
+        meta.rules,
+        meta.encoder,
+        meta.layers,
+        meta.activation,
+        meta.num_weights,
+        training,
+        final,
+    )
+    if given.remark:
+        card += f"\n## Remark\n\n{given.remark}\n"
+    write_whole(path.with_suffix(".md"), card.encode())
+    write_whole(IMAGES / f"{path.stem}.png", (given.run / runs.CURVE_NAME).read_bytes())
+    note(f"{path.name}: {path.stat().st_size:,} bytes, and its card")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""The networks that come with the package, and the search that improves a policy at play."""
+
+import copy
+import itertools
+import pickle
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hearts_agents import make_agent
+from hearts_agents.champion import SHIPPED, strongest, weights_of
+from hearts_agents.checkpoint import read_checkpoint
+from hearts_agents.improver import Budget, Improver
+from hearts_agents.network import Network, NetworkAgent, load_agent
+from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env.batch_view import BatchView
+from hearts_env.encoders import make_encoder
+from hearts_env.solve.beliefs import belief
+from hearts_train.measure.evaluation import evaluate
+
+
+@pytest.mark.parametrize("game", SHIPPED)
+def test_weights_come_with_their_card_and_are_small(game):
+    path = weights_of(game)
+    assert path.stat().st_size < 2_000_000
+    _, meta = read_checkpoint(path)
+    assert meta.rules.is_same_deal(Rules.preset(game))
+    card = path.with_suffix(".md").read_text(encoding="utf-8")
+    assert str(meta.training["seed"]) in card
+    assert "hearts train" in card
+    agent = make_agent("champion")
+    agent.check_rules(Rules.preset(game))
+    views = BatchGame(game, 32, seed=1).views()
+    same = load_agent(path, greedy=game == "two_player").policy_batch(views)
+    np.testing.assert_array_equal(agent.policy_batch(views), same)
+
+
+def test_the_champion_beats_the_players_of_the_table():
+    for opponent, least in (("standard", 8.0), ("pro", 4.5), ("pimc", 0.2)):
+        assert evaluate("champion", opponent, "two_player", 500, seed=4).margin > least
+
+
+def test_the_champion_of_mini_is_near_the_equilibrium():
+    result = evaluate("champion", "equilibrium", "mini", 4000, seed=1)
+    assert result.margin > -0.15
+    assert evaluate("champion", "pimc", "mini", 4000, seed=1).margin > -0.05
+
+
+def test_draws_follow_from_the_seed():
+    batch = BatchGame("mini", 400, seed=1)
+    for _ in range(3):
+        batch.play(batch.random_actions())
+    views = batch.views()
+    one, same, other = (make_agent("champion", seed=s).act_batch(views) for s in (1, 1, 2))
+    assert one.tolist() == same.tolist() != other.tolist()
+    best = make_agent("champion", greedy=True)
+    assert best.policy_batch(views).max(1).min() == 1.0
+    assert make_agent("champion?greedy=false").policy_batch(views).max(1).min() < 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "words"),
+    [
+        ("champion", "party players=5", "champion plays two_player .*train a player"),
+        ("champion", "two_player moon_points=10", "champion plays two_player"),
+    ],
+)
+def test_other_games_are_refused(name, rules, words):
+    with pytest.raises(HeartsError, match=words):
+        make_agent(name).check_rules(Rules.make(rules))
+
+
+# ---- search --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("search", ["", "50", "50ms", "0.5s", "all", 7])
+def test_budgets(search):
+    if search == "":
+        with pytest.raises(HeartsError, match=r"search: '' is not a budget; .*like 50ms"):
+            Budget(search)
+        return
+    budget = Budget(search)
+    seconds = {"50ms": 0.05, "0.5s": 0.5}.get(search, np.inf)
+    assert budget.seconds == pytest.approx(seconds)
+    assert budget.worlds == {"50": 50, 7: 7}.get(search, budget.worlds)
+
+
+@pytest.mark.parametrize("search", ["0", "0ms", "-5", "5m", "many", "1.5", "9" * 30])
+def test_budgets_that_are_none(search):
+    with pytest.raises(HeartsError, match=r"search: .* is not a budget"):
+        make_agent("champion", search=search)
+
+
+def policy(rules="mini", seed=0):
+    """A player with random weights."""
+    rng = np.random.default_rng(seed)
+    sizes = (make_encoder("flat").size(Rules.preset(rules)), 16, Rules.preset(rules).num_actions)
+    tensors = {}
+    for i, (a, b) in enumerate(itertools.pairwise(sizes)):
+        tensors[f"policy.{i}.weight"] = rng.normal(0, 1, (b, a)).astype(np.float32)
+        tensors[f"policy.{i}.bias"] = rng.normal(0, 1, b).astype(np.float32)
+    return NetworkAgent(Network(tensors), rules)
+
+
+def game_of(view, world):
+    """The game in which the other player has what `world` gives it."""
+    hands = [[*world[s], *(card for seat, card in view.history if seat == s)] for s in range(2)]
+    game = Game(view.rules, hands, world[2])
+    for _, card in view.history:
+        game.play(card)
+    return game
+
+
+def scores_by_hand(agent, view, tau, noise):
+    """What a search weighs the legal cards by: one world, one card and one deal at a time."""
+    drawn = copy.copy(agent)
+    drawn.greedy = False
+    weights = belief(view, drawn.policy_batch, noise=noise).weights
+    legal = view.legal_actions()
+    values = np.zeros(len(legal))
+    for world, weight in zip(view.worlds(), weights, strict=True):
+        for place, action in enumerate(legal):
+            game = game_of(view, world)
+            game.play(action)
+            while not game.is_over:
+                game.play(agent.act(game.view(game.player)))
+            scores = game.scores()
+            values[place] += weight * (scores[1 - view.player] - scores[view.player])
+    return values / tau + np.log(drawn.policy_batch(BatchView.of([view]))[0, legal])
+
+
+def test_the_card_is_the_one_that_counting_world_by_world_finds():
+    agent, different = policy(), 0
+    searching = Improver(agent, tau=0.7, noise=0.1)
+    for seed in range(25):
+        game = Game.deal("mini", seed)
+        for _ in range(seed % 4):
+            game.play(game.legal_actions()[-1])
+        view = game.view(game.player)
+        if len(view.legal_actions()) > 1:
+            scores = scores_by_hand(agent, view, 0.7, 0.1)
+            chosen = view.legal_actions().index(searching.act(view))
+            assert scores[chosen] == pytest.approx(scores.max())
+            different += searching.act(view) != agent.act(view)
+    assert different > 1
+
+
+def test_a_search_is_better_than_its_policy():
+    weak = policy()
+    better = Improver(weak, tau=0.2)
+    assert evaluate(better, weak, "mini", 200, seed=1).margin > 0.5
+
+
+def test_the_result_does_not_depend_on_what_was_asked_before_or_beside():
+    agent = Improver(policy("two_player"), 16)
+    batch = BatchGame("two_player", 12, seed=3)
+    for _ in range(9):
+        batch.play(batch.random_actions())
+    views = batch.views()
+    together = agent.act_batch(views).tolist()
+    fresh = [Improver(policy("two_player"), 16).act(view) for view in views]
+    assert together == fresh
+    for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert twin.act_batch(views).tolist() == together
+
+
+def test_parts_of_the_worlds_add_up_to_all_of_them(monkeypatch):
+    from hearts_agents import improver
+
+    batch = BatchGame("two_player", 20, seed=5)
+    for _ in range(6):
+        batch.play(batch.random_actions())
+    views = batch.views()
+    chosen = []
+    for size in (3, 1000):
+        monkeypatch.setattr(improver, "_AT_ONCE", size)
+        chosen.append(Improver(policy("two_player"), "all").act_batch(views).tolist())
+    assert chosen[0] == chosen[1]
+
+
+def test_time_is_kept():
+    game = Game.deal("two_player", seed=3)
+    agent = make_agent("champion?search=1ms")
+    act = agent.act(game.view(game.player))
+    assert act in game.legal_actions()
+
+
+def test_only_games_of_two_are_searched():
+    with pytest.raises(HeartsError, match=r"two|players"):
+        Improver(policy(), "all").check_rules(Rules.preset("classic"))
+    with pytest.raises(HeartsError, match="tau: must be a number above 0"):
+        Improver(policy(), tau=0.0)
+    with pytest.raises(HeartsError, match="noise"):
+        Improver(policy(), noise=2.0)
+
+
+# ---- where people meet it ------------------------------------------------------------------------
+def test_it_plays_without_torch():
+    code = (
+        "import sys; from hearts_agents import make_agent; from hearts_env import Game; "
+        "game = Game.deal('two_player', 3); "
+        "print(make_agent('champion').act(game.view(game.player)), 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[1] == "False"
+
+
+def test_people_meet_it_by_default_where_it_plays():
+    assert [strongest(Rules.preset(name)) for name in SHIPPED] == ["champion"] * len(SHIPPED)
+    assert strongest(Rules.preset("classic")) == "pro"
+    assert strongest(Rules.make("two_player moon_points=10")) == "pro"
+
+
+def test_cards_in_the_package_name_no_folder():
+    for game in SHIPPED:
+        header = weights_of(game).read_bytes()[:20_000]
+        card = weights_of(game).with_suffix(".md").read_bytes()
+        for text in (header, card):
+            assert not re.search(rb"/(work|home|tmp|root|Users)/", text)
