@@ -390,9 +390,19 @@ def read_result(name: str) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def unmeasured(name: str) -> str:
-    """What stands in a page until a figure is measured."""
-    return f"Not measured yet: `python docs/figures.py {name}`.\n"
+def is_measured(name: str) -> bool:
+    """Whether there are results under this name."""
+    return (DOCS / "results" / f"{name}.json").exists()
+
+
+def unmeasured(name: str, command: str = "") -> str:
+    """What stands in a page until a figure is measured, by ``docs/figures.py`` or `command`."""
+    return f"Not measured yet: `python {command or f'docs/figures.py {name}'}`.\n"
+
+
+def bench_command(name: str) -> str:
+    """What writes the results of this name, of the script of ``bench`` that is called so."""
+    return f"bench/{name}.py --out docs/results/{name}.json"
 
 
 def interval(record: dict[str, Any]) -> str:
@@ -405,7 +415,7 @@ def strengths(*names: str) -> str:
     """Margins of one player over another, each from a file of results."""
     rows = []
     for name in names:
-        if not (DOCS / "results" / f"{name}.json").exists():
+        if not is_measured(name):
             agent, opponent, *_ = name.split("-")
             rows.append([f"`{agent}`", f"`{opponent}`", "not measured yet", ""])
             continue
@@ -453,12 +463,11 @@ def learned(recipe: str) -> str:
 
 def learning_rates() -> str:
     """How many decisions a second the trainer learns from, by what differs from its recipe."""
-    path = DOCS / "results" / "learning.json"
-    if not path.exists():
-        return f"Not measured yet: `python bench/learning.py --out docs/results/{path.name}`.\n"
+    if not is_measured("learning"):
+        return unmeasured("learning", bench_command("learning"))
     rows = [
         [rate["name"], f"{rate['per_processor_second']:,.0f}", f"{rate['per_second']:,.0f}"]
-        for rate in json.loads(path.read_text(encoding="utf-8"))["rates"]
+        for rate in read_result("learning")["rates"]
     ]
     return table(["", "a second of processor", "a second of clock"], rows)
 
@@ -479,10 +488,9 @@ def short_trainings() -> str:
 
 def external_speed() -> str:
     """How many decisions a second programs give, and what each costs."""
-    path = DOCS / "results" / "external.json"
-    if not path.exists():
-        return f"Not measured yet: `python bench/external.py --out docs/results/{path.name}`.\n"
-    record = json.loads(path.read_text(encoding="utf-8"))
+    if not is_measured("external"):
+        return unmeasured("external", bench_command("external"))
+    record = read_result("external")
     rows = [
         [
             rate["bot"],
@@ -502,7 +510,7 @@ def external_speed() -> str:
         table(head, rows)
         + f"\nOf {repeats} times {record['decisions']:,} decisions each, all bots "
         f"in turn, on {record['cores']} cores that did\nother work too: their load was "
-        f"{record['load']:.1f} (`python bench/external.py --out docs/results/{path.name}`).\n"
+        f"{record['load']:.1f} (`python {bench_command('external')}`).\n"
     )
 
 
@@ -516,10 +524,8 @@ def spread(values: Sequence[float], form: str, unit: str = "") -> str:
 
 def lessons_lost() -> str:
     """What networks lose a decision after the same lessons, by what they see and their size."""
-    path = DOCS / "results" / "lessons.json"
-    if not path.exists():
-        return f"Not measured yet: `python bench/lessons.py --out docs/results/{path.name}`.\n"
-    record = json.loads(path.read_text(encoding="utf-8"))
+    if not is_measured("lessons"):
+        return unmeasured("lessons", bench_command("lessons"))
     rows = [
         [
             f"`{row['encoder']}`",
@@ -528,7 +534,7 @@ def lessons_lost() -> str:
             f"{row['processor_seconds']:.0f}",
             f"{row['lost']:.3f}",
         ]
-        for row in record["rows"]
+        for row in read_result("lessons")["rows"]
     ]
     head = ["encoder", "layers", "weights", "seconds of one core", "points lost a decision"]
     return table(head, rows)
@@ -536,7 +542,7 @@ def lessons_lost() -> str:
 
 def exploited(name: str = "exploit") -> str:
     """The exact exploitability of some players of the small decks."""
-    if not (DOCS / "results" / f"{name}.json").exists():
+    if not is_measured(name):
         return unmeasured(name)
     results = read_result(name)["commands"][0]["results"]
     decks = list(dict.fromkeys(record["rules"] for record in results))
@@ -555,7 +561,7 @@ def points(value: float) -> str:
 
 def calibrated() -> str:
     """How well models of ``pro`` tell its hand."""
-    if not (DOCS / "results" / "calibrate.json").exists():
+    if not is_measured("calibrate"):
         return unmeasured("calibrate")
     rows = []
     for record in read_result("calibrate")["commands"][0]["results"]:
@@ -631,7 +637,7 @@ def gain_of(gain: dict[str, Any]) -> str:
 
 def endgames_lost() -> str:
     """What a best response wins in the last tricks."""
-    if not (DOCS / "results" / "endgame.json").exists():
+    if not is_measured("endgame"):
         return unmeasured("endgame")
     results = read_result("endgame")["commands"][0]["results"]
     rows = []
@@ -656,7 +662,7 @@ def match_chances(preset: str, step: str) -> str:
 
 def matches_won() -> str:
     """What playing for the match wins in duplicate matches."""
-    if not (DOCS / "results" / "matches.json").exists():
+    if not is_measured("matches"):
         return unmeasured("matches")
     rows = []
     for record in (entry["results"] for entry in read_result("matches")["commands"]):
@@ -672,7 +678,7 @@ def matches_won() -> str:
 
 def game_sizes() -> str:
     """How large every game is."""
-    if not (DOCS / "results" / "complexity.json").exists():
+    if not is_measured("complexity"):
         return unmeasured("complexity")
     (entry,) = read_result("complexity")["commands"]
     found = [Complexity.of(record) for record in entry["results"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,8 +38,12 @@ class Network:
             weight = np.ascontiguousarray(tensors[f"policy.{i}.weight"].T, np.float32)
             self.layers.append((weight, np.array(tensors[f"policy.{i}.bias"], np.float32)))
         self.sizes = (len(self.layers[0][0]), *(len(bias) for _, bias in self.layers))
+
+    @functools.cached_property
+    def _vectors(self) -> tuple[Floats32, Ints, bool]:
+        """What ``write_logits`` reads; snapshots in training have a forward pass of their own."""
         parts = [array.ravel() for layer in self.layers for array in layer]
-        self._vectors = np.concatenate(parts), np.array(self.sizes), activation == "tanh"
+        return np.concatenate(parts), np.array(self.sizes), self.activation == "tanh"
 
     def tensors(self) -> dict[str, Array]:
         """The weights under their names in a file."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
@@ -41,10 +40,6 @@ class RankedEncoder(FlatEncoder):
                 meaning = f"how many of {whose} are {suit}, one-hot from 0"
                 blocks.append(Block(f"{name}_number_{suit}", size + 1, meaning))
         return super().blocks(rules) + blocks
-
-    def space(self, rules: Rules) -> spaces.Box:
-        """``(size,) int8``, zeros and ones."""
-        return spaces.Box(0, 1, (self.size(rules),), np.int8)
 
     def write(self, view: PlayerView, out: NDArray[np.int8]) -> None:
         """Write the observation of `view` over `out`, in place."""
