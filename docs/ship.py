@@ -21,6 +21,7 @@ from hearts_env.files import write_whole
 from hearts_train.console import note
 from hearts_train.learn import runs
 from hearts_train.learn.config import load_config
+from hearts_train.learn.run_report import format_card
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("run", type=Path, help="the run's folder")
     parser.add_argument("game", choices=SHIPPED)
     parser.add_argument("recipe", help="the shipped recipe that makes it again")
+    parser.add_argument("--small", action="store_true", help="as the game's small network")
     parser.add_argument("--remark", default="", help="what the recipe does not say")
     given = parser.parse_args()
     load_config(given.recipe)
@@ -39,10 +41,10 @@ def main() -> None:
     if given.remark:
         training["remark"] = given.remark
     meta = replace(meta, training=training)
-    path = weights_of(given.game)
+    path = weights_of(given.game, small=given.small)
     save_checkpoint(path, tensors, meta, half=True)
     final = json.loads((given.run / "evaluation.json").read_text(encoding="utf-8"))
-    card = runs.format_card(
+    card = format_card(
         meta.rules,
         meta.encoder,
         meta.layers,

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from hearts_agents.network import load_agent
 from hearts_env import HeartsError
 from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.tree import Tree
-from hearts_train.learn.config import TrainConfig
+from hearts_train.learn import runs
+from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.exact import chances_of
-from hearts_train.learn.ppo import make_learner
+from hearts_train.learn.ppo import Trainer, make_learner, train
 from tests.test_exploit import random_policy
 
 RECIPE = {
@@ -122,3 +124,32 @@ def test_settings_that_it_has_no_use_for_are_refused():
         recipe(lessons={"positions": 1000})
     with pytest.raises(ValueError, match=r"device: 'cuda' is not for exact"):
         recipe(device="cuda")
+
+
+def test_runs_in_small_decks_log_how_exploitable_the_player_is(tmp_path):
+    """The log's last figures are those of the player's file, and the best is the least exploitable.
+
+    Margins are not asked for: nobody has to be there to play against.
+    """
+    settings = {"times": 4, "opponents": [], "exploitability": True}
+    given = recipe(evaluation=settings, budget={"decisions": 4000 * 8})
+    result = train(given, tmp_path / "run", progress=False)
+    rows = [row for row in runs.read_metrics(result.run_dir) if row["kind"] == "exploitability"]
+    assert len(rows) == 5
+    assert rows[-1]["drawn"] < 0.7 * rows[0]["drawn"]
+    for name, greedy in (("drawn", False), ("preferred", True)):
+        found = exploit(load_agent(result.run_dir, greedy=greedy, seed=0), "micro").exploitability
+        assert rows[-1][name] == pytest.approx(found, abs=1e-6)
+        assert f"{found:.3f} (" in result.card.read_text()
+    best = min(rows, key=lambda row: (row["drawn"], -row["decisions"]))
+    assert runs.best_decisions(result.run_dir) == best["decisions"]
+
+
+def test_exploitability_of_a_game_that_cannot_be_listed_is_refused_at_once():
+    for rules in ("two_player", "classic"):
+        env = {"rules": rules, "num_envs": 16}
+        given = TrainConfig.model_validate(
+            {"env": env, "ppo": {"batch_size": 64}, "evaluation": {"exploitability": True}}
+        )
+        with pytest.raises(ConfigError, match=r"^evaluation.exploitability: "):
+            Trainer(given)

@@ -175,7 +175,7 @@ def at_share(trainer: Trainer, share: float) -> None:
 
 
 def test_every_setting_of_ppo_arrives_in_the_update(seen):
-    ours = {"magnet_coef", "magnet_coef_end"}  # of our own trainer alone
+    ours = {"magnet", "magnet_coef", "magnet_coef_end"}  # of our own trainer alone
     assert PPO.keys() == PPOConfig.model_fields.keys() - ours
     defaults = PPOConfig()
     assert all(value != getattr(defaults, name) for name, value in PPO.items())

@@ -5,11 +5,13 @@ import pytest
 import torch
 
 from hearts_agents import make_agent
+from hearts_agents.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.network import Network
 from hearts_agents.search import mean_rows, working_memory
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.solve import Table
-from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.course import Course
 from hearts_train.learn.lessons import Lessons, Teaching, gather
 from hearts_train.learn.ppo import make_learner
@@ -152,3 +154,38 @@ def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
     assert not np.array_equal(*seen)
     logits = agent.weigh(np.stack(seen))
     np.testing.assert_allclose(logits[0], logits[1], rtol=1e-4, atol=1e-6)
+
+
+def test_a_trained_player_can_be_the_magnet(tmp_path):
+    """It is imitated: from a policy far from it to one near it, by nothing but the pull."""
+    teacher = make_learner(recipe(average=0.0))
+    for _ in range(4):
+        teacher.update()
+    path = tmp_path / "teacher.safetensors"
+    network = Network(teacher.tensors())
+    save_checkpoint(path, teacher.tensors(), Checkpoint(MICRO, "flat", network.sizes, "relu"))
+    ppo = RECIPE["ppo"] | {"magnet": str(path), "magnet_coef": 3.0, "learning_rate": 0.01}
+    learner = make_learner(recipe(lessons={}, average=0.0, network={"trunk": [24]}, ppo=ppo))
+    away = [learner.update()["magnet_kl"] for _ in range(12)]
+    assert away[-1] < 0.3 * away[0]
+    rows = torch.from_numpy(BatchGame("micro", 50, seed=3).observe())
+    np.testing.assert_allclose(
+        learner._magnet(rows), network.logits(rows.numpy()), rtol=0.05, atol=0.05
+    )
+
+
+def test_a_magnet_that_cannot_be_one_is_refused():
+    ppo = {"magnet_coef": 1.0, "batch_size": 64}
+    for name, message in (
+        ("pro", "ppo.magnet: 'pro' is not a trained network; give average, champion"),
+        ("champion", "ppo.magnet: rules: champion plays two_player and mini only"),
+        ("no-such", "ppo.magnet: .*no-such"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            make_learner(recipe(lessons={}, ppo=ppo | {"magnet": name}))
+    with pytest.raises(ConfigError, match=r"ppo.magnet: 'champion' does not see what the learner"):
+        make_learner(
+            recipe(
+                lessons={}, env={"rules": "mini", "num_envs": 16}, ppo=ppo | {"magnet": "champion"}
+            )
+        )

@@ -14,7 +14,7 @@ import pytest
 
 from hearts_env import Game, HeartsError
 from hearts_train.command import analysis_page, solve_command
-from hearts_train.learn import runs
+from hearts_train.learn import run_report
 from hearts_train.measure import calibration, endgames, evaluation, summary
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
@@ -171,7 +171,7 @@ def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     """Dollar signs make no formula, and an underscore in front keeps nobody out of a legend."""
     figures: list[Any] = []
     name = "_a$x^2$b"
-    for module in (analysis_page, calibration, endgames, summary, runs, solve_command):
+    for module in (analysis_page, calibration, endgames, summary, run_report, solve_command):
         monkeypatch.setattr(
             module, "save_figure", lambda figure, *_, **named: figures.append(figure)
         )
@@ -185,7 +185,7 @@ def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     while not game.is_over:
         game.play(game.legal_actions()[-1])
     evaluation.plot([replace(result, agent=name, opponent=name)], path)
-    runs.draw_curve(path, [row], name)
+    run_report.draw_curve(path, [row], name)
     calibration.draw([measured], path)
     endgames.draw([solved({name: 0.5})], path)
     analysis_page.draw(analyse(game, names=[name, "you"]), path)

@@ -267,7 +267,7 @@ def test_a_player_need_not_be_better_than_one_that_is_lost(whole, tmp_path, quic
     trainer = Trainer(recipe(), runs.load_state(folder / runs.STATE_NAME))
     metrics = runs.Metrics(folder, trainer.counters)
     margins = {0: 9.0, 432: 1.0, 720: 2.0}  # the player of decision 0 is not there any more
-    for row in metrics.evaluations():
+    for row in metrics.of_kind("evaluation"):
         row["margin"] = margins.get(row["decisions"], 0.0)
     trainer._keep(folder, metrics)
     metrics.close()

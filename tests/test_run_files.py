@@ -113,7 +113,7 @@ def save_all(trainer: Trainer, folder: Path) -> None:
     metrics = runs.Metrics(folder, trainer.counters)
     try:
         trainer._save(folder, metrics)
-        meta = trainer.checkpoint(folder, [])
+        meta = trainer.checkpoint(folder, metrics)
         tensors, _ = read_checkpoint(folder)
         runs.keep_checkpoint(folder, tensors, meta, is_best=True)
     finally:

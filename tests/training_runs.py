@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from hearts_train.learn import runs
+from hearts_train.learn import ppo, runs
 from hearts_train.learn.config import TrainConfig, load_config
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.ppo import train
@@ -39,7 +39,7 @@ def recipe(*overrides: str) -> TrainConfig:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without pictures and TensorBoard, which take longer than all the rest."""
-    monkeypatch.setattr(runs, "draw_curve", lambda *_: None)
+    monkeypatch.setattr(ppo, "draw_curve", lambda *_: None)
     monkeypatch.setattr(runs, "_tensorboard", lambda *_: None)
 
 

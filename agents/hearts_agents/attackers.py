@@ -17,7 +17,8 @@ import numpy as np
 from hearts_agents.base import Actions, Agent, Chances, check_rules
 from hearts_agents.outside import blamed
 from hearts_agents.registry import make_agent
-from hearts_env import HeartsError, PlayerView, Rules
+from hearts_agents.remembering import Remembering
+from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_number
 from hearts_env.arrays import Ints
@@ -59,7 +60,7 @@ TRICKS = 7
 """So many last tricks are answered exactly unless another number is asked for."""
 
 
-class Attacker(Agent):
+class Attacker(Remembering):
     """Plays against one agent, whose policy it knows; of two players."""
 
     plays = "two-player games without an exchange"
@@ -113,12 +114,6 @@ class Attacker(Agent):
         if self.base is not None:
             check_rules(self.base, rules)
 
-    def act(self, view: PlayerView) -> int:
-        """The action chosen by the player whose turn it is in `view`."""
-        if not view.legal_actions():
-            raise HeartsError(f"view: it is not the turn of player {view.player}")
-        return int(self.act_batch(BatchView.of([view]))[0])
-
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``."""
         check_two_players(views.rules)
@@ -164,7 +159,7 @@ class Attacker(Agent):
 
     def reseed(self, seed: int) -> None:
         """Reseed the model, where it draws random numbers, and forget what it has told."""
-        self._forget()
+        super().reseed(seed)
         reseed = getattr(self.model, "reseed", None)
         if callable(reseed):
             reseed(seed)
@@ -182,15 +177,6 @@ class Attacker(Agent):
         other.base = copy.deepcopy(self.base, memo)
         other._forget()
         return other
-
-    def __getstate__(self) -> dict[str, Any]:
-        """All but what it remembers of views, which saves time and decides nothing."""
-        return {name: value for name, value in vars(self).items() if name[0] != "_"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Go on from what pickle has kept."""
-        vars(self).update(state)
-        self._forget()
 
 
 def asked(agent: Agent, name: str = "") -> Policy:

@@ -125,9 +125,9 @@ class ByRules(DrawingAgent):
     def __init__(self, seed: int | None = None) -> None:
         """An agent whose draws, and those of its players, follow from `seed`."""
         super().__init__(seed)
-        self._player: DrawingAgent | None = None
+        self._player: Agent | None = None
 
-    def player_of(self, rules: Rules) -> DrawingAgent:
+    def player_of(self, rules: Rules) -> Agent:
         """The player of these rules; asked once for rules that follow each other.
 
         Raises:
@@ -158,13 +158,17 @@ class ByRules(DrawingAgent):
     def reseed(self, seed: int) -> None:
         """Restart the draws from `seed`."""
         super().reseed(seed)
-        if self._player is not None:
+        if isinstance(self._player, DrawingAgent):
             self._player._rng = self._rng
+        elif self._player is not None:
+            self._player.reseed(seed)
 
-    def _of(self, rules: Rules) -> DrawingAgent:
+    def _of(self, rules: Rules) -> Agent:
         player = self.player_of(rules)
         if player is not self._player:
-            self._player, player._rng = player, self._rng
+            self._player = player
+            if isinstance(player, DrawingAgent):
+                player._rng = self._rng
         return player
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hearts_agents.base import ByRules, DrawingAgent
+from hearts_agents.base import Agent, ByRules
 from hearts_agents.improver import Budget, Improver
 from hearts_agents.network import load_agent
 from hearts_env import HeartsError, Rules
@@ -18,6 +18,8 @@ SHIPPED = {"two_player": True, "mini": False}
 
 In small decks who does not mix loses more to a best response (docs/champion.md).
 """
+SMALL = ("two_player",)
+"""The games that have a small network too; that of ``mini`` is small itself."""
 
 _FOLDER = Path(__file__).parent / "data"
 
@@ -34,6 +36,7 @@ class Champion(ByRules):
         search: str | int | None = None,
         *,
         greedy: bool | None = None,
+        small: bool = False,
     ) -> None:
         """A player of the games in ``SHIPPED``.
 
@@ -43,6 +46,7 @@ class Champion(ByRules):
                 worlds (``32``) or ``all``; None: the network alone.
             greedy: take the preferred action; False: draw from the policy's probabilities; None:
                 as ``SHIPPED`` has it. A search plays the best card that it finds.
+            small: the network of a sixth of the weights, where there is one.
 
         Raises:
             HeartsError: if an option has an unusable value; it is named.
@@ -50,9 +54,10 @@ class Champion(ByRules):
         super().__init__(seed)
         self.search = None if search is None else Budget(search).text
         self.greedy = greedy
+        self.small = small
         self._rules: Rules | None = None
 
-    def player_of(self, rules: Rules) -> DrawingAgent:
+    def player_of(self, rules: Rules) -> Agent:
         """The player of these rules.
 
         Raises:
@@ -68,7 +73,7 @@ class Champion(ByRules):
             )
         self._rules = rules
         greedy = SHIPPED[name] if self.greedy is None else self.greedy
-        network = load_agent(weights_of(name), greedy=greedy)
+        network = load_agent(weights_of(name, small=self.small), greedy=greedy)
         return network if self.search is None else Improver(network, self.search)
 
 
@@ -82,6 +87,7 @@ def game_of(rules: Rules) -> str | None:
     return next((name for name in SHIPPED if Rules.preset(name).is_same_deal(rules)), None)
 
 
-def weights_of(game: str) -> Path:
+def weights_of(game: str, *, small: bool = False) -> Path:
     """The file of weights that comes with the package for one of ``SHIPPED``."""
-    return _FOLDER / f"champion_{game}.safetensors"
+    size = "_small" if small and game in SMALL else ""
+    return _FOLDER / f"champion_{game}{size}.safetensors"

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.attackers import asked, played_by
-from hearts_agents.base import Actions, DrawingAgent
+from hearts_agents.base import Actions
 from hearts_agents.encoded import EncodedAgent
-from hearts_env import HeartsError, PlayerView, Rules
+from hearts_agents.remembering import Remembering
+from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_chance
 from hearts_env.arrays import Ints
@@ -72,10 +73,10 @@ class Budget:
         )
 
 
-class Improver(DrawingAgent):
+class Improver(Remembering):
     """Plays better than a policy by looking at what its cards lead to, in games of two.
 
-    Not thread-safe: what it has concluded from earlier cards it keeps.
+    It draws no random numbers.
     """
 
     plays = "two-player games without an exchange"
@@ -100,7 +101,6 @@ class Improver(DrawingAgent):
         Raises:
             HeartsError: if an option has an unusable value; it is named.
         """
-        super().__init__(0)
         self.policy = copy.copy(policy)
         self.policy.greedy = True
         self.budget = Budget(search)
@@ -121,12 +121,6 @@ class Improver(DrawingAgent):
         """Refuse games of other than two players, with an exchange, or not the policy's."""
         check_two_players(rules)
         self.policy.check_rules(rules)
-
-    def act(self, view: PlayerView) -> int:
-        """The action chosen by the player whose turn it is in `view`."""
-        if not view.legal_actions():
-            raise HeartsError(f"view: it is not the turn of player {view.player}")
-        return int(self.act_batch(BatchView.of([view]))[0])
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``; a time is for each of them."""
@@ -151,13 +145,12 @@ class Improver(DrawingAgent):
             last = min(first + _AT_ONCE, most)
             some = np.flatnonzero(sizes > first)
             part = _worlds_of(fan, some, ranks, first, last)
-            sums[some] += np.maximum(responses.card_values(part, 1), -1e9)
+            sums[some] += responses.card_values(part, 1)
             weights[some] += np.add.reduceat(part.weights, part.starts[:-1])
             spent = time.perf_counter() - begin
             if spent * (last + _AT_ONCE) / last > allowed:
                 break
-        scores = sums / weights[:, None] / self.tau + logs
-        chosen: Actions = np.where(views.legal_table, scores, -np.inf).argmax(1)
+        chosen: Actions = (sums / weights[:, None] / self.tau + logs).argmax(1)
         return chosen
 
     def _of(self, rules: Rules) -> Responses:
@@ -166,26 +159,11 @@ class Improver(DrawingAgent):
             self._responses = Responses(rules, policy, played_by(rules, self.policy))
         return self._responses
 
-    def reseed(self, seed: int) -> None:
-        """Forget what earlier deals have told; there are no draws."""
-        super().reseed(seed)
-        self._forget()
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Improver:
         """A player that remembers no view; the policy, which is never changed, is shared."""
-        other = self.sharing_copy(memo)
+        other = copy.copy(self)
         other._forget()
         return other
-
-    def __getstate__(self) -> dict[str, Any]:
-        """All but what it remembers of views, which saves time and decides nothing."""
-        kept = ("_tracker", "_responses", "_chances")
-        return {name: value for name, value in vars(self).items() if name not in kept}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Go on from what pickle has kept."""
-        vars(self).update(state)
-        self._forget()
 
 
 def _ranks(fan: Fan) -> Ints:

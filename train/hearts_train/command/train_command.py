@@ -16,6 +16,7 @@ from hearts_train import console
 from hearts_train.command.reports import command_line, evaluate_against, show_evaluations
 from hearts_train.learn import ppo, runs
 from hearts_train.learn.config import TrainConfig, load_config
+from hearts_train.learn.run_report import write_card
 from hearts_train.measure.evaluation import Evaluation, plot
 
 DEFAULT_CONFIG = "demo"
@@ -115,5 +116,5 @@ def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
         [replace(evaluation, agent=config.name) for evaluation in evaluations],
         run_dir / PICTURE_NAME,
     )
-    runs.write_card(run_dir, figures)
+    write_card(run_dir, figures)
     return evaluations

@@ -33,6 +33,8 @@ from hearts_train.measure.evaluation import MAX_PAIRS, MIN_PAIRS
 
 SELF = "self"
 """The opponent that stands for the learner's own snapshots."""
+AVERAGE = "average"
+"""The magnet that stands for the average of the learner's own weights."""
 
 
 _MAX_ROLLOUT = 100_000_000  # decisions, of some hundred bytes each
@@ -120,9 +122,14 @@ class PPOConfig(_Section):
     ent_coef: NotNegative = 0.01
     ent_coef_end: NotNegative | None = 0.001
     magnet_coef: NotNegative = Field(
-        default=0.0, description="pull towards the average's policy (needs average)"
+        default=0.0, description="pull towards the policy of the magnet"
     )
     magnet_coef_end: NotNegative | None = None
+    magnet: Annotated[str, Field(min_length=1)] = Field(
+        default=AVERAGE,
+        description="average: of the own weights (needs average); or a trained player that sees "
+        "the same: a name or file",
+    )
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive | None = None
@@ -231,6 +238,9 @@ class EvaluationConfig(_Section):
     )
     pairs: Pairs = 500
     opponents: list[str] = ["standard_trump", "pro"]
+    exploitability: bool = Field(
+        default=False, description="compute it exactly too: small decks of two players, like mini"
+    )
     final_pairs: Pairs = Field(default=5000, description="after the training")
     seed: Annotated[int, Field(ge=0)] = 20_000
 
@@ -309,7 +319,7 @@ class TrainConfig(_Section):
 
     @model_validator(mode="after")
     def _has_a_magnet(self) -> TrainConfig:
-        if self.ppo.magnet_coef and not self.average:
+        if self.ppo.magnet_coef and self.ppo.magnet == AVERAGE and not self.average:
             raise ValueError(
                 "ppo.magnet_coef: the magnet is the average of the weights, and average is 0; give "
                 "average too, like 0.99"

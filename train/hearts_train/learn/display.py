@@ -91,14 +91,18 @@ class Display:
     def evaluated(self, opponent: str, result: Evaluation) -> None:
         """Show the result of an evaluation."""
         self.latest[opponent] = f"{result.margin:+.1f}"
+        low, high = result.ci95
+        self._found(f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}")
+
+    def exploited(self, drawn: float, preferred: float) -> None:
+        """Show how exploitable the learner is, drawing its cards and playing the preferred."""
+        self._found(f"exploitability {drawn:.3f}; of the preferred cards {preferred:.3f}")
+
+    def _found(self, text: str) -> None:
         if self.is_shown:
-            low, high = result.ci95
-            count = self.trainer.counters.decisions
-            self.bar.console.print(
-                f"{self.trainer.counters.seconds / 60:5.2f} min, {count / 1e6:5.2f} M decisions: "
-                f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}",
-                highlight=False,
-            )
+            counters = self.trainer.counters
+            when = f"{counters.seconds / 60:5.2f} min, {counters.decisions / 1e6:5.2f} M decisions"
+            self.bar.console.print(f"{when}: {text}", highlight=False)
 
 
 def _clock(seconds: float | None) -> str:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from hearts_env.arrays import Array, Floats
 from hearts_env.encoders import write_many
 from hearts_env.seeds import derived_seed
-from hearts_env.solve.tree import Side, Tree, backward_mean
+from hearts_env.solve.tree import Side, backward_mean
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import ActorCritic, set_threads
 from hearts_train.learn.config import TrainConfig
@@ -61,7 +61,6 @@ class ExactLearner(NetworkLearner):
         super().__init__(config, 1, state)
         set_threads(config.threads)
         self._add_pool()
-        self.tree = Tree(self.rules)
         self._positions = [self._look(player) for player in range(2)]
         self._start(state)
 

@@ -7,6 +7,7 @@ stopped or killed and resumed on the way; a budget of minutes depends on the clo
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ from hearts_agents.pool import OpponentPool
 from hearts_env.encoders import make_encoder
 from hearts_env.errors import CheckpointError, HeartsError
 from hearts_env.rules import Rules
+from hearts_env.solve.tree import Tree
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.config import TrainConfig
@@ -90,6 +92,15 @@ class Learner:
     def progress(self) -> float:
         """The share of the budget that is spent, 0 to 1."""
         return self.config.budget.share(self.counters.decisions, self.counters.seconds)
+
+    @functools.cached_property
+    def tree(self) -> Tree:
+        """All information sets of the game, made when it is asked for.
+
+        Raises:
+            HeartsError: if it is not of two players, or too large to be listed.
+        """
+        return Tree(self.rules)
 
     def agent(self) -> NetworkAgent:
         """The learner as a player that takes its preferred actions."""

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -68,11 +69,14 @@ class NetworkLearner(Learner):
         self, network: ActorCritic, observations: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits and values, float32, on the device."""
+        logits, values = self._apply(network, observations)
+        return logits, values
+
+    def _apply(self, module: torch.nn.Module, observations: torch.Tensor) -> Any:
         inputs = observations.to(self.device, non_blocking=True).flatten(1).to(self.precision)
         is_mixed = self.precision is not torch.float32
         with torch.autocast(self.device.type, torch.bfloat16, enabled=is_mixed):
-            logits, values = network(inputs)
-        return logits, values
+            return module(inputs)
 
     def _step(self, learning_rate: float) -> None:
         """Go along the gradient, shortened to ``max_grad_norm``."""

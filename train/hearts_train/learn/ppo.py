@@ -21,13 +21,15 @@ from typing import Any
 from hearts_agents.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.network import Network
 from hearts_agents.registry import make_agent
-from hearts_env.errors import CheckpointError
+from hearts_env.errors import CheckpointError, HeartsError
 from hearts_env.files import write_whole
 from hearts_env.interrupts import Interrupted, noted_interrupt
+from hearts_env.solve.best_response import exploit
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig, load_config
 from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
+from hearts_train.learn.run_report import EXPLOITED, draw_curve, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate
 
 _LEARNERS = {
@@ -147,6 +149,11 @@ class Trainer:
             make_agent(name, seed=0)
         self.config = config
         self.learner = make_learner(config, state)
+        if config.evaluation.exploitability:
+            try:
+                self.learner.tree  # noqa: B018 made now, to refuse what is too large
+            except HeartsError as error:
+                raise ConfigError(f"evaluation.exploitability: {error}") from None
         self.counters = self.learner.counters
         self._stopped: Callable[[], int] = lambda: 0
 
@@ -172,7 +179,7 @@ class Trainer:
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
                 metrics = runs.Metrics(run_dir, counters)
                 stack.callback(metrics.close)
-                runs.drop_lost_checkpoints(run_dir, counters.decisions, self._margins(metrics))
+                runs.drop_lost_checkpoints(run_dir, counters.decisions, self._scores(metrics))
                 self._save(run_dir, metrics)
             saved = start = time.monotonic()
             before = counters.seconds
@@ -198,7 +205,7 @@ class Trainer:
             with _saving(run_dir):
                 self._save(run_dir, metrics)
                 self._draw(run_dir, metrics)
-            latest = list(latest_of(metrics.evaluations()).values())
+            latest = latest_of(metrics)
             signal_number = self._stopped()
         return RunResult(
             run_dir=run_dir,
@@ -232,18 +239,24 @@ class Trainer:
     def _evaluate(self, metrics: runs.Metrics, display: Display) -> None:
         config, counters = self.config.evaluation, self.counters
         agent = self.learner.agent()
+        when = {
+            "seconds": counters.seconds,
+            "updates": counters.updates,
+            "round": counters.evaluations,
+        }
         for name in config.opponents:
             result = evaluate(agent, name, self.learner.rules, config.pairs, config.seed)
             if result.interrupted:  # by a second signal
                 raise Interrupted(self._stopped() or signal.SIGINT)
-            row = evaluation_row(result) | {
-                "opponent": name,
-                "seconds": counters.seconds,
-                "updates": counters.updates,
-                "round": counters.evaluations,
-            }
+            row = evaluation_row(result) | {"opponent": name} | when
             metrics.write("evaluation", counters.decisions, row)
             display.evaluated(name, result)
+        if config.exploitability:
+            row = when | {"preferred": exploit(agent, self.learner.tree).exploitability}
+            agent.greedy = False
+            row["drawn"] = exploit(agent, self.learner.tree).exploitability
+            metrics.write("exploitability", counters.decisions, row)
+            display.exploited(row["drawn"], row["preferred"])
         counters.evaluations += 1
         counters.evaluated_decisions = counters.decisions
         counters.evaluated_seconds = counters.seconds
@@ -252,40 +265,48 @@ class Trainer:
     def _save(self, run_dir: Path, metrics: runs.Metrics) -> None:
         metrics.flush()
         runs.save_state(run_dir / runs.STATE_NAME, self.learner.state())
-        meta = self.checkpoint(run_dir, list(latest_of(metrics.evaluations()).values()))
+        meta = self.checkpoint(run_dir, metrics)
         path, half = run_dir / runs.CHECKPOINT_NAME, self.config.checkpoint.half
         save_checkpoint(path, self.learner.tensors(), meta, half=half)
-        runs.write_card(run_dir, meta=meta)
+        write_card(run_dir, meta=meta)
 
     def _keep(self, run_dir: Path, metrics: runs.Metrics) -> None:
         """Put the player just evaluated among the checkpoints kept."""
-        margins = self._margins(metrics)
-        if not margins:  # nobody to be evaluated against
+        scores = self._scores(metrics)
+        if not scores:  # nothing by which players could be compared
             return
-        before = margins.get(runs.best_decisions(run_dir), -math.inf)
+        before = scores.get(runs.best_decisions(run_dir), -math.inf)
         runs.keep_checkpoint(
             run_dir,
             self.learner.tensors(),
-            self.checkpoint(run_dir, list(latest_of(metrics.evaluations()).values())),
-            is_best=margins[self.counters.decisions] >= before,
+            self.checkpoint(run_dir, metrics),
+            is_best=scores[self.counters.decisions] >= before,
             half=self.config.checkpoint.half,
         )
 
-    def _margins(self, metrics: runs.Metrics) -> dict[int, float]:
-        """The margins over the first opponent, by decisions."""
+    def _scores(self, metrics: runs.Metrics) -> dict[int, float]:
+        """How good the player was, by decisions: little exploitable, or far ahead of the first."""
+        if self.config.evaluation.exploitability:
+            return {row["decisions"]: -row["drawn"] for row in metrics.of_kind("exploitability")}
         return {
             row["decisions"]: row["margin"]
-            for row in metrics.evaluations()
+            for row in metrics.of_kind("evaluation")
             if row["opponent"] in self.config.evaluation.opponents[:1]
         }
 
     def _draw(self, run_dir: Path, metrics: runs.Metrics) -> None:
-        runs.draw_curve(run_dir / runs.CURVE_NAME, metrics.evaluations(), self.title)
+        draw_curve(
+            run_dir / runs.CURVE_NAME,
+            metrics.of_kind("evaluation"),
+            self.title,
+            metrics.of_kind("exploitability"),
+        )
 
-    def checkpoint(self, run_dir: Path, evaluations: list[dict[str, Any]]) -> Checkpoint:
+    def checkpoint(self, run_dir: Path, metrics: runs.Metrics) -> Checkpoint:
         """What the player is, as its file will say."""
         config, counters = self.config, self.counters
         tensors = self.learner.tensors()
+        exploited = metrics.of_kind("exploitability")[-1:]
         reached = config.schedule[: config.phase_at(self.learner.progress) + 1]
         training = {
             "name": config.name,
@@ -296,7 +317,8 @@ class Trainer:
             "updates": counters.updates,
             "minutes": counters.seconds / 60,
             "schedule": [phase.model_dump() for phase in reached],
-            "evaluations": evaluations,
+            "evaluations": latest_of(metrics),
+            "exploitability": {name: row[name] for row in exploited for name in EXPLOITED},
             "config": config.model_dump(mode="json"),
             "versions": {name: version(name) for name in self.learner.packages},
         }
@@ -365,6 +387,6 @@ def evaluation_row(result: Evaluation) -> dict[str, Any]:
     }
 
 
-def latest_of(evaluations: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def latest_of(metrics: runs.Metrics) -> list[dict[str, Any]]:
     """The last evaluation over each opponent."""
-    return {row["opponent"]: row for row in evaluations}
+    return list({row["opponent"]: row for row in metrics.of_kind("evaluation")}.values())

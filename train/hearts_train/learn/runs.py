@@ -8,7 +8,7 @@
 | `state.safetensors` | what training resumes from: weights, optimiser, games, random numbers, ... |
 | `model_card.md` | what the player is and was trained on, for people |
 | `metrics.jsonl` | a line for each update and each evaluation |
-| `curve.png` | margin over each opponent, against decisions and minutes |
+| `curve.png` | margin over each opponent, against decisions and minutes; exploitability |
 | `tensorboard/` | the metrics for TensorBoard |
 | `.lock` | held by the process that trains here, or writes the last evaluation |
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,7 @@ from hearts_agents._tensors import DIGEST, digest_of, read_tensors, write_tensor
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env.errors import CheckpointError
 from hearts_env.files import held, remove_leftovers, write_whole
-from hearts_env.rules import Rules
 from hearts_train.learn.config import ConfigError, TrainConfig
-from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
@@ -196,7 +194,7 @@ def keep_checkpoint(
         path.unlink(missing_ok=True)
 
 
-def drop_lost_checkpoints(run_dir: Path, decisions: int, margins: Mapping[int, float]) -> None:
+def drop_lost_checkpoints(run_dir: Path, decisions: int, scores: Mapping[int, float]) -> None:
     """Remove players that are later than the state from which training resumes.
 
     A run that was killed after an evaluation has saved such players, and the resumed run need not
@@ -205,7 +203,7 @@ def drop_lost_checkpoints(run_dir: Path, decisions: int, margins: Mapping[int, f
     Args:
         run_dir: the folder.
         decisions: those of the state.
-        margins: of the evaluations up to the state, by decisions.
+        scores: of the evaluations up to the state, by decisions; higher is better.
 
     Raises:
         OSError: if the best cannot be written.
@@ -213,9 +211,9 @@ def drop_lost_checkpoints(run_dir: Path, decisions: int, margins: Mapping[int, f
     numbered = _numbered(run_dir)
     best = run_dir / CHECKPOINTS_NAME / BEST_NAME
     if best_decisions(run_dir) > decisions:
-        remaining = [number for number in numbered if number <= decisions and number in margins]
+        remaining = [number for number in numbered if number <= decisions and number in scores]
         if remaining:
-            next_best = max(remaining, key=lambda number: (margins[number], number))
+            next_best = max(remaining, key=lambda number: (scores[number], number))
             write_whole(best, numbered[next_best].read_bytes())
         else:
             best.unlink(missing_ok=True)
@@ -368,9 +366,9 @@ class Metrics:
             error.filename = str(self.path)
             raise
 
-    def evaluations(self) -> list[dict[str, Any]]:
-        """The lines of all evaluations."""
-        return [row for row in self.rows if row["kind"] == "evaluation"]
+    def of_kind(self, kind: str) -> list[dict[str, Any]]:
+        """The lines of a kind: update, evaluation, exploitability."""
+        return [row for row in self.rows if row["kind"] == kind]
 
     def close(self) -> None:
         """Finish the files, as far as they can be written."""
@@ -426,10 +424,12 @@ def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
 _NUMBERS = {
     "update": ("decisions_per_second", "seconds"),
     "evaluation": ("margin", "won", "seconds"),
+    "exploitability": ("drawn", "preferred", "seconds"),
 }
 _COUNTS = {
     "update": ("decisions", "updates"),
     "evaluation": ("decisions", "updates", "round", "pairs", "seed"),
+    "exploitability": ("decisions", "updates", "round"),
 }
 
 
@@ -450,124 +450,6 @@ def _is_row(row: Mapping[str, Any]) -> bool:
     return are_counts and are_numbers
 
 
-# ---- for people ----------------------------------------------------------------------------------
-
-
-def draw_curve(path: Path, evaluations: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Draw the margin over each opponent against decisions and minutes into a PNG file."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(wrapped(title, 110))
-    panels = figure.subplots(1, 2, sharey=True)
-    opponents = list(dict.fromkeys(row["opponent"] for row in evaluations))
-    short = short_names(opponents)
-    style = styles(list(short.values()))
-    for axes, key, label, scale in (
-        (panels[0], "decisions", "decisions of the learner, millions", 1e-6),
-        (panels[1], "seconds", "minutes of training", 1 / 60),
-    ):
-        axes.axhline(0.0, color="black", linewidth=0.8)
-        for opponent in opponents:
-            rows = [row for row in evaluations if row["opponent"] == opponent]
-            x = [row[key] * scale for row in rows]
-            color, marker = style[short[opponent]]
-            margins = [row["margin"] for row in rows]
-            (line,) = axes.plot(x, margins, color=color, marker=marker, markersize=4)
-            line.set_label(literal(f"over {short[opponent]}"))
-            low, high = zip(*(row["ci95"] for row in rows), strict=True)
-            axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
-        axes.set_xlabel(label)
-        axes.grid(alpha=0.3)
-    panels[0].set_ylabel("margin, points a deal (95 % interval)")
-    if opponents:
-        panels[0].legend(loc="lower right")
-    save_figure(figure, path, dpi=120)
-
-
-def write_card(
-    run_dir: Path,
-    evaluations: Sequence[Mapping[str, Any]] = (),
-    meta: Checkpoint | None = None,
-) -> Path:
-    """Write the model card of the player in a run folder, and return its path.
-
-    Args:
-        run_dir: the folder.
-        evaluations: figures to show (as ``Evaluation.to_json`` gives them) instead of those from
-            the training.
-        meta: what the player is; None: as its file says.
-    """
-    if meta is None:
-        _, meta = read_checkpoint(run_dir)
-    text = format_card(
-        meta.rules,
-        meta.encoder,
-        meta.layers,
-        meta.activation,
-        meta.num_weights,
-        meta.training,
-        list(evaluations) or meta.training.get("evaluations", []),
-    )
-    path = run_dir / CARD_NAME
-    write_whole(path, text.encode())
-    return path
-
-
-def format_card(
-    rules: Rules,
-    encoder: str,
-    layers: Sequence[int],
-    activation: str,
-    num_weights: int,
-    training: Mapping[str, Any],
-    evaluations: Sequence[Mapping[str, Any]],
-) -> str:
-    """The model card, Markdown."""
-    lines = [f"# {training.get('name', 'player')}: a player of {rules.name}", ""]
-    sizes = " - ".join(str(size) for size in layers)
-    facts = {
-        "Rules": f"`{rules.name}`",
-        "Observation": f"`{encoder}`, {layers[0]} numbers",
-        "Network": f"{sizes}, {activation}; {num_weights:,} weights",
-        "Algorithm": training.get("algorithm", "unknown"),
-        "Trained for": f"{training.get('decisions', 0):,} decisions in "
-        f"{training.get('minutes', 0):.1f} minutes ({training.get('updates', 0):,} updates)",
-        "Seed": training.get("seed", "unknown"),
-        "Command": f"`{training.get('command', 'unknown')}`",
-        "Versions": ", ".join(f"{k} {v}" for k, v in training.get("versions", {}).items()),
-    }
-    lines += [f"- **{name}:** {value}" for name, value in facts.items()]
-    lines += ["", "## Trained against", ""]
-    for phase in training.get("schedule", []):
-        who = ", ".join(f"{name} (weight {w:g})" for name, w in phase["opponents"].items())
-        lines.append(f"- until {phase['until']:.0%} of the budget: {who}")
-    lines.append("")
-    if any("self" in phase["opponents"] for phase in training.get("schedule", [])):
-        lines.append("`self` stands for this player, as it is and as it was during the training.")
-    lines += ["It met no other opponents in training.", "", "## Evaluation", ""]
-    if not evaluations:
-        lines += ["None yet; run `hearts evaluate`.", ""]
-        return "\n".join(lines)
-    lines += [
-        "Margin: the others' mean points minus the player's own, per deal, over duplicate deals "
-        "(each played with the player in every seat); the player takes its preferred action.",
-        "",
-        "| opponent | margin | 95 % interval | deals | seed | trained against |",
-        "|---|---|---|---|---|---|",
-    ]
-    met = {name for phase in training.get("schedule", []) for name in phase["opponents"]}
-    for row in evaluations:
-        low, high = row["ci95"]
-        lines.append(
-            f"| {row['opponent']} | {row['margin']:+.2f} | {low:+.2f} to {high:+.2f} "
-            f"| {row['pairs']:,} | {row['seed']} | {'yes' if row['opponent'] in met else 'no'} |"
-        )
-    return "\n".join([*lines, ""])
-
-
 __all__ = [
     "BEST_NAME",
     "CARD_NAME",
@@ -585,14 +467,11 @@ __all__ = [
     "best_decisions",
     "check_is_free",
     "check_run_folder",
-    "draw_curve",
     "drop_lost_checkpoints",
-    "format_card",
     "hold_run",
     "keep_checkpoint",
     "load_state",
     "new_run_folder",
     "read_metrics",
     "save_state",
-    "write_card",
 ]

@@ -27,12 +27,11 @@ from hearts_env._workers import Workers
 from hearts_env.seeds import derived_seed
 from hearts_train.learn import runs
 from hearts_train.learn import selfplay_kernel as sk
-from hearts_train.learn.actor_critic import (
-    set_threads,
-)
+from hearts_train.learn.actor_critic import set_threads
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.course import Course
 from hearts_train.learn.learner import Tensors
+from hearts_train.learn.magnet import find_magnet
 from hearts_train.learn.network_learner import NetworkLearner
 from hearts_train.learn.selfplay_games import SelfPlayGames, part_of
 
@@ -54,6 +53,10 @@ class SelfPlayLearner(NetworkLearner):
         set_threads(1)  # of torch's own: they share small products, and gain nothing
         self.workers = Workers(config.threads)
         self.games = [self._make_games(thread) for thread in range(config.threads)]
+        average = self.averaged.networks[0] if self.averaged else None
+        self.magnet = find_magnet(config, self.rules, self.encoder, average)
+        if self.magnet is not None:
+            self.magnet.to(self.device)
         self.course = Course(config, self.rules, self.encoder)
         self._start(state)
 
@@ -220,11 +223,12 @@ class SelfPlayLearner(NetworkLearner):
         return sums
 
     def _magnet(self, observations: torch.Tensor) -> NDArray[np.float32]:
-        """The logits of the average's policy."""
-        assert self.averaged is not None
+        """The logits of the magnet's policy."""
+        assert self.magnet is not None
         with torch.inference_mode():
-            logits, _ = self._forward(self.averaged.networks[0], observations)
-        found: NDArray[np.float32] = logits.cpu().numpy()
+            found: NDArray[np.float32] = (
+                self._apply(self.magnet, observations).float().cpu().numpy()
+            )
         return found
 
     def _clip(self) -> sk.Clip:
