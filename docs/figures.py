@@ -7,7 +7,7 @@ command can be stopped and started at will (half-done figures lie in ``build/fig
     python docs/figures.py                 the players of the package, cheap ones first (hours)
     python docs/figures.py NAME ...        some of them, like standard-easy or exploit
     python docs/figures.py demo            five trainings of `hearts train demo`, seeds 0 to 4
-    python docs/figures.py demo --seeds 2  one of them; likewise classic, champion_plain
+    python docs/figures.py demo --seeds 2  one of them; likewise classic, champion_plain, arm_magnet
     python docs/figures.py --list          what there is
 """
 
@@ -71,6 +71,28 @@ TRAININGS = {
             "lessons.positions=2500000",
         ),
     ),
+}
+
+_ARM = (
+    "env.observation=ranked",
+    "evaluation.times=4",
+    "evaluation.opponents=[]",
+    "evaluation.exploitability=true",
+)
+_ENTROPY = ("ppo.ent_coef=0.05", "ppo.ent_coef_end=0.0005")
+_ARMS = {
+    "plain": ("ppo.ent_coef=0.003", "ppo.ent_coef_end=0.0003"),
+    "entropy": _ENTROPY,
+    "average": (*_ENTROPY, "average=0.995"),
+    "magnet": (*_ENTROPY, "average=0.995", "ppo.magnet_coef=0.05"),
+    "monte_carlo": ("algorithm=monte_carlo",),
+    "maskable": ("algorithm=maskable_ppo", *_ENTROPY),
+}
+"""Ways of learning ``mini``, with the same budget: what they differ in."""
+
+TRAININGS |= {
+    f"arm_{name}": Training("mini", "mini", 4_000_000, ("pimc",), 5_000, settings=_ARM + settings)
+    for name, settings in _ARMS.items()
 }
 
 COMMANDS = {
@@ -231,6 +253,7 @@ def train(figure: str, seed: int) -> None:
     from hearts_train.command.reports import evaluate_against
     from hearts_train.learn import ppo
     from hearts_train.learn.config import load_config
+    from hearts_train.learn.runs import read_metrics
 
     training = TRAININGS[figure]
     settings = [f"seed={seed}", f"budget.decisions={training.decisions}", "budget.minutes=null"]
@@ -267,6 +290,7 @@ def train(figure: str, seed: int) -> None:
             "seconds": trained.seconds,
             "command": command,
             "evaluations": records,
+            "exploitability": [row for row in read_metrics(run) if row["kind"] == "exploitability"],
         },
     )
 

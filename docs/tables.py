@@ -461,6 +461,51 @@ def learned(recipe: str) -> str:
     )
 
 
+def arms() -> str:
+    """What ways of learning the five-card game come to with the same budget, over seeds."""
+    rows, runs = [], []
+    for arm, meaning in _ARMS.items():
+        files = sorted((DOCS / "results").glob(f"arm_{arm}-[0-9]*.json"))
+        found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+        if not found:
+            rows.append([meaning, "not measured yet", "", "", "", "0"])
+            continue
+        last = [run["exploitability"][-1] for run in found]
+        rows.append(
+            [
+                meaning,
+                spread([row["drawn"] for row in last], ".3f"),
+                spread([row["preferred"] for row in last], ".3f"),
+                spread([run["evaluations"][0]["margin"] for run in found], "+.2f"),
+                spread([run["seconds"] / 60 for run in found], ".1f"),
+                str(len(found)),
+            ]
+        )
+        runs += found
+    head = ["", "drawn", "preferred", "over `pimc`", "minutes", "seeds"]
+    text = table(head, rows)
+    if not runs:
+        return text
+    millions = runs[0]["decisions"] / 1e6
+    return text + (
+        f"\nMean ± standard deviation over seeds, {millions:.0f} M decisions each; "
+        f"margins over {runs[0]['evaluations'][0]['pairs']:,}\nduplicate deals "
+        "(`python docs/figures.py arm_magnet ...`). Minutes count the exact evaluations, on cores\n"
+        "that had other work too.\n"
+    )
+
+
+_ARMS = {
+    "plain": "PPO of both seats",
+    "entropy": "the same with 17 times the entropy bonus",
+    "average": "and the average of the weights",
+    "magnet": "and a pull towards that average",
+    "maskable": "MaskablePPO of one seat against its snapshots",
+    "monte_carlo": "Deep Monte Carlo",
+}
+"""Ways of learning ``mini``, as in docs/figures.py."""
+
+
 def learning_rates() -> str:
     """How many decisions a second the trainer learns from, by what differs from its recipe."""
     if not is_measured("learning"):
@@ -743,6 +788,7 @@ PARTS: dict[str, Callable[..., str]] = {
         strengths,
         measured,
         learned,
+        arms,
         learning_rates,
         short_trainings,
         lessons_lost,

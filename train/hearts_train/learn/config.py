@@ -186,6 +186,13 @@ class ExactConfig(_Section):
     )
 
 
+class MonteCarloConfig(_Section):
+    """Deep Monte Carlo (``monte_carlo.py``); sizes and rates of updates are those of ``ppo``."""
+
+    epsilon: Share = Field(default=0.1, description="share of cards played at random")
+    epsilon_end: Share | None = 0.01
+
+
 class Phase(_Section):
     """The opponents until this share of the budget is spent."""
 
@@ -259,10 +266,10 @@ class TrainConfig(_Section):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] = "run"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    algorithm: Literal["ppo", "maskable_ppo", "exact"] = Field(
+    algorithm: Literal["ppo", "maskable_ppo", "monte_carlo", "exact"] = Field(
         default="ppo",
-        description="all seats learn; maskable_ppo: one seat, by sb3-contrib; exact: small decks, "
-        "from exact values",
+        description="all seats learn; maskable_ppo: one seat, by sb3-contrib; monte_carlo: what "
+        "cards earn in the end; exact: small decks, from exact values",
     )
     threads: Annotated[int, Field(ge=1, le=64)] = Field(
         default=2, description="that share games and minibatches; of maskable_ppo: torch's own"
@@ -282,6 +289,7 @@ class TrainConfig(_Section):
     )
     lessons: LessonsConfig = LessonsConfig()
     ppo: PPOConfig = PPOConfig()
+    monte_carlo: MonteCarloConfig = MonteCarloConfig()
     exact: ExactConfig = ExactConfig()
     schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
     self_play: SelfPlayConfig = SelfPlayConfig()
@@ -328,8 +336,16 @@ class TrainConfig(_Section):
 
     @model_validator(mode="after")
     def _fits_the_algorithm(self) -> TrainConfig:
-        has_no = {"maskable_ppo": ("lessons.positions", "average"), "exact": ("lessons.positions",)}
-        ours = {"lessons.positions": self.lessons.positions, "average": self.average}
+        has_no = {
+            "maskable_ppo": ("lessons.positions", "average", "ppo.magnet_coef"),
+            "monte_carlo": ("lessons.positions", "ppo.magnet_coef"),
+            "exact": ("lessons.positions", "ppo.magnet_coef"),
+        }
+        ours = {
+            "lessons.positions": self.lessons.positions,
+            "average": self.average,
+            "ppo.magnet_coef": self.ppo.magnet_coef,
+        }
         for name in has_no.get(self.algorithm, ()):
             if ours[name]:
                 raise ValueError(

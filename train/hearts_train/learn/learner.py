@@ -171,9 +171,9 @@ class Learner:
     def _set_rates(self) -> None:
         """Rates and opponents as they are to be at this share of the budget."""
         ppo, share = self.config.ppo, self.progress
-        self.learning_rate = _between(ppo.learning_rate, ppo.learning_rate_end, share)
-        self.ent_coef = _between(ppo.ent_coef, ppo.ent_coef_end, share)
-        self.magnet_coef = _between(ppo.magnet_coef, ppo.magnet_coef_end, share)
+        self.learning_rate = between(ppo.learning_rate, ppo.learning_rate_end, share)
+        self.ent_coef = between(ppo.ent_coef, ppo.ent_coef_end, share)
+        self.magnet_coef = between(ppo.magnet_coef, ppo.magnet_coef_end, share)
         self.phase = self.config.phase_at(share)
         for pool, past in zip(self.pools, self.pasts, strict=True):
             for name, weight in pool_weights(self.config, self.phase, past).items():
@@ -208,5 +208,6 @@ class Learner:
         } | values
 
 
-def _between(start: float, end: float | None, share: float) -> float:
+def between(start: float, end: float | None, share: float) -> float:
+    """What changes linearly from `start` to `end` over the budget, at a share of it."""
     return start if end is None else start + (end - start) * share

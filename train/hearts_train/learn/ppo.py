@@ -35,6 +35,7 @@ from hearts_train.measure.evaluation import Evaluation, evaluate
 _LEARNERS = {
     "ppo": "selfplay:SelfPlayLearner",
     "maskable_ppo": "maskable:MaskableLearner",
+    "monte_carlo": "monte_carlo:MonteCarloLearner",
     "exact": "exact:ExactLearner",
 }
 """Module and class of each algorithm; only the one chosen is imported, and what it needs."""

@@ -15,6 +15,7 @@ is quicker. It does depend on how many there are.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -150,7 +151,7 @@ class SelfPlayLearner(NetworkLearner):
         ppo = self.config.ppo
         self.workers.each(lambda thread: self._collect(thread, ppo.num_steps))
         self.counters.decisions += self.config.env.num_envs * ppo.num_steps
-        ready = [games.estimate(ppo.gamma, ppo.gae_lambda) for games in self.games]
+        ready = [self._estimate(games) for games in self.games]
         figures = self._judge(ready)
         sums, count = np.zeros(len(sk.FIGURES)), 0
         for _ in range(ppo.num_epochs):
@@ -175,14 +176,18 @@ class SelfPlayLearner(NetworkLearner):
 
     def _collect(self, thread: int, steps: int) -> None:
         """Play: `steps` decisions in each game of a thread."""
-        network, observations = self.replicas.networks[thread], self.games[thread].observations
-
-        def decide(rows: slice) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            logits, values = self._forward(network, torch.from_numpy(observations[rows]))
-            return logits.cpu().numpy(), values.cpu().numpy()
-
         with torch.inference_mode():
-            self.games[thread].collect(decide, steps)
+            self.games[thread].collect(functools.partial(self._decide, thread), steps)
+
+    def _decide(self, thread: int, rows: slice) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Logits by which actions are drawn, and values, of rows of a thread's observations."""
+        observations = torch.from_numpy(self.games[thread].observations[rows])
+        logits, values = self._forward(self.replicas.networks[thread], observations)
+        return logits.cpu().numpy(), values.cpu().numpy()
+
+    def _estimate(self, games: SelfPlayGames) -> Rows:
+        """Write advantages and returns; returns the rows that can be learnt from."""
+        return games.estimate(self.config.ppo.gamma, self.config.ppo.gae_lambda)
 
     def _minibatches(self, ready: list[Rows]) -> Iterable[tuple[Rows, ...]]:
         """All rows once in a random order, in parts of about ``batch_size``, by thread."""
