@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -155,7 +156,7 @@ class Figure:
     @property
     def name(self) -> str:
         """Of the file, without its suffix."""
-        agent = self.agent.replace("?search=50ms", "_search")
+        agent = re.sub(r"\?(search|small)=\w+", r"_\1", self.agent)
         return f"{agent}-{self.opponent}" + f"-{self.rules}" * (self.rules != "two_player")
 
     @property
@@ -180,6 +181,8 @@ FIGURES = [
     Figure("champion", "pimc", 20_000, seed=1),
     Figure("champion", "pro", 20_000, seed=1),
     Figure("champion", "standard", 20_000, seed=1),
+    Figure("champion?small=true", "champion", 20_000, seed=1),
+    Figure("champion?small=true", "pimc", 20_000, seed=1),
     Figure("champion?search=50ms", "pimc", 1_000, seed=1),
     Figure("champion?search=50ms", "champion", 500, seed=1),
     Figure("champion", "pimc", 20_000, seed=1, rules="mini"),

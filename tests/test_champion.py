@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_agents.champion import SHIPPED, strongest, weights_of
+from hearts_agents.champion import SHIPPED, SMALL, strongest, weights_of
 from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.improver import Budget, Improver
 from hearts_agents.network import Network, NetworkAgent, load_agent
@@ -22,16 +22,18 @@ from hearts_env.solve.beliefs import belief
 from hearts_train.measure.evaluation import evaluate
 
 
-@pytest.mark.parametrize("game", SHIPPED)
-def test_weights_come_with_their_card_and_are_small(game):
-    path = weights_of(game)
-    assert path.stat().st_size < 2_000_000
+@pytest.mark.parametrize(
+    ("game", "small"), [*((g, False) for g in SHIPPED), *((g, True) for g in SMALL)]
+)
+def test_weights_come_with_their_card_and_are_small(game, small):
+    path = weights_of(game, small=small)
+    assert path.stat().st_size < (200_000 if small else 2_000_000)
     _, meta = read_checkpoint(path)
     assert meta.rules.is_same_deal(Rules.preset(game))
     card = path.with_suffix(".md").read_text(encoding="utf-8")
     assert str(meta.training["seed"]) in card
     assert "hearts train" in card
-    agent = make_agent("champion")
+    agent = make_agent(f"champion?small={small}")
     agent.check_rules(Rules.preset(game))
     views = BatchGame(game, 32, seed=1).views()
     same = load_agent(path, greedy=game == "two_player").policy_batch(views)
@@ -41,6 +43,12 @@ def test_weights_come_with_their_card_and_are_small(game):
 def test_the_champion_beats_the_players_of_the_table():
     for opponent, least in (("standard", 8.0), ("pro", 4.5), ("pimc", 0.2)):
         assert evaluate("champion", opponent, "two_player", 500, seed=4).margin > least
+
+
+def test_the_small_champion_is_little_weaker():
+    assert evaluate("champion?small=true", "champion", "two_player", 2000, seed=4).margin > -0.4
+    assert read_checkpoint(weights_of("two_player", small=True))[1].num_weights <= 60_000
+    assert weights_of("mini", small=True) == weights_of("mini")
 
 
 def test_the_champion_of_mini_is_near_the_equilibrium():
