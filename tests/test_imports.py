@@ -23,13 +23,22 @@ FORBIDDEN = {
     "agents/hearts_agents": ("hearts_train", "torch", "sb3_contrib", "onnxruntime"),
     "train/hearts_train/measure": (
         "hearts_train.learn",
+        "hearts_train.offline",
         "hearts_train.command",
         "hearts_train.console",
         "torch",
         "stable_baselines3",
         "sb3_contrib",
     ),
-    "train/hearts_train/learn": ("hearts_train.command",),
+    "train/hearts_train/offline": (
+        "hearts_train.learn",
+        "hearts_train.command",
+        "hearts_train.console",
+        "torch",
+        "stable_baselines3",
+        "sb3_contrib",
+    ),
+    "train/hearts_train/learn": ("hearts_train.command", "hearts_train.offline"),
 }
 # stable-baselines3 belongs to one module of the agents, which nothing else there imports, and torch
 # to the one that plays models of other libraries, where they are asked for.

@@ -11,6 +11,7 @@ from hearts_train.command import (  # noqa: F401
     cli_attack,
     cli_compare,
     cli_complexity,
+    cli_dataset,
     cli_league,
     cli_matches,
     cli_measure,

@@ -1,0 +1,235 @@
+"""Recorded play, without the libraries that write it: what was seen, done, earned and worth."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from hearts_agents.registry import register_agent
+from hearts_env import Game, HeartsError, Rules, hearts_v0, kernel
+from hearts_env.solve import solve, solve_worlds
+from hearts_train.offline.episodes import Episodes, observation_space
+from hearts_train.offline.exact import Worth
+from hearts_train.offline.options import DatasetOptions, library
+from hearts_train.offline.playing import BLOCK, Seating
+
+
+def options(agents=("random",), rules="mini", games=6, **others):
+    return DatasetOptions.of(list(agents), rules, games, **others)
+
+
+def played(*arguments, **others):
+    return Seating(options(*arguments, **others)).play(0)
+
+
+@pytest.mark.parametrize("observation", ["flat", "history"])
+@pytest.mark.parametrize(
+    ("rules", "reward"), [("mini", "trick"), ("micro", "margin"), ("party players=3", "trick")]
+)
+def test_episodes_are_what_the_environment_shows_and_pays(rules, reward, observation):
+    asked = options(rules=rules, games=3, reward=reward, observation=observation)
+    found = Seating(asked).play(0)
+    episodes = Episodes.of(found, asked)
+    n = found.rules.players
+    ends = np.cumsum(episodes.lengths)
+    assert len(ends) == 3 * n
+    env = hearts_v0.env(found.rules, reward=reward, observation=observation)
+    for game in range(3):
+        env.reset(seed=int(found.seeds[game]))
+        at = [0] * n
+        for name in env.agent_iter():
+            seat = env.possible_agents.index(name)
+            number = game * n + seat
+            place = ends[number] - episodes.lengths[number] + at[seat]  # of the decision
+            shown, paid, over, _, _ = env.last()
+            np.testing.assert_array_equal(
+                episodes.observations[place + number], shown["observation"]
+            )
+            np.testing.assert_array_equal(episodes.masks[place + number], shown["action_mask"])
+            assert paid == pytest.approx(episodes.rewards[place - 1] if at[seat] else 0.0)
+            assert over == (at[seat] == episodes.lengths[number])
+            env.step(None if over else int(episodes.actions[place]))
+            at[seat] += 1
+
+
+def test_all_rewards_of_a_seat_are_its_margin():
+    found = played(rules="two_player", games=20, agents=["pro", "easy"])
+    for seat in range(2):
+        mine = found.views.players == seat
+        earned = np.bincount(found.games[mine], found.rewards[mine], minlength=20)
+        np.testing.assert_allclose(earned * found.rules.max_margin, found.margins[:, seat])
+    assert (found.margins.sum(1) == 0).all()
+    assert found.margins.any()
+
+
+def test_decisions_lead_from_the_deal_to_the_end():
+    found = played(rules="classic", games=4)
+    for game, seed in enumerate(found.seeds.tolist()):
+        again = Game.deal("classic", seed)
+        rows = np.flatnonzero(found.games == game)
+        assert found.steps[rows].tolist() == list(range(len(rows)))
+        for row in rows:
+            assert again.player == found.views.players[row]
+            assert again.view(again.player).to_text() == found.views[row].to_text()
+            again.play(int(found.actions[row]))
+        assert again.is_over
+        assert again.scores() == found.scores[game].tolist()
+
+
+@pytest.mark.parametrize("rules", ["two_player", "mini kitty_to=first_trick", "mini pass_count=1"])
+def test_values_are_those_of_the_solver(rules):
+    found = played(rules=rules, games=2)
+    values = Worth(found.rules).of(found.views, found.others)
+    some = range(0, len(found.games), 5)
+    for row in some:
+        game = Game.deal(found.rules, int(found.seeds[found.games[row]]))
+        for action in found.actions[found.games == found.games[row]][: found.steps[row]]:
+            game.play(int(action))
+        view = game.view(game.player)
+        legal = view.legal_actions()
+        others = np.setdiff1d(np.arange(found.rules.num_actions), legal)
+        assert np.isnan(values.seen[row, others]).all()
+        if view.phase == "pass":
+            assert np.isnan(values.seen[row]).all()
+            continue
+        assert values.seen[row, legal].tolist() == [*map(float, solve(game).values.values())]
+        if found.rules.pass_count:
+            assert np.isnan(values.mean[row]).all()
+            assert values.worlds[row] == 0
+            continue
+        worlds, margins = solve_worlds(view)
+        np.testing.assert_allclose(values.mean[row, legal], margins.mean(0))
+        assert values.worlds[row] == len(worlds)
+
+
+def test_pimc_plays_what_is_worth_most_on_average():
+    found = played(["pimc"], "two_player", 3)
+    mean = Worth(found.rules).of(found.views, found.others).mean
+    rows = np.arange(len(mean))
+    np.testing.assert_allclose(mean[rows, found.actions], np.nanmax(mean, axis=1))
+
+
+def test_a_block_follows_from_its_number_alone():
+    one, other = Seating(options(games=BLOCK + 5)), Seating(options(games=BLOCK + 5))
+    first, second = one.play(0), one.play(1)
+    again = other.play(1)
+    assert len(second.seeds) == 5
+    assert second.first == BLOCK
+    np.testing.assert_array_equal(second.actions, again.actions)
+    assert len(np.unique(np.concatenate([first.seeds, second.seeds]))) == BLOCK + 5
+    assert not np.array_equal(Seating(options(seed=1)).play(0).seeds, first.seeds[:6])
+
+
+def test_actions_drawn_at_random_are_legal_and_marked():
+    found = played(["pro"], "two_player", 40, random=0.25)
+    assert found.is_random.mean() == pytest.approx(0.25, abs=0.05)
+    legal = found.views.legal_table
+    assert legal[np.arange(len(legal)), found.actions].all()
+    own = np.flatnonzero(~found.is_random)
+    pro = Seating(options(["pro"])).contenders[0].fresh(0)
+    np.testing.assert_array_equal(pro.act_batch(found.views.subset(own)), found.actions[own])
+    assert not played(["pro"], "two_player", 4).is_random.any()
+
+
+class Odd:
+    """Plays its highest card, but nonsense when it is to lead and has the queen of spades."""
+
+    def act(self, view):
+        return 99 if not view.trick and "QS" in view.hand else view.legal_actions()[-1]
+
+
+def test_a_player_that_does_something_illegal_loses_the_game():
+    register_agent("odd", lambda seed=None: Odd())
+    found = played(["odd", "random"], "two_player", 30)
+    revokers = found.states[:, kernel.REVOKER]
+    lost = np.flatnonzero(revokers >= 0)
+    assert 0 < len(lost) == len(found.faults)
+    assert (revokers[lost] == 0).all()
+    assert (found.margins[lost, 0] < 0).all()
+    assert found.faults[0].startswith("odd: illegal, deal seed ")
+    mine = found.views.players == 0
+    earned = np.bincount(found.games[mine], found.rewards[mine], minlength=30)
+    had_any = np.bincount(found.games[mine], minlength=30) > 0
+    np.testing.assert_allclose(
+        (earned * found.rules.max_margin)[had_any], found.margins[had_any, 0]
+    )
+    episodes = Episodes.of(found, options(["odd", "random"], "two_player", 30))
+    assert (episodes.lengths > 0).all()
+
+
+def test_only_the_seats_asked_for_have_episodes_in_the_dtype_asked_for():
+    asked = options(rules="party", seats=[1, 3], dtype="float16", games=4)
+    episodes = Episodes.of(Seating(asked).play(0), asked)
+    assert episodes.seats.tolist() == [1, 3] * 4
+    assert episodes.games.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert episodes.observations.dtype == observation_space(asked).dtype == np.float16
+    assert len(episodes.observations) == len(episodes.actions) + 8
+    assert not episodes.masks[np.cumsum(episodes.lengths + 1) - 1].any()
+    own = options(rules="party", games=4)
+    own = Episodes.of(Seating(own).play(0), own)
+    assert own.observations.dtype == np.int8
+    assert len(own.seats) == 16
+
+
+def test_options_survive_json():
+    given = options(
+        ["easy", "pro"], "two_player trump=S", 9, random=0.5, seats=[1], views=["json", "text"]
+    )
+    assert DatasetOptions.from_json(given.to_json()) == given == pickle.loads(pickle.dumps(given))
+    assert given.dataset_id == "hearts/two_player-trump-S/easy-pro-v0"
+    assert given.views == ("text", "json")
+    with pytest.raises(HeartsError, match="settings are damaged"):
+        DatasetOptions.from_json({"agents": ["pro"]})
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"agents": ["pro"] * 3}, "agent: 3 given, but 'mini' has 2 seats; give one for each"),
+        ({"agents": [""]}, "agent: '' names no player"),
+        ({"games": 0}, "games: 0 is out of range; give 1 to 100000000"),
+        ({"games": 1.5}, "games: 1.5 is not a whole number"),
+        ({"seed": -1}, "seed: "),
+        ({"formats": ["csv"]}, "format: 'csv' is unknown; known: parquet, minari"),
+        ({"formats": []}, "format: none given; known: parquet, minari"),
+        ({"views": ["words"]}, "view: 'words' is unknown"),
+        ({"observation": "flatt"}, "observation: no encoder 'flatt'; did you mean 'flat'"),
+        ({"observation": 3}, "observation: 3 is not a name"),
+        ({"dtype": "int64"}, "dtype: 'int64' is unknown"),
+        ({"mask": "both"}, "mask: 'both' is unknown"),
+        ({"reward": "money"}, "reward: 'money' is unknown"),
+        ({"reward": "chips"}, "reward: 'chips'"),
+        ({"random": 2}, "random: must be in"),
+        ({"seats": [2]}, "seat: 2 is out of range; give 0 to 1"),
+        ({"rules": "classic", "exact": True}, "exact: values are exact in games of two only"),
+        ({"formats": ["minari"], "exact": True}, "exact: the values stand in the table"),
+        ({"dataset_id": "a b"}, "id: 'a b' cannot name a Minari dataset"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(changed, message):
+    with pytest.raises(HeartsError) as caught:
+        options(**changed)
+    assert str(caught.value).startswith(message)
+
+
+def test_exact_values_are_computed_where_they_are_known():
+    assert options().exact
+    assert not options(rules="classic").exact
+    assert not options(exact=False).exact
+    assert not options(formats=["minari"]).exact
+
+
+def test_players_that_cannot_play_are_named_before_anything_is_played():
+    with pytest.raises(HeartsError, match="pimc plays two-player games only"):
+        Seating(options(["pimc"], "classic"))
+    with pytest.raises(HeartsError, match="agent: 'nobody' is unknown"):
+        Seating(options(["nobody"]))
+
+
+def test_a_missing_library_is_named_with_what_installs_it():
+    with pytest.raises(HeartsError, match=r'no_such is not installed; .* pip install -e "\.\[data'):
+        library("no_such.part")
+
+
+def test_rules_are_named_in_full():
+    assert Rules.from_dict(options(rules="micro").to_json()["rules_in_full"]) == Rules.make("micro")

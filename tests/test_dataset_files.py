@@ -1,0 +1,290 @@
+"""The files of a dataset: what readers find in them; only the options decide their content."""
+
+import contextlib
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from hearts_env import Game, HeartsError, Rules
+from hearts_env.notation import parse_records
+from hearts_env.solve import solve
+from tests.test_cli import refused, run
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("h5py")
+minari = pytest.importorskip("minari")
+
+import pyarrow.parquet as pq  # noqa: E402
+
+from hearts_train.offline import folder as making  # noqa: E402
+from hearts_train.offline.folder import begun_options, make_dataset, packed, unpacked  # noqa: E402
+from hearts_train.offline.options import DatasetOptions  # noqa: E402
+from hearts_train.offline.playing import BLOCK  # noqa: E402
+
+GAMES = BLOCK + 10  # two blocks
+ASKED = DatasetOptions.of(
+    ["random"], "mini", GAMES, formats=["parquet", "minari"], views=["text", "json"], random=0.1
+)
+
+
+def rows(folder, name):
+    return pq.read_table(folder / name).to_pylist()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A dataset of `mini`, and what is said of it."""
+    return make_dataset(tmp_path_factory.mktemp("made") / "mini", ASKED)
+
+
+def test_games_are_hand_histories_with_their_results(made):
+    games = rows(made.folder, "games")
+    assert [game["game"] for game in games] == list(range(GAMES))
+    for game in games:
+        (record,) = parse_records(game["text"])
+        again = record.game
+        dealt = Game.deal("mini", seed=game["seed"])
+        assert again.hand(0) == () == again.hand(1)
+        assert dealt.to_text().split("[Deal ")[1].strip() in game["text"]
+        assert again.scores() == game["scores"]
+        assert again.margins() == game["margins"]
+        assert record.tags["Player 1"] == "random"
+        assert game["players"] == ["random"] * 2
+        assert game["decisions"] == len(again.history)
+        assert game["shooter"] == (-1 if again.shooter is None else again.shooter)
+    assert {game["revoker"] for game in games} == {-1}
+
+
+def test_decisions_show_what_was_seen_and_what_each_card_was_worth(made):
+    decisions, games = rows(made.folder, "decisions"), rows(made.folder, "games")
+    assert (
+        len(decisions)
+        == sum(game["decisions"] for game in games)
+        == made.facts["rows"]["decisions"]
+    )
+    game, number = None, -1
+    for row in decisions:
+        if row["game"] != number:
+            number = row["game"]
+            game = Game.deal("mini", seed=games[number]["seed"])
+        view, legal = game.view(game.player), game.legal_actions()
+        assert (row["seat"], row["phase"], row["trick"]) == (
+            game.player,
+            "play",
+            game.trick_number,
+        )
+        assert row["view_text"] == view.to_text()
+        assert json.loads(row["view_json"])["hand"] == list(view.hand)
+        assert row["legal_actions"] == legal
+        assert row["legal"] == [game.rules.deck[action] for action in legal]
+        assert row["card"] == game.rules.deck[row["action"]]
+        assert row["margin"] == games[number]["margins"][row["seat"]]
+        if row["step"] > 6:
+            assert row["seen_values"] == [*solve(game).values.values()]
+            assert row["worlds"] == len(list(view.worlds()))
+            assert len(row["mean_values"]) == len(legal)
+        game.play(row["action"])
+
+
+def test_every_field_says_what_it_is(made):
+    sheet = (made.folder / "README.md").read_text()
+    for name in ("games", "decisions"):
+        for field in pq.read_schema(made.folder / name / "part-00000.parquet"):
+            told = field.metadata[b"description"].decode()
+            assert told in sheet
+            assert f"`{field.name}`" in sheet
+        found = pq.ParquetFile(made.folder / name / "part-00000.parquet").metadata
+        assert found.row_group(0).column(0).compression == "ZSTD"
+    assert made.facts["rules_digest"] in sheet
+    assert made.facts["command"] in sheet
+    assert "license: mit" in sheet
+
+
+def test_minari_reads_the_episodes(made, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(made.folder / "minari"))
+    found = minari.load_dataset("hearts/mini/random-v0")
+    games, decisions = rows(made.folder, "games"), rows(made.folder, "decisions")
+    assert found.total_episodes == 2 * GAMES == made.facts["episodes"]
+    assert found.total_steps == len(decisions) == made.facts["steps"]
+    about = list(found.storage.get_episode_metadata(range(found.total_episodes)))
+    for episode, told in zip(found, about, strict=True):
+        mine = [d for d in decisions if (d["game"], d["seat"]) == (told["game"], told["seat"])]
+        assert episode.actions.tolist() == [d["action"] for d in mine]
+        assert episode.rewards.tolist() == [d["reward"] for d in mine]
+        assert told["deal"] == games[told["game"]]["text"]
+        assert told["seed"] == games[told["game"]]["seed"]
+        assert episode.observations.shape == (len(mine) + 1, *found.observation_space.shape)
+        assert found.observation_space.contains(episode.observations[0])
+        masks = episode.infos["action_mask"]
+        assert [np.flatnonzero(mask).tolist() for mask in masks[:-1]] == [
+            d["legal_actions"] for d in mine
+        ]
+        assert episode.terminations.tolist() == [False] * (len(mine) - 1) + [True]
+        assert not episode.truncations.any()
+    env = found.recover_environment()
+    assert env.observation_space == found.observation_space
+    assert env.unwrapped.rules == Rules.make("mini")
+
+
+def test_the_mask_can_stand_beside_the_observation(tmp_path):
+    asked = DatasetOptions.of(
+        ["random"], "micro", 3, formats=["minari"], mask="observation", dtype="float32", seats=[1]
+    )
+    made = make_dataset(tmp_path / "d", asked)
+    found = minari.MinariDataset(made.folder / "minari" / "hearts/micro/random-v0" / "data")
+    assert len(found) == 3
+    episode = found[0]
+    assert episode.observations["observation"].dtype == np.float32
+    assert episode.observations["action_mask"].shape == (len(episode) + 1, 8)
+    assert not (made.folder / "games").exists()
+    assert found.recover_environment().unwrapped.rules == Rules.make("micro")
+
+
+@contextlib.contextmanager
+def stopping_after(number):
+    """Ctrl-C once so many blocks are there."""
+
+    def tell(done, _total):
+        if done == number:
+            raise KeyboardInterrupt
+
+    yield tell
+
+
+@pytest.mark.parametrize("stop", [("playing", 1), ("writing", 2)])
+def test_what_was_broken_off_ends_as_if_it_had_not_been(made, tmp_path, stop, monkeypatch):
+    path = tmp_path / "d"
+    doing, number = stop
+
+    def show(what):
+        return stopping_after(number if what == doing else None)
+
+    with pytest.raises(KeyboardInterrupt):
+        make_dataset(path, ASKED, show=show)
+    assert not (path / "dataset.json").exists()
+    with pytest.raises(HeartsError, match="holds an unfinished dataset; go on with it by --resume"):
+        make_dataset(path, ASKED)
+    other = DatasetOptions.of(["random"], "mini", GAMES, seed=1)
+    with pytest.raises(HeartsError, match="was begun with other options or players"):
+        make_dataset(path, other, resume=True)
+    for block in (path / ".unfinished" / "blocks").iterdir():
+        data = bytearray(block.read_bytes())
+        data[-1] ^= 1
+        block.write_bytes(data)
+        break
+    assert begun_options(path) == ASKED
+    assert make_dataset(path, ASKED, resume=True).facts == made.facts
+    assert not (path / ".unfinished").exists()
+    with pytest.raises(HeartsError, match="holds a finished dataset; name another folder"):
+        make_dataset(path, ASKED, resume=True)
+
+
+def test_a_block_made_elsewhere_is_the_same(made):
+    work = making.BlockWork(ASKED)
+    build, arguments = work.__reduce__()
+    assert build(*arguments)(1) == work(1)
+    with pytest.raises(HeartsError, match="is another one in a worker's process than here"):
+        build(arguments[0], arguments[1], ["0" * 64, None])
+
+
+def test_arrays_are_packed_with_a_digest():
+    data = packed({"a": np.arange(5)})
+    assert unpacked(data)["a"].tolist() == [0, 1, 2, 3, 4]
+    for place in (0, 10, 20, len(data) - 1):
+        damaged = bytearray(data)
+        damaged[place] ^= 8
+        assert unpacked(bytes(damaged)) is None
+    assert unpacked(data[:-3]) is None
+    assert unpacked(b"") is None
+
+
+def test_games_of_more_players_have_no_exact_values(tmp_path):
+    asked = DatasetOptions.of(["random"], "classic", 2, formats=["parquet"])
+    made = make_dataset(tmp_path / "d", asked)
+    names = pq.read_schema(made.folder / "decisions" / "part-00000.parquet").names
+    assert "mean_values" not in names
+    assert "No exact values" in (made.folder / "README.md").read_text()
+    decisions = rows(made.folder, "decisions")
+    assert {row["phase"] for row in decisions} >= {"pass", "play"}
+    assert len(decisions) == 2 * 4 * (13 + 3)
+
+
+# ---- the command ---------------------------------------------------------------------------------
+def test_the_command_makes_a_dataset(tmp_path):
+    words = ["--agent", "easy", "--agent", "random", "--games", 3, "--rules", "micro"]
+    result = run("dataset", tmp_path / "d", *words, "--json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert told["rows"]["games"] == 3
+    assert told["options"]["agents"] == ["easy", "random"]
+    assert json.loads((tmp_path / "d" / "dataset.json").read_text()).items() <= told.items()
+    again = told["command"].split()[1:]
+    assert run(*again, tmp_path / "again").exit_code == 0
+    for path in ("dataset.json", "README.md", "games/part-00000.parquet"):
+        assert (tmp_path / "d" / path).read_bytes() == (tmp_path / "again" / path).read_bytes()
+    refused(run("dataset", tmp_path / "d", *words), "is not empty; name a new folder")
+    refused(run("dataset", tmp_path / "d", "--resume"), "holds a finished dataset")
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypatch):
+    play = making.BlockWork.__call__
+
+    def stopped(self, number):
+        if number:
+            raise KeyboardInterrupt
+        return play(self, number)
+
+    words = ["dataset", tmp_path / "d", "--agent", "random", "--games", GAMES, "--rules", "micro"]
+    with monkeypatch.context() as patched:
+        patched.setattr(making.BlockWork, "__call__", stopped)
+        result = run(*words)
+    assert result.exit_code == 130
+    assert f"kept; go on with: hearts dataset {tmp_path / 'd'} --resume" in result.stderr
+    played = []
+    monkeypatch.setattr(
+        making.BlockWork, "__call__", lambda self, n: played.append(n) or play(self, n)
+    )
+    assert run("dataset", tmp_path / "d", "--resume").exit_code == 0
+    assert played == [1]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["d"], "--agent: none given"),
+        (["d", "--agent", "nobody"], "agent: 'nobody' is unknown"),
+        (["d", "--agent", "pro", "--format", "csv"], "format: 'csv' is unknown"),
+        (["d", "--agent", "pro", "--format", ","], "--format"),
+        (["d", "--agent", "pro", "--workers", "0"], "workers: 0 is out of range"),
+        (["d", "--resume"], "holds no dataset that was begun"),
+        (["d", "--resume", "--games", "5"], "--games: with --resume it is as"),
+        (["file", "--agent", "pro"], "is not a folder"),
+        (["full", "--agent", "pro"], "is not empty"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(tmp_path, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "other").touch()
+    refused(run("dataset", *words), told)
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_missing_library_is_told_in_a_line(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    result = run("dataset", tmp_path / "d", "--agent", "pro", "--format", "minari")
+    refused(result, "h5py is not installed", 'pip install -e ".[dataset]"')
+
+
+def test_damaged_settings_are_refused(tmp_path):
+    path = tmp_path / "d" / ".unfinished" / "settings.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    refused(run("dataset", tmp_path / "d", "--resume"), "is damaged")
+    path.write_text(
+        json.dumps({"format": "hearts-env dataset", "version": 1, "package": "0", "options": {}})
+    )
+    refused(run("dataset", tmp_path / "d", "--resume"), "was begun by version '0'")

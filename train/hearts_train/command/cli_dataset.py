@@ -1,0 +1,115 @@
+"""The command that records play: dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hearts_train.command.cli_options import (
+    Backend,
+    Json,
+    Players,
+    RulesName,
+    Seed,
+    Trust,
+    Workers,
+    app,
+    names_in,
+    refuse_said,
+    rules_of,
+)
+from hearts_train.console import Mistake
+
+_SETTLED = ["agent", "games", "rules", "players", "seed", "format", "observation", "dtype"]
+_SETTLED += ["mask", "reward", "exact", "view", "random", "seat", "id"]
+
+
+@app.command(
+    rich_help_panel="Measure",
+    epilog="Example: hearts dataset --agent pro --games 10000 pro-games",
+)
+def dataset(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="A new folder for the dataset.")],
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--agent", metavar="AGENT", help="Who plays: once for all seats, or for each."
+        ),
+    ] = None,
+    games: Annotated[int, typer.Option("--games", help="Deals to play.")] = 10_000,
+    rules: RulesName = None,
+    players: Players = None,
+    seed: Seed = 0,
+    format: Annotated[
+        str,
+        typer.Option("--format", metavar="NAME,...", help="parquet, minari: tables, episodes."),
+    ] = "parquet,minari",
+    exact: Annotated[
+        bool | None,
+        typer.Option("--exact/--no-exact", help="Each card's exact value; in games of two: yes."),
+    ] = None,
+    view: Annotated[
+        str, typer.Option("--view", metavar="NAME,...", help="Of decisions: text, json.")
+    ] = "text",
+    observation: Annotated[
+        str, typer.Option("--observation", metavar="ENCODER", help="Of episodes.")
+    ] = "flat",
+    dtype: Annotated[
+        str | None,
+        typer.Option("--dtype", metavar="NAME", help="Of those: int8, float32, float16."),
+    ] = None,
+    mask: Annotated[
+        str, typer.Option("--mask", metavar="info|observation", help="Where legal actions stand.")
+    ] = "info",
+    reward: Annotated[
+        str, typer.Option("--reward", metavar="NAME", help="margin, points, trick, win, chips.")
+    ] = "margin",
+    random: Annotated[
+        float, typer.Option("--random", metavar="SHARE", help="Of actions drawn at random.")
+    ] = 0.0,
+    seat: Annotated[
+        list[int] | None,
+        typer.Option("--seat", help="Record this seat only; more than once: these."),
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Minari's name: hearts/pro-v0.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what was begun in the folder.")
+    ] = False,
+    workers: Workers = None,
+    backend: Backend = "local",
+    trust: Trust = False,
+    as_json: Json = False,
+) -> None:
+    """Play games and record them: Parquet tables and Minari episodes."""
+    from hearts_train.command.dataset_command import begun, make
+    from hearts_train.offline.options import DatasetOptions, check_libraries
+
+    if resume:
+        refuse_said(context, _SETTLED, "--resume", folder)
+        options = begun(folder)
+    elif not agent:
+        raise Mistake("--agent: none given; name one; see 'hearts dataset --help'")
+    else:
+        options = DatasetOptions.of(
+            agent,
+            rules_of(rules, players) or "two_player",
+            games,
+            seed=seed,
+            formats=names_in(format, "--format"),
+            exact=exact,
+            views=names_in(view, "--view"),
+            observation=observation,
+            dtype=dtype,
+            mask=mask,
+            reward=reward,
+            random=random,
+            seats=seat,
+            dataset_id=id,
+        )
+        check_libraries(options.formats)
+    make(folder, options, (workers, backend), resume=resume, as_json=as_json)

@@ -1,0 +1,47 @@
+"""What ``hearts dataset`` does around ``hearts_train.offline``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from hearts_agents.registry import runs_code
+from hearts_train import console
+from hearts_train.measure.crew import Crew
+from hearts_train.offline.folder import SHEET, UNFINISHED, begun_options, make_dataset
+from hearts_train.offline.options import DatasetOptions
+
+begun = begun_options
+
+
+def make(folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_json: bool) -> None:
+    """Make a dataset, or go on with one, and say what it holds."""
+    workers, backend = crew
+    try:
+        made = make_dataset(
+            folder,
+            options,
+            workers=workers,
+            backend=backend,
+            show=lambda doing: console.progress(f"{doing} {options.games:,} games"),
+            resume=resume,
+        )
+    except KeyboardInterrupt:
+        if (folder / UNFINISHED).is_dir():
+            words = ["hearts", "dataset", str(folder), "--resume"]
+            words += ["--trust"] * any(map(runs_code, options.agents))
+            console.note(f"kept; go on with: {shlex.join(words)}")
+        raise
+    facts = made.facts
+    rows = [[f"games of {options.rules.name}", f"{facts['games']:,}"]]
+    rows += [[f"rows of {name}", f"{rows_of:,}"] for name, rows_of in facts["rows"].items()]
+    if facts["episodes"]:
+        rows += [["episodes", f"{facts['episodes']:,}"], ["steps", f"{facts['steps']:,}"]]
+    rows += [["files", f"{len(facts['files']):,}"]]
+    rows += [["MB", f"{sum(file['bytes'] for file in facts['files'].values()) / 1e6:.1f}"]]
+    console.print_table(str(folder), ["content", "number"], rows, to_stderr=as_json)
+    if facts["faults"]:
+        console.note(f"{facts['faults']:,} faults ended games; see {folder / SHEET}")
+    console.note(f"what is in it, and how to load it: {folder / SHEET}")
+    if as_json:
+        console.print_json({"folder": str(folder), **facts})

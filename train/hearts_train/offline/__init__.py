@@ -1,0 +1,1 @@
+"""Play recorded as datasets, for offline learning and for language models; no torch."""

@@ -1,0 +1,195 @@
+"""The page that lies beside a dataset: what is in it, how it was made, and what it cannot tell.
+
+Its head is what the Hugging Face Hub and ``datasets`` read, so that the folder is one of theirs.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hearts_train.offline import tables
+from hearts_train.offline.episodes import observation_space
+from hearts_train.offline.options import DatasetOptions, knows_mean_values
+
+LICENSE = "MIT"
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
+
+
+def datasheet(facts: dict[str, Any], options: DatasetOptions) -> str:
+    """The page, in Markdown."""
+    parts = [_head(facts, options), _summary(facts, options)]
+    if "parquet" in options.formats:
+        parts += [_table_of("games", facts, options), _table_of("decisions", facts, options)]
+    if "minari" in options.formats:
+        parts.append(_episodes(facts, options))
+    parts += [_making(facts, options), _limits(facts, options)]
+    return "\n".join(parts)
+
+
+def _head(facts: dict[str, Any], options: DatasetOptions) -> str:
+    """YAML that the Hub reads: the licence, and where each table lies."""
+    lines = ["---", f"license: {LICENSE.lower()}"]
+    lines += ["pretty_name: " + f"Hearts, {options.rules.name}".replace(":", " ")]
+    lines += ["tags:", "- reinforcement-learning", "- hearts-env", "size_categories:"]
+    size = next((word for most, word in _SIZES if facts["games"] < most), "n>1M")
+    lines += [f"- {size}"]
+    if "parquet" in options.formats:
+        lines += ["configs:"]
+        for name in ("decisions", "games"):
+            lines += [f"- config_name: {name}", f"  data_files: {name}/*.parquet"]
+            lines += ["  default: true"] if name == "decisions" else []
+    return "\n".join([*lines, "---", ""])
+
+
+def _summary(facts: dict[str, Any], options: DatasetOptions) -> str:
+    rules = options.rules
+    who = [f"- seat {seat}: `{agent}`" for seat, agent in enumerate(options.agents)]
+    rows = [
+        ("games (deals)", f"{facts['games']:,}"),
+        ("decisions, all seats", f"{facts['decisions_of_all_seats']:,}"),
+        ("mean score by seat, points", ", ".join(map(str, facts["mean_scores"]))),
+        ("games in which a seat shot the moon", f"{facts['moons']:,}"),
+        ("games ended by a fault of a player", f"{facts['revoked']:,}"),
+    ]
+    seats = "all seats" if len(options.seats) == rules.players else f"seats {options.seats}"
+    return "\n".join(
+        [
+            f"# Hearts: {facts['games']:,} games of `{rules.name}`\n",
+            "Deals of Hearts as computer players played them, recorded by hearts-env. Low scores",
+            f"win. What is recorded is what {seats} saw and did. The players:\n",
+            *who,
+            "",
+            *_markdown(("figure", "value"), rows),
+            "",
+        ]
+    )
+
+
+def _table_of(name: str, facts: dict[str, Any], options: DatasetOptions) -> str:
+    schema = getattr(tables, f"{name}_schema")(options)
+    about = [field.metadata or {} for field in schema]
+    rows = [
+        (f"`{field.name}`", f"`{_kind(field)}`", _text(d, b"unit"), _text(d, b"description"))
+        for field, d in zip(schema, about, strict=True)
+    ]
+    told = {"games": "a game", "decisions": "a decision of a recorded seat"}[name]
+    return "\n".join(
+        [
+            f"## Table `{name}`\n",
+            f"`{name}/*.parquet`, zstd, a row for {told}: {facts['rows'][name]:,} rows. The same",
+            "descriptions stand in the files' own schema.\n",
+            *_markdown(("field", "type", "unit", "meaning"), rows),
+            "",
+        ]
+    )
+
+
+def _kind(field: Any) -> str:
+    item = getattr(field.type, "value_type", None)
+    return str(field.type) if item is None else f"list<{item}>"
+
+
+def _text(about: dict[bytes, bytes], key: bytes) -> str:
+    return about.get(key, b"").decode()
+
+
+def _episodes(facts: dict[str, Any], options: DatasetOptions) -> str:
+    space = observation_space(options)
+    legal = f"`({options.rules.num_actions},)` int8, 1 where an action is legal; zeros at the end"
+    shape = f"`{space.shape}` {space.dtype}, encoder `{options.observation}` of docs/encoders.md"
+    in_observation = options.mask == "observation"
+    rows = [
+        ("`observations`", f"{'a dictionary: `observation` ' if in_observation else ''}{shape}"),
+        ("`observations`" if in_observation else "`infos`", f"`action_mask` {legal}"),
+        ("`infos`", "`trick` int8, tricks finished; `is_random` bool, the action was drawn"),
+        ("`actions`", "int64: action i plays `rules.deck[i]`"),
+        ("`rewards`", f"float64, `{options.reward}`: to the seat's next decision or the end"),
+        ("`terminations`", "bool, true at the last decision"),
+        ("`truncations`", "bool, never true"),
+        ("metadata", "`seed`, `game`, `seat`, `player`, `margin` (points), `deal` (hand history)"),
+    ]
+    where = f"minari/{options.dataset_id}/data"
+    return "\n".join(
+        [
+            "## Episodes\n",
+            f"`{where}`, for Minari: an episode for every game and recorded seat, "
+            f"{facts['episodes']:,} of {facts['steps']:,} steps.",
+            "Rewards are the project's own; each seat gets its last one, whoever plays the last",
+            "card. Arrays of T + 1 rows end with the view after the deal.\n",
+            *_markdown(("part", "content"), rows),
+            "\n```python",
+            f'dataset = minari.MinariDataset("{where}")',
+            f'# or, with MINARI_DATASETS_PATH=minari: minari.load_dataset("{options.dataset_id}")',
+            "```\n",
+        ]
+    )
+
+
+def _making(facts: dict[str, Any], options: DatasetOptions) -> str:
+    rows = [
+        ("command", f"`{facts['command']} FOLDER`"),
+        ("seed", f"{options.seed}"),
+        ("rules, SHA-256 of their fields", f"`{facts['rules_digest']}`"),
+        *((f"version of {name}", version) for name, version in facts["versions"].items()),
+        *(
+            (f"player {agent}, SHA-256", f"`{digest}`")
+            for agent, digest in zip(options.agents, facts["players"], strict=True)
+            if digest is not None
+        ),
+        ("licence", f"{LICENSE}, that of hearts-env"),
+    ]
+    return "\n".join(
+        [
+            "## How it was made\n",
+            *_markdown(("what", "value"), rows),
+            "",
+            "The same command and versions give the same content, whatever the number of workers.",
+            "`dataset.json` has all settings, and the size and SHA-256 of every file. Deals are",
+            "drawn apart from those of `hearts evaluate` and HeartsBench, whatever the seeds.\n",
+        ]
+    )
+
+
+def _limits(facts: dict[str, Any], options: DatasetOptions) -> str:
+    found = [
+        "The players are programs: this is not how people play.",
+        "Each game is a deal on its own; no totals of a match, so nobody plays for one.",
+        "An action is what was played, not a judgement; players make mistakes.",
+    ]
+    if options.random:
+        found.append(
+            f"A share of {options.random:g} of the actions was drawn at random among those legal "
+            "(`is_random`), forced ones included."
+        )
+    elif "minari" in options.formats:
+        found.append("Nothing was drawn at random (`--random`): what the players avoid is missing.")
+    if options.exact:
+        found.append(
+            "`mean_values` assumes that from the next card on everybody sees all cards, and that "
+            "every world is as likely: the judgement of `pimc`, not of perfect play."
+        )
+        if not knows_mean_values(options.rules):
+            found.append("`mean_values` is null throughout: an exchange tells of hidden cards.")
+        else:
+            found.append("`mean_values` is null where a view allows more than 1,024 worlds.")
+    elif "parquet" in options.formats and options.rules.players > 2:
+        found.append("No exact values: they are known in games of two only.")
+    if options.rules.pass_count:
+        found.append("Hand histories list passed cards in deck order, not as they were chosen.")
+    if facts["faults"]:
+        found.append(f"{facts['faults']:,} faults of players ended games; for example:")
+    lines = [f"- {line}" for line in found]
+    lines += [f"  - {example}" for example in facts["fault_examples"]]
+    return "\n".join(["## Known limits\n", *lines, ""])
+
+
+def command_of(options: DatasetOptions) -> str:
+    """The command that makes a dataset, its folder left out."""
+    return shlex.join(options.command())
+
+
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [list(head), ["---"] * len(head), *map(list, rows)]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines]

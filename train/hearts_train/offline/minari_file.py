@@ -1,0 +1,157 @@
+"""Episodes as a dataset of Minari: its folders, its metadata, and one HDF5 file.
+
+The layout is the one that Minari documents and its ``HDF5Storage`` reads. Minari's own writer takes
+three times as long and four times the space, since it lays out every array to be extended later:
+https://minari.farama.org/content/dataset_standards/
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from hearts_agents.gym_env import ENV_ID
+from hearts_env import __version__
+from hearts_env.arrays import Array
+from hearts_train.offline.episodes import Episodes, observation_space
+from hearts_train.offline.options import DatasetOptions, library
+
+h5py: Any = library("h5py")
+minari: Any = library("minari")
+storages: Any = library("minari.dataset.minari_storage")
+
+ROOT = "minari"
+"""The folder of a dataset that ``MINARI_DATASETS_PATH`` may name."""
+MAIN_FILE = "main_data.hdf5"
+_READABLE_FROM = ("v108", "v114")
+"""HDF5's versions: old enough for every reader, new enough for many groups."""
+
+
+def data_folder(folder: Path, options: DatasetOptions) -> Path:
+    """Where the episodes lie in a dataset's folder; ``minari.MinariDataset`` takes it."""
+    return folder / ROOT / options.dataset_id / "data"
+
+
+class EpisodeWriter:
+    """Appends episodes to a new dataset of Minari."""
+
+    def __init__(self, file: Any, options: DatasetOptions) -> None:
+        self._file = file
+        self._options = options
+        self._kinds: dict[Any, Any] = {}
+        self._compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        self._compact.set_layout(h5py.h5d.COMPACT)  # beside its name: nothing is extended later
+        self._compact.set_obj_track_times(False)
+        self.episodes = self.steps = 0
+
+    def add(self, episodes: Episodes, texts: dict[int, str]) -> None:
+        """Append a block's episodes; `texts` are the hand histories of their games."""
+        ends = np.cumsum(episodes.lengths)
+        for i, (end, length) in enumerate(
+            zip(ends.tolist(), episodes.lengths.tolist(), strict=True)
+        ):
+            places = slice(end - length + i, end + i + 1)
+            moves = slice(end - length, end)
+            self._add_one(episodes, i, places, moves, texts[int(episodes.games[i])])
+
+    def _add_one(self, episodes: Episodes, i: int, places: slice, moves: slice, text: str) -> None:
+        length = moves.stop - moves.start
+        group = self._file.create_group(f"episode_{self.episodes}")
+        observations, masks = episodes.observations[places], episodes.masks[places]
+        infos = {"trick": episodes.tricks[places], "is_random": episodes.is_random[places]}
+        if self._options.mask == "observation":
+            both = group.create_group("observations")
+            self._put(both, "observation", observations)
+            self._put(both, "action_mask", masks)
+        else:
+            self._put(group, "observations", observations)
+            infos["action_mask"] = masks
+        terminations = np.zeros(length, np.bool_)
+        terminations[-1] = True
+        self._put(group, "actions", episodes.actions[moves])
+        self._put(group, "rewards", episodes.rewards[moves])
+        self._put(group, "terminations", terminations)
+        self._put(group, "truncations", np.zeros(length, np.bool_))
+        told = group.create_group("infos")
+        for name, values in infos.items():
+            self._put(told, name, values)
+        seat = int(episodes.seats[i])
+        about = {
+            "id": self.episodes,
+            "total_steps": length,
+            "seed": int(episodes.seeds[i]),
+            "game": int(episodes.games[i]),
+            "seat": seat,
+            "player": self._options.agents[seat],
+            "margin": float(episodes.margins[i]),
+            "deal": text,
+        }
+        for name, value in about.items():
+            group.attrs[name] = value
+        self.episodes += 1
+        self.steps += length
+
+    def _put(self, group: Any, name: str, values: Array) -> None:
+        values = np.ascontiguousarray(values)
+        key = (values.shape, values.dtype)
+        if key not in self._kinds:
+            kind = h5py.h5t.py_create(values.dtype, logical=True)
+            self._kinds[key] = kind, h5py.h5s.create_simple(values.shape)
+        made = h5py.h5d.create(group.id, name.encode(), *self._kinds[key], self._compact)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+
+
+@contextlib.contextmanager
+def minari_writer(folder: Path, options: DatasetOptions, about: str) -> Iterator[EpisodeWriter]:
+    """A new dataset of Minari under `folder`, whose metadata is written when this block ends."""
+    data = data_folder(folder, options)
+    data.mkdir(parents=True)
+    with h5py.File(data / MAIN_FILE, "w", libver=_READABLE_FROM) as file:
+        writer = EpisodeWriter(file, options)
+        yield writer
+    space: spaces.Space[Any] = observation_space(options)
+    if options.mask == "observation":
+        legal = spaces.Box(0, 1, (options.rules.num_actions,), np.int8)
+        space = spaces.Dict({"observation": space, "action_mask": legal})
+    metadata = {
+        "total_episodes": writer.episodes,
+        "total_steps": writer.steps,
+        "data_format": "hdf5",
+        "jpeg_encoding": False,
+        "observation_space": storages.serialize_space(space),
+        "action_space": storages.serialize_space(spaces.Discrete(options.rules.num_actions)),
+        "env_spec": _environment(options).to_json(),
+        "dataset_id": options.dataset_id,
+        "algorithm_name": " against ".join(dict.fromkeys(options.agents)),
+        "author": ["hearts-env contributors"],
+        "description": about,
+        "requirements": [f"hearts-env=={__version__}"],
+        "minari_version": minari.__version__,
+        "dataset_size": round((data / MAIN_FILE).stat().st_size / 1e6, 1),
+    }
+    text = json.dumps(metadata, indent=1)
+    (data / storages.METADATA_FILE_NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def _environment(options: DatasetOptions) -> Any:
+    """The environment in which a learner sits where the episodes were recorded."""
+    spec = copy.deepcopy(gymnasium.spec(ENV_ID))
+    one = len(options.seats) == 1
+    others = [a for seat, a in enumerate(options.agents) if not one or seat not in options.seats]
+    opponents = list(dict.fromkeys(others))
+    spec.kwargs |= {
+        "rules": options.rules.name,
+        "observation": options.observation,
+        "reward": options.reward,
+        "opponent": opponents[0] if len(opponents) == 1 else opponents,
+        "seat": options.seats[0] if one else "random",
+    }
+    return spec

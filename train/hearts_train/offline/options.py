@@ -1,0 +1,268 @@
+"""What a dataset is to hold: every option checked, before anything is played."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hearts_env import HeartsError, Rules, __version__
+from hearts_env.arguments import check_chance, check_choice, check_number, check_seed
+from hearts_env.encoders import ENCODERS, make_encoder
+from hearts_env.errors import did_you_mean, install, quoted
+from hearts_env.rewards import Rewarder
+
+FORMATS = ("parquet", "minari")
+VIEWS = ("text", "json")
+DTYPES = ("int8", "float32", "float16")
+MASKS = ("info", "observation")
+MAX_GAMES = 100_000_000
+
+_LIBRARIES = {"parquet": ("pyarrow",), "minari": ("pyarrow", "h5py", "minari")}
+_ID = re.compile(r"(?:[-_\w]+/)*[-_\w]+-v\d+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class DatasetOptions:
+    """What follows from the command line, and all that the content of a dataset follows from.
+
+    Attributes:
+        agents: Who plays, by name, one for each seat.
+        rules: Of the games.
+        games: How many deals are played.
+        seed: What deals and chance follow from.
+        formats: Some of ``FORMATS``.
+        observation: The encoder of the episodes' observations, by name.
+        dtype: Of those observations; None: the encoder's own.
+        mask: Whether the legal actions of an episode stand in its infos or beside the observation.
+        reward: The kind of reward, as in the environments.
+        exact: Whether every legal card of a decision gets its exact values.
+        views: How decisions show the player's view, some of ``VIEWS``.
+        random: The share of actions drawn at random among the legal ones.
+        seats: Whose decisions are recorded.
+        dataset_id: The name by which Minari loads the episodes.
+    """
+
+    agents: tuple[str, ...]
+    rules: Rules
+    games: int
+    seed: int = 0
+    formats: tuple[str, ...] = ("parquet",)
+    observation: str = "flat"
+    dtype: str | None = None
+    mask: str = "info"
+    reward: str = "margin"
+    exact: bool = False
+    views: tuple[str, ...] = ("text",)
+    random: float = 0.0
+    seats: tuple[int, ...] = ()
+    dataset_id: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        agents: Sequence[str],
+        rules: Rules | str,
+        games: int,
+        *,
+        exact: bool | None = None,
+        seats: Sequence[int] | None = None,
+        dataset_id: str | None = None,
+        **others: Any,
+    ) -> DatasetOptions:
+        """The options that these arguments stand for.
+
+        Args:
+            agents: one for every seat, or one for all of them.
+            rules: the rules, or a preset's name.
+            games: 1 to 100,000,000.
+            exact: None: wherever it is known how, see ``exact_columns``.
+            seats: None: all of them.
+            dataset_id: None: one made of the rules' and the agents' names.
+            **others: the other attributes by name.
+
+        Raises:
+            HeartsError: if one has an unusable value; it is named.
+        """
+        rules = Rules.make(rules)
+        formats = _some("format", others.pop("formats", FORMATS), FORMATS)
+        given = cls(
+            agents=_one_a_seat(agents, rules),
+            rules=rules,
+            games=check_number("games", games, 1, MAX_GAMES),
+            seed=check_seed(others.pop("seed", 0)),
+            formats=formats,
+            observation=_encoder(others.pop("observation", "flat")),
+            dtype=_dtype(others.pop("dtype", None)),
+            mask=check_choice("mask", others.pop("mask", "info"), MASKS),
+            reward=Rewarder(rules, others.pop("reward", "margin")).kind,
+            exact=_exact(exact, rules, formats),
+            views=_some("view", others.pop("views", ("text",)), VIEWS),
+            random=check_chance("random", others.pop("random", 0.0)),
+            seats=_seats(rules, seats),
+            dataset_id=_id(dataset_id, rules, agents),
+        )
+        if others:
+            raise TypeError(f"{next(iter(others))}: unknown argument")
+        return given
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, of types that JSON knows."""
+        values = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self).items()}
+        return values | {"rules": self.rules.name, "rules_in_full": self.rules.to_dict()}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> DatasetOptions:
+        """The options that ``to_json`` wrote, checked again.
+
+        Raises:
+            HeartsError: if `record` is something else.
+        """
+        given = dict(record)
+        try:
+            given.pop("rules")
+            rules = Rules.from_dict(given.pop("rules_in_full"))
+            return cls.of(given.pop("agents"), rules, given.pop("games"), **given)
+        except (KeyError, TypeError, AttributeError):
+            raise HeartsError("dataset: its settings are damaged; begin another one") from None
+
+    def command(self) -> list[str]:
+        """The words of the command that makes this dataset, its folder last left out."""
+        same = len(set(self.agents)) == 1
+        words = ["hearts", "dataset"]
+        for agent in self.agents[:1] if same else self.agents:
+            words += ["--agent", agent]
+        words += ["--rules", self.rules.name, "--games", str(self.games)]
+        words += ["--seed", str(self.seed)]
+        words += ["--format", ",".join(self.formats)]
+        if "minari" in self.formats:
+            words += ["--observation", self.observation, "--mask", self.mask, "--id"]
+            words += [self.dataset_id, *(["--dtype", self.dtype] if self.dtype else [])]
+        if "parquet" in self.formats:
+            words += ["--view", ",".join(self.views), "--exact" if self.exact else "--no-exact"]
+        words += ["--reward", self.reward]
+        if self.random:
+            words += ["--random", f"{self.random:g}"]
+        if len(self.seats) < self.rules.players:
+            words += [word for seat in self.seats for word in ("--seat", str(seat))]
+        return words
+
+
+def library(name: str) -> Any:
+    """A library of the extra ``dataset``, or a module of it.
+
+    Raises:
+        HeartsError: if it is not installed; the command that installs it is named.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise HeartsError(
+            f"dataset: {error.name or name} is not installed; in the checkout: {install('dataset')}"
+        ) from None
+
+
+def check_libraries(formats: Sequence[str]) -> None:
+    """Refuse formats whose libraries are missing, before anything is played.
+
+    Raises:
+        HeartsError: the first of them is named.
+    """
+    for name in dict.fromkeys(name for word in formats for name in _LIBRARIES[word]):
+        library(name)
+
+
+def versions(formats: Sequence[str]) -> dict[str, str]:
+    """The versions of this package and of the libraries that write the files."""
+    names = dict.fromkeys(name for word in formats for name in _LIBRARIES[word])
+    known = {name: str(library(name).__version__) for name in names}
+    return {"hearts-env": __version__, "numpy": np.__version__} | known
+
+
+def knows_seen_values(rules: Rules) -> bool:
+    """Whether the value of a card with all cards seen is known: in games of two."""
+    return rules.players == 2
+
+
+def knows_mean_values(rules: Rules) -> bool:
+    """Whether a card's mean value over all worlds is known: in games of two without an exchange."""
+    return rules.players == 2 and not rules.pass_count
+
+
+# ---- checks --------------------------------------------------------------------------------------
+def _one_a_seat(agents: Sequence[str], rules: Rules) -> tuple[str, ...]:
+    given: list[Any] = [agents] if isinstance(agents, str) else list(agents)
+    if len(given) not in (1, rules.players):
+        raise HeartsError(
+            f"agent: {len(given)} given, but {rules.name!r} has {rules.players} seats; give one "
+            "for each seat, or one for all of them"
+        )
+    for agent in given:
+        if not isinstance(agent, str) or not agent.strip():
+            raise HeartsError(
+                f"agent: {quoted(agent)} names no player; give a name or a checkpoint"
+            )
+    return tuple(given * rules.players if len(given) == 1 else given)
+
+
+def _some(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    """The names given, in the order of those known."""
+    names = [given] if isinstance(given, str) else list(given)
+    for name in names:
+        check_choice(option, name, known)
+    if not names:
+        raise HeartsError(f"{option}: none given; known: {', '.join(known)}")
+    return tuple(name for name in known if name in names)
+
+
+def _encoder(name: object) -> str:
+    if not isinstance(name, str):
+        raise HeartsError(
+            f"observation: {quoted(name)} is not a name; {did_you_mean('', ENCODERS)}"
+        )
+    make_encoder(name)
+    return name
+
+
+def _dtype(name: object) -> str | None:
+    return None if name is None else check_choice("dtype", name, DTYPES)
+
+
+def _exact(asked: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  # noqa: FBT001
+    """Whether exact values are computed; they stand in the table of decisions."""
+    is_known = knows_seen_values(rules)
+    if asked and not is_known:
+        raise HeartsError(
+            f"exact: values are exact in games of two only, {rules.name!r} has {rules.players} "
+            "players; use --no-exact"
+        )
+    if asked and "parquet" not in formats:
+        raise HeartsError(
+            "exact: the values stand in the table of decisions; add --format parquet, or use "
+            "--no-exact"
+        )
+    return "parquet" in formats and (is_known if asked is None else asked)
+
+
+def _seats(rules: Rules, seats: Sequence[int] | None) -> tuple[int, ...]:
+    given = list(seats or range(rules.players))
+    for seat in given:
+        check_number("seat", seat, 0, rules.players - 1)
+    return tuple(sorted(set(given)))
+
+
+def _id(given: str | None, rules: Rules, agents: Sequence[str]) -> str:
+    if given is None:
+        named = [agents] if isinstance(agents, str) else list(dict.fromkeys(agents))
+        words = [re.sub(r"[^A-Za-z0-9_]+", "-", word).strip("-") for word in (rules.name, *named)]
+        return f"hearts/{words[0]}/{'-'.join(words[1:])}-v0"
+    if not _ID.fullmatch(str(given)):
+        raise HeartsError(
+            f"id: {quoted(given)} cannot name a Minari dataset; write one like "
+            "hearts/two_player/pro-v0"
+        )
+    return given

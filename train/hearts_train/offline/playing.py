@@ -1,0 +1,276 @@
+"""Blocks of games as they are played: every decision of them, by whom, and what it earned.
+
+Each block has players of its own, whose chance follows from the dataset's seed and the number of
+the block, so that it is the same whichever process plays it. The deals are none of those that
+evaluations of any seed play.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import BatchGame, Rules
+from hearts_env import kernel as k
+from hearts_env.arrays import Floats, Ints
+from hearts_env.batch_view import BatchView
+from hearts_env.rewards import Rewarder, pay_rows
+from hearts_env.seeds import secret_seed
+from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same
+from hearts_train.measure.guard import NO_ACTION, Fault
+from hearts_train.offline.options import DatasetOptions
+
+BLOCK = 64
+"""Games that are played at once; the random numbers of a block's players are its own."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A block of games that are over. Decisions are in order: game by game, then as they were made.
+
+    Attributes:
+        rules: Of all games.
+        first: The number of the first game in the dataset.
+        seeds: ``(games,)``: game i is dealt as ``Game.deal(rules, seeds[i])``.
+        states: ``(games, rules.state_size)``, at the end.
+        scores: ``(games, players)``, of the deals.
+        views: What the player saw at each decision, a row each.
+        games: ``(decisions,)``, the place of each decision's game in this block.
+        steps: ``(decisions,)``, its place in the game, from 0.
+        others: ``(decisions,)``, in games of two the other player's hand then, as a bit mask.
+        actions: ``(decisions,)``, what was done.
+        is_random: ``(decisions,)``, whether that was drawn at random instead of the player's own.
+        rewards: ``(decisions,)``, what the player earned from here to its next decision or the end.
+        faults: What players from outside did wrong, in words.
+    """
+
+    rules: Rules
+    first: int
+    seeds: Ints
+    states: k.Vector
+    scores: Ints
+    views: BatchView
+    games: Ints
+    steps: Ints
+    others: Ints
+    actions: Ints
+    is_random: NDArray[np.bool_]
+    rewards: Floats
+    faults: tuple[str, ...] = ()
+
+    @property
+    def margins(self) -> Floats:
+        """The margin of every seat, ``(games, players)``: others' mean score less its own."""
+        n = self.rules.players
+        margins: Floats = (self.scores.sum(1, keepdims=True) - n * self.scores) / (n - 1)
+        return margins
+
+
+class Seating:
+    """The players of a dataset, made once; it can be sent to another process."""
+
+    def __init__(self, options: DatasetOptions, entrants: Sequence[Entrant] | None = None) -> None:
+        """Make every player; of `entrants`, where they are not known by the options' names.
+
+        Raises:
+            HeartsError: if one is unknown or cannot play the rules.
+        """
+        self.options = options
+        self.contenders: list[Contender] = []
+        try:
+            for seat, agent in enumerate(entrants or options.agents):
+                # Not the dataset's own seed, from which every deal could be computed.
+                seed = secret_seed(options.seed, "dataset", "entered", seat)
+                self.contenders.append(Contender(agent, seed, options.agents[seat]))
+            for contender in self.contenders:
+                contender.check_rules(options.rules)
+        finally:
+            for contender in self.contenders:
+                contender.close()
+
+    @property
+    def digests(self) -> list[str | None]:
+        """What tells each player from others of its name (``Contender.digest``)."""
+        return [contender.digest for contender in self.contenders]
+
+    def check_same(self, digests: Sequence[str | None]) -> None:
+        """Refuse players that are others than where they were entered.
+
+        Raises:
+            HeartsError: the first of them is named.
+        """
+        check_same(self.contenders, digests)
+
+    def play(self, number: int) -> Played:
+        """Play a block of games, from its first deal to its last."""
+        options = self.options
+        first = number * BLOCK
+        size = min(BLOCK, options.games - first)
+        seeds = [secret_seed(options.seed, "dataset", "deal", first + i) for i in range(size)]
+        batch = BatchGame(options.rules, size, autodeal=False, freeze=False)
+        batch.reset(seeds=np.array(seeds, np.int64))
+        rng = np.random.default_rng(secret_seed(options.seed, "dataset", "random", number))
+        players = self._seated(number)
+        log = _Log(batch, Rewarder(options.rules, options.reward))
+        try:
+            _play_out(batch, players, log, rng, options.random)
+        finally:
+            for player in players:
+                player.close()
+        names = [contender.name for contender in self.contenders]
+        return log.finished(first, names)
+
+    def _seated(self, number: int) -> list[Seat]:
+        """Fresh players, who have seen no game."""
+        rules, seed = self.options.rules, self.options.seed
+        players = [
+            contender.seat(rules, secret_seed(seed, "dataset", "player", number, seat))
+            for seat, contender in enumerate(self.contenders)
+        ]
+        for player in players:
+            player.ready()
+        return players
+
+
+def _play_out(
+    batch: BatchGame, players: Sequence[Seat], log: _Log, rng: np.random.Generator, random: float
+) -> None:
+    """Play all games of a batch to their ends."""
+    told = np.zeros(len(batch.done), np.bool_)
+    for seat, player in enumerate(players):
+        player.begin(np.full(len(batch.done), seat))
+    while not batch.done.all():
+        turn = batch.player  # -1 where the game is over
+        for seat, player in enumerate(players):
+            games = np.flatnonzero(turn == seat)
+            if not len(games):
+                continue
+            views = batch.views(games=games)
+            shown = BatchView(views.rules, views.vectors.copy(), views.players.copy())
+            actions, faults = player.ask(shown, games)  # it may do anything with what it is shown
+            if faults:
+                log.charge(seat, games, faults)
+                batch.revoke(games=games[actions == NO_ACTION])
+            live = np.flatnonzero(actions != NO_ACTION)
+            views, games, actions = views.subset(live), games[live], actions[live].copy()
+            is_random = rng.random(len(games)) < random
+            actions[is_random] = _any_legal(views, rng)[is_random]
+            log.add(views, games, actions, is_random)
+            batch.play(actions, games=games)
+        over = np.flatnonzero(batch.done & ~told)
+        told[over] = True
+        for player in players if len(over) else ():
+            player.over(over, batch.scores()[over])
+
+
+def _any_legal(views: BatchView, rng: np.random.Generator) -> Ints:
+    """An action for each view, every legal one as likely."""
+    legal = views.legal_table
+    draws = rng.random(legal.shape)
+    draws[~legal] = -1.0
+    drawn: Ints = draws.argmax(1)
+    return drawn
+
+
+class _Log:
+    """What a block's games are remembered by, while they are played."""
+
+    def __init__(self, batch: BatchGame, rewarder: Rewarder) -> None:
+        self._batch, self._rewarder = batch, rewarder
+        seats, games = batch.rules.players, batch.num_games
+        self._parts: list[dict[str, Any]] = []
+        self._size = 0
+        self._gains: list[tuple[Ints, Floats]] = []
+        self._last = np.full((seats, games), -1)
+        """Of each seat and game, the number of its last decision."""
+        self._paid = np.zeros((seats, games), np.int64)
+        self._faults: list[tuple[int, str]] = []
+
+    def add(
+        self, views: BatchView, games: Ints, actions: Ints, is_random: NDArray[np.bool_]
+    ) -> None:
+        """Note decisions that are about to be played, one a game, all of one seat."""
+        if not len(games):
+            return
+        seat = int(views.players[0])
+        self._pay(seat, games)
+        states = self._batch.states
+        part = {
+            "vectors": views.vectors,
+            "players": views.players,
+            "games": games,
+            "others": states[games, k.HANDS + k.SEAT * (1 - seat if seat < 2 else 0)],
+            "actions": actions,
+            "is_random": is_random,
+        }
+        self._parts.append(part)
+        self._last[seat, games] = self._size + np.arange(len(games))
+        self._size += len(games)
+
+    def charge(self, seat: int, games: Ints, faults: Sequence[Fault]) -> None:
+        """Note what a player did wrong; those games are over."""
+        seeds = self._batch.seeds
+        for fault in faults:
+            text = f"{fault.kind}, deal seed {seeds[games[fault.row]]}, seat {seat}: {fault.text}"
+            self._faults.append((seat, text))
+
+    def finished(self, first: int, names: Sequence[str]) -> Played:
+        """All of it in order, once every game is over."""
+        batch = self._batch
+        everyone = np.arange(batch.num_games)
+        for seat in range(batch.rules.players):
+            self._pay(seat, everyone)
+        all_of = {name: np.concatenate([p[name] for p in self._parts]) for name in self._columns()}
+        rewards = np.zeros(self._size)
+        for rows, gains in self._gains:
+            rewards[rows] += gains
+        order = np.argsort(all_of["games"], kind="stable")
+        games = all_of["games"][order]
+        begins = np.searchsorted(games, everyone)
+        return Played(
+            rules=batch.rules,
+            first=first,
+            seeds=batch.seeds.copy(),
+            states=batch.states.copy(),
+            scores=batch.scores(),
+            views=BatchView(batch.rules, all_of["vectors"], all_of["players"]).subset(order),
+            games=games,
+            steps=np.arange(len(games)) - begins[games],
+            others=all_of["others"][order],
+            actions=all_of["actions"][order],
+            is_random=all_of["is_random"][order],
+            rewards=rewards[order],
+            faults=tuple(f"{names[seat]}: {text}" for seat, text in self._faults),
+        )
+
+    def _columns(self) -> list[str]:
+        if not self._parts:  # every game was lost by a fault before anything was played
+            nothing = np.empty(0, np.int64)
+            size = self._batch.rules.state_size
+            empty = dict.fromkeys(("players", "games", "others", "actions"), nothing)
+            vectors = np.empty((0, size), np.int64)
+            self._parts.append(empty | {"vectors": vectors, "is_random": nothing.astype(np.bool_)})
+        return list(self._parts[0])
+
+    def _pay(self, seat: int, games: Ints) -> None:
+        """Credit a seat's last decisions with what it has earned since."""
+        batch, rewarder = self._batch, self._rewarder
+        gains = np.zeros(batch.num_games)
+        seats = np.full(batch.num_games, seat)
+        paid = self._paid[seat]
+        pay_rows(
+            batch.rules.vector,
+            batch.states,
+            games,
+            seats,
+            rewarder.number,
+            paid,
+            rewarder.scale,
+            gains,
+        )
+        rows = self._last[seat, games]
+        self._gains.append((rows[rows >= 0], gains[games][rows >= 0]))

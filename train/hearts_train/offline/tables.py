@@ -1,0 +1,213 @@
+"""The tables of a dataset: games and decisions, a row each, as Arrow and Parquet have them.
+
+Every field says in its own metadata what it is; so says the datasheet.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_agents.view_lines import ViewLines
+from hearts_env import Game
+from hearts_env import kernel as k
+from hearts_env.arrays import Ints
+from hearts_env.view import PHASES
+from hearts_train.offline.exact import Values
+from hearts_train.offline.options import DatasetOptions, library
+from hearts_train.offline.playing import Played
+
+pa: Any = library("pyarrow")
+pq: Any = library("pyarrow.parquet")
+
+Arrow = Any
+"""A ``pyarrow.Table``."""
+_UNFIT = re.compile(r'["\[\]\r\n]')
+
+
+def _field(name: str, kind: Any, description: str, unit: str = "") -> Any:
+    about = {"description": description} | ({"unit": unit} if unit else {})
+    return pa.field(name, kind, metadata=about)
+
+
+def games_schema(options: DatasetOptions) -> Any:
+    """The fields of the table of games."""
+    text, numbers = pa.string(), pa.list_(pa.int16())
+    fields = [
+        _field("game", pa.int64(), "number of the game in the dataset, from 0"),
+        _field("seed", pa.int64(), "the cards: Game.deal(rules, seed=seed)"),
+        _field("rules", text, "the rules, as Rules.from_text reads them"),
+        _field("players", pa.list_(text), "who plays, by seat"),
+        _field("text", text, "the hand history: Game.from_text reads it (docs/notation.md)"),
+        _field("scores", numbers, "score of each seat; low is good", "points"),
+        _field("points", numbers, "points of the cards that each seat took", "points"),
+        _field("margins", pa.list_(pa.float32()), "others' mean score less one's own", "points"),
+        _field("shooter", pa.int8(), "seat that shot the moon; -1: nobody"),
+        _field("revoker", pa.int8(), "seat that ended the deal by a fault; -1: nobody"),
+        _field("decisions", pa.int16(), "decisions in the game, of all seats"),
+    ]
+    return pa.schema(fields)
+
+
+def decisions_schema(options: DatasetOptions) -> Any:
+    """The fields of the table of decisions."""
+    text = pa.string()
+    shown = {
+        "text": "what the player sees, in words (PlayerView.to_text)",
+        "json": "what the player sees, as programs outside are told it (docs/external_agents.md)",
+    }
+    fields = [
+        _field("game", pa.int64(), "number of the game, as in the table of games"),
+        _field("step", pa.int16(), "number of the decision in its game, of all seats, from 0"),
+        _field("seat", pa.int8(), "who decides"),
+        _field("player", text, "who plays that seat"),
+        _field("phase", text, "pass, play or moon: what is to be decided"),
+        _field("trick", pa.int8(), "tricks finished before"),
+        *[_field(f"view_{name}", text, shown[name]) for name in options.views],
+        _field("legal", pa.list_(text), "legal cards, in deck order; off, others after a moon"),
+        _field("legal_actions", pa.list_(pa.int8()), "the same as action numbers"),
+        _field("action", pa.int8(), "the action played"),
+        _field("card", text, "the same by name"),
+        _field("is_random", pa.bool_(), "drawn at random instead of the player's own choice"),
+        _field("reward", pa.float64(), f"{options.reward}: from here to the seat's next decision"),
+        _field("margin", pa.float32(), "of the seat at the end of the deal", "points"),
+    ]
+    if options.exact:
+        fields += [
+            _field(
+                "mean_values",
+                pa.list_(pa.float32()),
+                "each legal card's margin, the mean over all worlds of the view, double dummy play "
+                "from there on; null where it is not known exactly",
+                "points",
+            ),
+            _field(
+                "seen_values",
+                pa.list_(pa.int16()),
+                "each legal card's margin with all cards seen, both playing perfectly; null where "
+                "no card is to be played",
+                "points",
+            ),
+            _field("worlds", pa.int32(), "worlds that the view allows; null where not counted"),
+        ]
+    return pa.schema(fields)
+
+
+def games_table(played: Played, options: DatasetOptions) -> Arrow:
+    """The games of a block."""
+    rules, states, n = played.rules, played.states, played.rules.players
+    size = len(states)
+    batch = [Game.from_state(rules, state) for state in states]
+    tags = {f"Player {i}": _UNFIT.sub("'", name) for i, name in enumerate(options.agents)}
+    points = states[:, k.every_seat(k.POINTS, n)]
+    columns: dict[str, Any] = {
+        "game": played.first + np.arange(size),
+        "seed": played.seeds,
+        "rules": [rules.name] * size,
+        "players": [list(options.agents)] * size,
+        "text": [
+            game.to_text({**tags, "Seed": str(seed)})
+            for game, seed in zip(batch, played.seeds.tolist(), strict=True)
+        ],
+        "scores": played.scores.tolist(),
+        "points": points.tolist(),
+        "margins": played.margins.tolist(),
+        "shooter": states[:, k.SHOOTER],
+        "revoker": states[:, k.REVOKER],
+        "decisions": np.bincount(played.games, minlength=size),
+    }
+    return _table(games_schema(options), columns)
+
+
+def decisions_table(played: Played, options: DatasetOptions, values: Values | None) -> Arrow:
+    """The decisions of a block, those of the seats that are recorded."""
+    kept = np.flatnonzero(np.isin(played.views.players, options.seats))
+    rules, views = played.rules, played.views.subset(kept)
+    games, actions = played.games[kept], played.actions[kept]
+    names = np.array([rules.action_name(a) for a in range(rules.num_actions)], dtype=object)
+    legal = views.legal_table
+    offsets = np.concatenate([[0], legal.sum(1).cumsum()])
+    rows, cards = legal.nonzero()
+    columns: dict[str, Any] = {
+        "game": played.first + games,
+        "step": played.steps[kept],
+        "seat": views.players,
+        "player": [options.agents[seat] for seat in views.players.tolist()],
+        "phase": [PHASES[phase] for phase in views.vectors[:, k.PHASE].tolist()],
+        "trick": views.vectors[:, k.TRICK_NUM],
+        "legal": _lists(offsets, names[cards].tolist(), pa.string()),
+        "legal_actions": _lists(offsets, cards, pa.int8()),
+        "action": actions,
+        "card": names[actions].tolist(),
+        "is_random": played.is_random[kept],
+        "reward": played.rewards[kept],
+        "margin": played.margins[games, views.players],
+    }
+    if "text" in options.views:
+        columns["view_text"] = [view.to_text() for view in views]
+    if "json" in options.views:
+        columns["view_json"] = ViewLines(rules).write(views)
+    if values is not None:
+        for name, found, kind in (
+            ("mean_values", values.mean[kept], pa.float32()),
+            ("seen_values", values.seen[kept], pa.int16()),
+        ):
+            missing = np.isnan(found[np.arange(len(kept)), actions])
+            flat = found[rows, cards]
+            columns[name] = _lists(offsets, np.nan_to_num(flat), kind, missing)
+        worlds = values.worlds[kept]
+        columns["worlds"] = pa.array(worlds, pa.int32(), mask=worlds == 0)
+    return _table(decisions_schema(options), columns)
+
+
+def _lists(offsets: Ints, flat: Any, kind: Any, missing: NDArray[np.bool_] | None = None) -> Any:
+    """A column of lists; those that are missing are null, whatever `flat` has for them."""
+    values = pa.array(flat, kind) if isinstance(flat, list) else pa.array(flat).cast(kind)
+    mask = None if missing is None else pa.array(missing)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, mask=mask)
+
+
+def _table(schema: Any, columns: dict[str, Any]) -> Arrow:
+    arrays = [
+        column.cast(field.type)
+        if isinstance(column, pa.Array)
+        else pa.array(column).cast(field.type)
+        if isinstance(column, np.ndarray)
+        else pa.array(column, field.type)
+        for field, column in ((field, columns[field.name]) for field in schema)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+# ---- bytes ---------------------------------------------------------------------------------------
+def to_bytes(table: Arrow) -> bytes:
+    """A table as a stream of Arrow, compressed."""
+    sink = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def from_bytes(data: bytes) -> Arrow:
+    """The table that ``to_bytes`` wrote."""
+    return pa.ipc.open_stream(data).read_all()
+
+
+def parquet_bytes(parts: list[Arrow]) -> bytes:
+    """A Parquet file of these tables, one row group, compressed by zstd."""
+    table = pa.concat_tables(parts).combine_chunks()
+    sink = io.BytesIO()
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        compression_level=6,
+        row_group_size=max(1, table.num_rows),
+        write_page_checksum=True,
+    )
+    return sink.getvalue()
