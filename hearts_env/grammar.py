@@ -28,6 +28,7 @@ play.
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -137,6 +138,7 @@ def _tag_lines(rules: Rules, tags: Mapping[str, str]) -> Iterator[str]:
         yield f'[{name} "{plain}"]'
 
 
+@functools.lru_cache(maxsize=256)  # the same few names come in game after game
 def _check_name(name: str) -> None:
     """Refuse the name of a field that is a misspelt known one, or has a seat it must not have."""
     word, _, seat = name.partition(" ")

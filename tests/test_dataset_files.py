@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -288,3 +290,35 @@ def test_damaged_settings_are_refused(tmp_path):
         json.dumps({"format": "hearts-env dataset", "version": 1, "package": "0", "options": {}})
     )
     refused(run("dataset", tmp_path / "d", "--resume"), "was begun by version '0'")
+
+
+# ---- docs/datasets.md ----------------------------------------------------------------------------
+PAGE = (Path(__file__).parents[1] / "docs" / "datasets.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python no-run\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def two_player(tmp_path_factory):
+    """The dataset that the page reads, but smaller."""
+    asked = DatasetOptions.of(["pro"], "two_player", 5)
+    return make_dataset(tmp_path_factory.mktemp("page") / "pro-games", asked).folder.parent
+
+
+@pytest.mark.parametrize("code", BLOCKS, ids=lambda code: code.split()[1])
+def test_the_code_of_the_page_runs(code, two_player, tmp_path, monkeypatch, capsys):
+    for name in re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE):
+        pytest.importorskip(name)
+    monkeypatch.chdir(two_player)
+    if "make_dataset" in code:  # as written, but smaller
+        monkeypatch.chdir(tmp_path)
+        code = code.replace("games=1000", "games=2").replace(", workers=2", "")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    exec(compile(code, "docs/datasets.md", "exec"), {})
+    assert capsys.readouterr().out
+
+
+def test_the_page_and_the_command_name_the_same_options():
+    told = run("dataset", "--help").stdout
+    for option in re.findall(r"--[a-z][a-z-]+", PAGE.split("## Options")[1].split("\n\n")[1]):
+        assert option in told

@@ -32,7 +32,7 @@ _SETTLED += ["mask", "reward", "exact", "view", "random", "seat", "id"]
 )
 def dataset(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="A new folder for the dataset.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder for the dataset.")],
     agent: Annotated[
         list[str] | None,
         typer.Option(

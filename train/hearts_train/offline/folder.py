@@ -48,6 +48,8 @@ VERSION = 1
 FACTS = "dataset.json"
 SHEET = "README.md"
 UNFINISHED = ".unfinished"
+EPISODES = "minari"
+"""The folder that ``MINARI_DATASETS_PATH`` may name."""
 PART = 2048
 """Games in a file of a table."""
 _SETTINGS = "settings.json"
@@ -123,6 +125,11 @@ class Dataset:
 
     folder: Path
     facts: dict[str, Any]
+
+    @property
+    def episodes(self) -> Path:
+        """Where its episodes are, for ``minari.MinariDataset``."""
+        return self.folder / EPISODES / self.facts["options"]["dataset_id"] / "data"
 
 
 def make_dataset(
@@ -370,8 +377,8 @@ def _write(blocks: _Blocks, tell: Progress) -> dict[str, Any]:
         if "minari" in options.formats:
             from hearts_train.offline.minari_file import minari_writer  # needs more libraries
 
-            about = f"{options.rules.name}: {' and '.join(dict.fromkeys(options.agents))}"
-            episodes = stack.enter_context(minari_writer(made, options, about))
+            data = made / EPISODES / options.dataset_id / "data"
+            episodes = stack.enter_context(minari_writer(data, options))
         per_part = PART // BLOCK
         for part, first in enumerate(range(0, blocks.number, per_part)):
             found: dict[str, list[Any]] = {"games": [], "decisions": []}

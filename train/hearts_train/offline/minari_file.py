@@ -28,16 +28,9 @@ h5py: Any = library("h5py")
 minari: Any = library("minari")
 storages: Any = library("minari.dataset.minari_storage")
 
-ROOT = "minari"
-"""The folder of a dataset that ``MINARI_DATASETS_PATH`` may name."""
 MAIN_FILE = "main_data.hdf5"
 _READABLE_FROM = ("v108", "v114")
 """HDF5's versions: old enough for every reader, new enough for many groups."""
-
-
-def data_folder(folder: Path, options: DatasetOptions) -> Path:
-    """Where the episodes lie in a dataset's folder; ``minari.MinariDataset`` takes it."""
-    return folder / ROOT / options.dataset_id / "data"
 
 
 class EpisodeWriter:
@@ -110,9 +103,8 @@ class EpisodeWriter:
 
 
 @contextlib.contextmanager
-def minari_writer(folder: Path, options: DatasetOptions, about: str) -> Iterator[EpisodeWriter]:
-    """A new dataset of Minari under `folder`, whose metadata is written when this block ends."""
-    data = data_folder(folder, options)
+def minari_writer(data: Path, options: DatasetOptions) -> Iterator[EpisodeWriter]:
+    """A new dataset of Minari in a folder, whose metadata is written when this block ends."""
     data.mkdir(parents=True)
     with h5py.File(data / MAIN_FILE, "w", libver=_READABLE_FROM) as file:
         writer = EpisodeWriter(file, options)
@@ -132,7 +124,7 @@ def minari_writer(folder: Path, options: DatasetOptions, about: str) -> Iterator
         "dataset_id": options.dataset_id,
         "algorithm_name": " against ".join(dict.fromkeys(options.agents)),
         "author": ["hearts-env contributors"],
-        "description": about,
+        "description": f"Hearts, {options.rules.name}: an episode for each deal and seat",
         "requirements": [f"hearts-env=={__version__}"],
         "minari_version": minari.__version__,
         "dataset_size": round((data / MAIN_FILE).stat().st_size / 1e6, 1),

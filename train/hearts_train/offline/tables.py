@@ -6,7 +6,6 @@ Every field says in its own metadata what it is; so says the datasheet.
 from __future__ import annotations
 
 import io
-import re
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ pq: Any = library("pyarrow.parquet")
 
 Arrow = Any
 """A ``pyarrow.Table``."""
-_UNFIT = re.compile(r'["\[\]\r\n]')
 
 
 def _field(name: str, kind: Any, description: str, unit: str = "") -> Any:
@@ -102,7 +100,7 @@ def games_table(played: Played, options: DatasetOptions) -> Arrow:
     rules, states, n = played.rules, played.states, played.rules.players
     size = len(states)
     batch = [Game.from_state(rules, state) for state in states]
-    tags = {f"Player {i}": _UNFIT.sub("'", name) for i, name in enumerate(options.agents)}
+    tags = {f"Player {i}": name for i, name in enumerate(options.agents)}
     points = states[:, k.every_seat(k.POINTS, n)]
     columns: dict[str, Any] = {
         "game": played.first + np.arange(size),
