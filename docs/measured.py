@@ -140,6 +140,24 @@ def variates(record: dict[str, Any]) -> Rows:
     return [*head, "time for the same interval"], rows
 
 
+def dataset_costs(record: dict[str, Any]) -> Rows:
+    """What a recorded game costs, and how many a second one core makes."""
+    rows = []
+    for row in record["rows"]:
+        total = row["playing_ms"] + row["writing_ms"]
+        rows.append(
+            [
+                row["form"],
+                f"{row['playing_ms']:.1f}",
+                f"{row['writing_ms']:.1f}",
+                f"{1000 / total:,.0f}",
+                f"{row['bytes'] / 1000:.1f}",
+            ]
+        )
+    head = ["what is recorded", "ms to play, a game", "ms to write", "games a second of one core"]
+    return [*head, "kB a game"], rows
+
+
 def left(record: dict[str, Any]) -> str:
     """Like ``82 % (75 to 90)``."""
     low, high = record["ci95"]
@@ -154,5 +172,6 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "networks": ("compare", networks),
     "duplicates": ("variates", duplicates),
     "variates": ("variates", variates),
+    "datasets": ("dataset", dataset_costs),
 }
 """The file of results of each table, and what makes it."""

@@ -12,7 +12,7 @@ import pytest
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.notation import parse_records
 from hearts_env.solve import solve
-from tests.test_cli import refused, run
+from tests.test_cli import refused, run, write_player
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("h5py")
@@ -228,6 +228,14 @@ def test_the_command_makes_a_dataset(tmp_path):
         assert (tmp_path / "d" / path).read_bytes() == (tmp_path / "again" / path).read_bytes()
     refused(run("dataset", tmp_path / "d", *words), "is not empty; name a new folder")
     refused(run("dataset", tmp_path / "d", "--resume"), "holds a finished dataset")
+
+
+def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
+    write_player(tmp_path / "own.safetensors", "mini")
+    words = ["--agent", tmp_path / "own.safetensors", "--games", 1, "--format", "parquet"]
+    result = run("dataset", tmp_path / "d", *words, "--json")
+    assert json.loads(result.stdout)["options"]["rules"] == "mini"
+    assert len(json.loads(result.stdout)["players"][0]) == 64  # what was in that file
 
 
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypatch):

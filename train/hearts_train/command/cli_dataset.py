@@ -86,7 +86,7 @@ def dataset(
     as_json: Json = False,
 ) -> None:
     """Play games and record them: Parquet tables and Minari episodes."""
-    from hearts_train.command.dataset_command import begun, make
+    from hearts_train.command.dataset_command import begun, make, rules_of_agents
     from hearts_train.offline.options import DatasetOptions, check_libraries
 
     if resume:
@@ -97,7 +97,7 @@ def dataset(
     else:
         options = DatasetOptions.of(
             agent,
-            rules_of(rules, players) or "two_player",
+            rules_of(rules, players) or rules_of_agents(agent),
             games,
             seed=seed,
             formats=names_in(format, "--format"),

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from hearts_agents.registry import runs_code
+from hearts_env import Rules
 from hearts_train import console
+from hearts_train.measure.contenders import Contender, rules_for
 from hearts_train.measure.crew import Crew
 from hearts_train.offline.folder import SHEET, UNFINISHED, begun_options, make_dataset
 from hearts_train.offline.options import DatasetOptions
 
 begun = begun_options
+
+
+def rules_of_agents(agents: Sequence[str]) -> Rules:
+    """The rules that one of these was trained for, where none are named; else ``two_player``.
+
+    Raises:
+        HeartsError: if an agent is unknown.
+    """
+    contenders = [Contender(agent, 0) for agent in dict.fromkeys(agents)]
+    for contender in contenders:
+        contender.close()
+    return rules_for(contenders, None)
 
 
 def make(folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_json: bool) -> None:

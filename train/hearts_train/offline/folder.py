@@ -337,7 +337,7 @@ class _Tally:
     def __init__(self) -> None:
         self.games = self.decisions = self.faults = 0
         self.revoked = self.moons = 0
-        self.scores: list[Array] = []
+        self.scores: Any = 0
         self.examples: list[str] = []
         self.minari = (0, 0)
 
@@ -347,17 +347,16 @@ class _Tally:
         self.decisions += int(np.sum(games.column("decisions").to_numpy()))
         self.revoked += int((games.column("revoker").to_numpy() >= 0).sum())
         self.moons += int((games.column("shooter").to_numpy() >= 0).sum())
-        self.scores.append(np.array(games.column("scores").to_pylist(), np.int64))
+        self.scores += np.array(games.column("scores").to_pylist(), np.int64).sum(0)
         self.faults += len(block["faults"])
         self.examples += block["faults"].tolist()[: _MOST_FAULTS - len(self.examples)]
 
     def to_json(self) -> dict[str, Any]:
         """The figures."""
-        scores = np.concatenate(self.scores)
         return {
             "games": self.games,
             "decisions_of_all_seats": self.decisions,
-            "mean_scores": [round(float(mean), 4) for mean in scores.mean(0)],
+            "mean_scores": [round(total / self.games, 4) for total in self.scores.tolist()],
             "moons": self.moons,
             "revoked": self.revoked,
             "faults": self.faults,
@@ -372,42 +371,27 @@ def _write(blocks: _Blocks, tell: Progress) -> dict[str, Any]:
     made = folder / UNFINISHED / "made"
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir()
-    with contextlib.ExitStack() as stack:
-        episodes = None
-        if "minari" in options.formats:
-            from hearts_train.offline.minari_file import minari_writer  # needs more libraries
-
-            data = made / EPISODES / options.dataset_id / "data"
-            episodes = stack.enter_context(minari_writer(data, options))
-        per_part = PART // BLOCK
+    per_part = PART // BLOCK
+    with _episode_writer(made, options) as episodes:
         for part, first in enumerate(range(0, blocks.number, per_part)):
             found: dict[str, list[Any]] = {"games": [], "decisions": []}
             for number in range(first, min(first + per_part, blocks.number)):
-                block = blocks.get(number)
-                if block is None:
-                    raise HeartsError(
-                        f"dataset: block {number} in {str(folder)!r} was damaged meanwhile; go on "
-                        "with --resume"
-                    )
+                block = _whole_block(blocks, number)
                 for name, parts in found.items():
                     if f"table.{name}" in block:
                         parts.append(tables.from_bytes(block[f"table.{name}"].tobytes()))
                 games = found["games"][-1]
                 tally.count(block, games)
                 if episodes is not None:
-                    texts = dict(
-                        zip(*games.select(["game", "text"]).to_pydict().values(), strict=True)
-                    )
-                    episodes.add(Episodes.from_arrays(block), texts)
+                    episodes.add(Episodes.from_arrays(block), games.column("text").to_pylist())
                 tell(number + 1, blocks.number)
-            if "parquet" in options.formats:
-                for name, parts in found.items():
-                    rows[name] += sum(table.num_rows for table in parts)
-                    path = made / name / f"part-{part:05}.parquet"
-                    path.parent.mkdir(exist_ok=True)
-                    write_whole(path, tables.parquet_bytes(parts))
-        if episodes is not None:
-            tally.minari = (episodes.episodes, episodes.steps)
+            for name, parts in found.items() if "parquet" in options.formats else ():
+                rows[name] += sum(table.num_rows for table in parts)
+                path = made / name / f"part-{part:05}.parquet"
+                path.parent.mkdir(exist_ok=True)
+                write_whole(path, tables.parquet_bytes(parts))
+    if episodes is not None:
+        tally.minari = (episodes.episodes, episodes.steps)
     facts = _facts(blocks, made, tally, rows)
     write_whole(made / SHEET, datasheet(facts, options).encode())
     write_whole(made / FACTS, (json.dumps(facts, indent=1) + "\n").encode())
@@ -416,6 +400,28 @@ def _write(blocks: _Blocks, tell: Progress) -> dict[str, Any]:
             shutil.rmtree(folder / path.name)
         os.replace(path, folder / path.name)
     return facts
+
+
+@contextlib.contextmanager
+def _episode_writer(made: Path, options: DatasetOptions) -> Iterator[Any]:
+    """What appends episodes, if they are asked for."""
+    if "minari" not in options.formats:
+        yield None
+        return
+    from hearts_train.offline.minari_file import minari_writer  # needs more libraries
+
+    with minari_writer(made / EPISODES / options.dataset_id / "data", options) as writer:
+        yield writer
+
+
+def _whole_block(blocks: _Blocks, number: int) -> dict[str, Array]:
+    block = blocks.get(number)
+    if block is None:
+        raise HeartsError(
+            f"dataset: block {number} in {str(blocks.folder)!r} was damaged meanwhile; go on with "
+            "--resume"
+        )
+    return block
 
 
 def _facts(blocks: _Blocks, made: Path, tally: _Tally, rows: dict[str, int]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from hearts_env import __version__
 from hearts_env.arrays import Array
 from hearts_train.offline.episodes import Episodes, observation_space
 from hearts_train.offline.options import DatasetOptions, library
+from hearts_train.offline.playing import BLOCK
 
 h5py: Any = library("h5py")
 minari: Any = library("minari")
@@ -45,15 +46,15 @@ class EpisodeWriter:
         self._compact.set_obj_track_times(False)
         self.episodes = self.steps = 0
 
-    def add(self, episodes: Episodes, texts: dict[int, str]) -> None:
-        """Append a block's episodes; `texts` are the hand histories of their games."""
+    def add(self, episodes: Episodes, texts: Sequence[str]) -> None:
+        """Append a block's episodes; `texts` are the hand histories of all its games."""
         ends = np.cumsum(episodes.lengths)
         for i, (end, length) in enumerate(
             zip(ends.tolist(), episodes.lengths.tolist(), strict=True)
         ):
             places = slice(end - length + i, end + i + 1)
             moves = slice(end - length, end)
-            self._add_one(episodes, i, places, moves, texts[int(episodes.games[i])])
+            self._add_one(episodes, i, places, moves, texts[int(episodes.games[i]) % BLOCK])
 
     def _add_one(self, episodes: Episodes, i: int, places: slice, moves: slice, text: str) -> None:
         length = moves.stop - moves.start

@@ -1,0 +1,96 @@
+"""What datasets cost: processor time and disk a game, by what is recorded (docs/datasets.md).
+
+    python bench/dataset.py --out docs/results/dataset.json
+
+The same deals are recorded in each form, one after another in turn, several times; figures are
+medians. Compilation is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hearts_env import __version__
+from hearts_env.files import write_whole
+from hearts_train import console
+from hearts_train.measure.evaluation import platform_versions
+from hearts_train.offline.folder import make_dataset
+from hearts_train.offline.options import DatasetOptions
+
+FORMS: dict[str, dict[str, Any]] = {
+    "Parquet, without exact values": {"formats": ["parquet"], "exact": False},
+    "Parquet, with exact values": {"formats": ["parquet"]},
+    "Minari": {"formats": ["minari"]},
+    "both, with exact values": {"formats": ["parquet", "minari"]},
+}
+AGENT, RULES = "pro", "two_player"
+
+
+class Clock:
+    """Processor seconds of this process, by what is being done."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(("playing", "writing"), 0.0)
+
+    @contextlib.contextmanager
+    def __call__(self, doing: str) -> Iterator[Any]:
+        """Count what this block takes."""
+        begin = time.process_time()
+        yield lambda _done, _total: None
+        self.seconds[doing] += time.process_time() - begin
+
+
+def cost(options: DatasetOptions) -> dict[str, float]:
+    """Make a dataset, and say what a game of it takes."""
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        made = make_dataset(Path(folder) / "made", options, show=clock)
+    size = sum(file["bytes"] for file in made.facts["files"].values())
+    seconds = {f"{name}_ms": 1e3 * s / options.games for name, s in clock.seconds.items()}
+    return {**seconds, "bytes": size / options.games}
+
+
+def main() -> None:
+    """Read the command line, measure, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--games", type=int, default=640)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="the file of results")
+    given = parser.parse_args()
+    asked = {
+        name: DatasetOptions.of([AGENT], RULES, given.games, **form) for name, form in FORMS.items()
+    }
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in FORMS}
+    for number in range(given.repeats + 1):
+        for name, options in asked.items():
+            taken = cost(options)
+            if number:  # the first one compiles
+                found[name].append(taken)
+            console.note(f"{number} of {given.repeats}, {name}: {taken}")
+    rows = [
+        {"form": name, **{key: statistics.median(c[key] for c in costs) for key in costs[0]}}
+        for name, costs in found.items()
+    ]
+    record = {
+        "version": __version__,
+        "platform": platform_versions(),
+        "command": f"python bench/dataset.py --games {given.games} --repeats {given.repeats}",
+        "agent": AGENT,
+        "rules": RULES,
+        "games": given.games,
+        "rows": rows,
+    }
+    if given.out:
+        write_whole(given.out, (json.dumps(record, indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()
