@@ -53,7 +53,7 @@ class Episodes:
     def of(cls, played: Played, options: DatasetOptions) -> Episodes:
         """The episodes of a block, of the seats that are recorded."""
         players, n = played.views.players, played.rules.players
-        wanted = np.flatnonzero(np.isin(players, options.seats))
+        wanted = played.rows_of(options.seats)
         number = played.games * n + players  # of the episode, were there one for every seat
         order = wanted[np.argsort(number[wanted], kind="stable")]
         found, owners, lengths = np.unique(number[order], return_inverse=True, return_counts=True)

@@ -93,7 +93,10 @@ class BlockWork:
         parts: dict[str, Array] = {"faults": np.array(played.faults, dtype=np.str_)}
         parts["table.games"] = _as_array(tables.to_bytes(tables.games_table(played, options)))
         if "parquet" in options.formats:
-            values = self._worth.of(played.views, played.others) if options.exact else None
+            values = None
+            if options.exact:
+                kept = played.rows_of(options.seats)
+                values = self._worth.of(played.views.subset(kept), played.others[kept])
             table = tables.decisions_table(played, options, values)
             parts["table.decisions"] = _as_array(tables.to_bytes(table))
         if "minari" in options.formats:

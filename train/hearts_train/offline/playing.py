@@ -69,9 +69,13 @@ class Played:
         margins: Floats = (self.scores.sum(1, keepdims=True) - n * self.scores) / (n - 1)
         return margins
 
+    def rows_of(self, seats: Sequence[int]) -> Ints:
+        """The decisions of these seats, ascending."""
+        return np.flatnonzero(np.isin(self.views.players, seats))
+
 
 class Seating:
-    """The players of a dataset, made once; it can be sent to another process."""
+    """The players of a dataset, made once; fresh copies of them play each block."""
 
     def __init__(self, options: DatasetOptions, entrants: Sequence[Entrant] | None = None) -> None:
         """Make every player; of `entrants`, where they are not known by the options' names.

@@ -122,8 +122,8 @@ def games_table(played: Played, options: DatasetOptions) -> Arrow:
 
 
 def decisions_table(played: Played, options: DatasetOptions, values: Values | None) -> Arrow:
-    """The decisions of a block, those of the seats that are recorded."""
-    kept = np.flatnonzero(np.isin(played.views.players, options.seats))
+    """The decisions of a block, those of the seats that are recorded, with the values of those."""
+    kept = played.rows_of(options.seats)
     rules, views = played.rules, played.views.subset(kept)
     games, actions = played.games[kept], played.actions[kept]
     names = np.array([rules.action_name(a) for a in range(rules.num_actions)], dtype=object)
@@ -151,13 +151,13 @@ def decisions_table(played: Played, options: DatasetOptions, values: Values | No
         columns["view_json"] = ViewLines(rules).write(views)
     if values is not None:
         for name, found, kind in (
-            ("mean_values", values.mean[kept], pa.float32()),
-            ("seen_values", values.seen[kept], pa.int16()),
+            ("mean_values", values.mean, pa.float32()),
+            ("seen_values", values.seen, pa.int16()),
         ):
             missing = np.isnan(found[np.arange(len(kept)), actions])
             flat = found[rows, cards]
             columns[name] = _lists(offsets, np.nan_to_num(flat), kind, missing)
-        worlds = values.worlds[kept]
+        worlds = values.worlds
         columns["worlds"] = pa.array(worlds, pa.int32(), mask=worlds == 0)
     return _table(decisions_schema(options), columns)
 
