@@ -135,7 +135,7 @@ def check_chance(name: str, value: object) -> float:
         HeartsError: if it is not a number in [0, 1].
     """
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (is_number and 0.0 <= float(value) <= 1.0):  # type: ignore[arg-type]
+    if not (is_number and 0 <= value <= 1):  # type: ignore[operator]
         raise HeartsError(f"{name}: must be in [0, 1], got {quoted(value)}")
     return float(value)  # type: ignore[arg-type]
 

@@ -1,5 +1,6 @@
 """Recorded play, without the libraries that write it: what was seen, done, earned and worth."""
 
+import json
 import pickle
 
 import numpy as np
@@ -12,6 +13,7 @@ from hearts_train.offline.episodes import Episodes, observation_space
 from hearts_train.offline.exact import Worth
 from hearts_train.offline.options import DatasetOptions, library
 from hearts_train.offline.playing import BLOCK, Seating
+from tests.test_arguments import ODD
 
 
 def options(agents=("random",), rules="mini", games=6, **others):
@@ -210,6 +212,29 @@ def test_what_cannot_be_asked_for_is_refused(changed, message):
     with pytest.raises(HeartsError) as caught:
         options(**changed)
     assert str(caught.value).startswith(message)
+
+
+ARGUMENTS = ["agents", "games", "seed", "formats", "observation", "dtype", "mask"]
+ARGUMENTS += ["reward", "exact", "views", "random", "seats", "dataset_id"]
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_odd_values_are_taken_or_refused_by_name(name):
+    begins = {"agents": "agent", "formats": "format", "views": "view", "seats": "seat"}
+    begins["dataset_id"] = "id"
+    for value in ODD:
+        given = {"agents": ["pro"], "rules": "mini", "games": 3} | {name: value}
+        refused = ""
+        try:
+            found = DatasetOptions.of(**given)
+        except HeartsError as error:
+            refused = str(error)
+        if refused:
+            assert refused.startswith(begins.get(name, name) + ": ")
+            continue
+        assert DatasetOptions.from_json(json.loads(json.dumps(found.to_json()))) == found
+    with pytest.raises(TypeError, match="view: unknown argument; did you mean 'views'"):
+        options(view=["text"])
 
 
 def test_exact_values_are_computed_where_they_are_known():

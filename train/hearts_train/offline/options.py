@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.arguments import check_chance, check_choice, check_number, check_seed
+from hearts_env.arguments import check_chance, check_choice, check_flag, check_number, check_seed
 from hearts_env.encoders import ENCODERS, make_encoder
 from hearts_env.errors import did_you_mean, install, quoted
 from hearts_env.rewards import Rewarder
@@ -23,6 +23,7 @@ MASKS = ("info", "observation")
 MAX_GAMES = 100_000_000
 
 _LIBRARIES = {"parquet": ("pyarrow",), "minari": ("pyarrow", "h5py", "minari")}
+_OTHERS = {"seed", "formats", "observation", "dtype", "mask", "reward", "views", "random"}
 _ID = re.compile(r"(?:[-_\w]+/)*[-_\w]+-v\d+", re.ASCII)
 
 
@@ -89,9 +90,13 @@ class DatasetOptions:
             HeartsError: if one has an unusable value; it is named.
         """
         rules = Rules.make(rules)
+        if others.keys() - _OTHERS:
+            wrong = min(others.keys() - _OTHERS)
+            raise TypeError(f"{wrong}: unknown argument; {did_you_mean(wrong, _OTHERS)}")
+        seats_of = tuple(_one_a_seat(agents, rules))
         formats = _some("format", others.pop("formats", FORMATS), FORMATS)
-        given = cls(
-            agents=_one_a_seat(agents, rules),
+        return cls(
+            agents=seats_of,
             rules=rules,
             games=check_number("games", games, 1, MAX_GAMES),
             seed=check_seed(others.pop("seed", 0)),
@@ -104,11 +109,8 @@ class DatasetOptions:
             views=_some("view", others.pop("views", ("text",)), VIEWS),
             random=check_chance("random", others.pop("random", 0.0)),
             seats=_seats(rules, seats),
-            dataset_id=_id(dataset_id, rules, agents),
+            dataset_id=_id(dataset_id, rules, seats_of),
         )
-        if others:
-            raise TypeError(f"{next(iter(others))}: unknown argument")
-        return given
 
     def to_json(self) -> dict[str, Any]:
         """All of it, of types that JSON knows."""
@@ -195,7 +197,7 @@ def knows_mean_values(rules: Rules) -> bool:
 
 # ---- checks --------------------------------------------------------------------------------------
 def _one_a_seat(agents: Sequence[str], rules: Rules) -> tuple[str, ...]:
-    given: list[Any] = [agents] if isinstance(agents, str) else list(agents)
+    given = _listed("agent", agents)
     if len(given) not in (1, rules.players):
         raise HeartsError(
             f"agent: {len(given)} given, but {rules.name!r} has {rules.players} seats; give one "
@@ -211,7 +213,7 @@ def _one_a_seat(agents: Sequence[str], rules: Rules) -> tuple[str, ...]:
 
 def _some(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
     """The names given, in the order of those known."""
-    names = [given] if isinstance(given, str) else list(given)
+    names = _listed(option, given)
     for name in names:
         check_choice(option, name, known)
     if not names:
@@ -235,6 +237,7 @@ def _dtype(name: object) -> str | None:
 def _exact(asked: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  # noqa: FBT001
     """Whether exact values are computed; they stand in the table of decisions."""
     is_known = knows_seen_values(rules)
+    asked = None if asked is None else check_flag("exact", asked)
     if asked and not is_known:
         raise HeartsError(
             f"exact: values are exact in games of two only, {rules.name!r} has {rules.players} "
@@ -249,18 +252,33 @@ def _exact(asked: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  #
 
 
 def _seats(rules: Rules, seats: Sequence[int] | None) -> tuple[int, ...]:
-    given = list(seats or range(rules.players))
-    for seat in given:
-        check_number("seat", seat, 0, rules.players - 1)
-    return tuple(sorted(set(given)))
+    given = range(rules.players) if seats is None else _listed("seat", seats)
+    found = {check_number("seat", seat, 0, rules.players - 1) for seat in given}
+    if not found:
+        raise HeartsError("seat: none given; give one or more, or None for all of them")
+    return tuple(sorted(found))
 
 
-def _id(given: str | None, rules: Rules, agents: Sequence[str]) -> str:
+def _listed(option: str, given: Any) -> list[Any]:
+    """What is given, as a list; a word is a list of one.
+
+    Raises:
+        HeartsError: if it is not a list.
+    """
+    if isinstance(given, str):
+        return [given]
+    is_array = isinstance(given, np.ndarray) and given.ndim == 1
+    if not is_array and (not isinstance(given, Sequence) or isinstance(given, bytes)):
+        raise HeartsError(f"{option}: {quoted(given)} is not a list; give one, if only of one")
+    return list(given)
+
+
+def _id(given: object, rules: Rules, agents: Sequence[str]) -> str:
     if given is None:
-        named = [agents] if isinstance(agents, str) else list(dict.fromkeys(agents))
-        words = [re.sub(r"[^A-Za-z0-9_]+", "-", word).strip("-") for word in (rules.name, *named)]
+        named = (rules.name, *dict.fromkeys(agents))
+        words = [re.sub(r"[^A-Za-z0-9_]+", "-", word).strip("-") for word in named]
         return f"hearts/{words[0]}/{'-'.join(words[1:])}-v0"
-    if not _ID.fullmatch(str(given)):
+    if not isinstance(given, str) or not _ID.fullmatch(given):
         raise HeartsError(
             f"id: {quoted(given)} cannot name a Minari dataset; write one like "
             "hearts/two_player/pro-v0"
