@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -14,6 +15,7 @@ from hearts_env._jit import entry_of
 from hearts_env._turn import LEGAL, step, write_scores, write_view
 from hearts_env.arguments import (
     check_count,
+    check_is,
     check_player,
     check_seed,
     whole,
@@ -21,6 +23,7 @@ from hearts_env.arguments import (
 )
 from hearts_env.cards import list_of, parse_card
 from hearts_env.chips import chips_of, points_settled
+from hearts_env.deals import deal_masks
 from hearts_env.errors import (
     DealError,
     HeartsError,
@@ -31,6 +34,7 @@ from hearts_env.errors import (
 from hearts_env.grammar import Entry, Transcript, format_transcript, parse
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView, Position
+from hearts_env.worlds import state_in_world
 
 _INT64 = np.dtype(np.int64)
 _SEATS: tuple[int | None, ...] = (None, *range(k.MAX_PLAYERS))
@@ -81,7 +85,7 @@ class Game(Position):
                 out of range.
         """
         rules = Rules.make(rules)
-        masks = _deal_masks(rules, hands, kitty)
+        masks = deal_masks(rules, hands, kitty)
         vector = np.empty(rules.state_size, np.int64)
         k.clear(vector)
         vector[k.every_seat(k.HANDS, rules.players)] = masks[:-1]
@@ -149,6 +153,36 @@ class Game(Position):
         if game is None or not np.array_equal(game.vector, state):
             raise DealError(f"vector: play under {rules.name!r} does not lead to this state")
         return game
+
+    @classmethod
+    def from_view(cls, view: PlayerView, world: Sequence[Iterable[str]], seed: int = 0) -> Game:
+        """The game as it would be if the hidden cards were `world`, with the past that led to it.
+
+        The player of `view` cannot tell it from the game that is really played: its view of it is
+        equal to `view`. What the others passed in an exchange, a world leaves open: of all that it
+        allows, one is drawn uniformly.
+
+        Args:
+            view: what a player knows.
+            world: the present hand of each seat and, last, the dead cards, as `view.worlds()` and
+                `view.sample_worlds` give them.
+            seed: of that draw; a whole number from 0.
+
+        Raises:
+            DealError: if `world` does not agree with all that the view shows; the message says
+                what cannot be.
+            HeartsError: if `view` is not a view, or `seed` is not a whole number from 0.
+        """
+        check_is("view", view, PlayerView, "give game.view(player)")
+        rng = random.Random(f"hearts passes {check_seed(seed)}")
+        state = state_in_world(view, world, rng)
+        try:
+            return cls.from_state(view.rules, state)
+        except DealError:
+            raise DealError(
+                "world: with these cards play could not have gone as the view shows; take one of "
+                "view.worlds() or view.sample_worlds(n, seed)"
+            ) from None
 
     @classmethod
     def _with_past(cls, rules: Rules, state: k.Vector) -> Game:
@@ -566,49 +600,3 @@ def _is_readable(rules: Rules, state: k.Vector) -> bool:
         and 0 <= state[k.DEAL_NUMBER] < 2**31
         and -1 <= state[k.MOON_CHOICE] <= 1
     )
-
-
-def _deal_masks(
-    rules: Rules, hands: Sequence[Iterable[str]], kitty: Iterable[str] | None
-) -> list[int]:
-    """The card masks of all hands and of the kitty, checked."""
-    try:
-        given = [] if isinstance(hands, str) else [hands[seat] for seat in range(len(hands))]
-    except (TypeError, KeyError, IndexError):
-        given = []
-    if len(given) != rules.players:
-        raise DealError(
-            f"hands: give {rules.players} hands, one list of cards for each seat; got "
-            f"{quoted(hands)}"
-        )
-    owner: dict[str, str] = {}
-    masks = []
-    names = [f"hands[{seat}]" for seat in range(rules.players)] + ["kitty"]
-    for name, cards in zip(names, [*given, kitty], strict=True):
-        mask = 0
-        if cards is None:
-            cards = [card for card in rules.deck if card not in owner]
-        elif isinstance(cards, str):
-            cards = cards.split()
-        try:
-            cards = list(cards)
-        except TypeError:
-            raise DealError(f"{name}: {quoted(cards)} is not a list of cards") from None
-        for card in cards:
-            try:
-                card = parse_card(card)
-            except NotationError as error:
-                raise DealError(f"{name}: {error}") from None
-            if card not in rules.index:
-                raise DealError(f"{name}: {card} is not in the deck of these rules; leave it out")
-            if card in owner:
-                raise DealError(
-                    f"{name}: {card} is dealt twice, also in {owner[card]}; deal it once"
-                )
-            owner[card] = name
-            mask |= 1 << rules.index[card]
-        size = rules.kitty_size if name == "kitty" else rules.hand_size
-        if mask.bit_count() != size:
-            raise DealError(f"{name}: {mask.bit_count()} cards, but the rules deal {size}")
-        masks.append(mask)
-    return masks

@@ -265,6 +265,49 @@ class PlayerView(Position):
             names = " ".join(rules.action_name(action) for action in self.legal_actions())
             yield f"You are to {task}. Legal: {names}"
 
+    def key(self) -> str:
+        """The player's information state: one line of text, for tables of what to do where.
+
+        Two keys are equal exactly when the views are: when the player cannot tell the two
+        situations apart. It has all that happened, in order, as far as the player has seen it
+        (perfect recall), but for the order in which cards to pass were chosen, which makes no
+        difference to anything. It is written in cards and seats, not from the layout of
+        ``vector``, so that a table saved by one version can be read by another.
+        """
+        return "; ".join(self._facts())
+
+    def _facts(self) -> Iterator[str]:
+        """What makes up ``key``; everything else in a view follows from it."""
+        rules, v = self.rules, self.vector
+        yield rules.name
+        yield f"player {self.player}"
+        if rules.pass_count or rules.first_lead == "eldest_hand" or self.dealer or self.deal_number:
+            yield f"deal {self.deal_number} by {self.dealer}"
+        if any(self.totals):
+            yield "totals " + " ".join(map(str, self.totals))
+        yield " ".join(("hand", *self.hand))
+        if self.passed:
+            yield " ".join(("passed", *self.passed))
+        if self.received:
+            yield " ".join(("received", *self.received))
+        if v[k.NUM_PLAYED]:
+            yield "played " + " ".join(f"{p}:{card}" for p, card in self.history)
+        if rules.queen_any_time:  # else what was played tells all of this
+            if self.hearts_broken:
+                yield "broken"
+            if any(shown := self.voids):
+                yield "void " + " ".join(f"{p}:{suits}" for p, suits in enumerate(shown) if suits)
+            if v[k.DODGED] >= 0:
+                yield f"dodged {SUITS[v[k.DODGED]]}"
+        if self.kitty_taker is not None:
+            yield " ".join(("kitty", *self.kitty))
+        if self.to_move is not None:
+            yield f"{self.phase} {self.to_move}"
+        elif self.revoker is not None:
+            yield f"revoke {self.revoker}"
+        else:
+            yield f"over {self.moon_choice}" if self.moon_choice else "over"
+
     # -- worlds -----------------------------------------------------------------------------------
     @property
     def num_worlds(self) -> int:

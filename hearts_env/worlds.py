@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from hearts_env import hidden
 from hearts_env import kernel as k
 from hearts_env.cards import cards_of, list_of, mask_of
-from hearts_env.errors import HeartsError
+from hearts_env.deals import list_piles, pile_masks
+from hearts_env.errors import DealError, HeartsError, quoted
 from hearts_env.rules import Rules
 
 
@@ -253,3 +254,78 @@ def _draw(
                 hands[place] |= 1 << pile.pop()
         sizes = left
     return hands
+
+
+# ---- the whole state in a world ------------------------------------------------------------------
+def state_in_world(view: Seen, world: Sequence[Iterable[str]], rng: random.Random) -> k.Vector:
+    """The state of which `view` would be the view if the hidden cards were `world`.
+
+    What others passed in an exchange is drawn from `rng`, uniformly from what can have been. Each
+    card by itself is checked, but not what binds several cards: whether the play can have come
+    about is left to ``Game.from_state``.
+
+    Raises:
+        DealError: if a card of `world` cannot lie where it is said to, or there are too few or too
+            many of them.
+    """
+    hands = _check_world(view, world)
+    r, n, me = view.rules.vector, view.rules.players, view.player
+    state = view.vector.copy()
+    state[k.every_seat(k.HANDS, n)] = hands[:-1]
+    if state[k.KITTY_TAKER] < 0:
+        state[k.KITTY] = hands[-1]
+    step, count = int(state[k.EXCHANGE]), int(r[k.R_PASS_COUNT])
+    if step and not state[k.RECEIVED + k.SEAT * me]:  # not delivered yet
+        turn = int(state[k.PLAYER] if state[k.PHASE] == k.PASS else state[k.REVOKER])
+        for p in range(turn):
+            if p != me:
+                state[k.PASSED + k.SEAT * p] = _some(hands[p], count, rng)
+    elif step:
+        for p in range(n):
+            receiver = (p + step) % n
+            if p == me:
+                state[k.RECEIVED + k.SEAT * receiver] = state[k.PASSED + k.SEAT * me]
+            elif receiver == me:
+                state[k.PASSED + k.SEAT * p] = state[k.RECEIVED + k.SEAT * me]
+            else:  # any of the cards that the receiver held after the exchange
+                held = hands[receiver] | int(state[k.PLAYED + k.SEAT * receiver])
+                passed = _some(held, count, rng)
+                state[k.PASSED + k.SEAT * p] = state[k.RECEIVED + k.SEAT * receiver] = passed
+    return state
+
+
+def _some(cards: int, number: int, rng: random.Random) -> int:
+    """So many cards of a set, drawn uniformly."""
+    return mask_of(rng.sample(list_of(cards), number))
+
+
+def _check_world(view: Seen, world: Sequence[Iterable[str]]) -> list[int]:
+    """The masks of a world's hands and of its dead cards, each card checked by itself."""
+    rules, v, n, me = view.rules, view.vector, view.rules.players, view.player
+    given = list_piles(world)
+    if len(given) != n + 1:
+        raise DealError(
+            f"world: give the present hands of {n} players and, last, the dead cards, as "
+            f"view.worlds() does; got {quoted(world)}"
+        )
+    names = [f"world[{owner}]" for owner in range(n + 1)]
+    masks = pile_masks(rules, dict(zip(names, given, strict=True)))
+    possible, certain, sizes = (np.zeros(k.MAX_PLAYERS + 1, np.int64) for _ in range(3))
+    hidden.hidden_cards(rules.vector, v, me, possible, certain, sizes)
+    own = int(v[k.HANDS + k.SEAT * me])
+    possible[me] = certain[me] = own
+    sizes[me] = own.bit_count()
+    for owner, (name, mask) in enumerate(zip(names, masks, strict=True)):
+        whose = f"player {owner}" if owner < n else "the dead cards"
+        if wrong := mask & ~int(possible[owner]):
+            cards = " ".join(rules.deck[i] for i in cards_of(wrong))
+            raise DealError(
+                f"{name}: {cards} cannot be with {whose}, as player {me} has seen; take one of "
+                "view.worlds()"
+            )
+        if missing := int(certain[owner]) & ~mask:
+            cards = " ".join(rules.deck[i] for i in cards_of(missing))
+            raise DealError(f"{name}: {cards} must be with {whose}, as player {me} has seen")
+        if mask.bit_count() != sizes[owner]:
+            raise DealError(f"{name}: {mask.bit_count()} cards, but there are {sizes[owner]} left")
+    return masks

@@ -16,6 +16,7 @@ import pytest
 
 from hearts_env import BatchGame, DealError, Game, HeartsError, Match, Rules, chips_of, settle
 from hearts_env.arguments import check_number, whole, whole_numbers
+from hearts_env.deals import all_deals, all_tables, num_deals
 from hearts_env.errors import quoted
 from hearts_env.rules import FIELDS
 from hearts_env.view import PlayerView
@@ -131,6 +132,9 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
     def new_view() -> PlayerView:
         return new_game().view(0)
 
+    here = new_view()
+    world = next(iter(here.worlds()))
+    yield plain("Game.from_view", Game.from_view, {"view": here, "world": world, "seed": 1})
     yield from methods(new_view, state_of, both | {"sample_worlds": {"n": 2, "seed": 1}})
 
     def new_match() -> Match:
@@ -179,6 +183,8 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
     yield plain("settle", settle, {"method": "simple", "points": [1, 2], "pool": 0})
     hoyle = Rules.preset("hoyle", 2)
     yield plain("chips_of", chips_of, {"rules": hoyle, "points": [1, 2]})
+    for function in (num_deals, all_deals, all_tables):
+        yield plain(function.__name__, function, {"rules": "micro"})
 
 
 DEALT: dict[str, Any] = {"deal_number": 0, "dealer": 0, "totals": [0, 0]}

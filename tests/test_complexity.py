@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_env import Game, HeartsError, Rules
+from hearts_env.deals import num_deals
 from hearts_train.command.cli import app
 from hearts_train.measure.complexity import (
     Complexity,
@@ -18,7 +19,6 @@ from hearts_train.measure.complexity import (
     complexities,
     estimated,
     histories,
-    num_deals,
 )
 
 

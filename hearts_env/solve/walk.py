@@ -8,7 +8,6 @@ comes before in the game comes before in the arrays.
 from __future__ import annotations
 
 import itertools
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from hearts_env import kernel as k
 from hearts_env._bits import lowest, popcount
 from hearts_env._jit import inlined, jit
 from hearts_env.arrays import Bytes, Ints, Ints32
+from hearts_env.deals import num_deals as num_all_deals
 from hearts_env.rules import Rules
 
 # ---- what a walk counts: places in `totals` ------------------------------------------------------
@@ -87,8 +87,7 @@ class Records(NamedTuple):
 
 def num_deals(rules: Rules) -> int:
     """In how many deals seat 0 leads first."""
-    deck, hand = len(rules.deck), rules.hand_size
-    both = math.comb(deck, hand) * math.comb(deck - hand, hand)
+    both = num_all_deals(rules)
     return both if rules.first_lead == "eldest_hand" else both // 2
 
 

@@ -27,6 +27,7 @@ from hearts_env import BatchGame, Game, Rules, __version__
 from hearts_env import kernel as k
 from hearts_env.arguments import check_number, check_seed
 from hearts_env.arrays import Floats, Ints
+from hearts_env.deals import num_deals
 from hearts_env.presets import PRESETS
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.tree_size import DEFAULT_MEMORY, TreeSize, measure
@@ -137,15 +138,6 @@ def all_rules() -> list[str]:
         for name, (numbers, _) in PRESETS.items()
         for players in numbers
     ]
-
-
-def num_deals(rules: Rules) -> int:
-    """In how many ways the cards can be dealt to the seats, the kitty being what is left; exact."""
-    ways, left = 1, len(rules.deck)
-    for _ in range(rules.players):
-        ways *= math.comb(left, rules.hand_size)
-        left -= rules.hand_size
-    return ways
 
 
 @dataclass(frozen=True)

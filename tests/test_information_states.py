@@ -1,0 +1,285 @@
+"""Information states, the games that they leave open, and all deals with their chances."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from hearts_env import DealError, Game, HeartsError, Rules
+from hearts_env.deals import all_deals, all_tables, num_deals
+from hearts_env.presets import PRESETS
+from hearts_env.solve.tree import Tree
+from hearts_env.solve.walk import Walk
+from hearts_env.view import PlayerView
+from tests.lockstep import every_deal
+from tests.reshuffle import reshuffled
+from tests.strategies import SEEDED, games, rule_sets
+from tests.test_view import HARD_RULES, random_positions, small
+
+
+def assert_keys_tell_as_much_as_views(views: list[PlayerView]) -> None:
+    """Fails unless two of the views are equal exactly when their keys are."""
+    contents: dict[str, tuple[Any, ...]] = {}
+    keys: dict[tuple[Any, ...], str] = {}
+    for view in views:
+        content = (view.rules, view.player, view.vector.tobytes())
+        key = view.key()
+        assert contents.setdefault(key, content) == content, key
+        assert keys.setdefault(content, key) == key, (keys[content], key)
+
+
+# ---- keys ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", HARD_RULES)
+def test_keys_are_equal_when_the_views_are(name: str) -> None:
+    views = []
+    for seed in range(8):
+        for game in random_positions(HARD_RULES[name], seed):
+            for player in range(game.rules.players):
+                other = reshuffled(game, player, seed)
+                assert other.view(player).key() == game.view(player).key()
+                views += [game.view(player), other.view((player + 1) % game.rules.players)]
+    assert_keys_tell_as_much_as_views(views)
+
+
+@settings(SEEDED, max_examples=30)
+@given(games(rule_sets(max_players=5, max_hand=5)))
+def test_keys_under_any_rules(game: Game) -> None:
+    positions = [game]
+    while positions[-1].actions:
+        positions.append(positions[-1].clone())
+        positions[-1].undo()
+    views = []
+    for position in positions:
+        for player in range(game.rules.players):
+            views += [position.view(player), reshuffled(position, player, 1).view(player)]
+    assert_keys_tell_as_much_as_views(views)
+
+
+@pytest.mark.parametrize("name", ["micro", "mini hand_size=2 queen_any_time=true"])
+def test_every_information_set_has_a_key_of_its_own(name: str) -> None:
+    """Of all choices in all deals; and each of its worlds has that key."""
+    tree = Tree(name)
+    keys = set()
+    for player in range(2):
+        for _, views in tree.blocks(player):
+            for view in views:
+                keys.add(view.key())
+                for world in itertools.islice(view.worlds(), 2):
+                    assert Game.from_view(view, world).view(player).key() == view.key()
+    assert len(keys) > 100
+    assert len(keys) == sum(side.num_infosets for side in tree.sides)
+
+
+def test_what_a_key_tells() -> None:
+    game = Game.deal("classic", seed=3, deal_number=0, dealer=2)
+    for _ in range(20):
+        game.play(game.legal_actions()[0])
+    view = game.view(1)
+    assert view.key() == (
+        "classic; player 1; deal 0 by 2; hand 7C TD QD KD 5S 7S QS AS 6H JH KH; "
+        "passed 2C TC 9D; received 4C 5C 7C; "
+        "played 2:2C 3:6C 0:3C 1:4C 3:8C 0:9C 1:5C 2:TC; play 2"
+    )
+    ahead = Game(
+        "micro", [game_hand.split() for game_hand in ("QC AC QD", "AD QS AS")], totals=[7, -2]
+    )
+    assert ahead.view(0).key() == "micro; player 0; totals 7 -2; hand QC AC QD; play 0"
+
+
+def test_keys_of_different_rules_and_tables_differ() -> None:
+    deal = [["QC", "AC", "QD"], ["AD", "QS", "AS"]]
+    made = [
+        Game("micro", deal),
+        Game("micro moon_points=7", deal),
+        Game("micro", deal, dealer=1),
+        Game("micro", deal, deal_number=1),
+        Game("micro", deal, totals=[0, 1]),
+    ]
+    assert len({game.view(0).key() for game in made}) == len(made)
+
+
+# ---- games of views ------------------------------------------------------------------------------
+def hands_of(game: Game) -> tuple[tuple[str, ...], ...]:
+    """The world that is true."""
+    dead = game.kitty if game.kitty_taker is None else ()
+    return (*(game.hand(p) for p in range(game.rules.players)), dead)
+
+
+@pytest.mark.parametrize("name", HARD_RULES)
+def test_a_game_of_every_world_of_a_view(name: str) -> None:
+    made = 0
+    for seed in range(3):
+        for game in random_positions(HARD_RULES[name], seed):
+            for player in range(game.rules.players):
+                view = game.view(player)
+                if view.num_worlds > 40:
+                    continue
+                for world in view.worlds():
+                    other = Game.from_view(view, world, seed)
+                    assert other.view(player) == view
+                    assert other.view(player).key() == view.key()
+                    assert hands_of(other) == world
+                    assert other.player == game.player
+                    made += 1
+    assert made > 100
+
+
+@settings(SEEDED, max_examples=60)
+@given(games(rule_sets(max_players=7, max_hand=9)))
+def test_a_game_of_a_view_under_any_rules(game: Game) -> None:
+    for player in range(game.rules.players):
+        view = game.view(player)
+        for world in [hands_of(game), *view.sample_worlds(2, seed=1)]:
+            other = Game.from_view(view, world)
+            assert other.view(player) == view
+            assert hands_of(other) == world
+            if not other.is_over:  # and it can be played on
+                other.play(other.legal_actions()[0])
+
+
+def test_only_worlds_of_the_view_make_a_game() -> None:
+    """Of all ways to lay out the unseen cards of micro, those that are refused are no worlds."""
+    rules = Rules.preset("micro").replace(queen_any_time=True)
+    refused = 0
+    for seed in range(12):
+        for game in random_positions(rules, seed):
+            for player in range(2):
+                view = game.view(player)
+                worlds = set(view.worlds())
+                number = game.cards_left(1 - player)
+                for hand in itertools.combinations(view.unseen, number):
+                    dead = tuple(card for card in view.unseen if card not in hand)
+                    world = (hand, view.hand, dead) if player else (view.hand, hand, dead)
+                    if world in worlds:
+                        assert Game.from_view(view, world).view(player) == view
+                    else:
+                        refused += 1
+                        with pytest.raises(DealError, match=r"^world"):
+                            Game.from_view(view, world)
+    assert refused > 100
+
+
+def test_what_others_passed_is_drawn_from_all_that_can_have_been() -> None:
+    rules = small(3, 3, ranks="TQA", pass_count=1, pass_rotation=("left",))
+    game = Game.deal(rules, seed=5)
+    while game.phase == "pass":
+        game.play(game.legal_actions()[0])
+    view = game.view(0)
+    world = hands_of(game)
+    passes = Counter(Game.from_view(view, world, seed).passed(1) for seed in range(300))
+    # Seat 2 may have been passed any of its three cards; what seats 0 and 2 passed, seat 0 knows.
+    assert set(passes) == {(card,) for card in world[2]}
+    assert min(passes.values()) > 60  # a hundred each on average
+    for seed in range(5):
+        other = Game.from_view(view, world, seed)
+        assert (other.passed(0), other.passed(2)) == (view.passed, view.received)
+        assert other.actions == Game.from_view(view, world, seed).actions
+
+
+def changed(view: PlayerView, **piles: str) -> list[Any]:
+    """A world of the view, some of its piles replaced."""
+    world: list[Any] = list(next(view.worlds()))
+    for name, cards in piles.items():
+        world[["hand0", "hand1", "dead"].index(name)] = cards
+    return world
+
+
+def test_worlds_that_cannot_be() -> None:
+    game = Game("micro", [["QC", "AC", "QS"], ["QD", "AS", "AH"]])
+    game.play("QC")
+    view = game.view(1)  # holds QD AS AH; has seen QC led
+    assert next(iter(view.worlds())) == (("AC", "AD"), ("QD", "AS", "AH"), ("QS", "QH"))
+    cases = [
+        (changed(view, hand0="QC AC"), r"^world\[0\]: QC cannot be with player 0"),
+        (changed(view, hand0="AC AD QS"), r"^world\[2\]: QS is dealt twice, also in world\[0\]"),
+        (changed(view, hand0="AC", dead="AD QS QH"), r"^world\[0\]: 1 cards, .* 2 left"),
+        (changed(view, hand1="QD AS"), r"^world\[1\]: AH must be with player 1"),
+        (changed(view, hand0="AC XX"), r"^world\[0\]: "),
+        (changed(view, hand0="AC 2C"), r"^world\[0\]: 2C is not in the deck"),
+        (changed(view, hand0=7), r"^world\[0\]: 7 is not a list of cards"),
+        (list(next(view.worlds()))[:2], r"^world: give the present hands of 2 players and"),
+        ("AC AD", r"^world: give the present hands"),
+        (None, r"^world: give the present hands"),
+    ]
+    for world, message in cases:
+        with pytest.raises(DealError, match=message):
+            Game.from_view(view, world)
+    with pytest.raises(HeartsError, match=r"^view: Game is not a PlayerView"):
+        Game.from_view(game, next(view.worlds()))  # type: ignore[arg-type]
+    with pytest.raises(HeartsError, match=r"^seed: "):
+        Game.from_view(view, next(view.worlds()), seed=-1)
+
+
+def test_a_world_that_play_rules_out_as_a_whole() -> None:
+    # Seat 0 is to lead, so it holds QC, the only card below AC.
+    view = Game("micro", [["QC", "QD", "AD"], ["AC", "AS", "AH"]]).view(1)
+    assert view.to_move == 0
+    for dead in ("QC QH", "QC QS"):
+        hand = [card for card in view.unseen if card not in dead]
+        with pytest.raises(DealError, match=r"^world: with these cards play could not have gone"):
+            Game.from_view(view, [hand, view.hand, dead])
+
+
+# ---- deals ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["micro", "mini hand_size=2", "micro first_lead=eldest_hand"])
+def test_all_deals(name: str) -> None:
+    rules = Rules.make(name)
+    deals = list(all_deals(name))
+    assert deals == [(*(g.hand(p) for p in (0, 1)), g.kitty) for g in every_deal(rules)]
+    assert len(set(deals)) == len(deals) == num_deals(name)
+    assert num_deals(rules) * Fraction(1, num_deals(rules)) == 1
+    # The exact tools take those in which seat 0 leads first.
+    leads = [
+        tuple(sum(1 << rules.index[card] for card in hand) for hand in deal[:2])
+        for deal in deals
+        if Game(rules, deal[:-1], dealer=1).leader == 0
+    ]
+    assert sorted(leads) == sorted(map(tuple, Walk(rules).deals.tolist()))
+
+
+def test_deals_of_three() -> None:
+    rules = small(3, 2, ranks="QA")
+    deals = list(all_deals(rules))
+    assert len(set(deals)) == len(deals) == num_deals(rules) == 28 * 15 * 6
+    assert all(sorted(itertools.chain(*deal)) == sorted(rules.deck) for deal in deals)
+    assert [len(cards) for cards in deals[0]] == [2, 2, 2, 2]
+
+
+def test_many_deals_are_made_one_by_one() -> None:
+    first = next(all_deals("classic"))
+    assert [len(hand) for hand in first] == [13, 13, 13, 13, 0]
+    assert num_deals("classic") == math.factorial(52) // math.factorial(13) ** 4
+
+
+def test_all_tables() -> None:
+    assert all_tables("two_player") == [(0, 0)]
+    assert all_tables("classic") == [(number, 0) for number in range(4)]
+    assert all_tables("hoyle") == [(0, dealer) for dealer in range(4)]
+    assert len(all_tables("party pass_rotation=left first_lead=eldest_hand")) == 4
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_games_of_a_seed_differ_from_a_table_in_nothing_that_counts(name: str) -> None:
+    """A deal of any number and dealer is played as at one of the tables."""
+    for seed in range(8):
+        game = Game.deal(name, seed)
+        rules, rng = game.rules, random.Random(seed)
+        tables = all_tables(rules)
+        numbers, dealers = {n for n, _ in tables}, {d for _, d in tables}
+        number = game.deal_number if game.deal_number in numbers else 0
+        dealer = game.dealer if game.dealer in dealers else 0
+        hands = [game.hand(p) for p in range(rules.players)]
+        same = Game(rules, hands, deal_number=number, dealer=dealer)
+        while not game.is_over:
+            assert (game.player, game.legal_mask) == (same.player, same.legal_mask)
+            action = rng.choice(game.legal_actions())
+            game.play(action)
+            same.play(action)
+        assert game.scores() == same.scores()
