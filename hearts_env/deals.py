@@ -70,6 +70,12 @@ def all_tables(rules: Rules | str) -> list[tuple[int, int]]:
     return list(itertools.product(range(numbers), range(dealers)))
 
 
+def table_of(rules: Rules, deal_number: int, dealer: int) -> tuple[int, int]:
+    """The one of ``all_tables`` at which a deal is the same game as at this one."""
+    number = deal_number % len(rules.pass_rotation) if rules.pass_count else 0
+    return number, dealer if rules.first_lead == "eldest_hand" else 0
+
+
 def deal_masks(
     rules: Rules, hands: Sequence[Iterable[str]], kitty: Iterable[str] | None
 ) -> list[int]:

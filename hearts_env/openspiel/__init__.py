@@ -1,0 +1,123 @@
+"""Hearts as games of OpenSpiel.
+
+After ``register()`` they are there by name, ``pyspiel.load_game("hearts_env(rules=micro)")``;
+``load("micro")`` does both. OpenSpiel is asked for only when one of these is called. The page
+docs/openspiel.md tells its parameters, and what was run with which version.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from hearts_env.arguments import check_is
+from hearts_env.errors import HeartsError
+from hearts_env.game import Game
+from hearts_env.openspiel.setup import NAME, PARAMETERS, rules_of, rules_word
+from hearts_env.rules import Rules
+from hearts_env.solve.policies import Policy
+
+__all__ = [
+    "NAME",
+    "PARAMETERS",
+    "load",
+    "policy_batch",
+    "register",
+    "rules_word",
+    "spiel_policy",
+    "state_of",
+]
+
+VERSIONS = "open_spiel 1.6 or later; tests run with 2.0.2"
+
+
+def register() -> None:
+    """Make the games known to OpenSpiel as ``hearts_env``; a second call changes nothing.
+
+    Raises:
+        HeartsError: if OpenSpiel cannot be imported; the message names what to install.
+    """
+    _module("game")
+
+
+def load(rules: str | Rules = "two_player", players: int | None = None, **parameters: Any) -> Any:
+    """A game of OpenSpiel, registered if need be.
+
+    Args:
+        rules: a preset's name, text as ``Rules.from_text`` reads it, or any `Rules`.
+        players: how many, where the preset leaves it open.
+        **parameters: the others of `PARAMETERS`.
+
+    Returns:
+        A ``pyspiel.Game``; ``game.setup.rules`` are its rules.
+
+    Raises:
+        HeartsError: if a parameter is unknown or cannot be used, or OpenSpiel is not installed.
+    """
+    made = rules_of(rules, players) if isinstance(rules, str) else Rules.make(rules, players)
+    return _module("game").load({"rules": rules_word(made), **parameters})
+
+
+def state_of(game: Any, hearts: Game) -> Any:
+    """The state of a deal in a game of OpenSpiel, with the history that leads there.
+
+    Args:
+        game: from ``load`` or ``pyspiel.load_game``.
+        hearts: a deal of the same rules as it stands.
+
+    Raises:
+        HeartsError: if it was played under other rules, or ended by an illegal action.
+    """
+    return _module("game").state_of(_checked(game), hearts)
+
+
+def spiel_policy(game: Any, policy: Policy) -> Any:
+    """A policy of OpenSpiel that does what a function of views does, such as ``policy_batch``.
+
+    Each information state is asked once.
+
+    Args:
+        game: from ``load`` or ``pyspiel.load_game``.
+        policy: the chances of actions in many views; an agent's ``policy_batch``.
+
+    Returns:
+        An ``open_spiel.python.policy.Policy``.
+    """
+    return _module("policies").ViewPolicy(_checked(game), policy)
+
+
+def policy_batch(game: Any, policy: Any) -> Policy:
+    """A function of views that does what a policy of OpenSpiel does: the way back.
+
+    Each information state is asked once, in the state of any deal that agrees with the view.
+
+    Args:
+        game: from ``load`` or ``pyspiel.load_game``.
+        policy: has ``action_probabilities(state, player)``.
+
+    Returns:
+        The chances of actions in many views, as an agent's ``policy_batch`` gives them.
+    """
+    return _module("policies").chances_in_views(_checked(game), policy)
+
+
+def _checked(game: Any) -> Any:
+    """A game of ours.
+
+    Raises:
+        HeartsError: if it is another.
+    """
+    check_is("game", game, _module("game").HeartsGame, "give hearts_env.openspiel.load(rules)")
+    return game
+
+
+def _module(name: str) -> Any:
+    """A module of this package that imports OpenSpiel."""
+    try:
+        return import_module(f"{__name__}.{name}")
+    except ImportError as error:
+        if (error.name or "").split(".")[0] not in ("pyspiel", "open_spiel"):
+            raise
+        raise HeartsError(
+            f"openspiel: {error}; install it with pip install open_spiel ({VERSIONS})"
+        ) from None

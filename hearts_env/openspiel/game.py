@@ -1,0 +1,280 @@
+"""The game, its states and its observers as OpenSpiel asks for them; the one user of ``pyspiel``.
+
+OpenSpiel copies a state by ``copy.deepcopy`` of its attributes, and writes it by ``pickle``. So a
+state has one attribute, a `Dealt`, which is replaced and never changed, so that copies share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyspiel
+
+from hearts_env.errors import HeartsError
+from hearts_env.game import Game
+from hearts_env.openspiel.setup import NAME, PARAMETERS, Setup, encoded
+
+_CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
+_Utility, _Payment = pyspiel.GameType.Utility, pyspiel.GameType.RewardModel
+
+
+def _kind(setup: Setup | None) -> Any:
+    """The type of a game; of all of them, as they are registered, where none is given."""
+    players = setup.rules.players if setup else None
+    return pyspiel.GameType(
+        short_name=NAME,
+        long_name="Hearts of hearts-env" + (f": {setup.rules.name}" if setup else ""),
+        dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
+        chance_mode=pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC,
+        information=pyspiel.GameType.Information.IMPERFECT_INFORMATION,
+        utility=_Utility.ZERO_SUM if setup is None or setup.is_zero_sum else _Utility.GENERAL_SUM,
+        reward_model=_Payment.REWARDS if setup and setup.reward == "trick" else _Payment.TERMINAL,
+        max_num_players=players or 7,
+        min_num_players=players or 2,
+        provides_information_state_string=True,
+        provides_information_state_tensor=True,
+        provides_observation_string=True,
+        provides_observation_tensor=True,
+        parameter_specification=dict(PARAMETERS),
+    )
+
+
+def _size(setup: Setup) -> Any:
+    """How large a game is, and between what its returns lie."""
+    low, high = setup.bounds
+    outcomes = len(setup.rules.deck) if setup.chance == "cards" else len(setup.deals)
+    return pyspiel.GameInfo(
+        num_distinct_actions=setup.rules.num_actions,
+        max_chance_outcomes=max(outcomes, len(setup.tables)),
+        num_players=setup.rules.players,
+        min_utility=low,
+        max_utility=high,
+        utility_sum=0.0 if setup.is_zero_sum else None,
+        max_game_length=setup.longest,
+    )
+
+
+class HeartsGame(pyspiel.Game):  # type: ignore[misc]
+    """One deal of Hearts; ``game.setup.rules`` are its rules."""
+
+    def __init__(self, params: Mapping[str, Any] | None = None) -> None:
+        """A game of these parameters, `PARAMETERS` for those not given.
+
+        Raises:
+            HeartsError: if one cannot be used; the message names it and the fix.
+        """
+        self.setup = setup = Setup(params or {})
+        self.first = Dealt(setup, 0 if len(setup.tables) == 1 else -1)
+        super().__init__(_kind(setup), _size(setup), setup.parameters)
+
+    def new_initial_state(self, text: str | None = None) -> HeartsState:
+        """The state before the first chance node."""
+        if text is not None:
+            raise HeartsError(f"{NAME}: no states are made from text; apply actions to the first")
+        return HeartsState(self)
+
+    def max_chance_nodes_in_history(self) -> int:
+        """The most chance nodes of a deal."""
+        setup = self.setup
+        return (len(setup.tables) > 1) + (setup.num_dealt if setup.chance == "cards" else 1)
+
+    def make_py_observer(
+        self, iig_obs_type: Any = None, params: Mapping[str, Any] | None = None
+    ) -> HeartsObserver:
+        """What a player observes; with perfect recall its information state.
+
+        Raises:
+            HeartsError: if something else is asked for than what one player knows.
+        """
+        if isinstance(iig_obs_type, Mapping):  # called with parameters alone
+            iig_obs_type, params = None, iig_obs_type
+        if params:
+            raise HeartsError(
+                f"params: observers of {NAME} take none; choose the encoder by the game's "
+                "parameters observation and information_state"
+            )
+        kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
+        if not kind.public_info or kind.private_info != pyspiel.PrivateInfoType.SINGLE_PLAYER:
+            raise HeartsError(
+                f"observer: {NAME} shows what one player knows; take public_info=True and "
+                "private_info=PrivateInfoType.SINGLE_PLAYER"
+            )
+        return HeartsObserver(self.setup, is_recall=kind.perfect_recall)
+
+
+class Dealt(NamedTuple):
+    """How far chance has dealt and the players have played; never changed in place."""
+
+    setup: Setup
+    table: int
+    """Which of ``setup.tables`` it is; -1: not chosen yet."""
+    cards: tuple[int, ...] = ()
+    """Dealt one by one so far, seat by seat."""
+    hearts: Game | None = None
+    """The deal as it stands, once all is dealt."""
+    before: tuple[float, ...] = ()
+    """What each player had earned before the last action, where tricks are paid."""
+
+    def __deepcopy__(self, memo: object) -> Dealt:
+        return self
+
+
+class HeartsState(pyspiel.State):  # type: ignore[misc]
+    """A position: chance has dealt so far, or the players have played so far."""
+
+    def __init__(self, game: HeartsGame) -> None:
+        super().__init__(game)
+        self._now = game.first
+
+    @property
+    def hearts(self) -> Game | None:
+        """The deal as it stands, not to be played on; None before its last card is dealt."""
+        return self._now.hearts
+
+    # -- turns ------------------------------------------------------------------------------------
+    def current_player(self) -> int:
+        """The seat whose turn it is, or chance, or nobody."""
+        hearts = self._now.hearts
+        if hearts is None:
+            return _CHANCE
+        player = hearts.player
+        return _TERMINAL if player is None else player
+
+    def is_terminal(self) -> bool:
+        """Whether the deal is over."""
+        hearts = self._now.hearts
+        return hearts is not None and hearts.is_over
+
+    def _legal_actions(self, player: int) -> list[int]:
+        assert self._now.hearts is not None
+        return self._now.hearts.legal_actions()
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        """What chance may do now, all equally likely: tables, deals or cards."""
+        setup, table, cards, *_ = self._now
+        if table < 0:
+            actions = list(range(len(setup.tables)))
+        elif setup.chance == "deals":
+            return setup.even_chances
+        else:
+            actions = [card for card in range(len(setup.rules.deck)) if card not in cards]
+        return [(action, 1 / len(actions)) for action in actions]
+
+    def _apply_action(self, action: int) -> None:
+        action, now = int(action), self._now
+        setup, hearts, cards = now.setup, now.hearts, (*now.cards, action)
+        if hearts is not None:
+            after = hearts.clone()
+            after.play(action)
+            before = tuple(setup.returns(hearts)) if setup.reward == "trick" else ()
+            self._now = now._replace(hearts=after, before=before)
+        elif now.table < 0:
+            self._now = now._replace(table=action)
+        elif setup.chance == "deals":
+            self._now = now._replace(hearts=setup.start(setup.deals[action], now.table))
+        elif len(cards) < setup.num_dealt:
+            self._now = now._replace(cards=cards)
+        else:
+            self._now = now._replace(hearts=setup.start(setup.deal_of(cards), now.table))
+
+    # -- results ----------------------------------------------------------------------------------
+    def returns(self) -> list[float]:
+        """What each player has earned so far."""
+        hearts, setup = self._now.hearts, self._now.setup
+        return [0.0] * setup.rules.players if hearts is None else setup.returns(hearts)
+
+    def rewards(self) -> list[float]:
+        """What each player has earned by the last action."""
+        before = self._now.before or (0.0,) * self._now.setup.rules.players
+        return [new - old for new, old in zip(self.returns(), before, strict=True)]
+
+    # -- what is seen -----------------------------------------------------------------------------
+    def resample_from_infostate(
+        self, player: int, sampler: Callable[[], float] | None = None
+    ) -> HeartsState:
+        """Another state that `player` cannot tell from this one, drawn uniformly from all of them.
+
+        Args:
+            player: who cannot.
+            sampler: draws numbers from 0 to below 1, like ``pyspiel.UniformProbabilitySampler``.
+        """
+        if self._now.hearts is None:
+            other: HeartsState = self.clone()
+            return other
+        draw = sampler or np.random.default_rng().random
+        seed = int(draw() * 2**53)
+        view = self._now.hearts.view(int(player))
+        (world,) = view.sample_worlds(1, seed)
+        return state_of(self.get_game(), Game.from_view(view, world, seed))
+
+    # -- text -------------------------------------------------------------------------------------
+    def _action_to_string(self, player: int, action: int) -> str:
+        setup, rules = self._now.setup, self._now.setup.rules
+        if player != _CHANCE:
+            return rules.action_name(int(action))
+        if self._now.table < 0:
+            number, dealer = setup.tables[action]
+            return f"deal {number} by {dealer}"
+        if setup.chance == "cards":
+            return rules.deck[action]
+        return "deal " + " | ".join(" ".join(hand) for hand in setup.hands_of(setup.deals[action]))
+
+    def __str__(self) -> str:
+        setup, table, cards, hearts, _ = self._now
+        if hearts is not None:
+            return hearts.to_text()
+        dealt = " ".join(setup.rules.deck[card] for card in cards)
+        return f"table {table}, dealt: {dealt or 'nothing'}"
+
+
+def state_of(game: Any, hearts: Game) -> HeartsState:
+    """The state of a deal in a game of OpenSpiel of the same rules, with the past that led to it.
+
+    Raises:
+        HeartsError: if the deal was played under other rules, or ended by an illegal action.
+    """
+    setup: Setup = game.setup
+    state: HeartsState = game.new_initial_state()
+    for action in [*setup.chance_actions(hearts), *hearts.actions]:
+        state.apply_action(action)
+    return state
+
+
+class HeartsObserver:
+    """What one player knows, as OpenSpiel asks for it: a flat array, its one part, and text."""
+
+    def __init__(self, setup: Setup, *, is_recall: bool) -> None:
+        self._encoder = setup.informer if is_recall else setup.observer
+        self._is_recall = is_recall
+        space = self._encoder.space(setup.rules)
+        self._out = np.zeros(space.shape, space.dtype)
+        self.tensor = np.zeros(self._out.size, np.float32)
+        name = "information_state" if is_recall else "observation"
+        self.dict = {name: self.tensor.reshape(space.shape)}
+
+    def set_from(self, state: HeartsState, player: int) -> None:
+        """Write what `player` knows in `state` over ``tensor``, in place."""
+        encoded(self._encoder, state.hearts, player, self._out)
+        self.tensor[:] = self._out.ravel()
+
+    def string_from(self, state: HeartsState, player: int) -> str:
+        """What `player` knows in `state`: its ``key``, or for an observation its ``to_text``."""
+        if state.hearts is None:
+            return f"player {player}; not dealt"
+        view = state.hearts.view(player)
+        return view.key() if self._is_recall else view.to_text()
+
+
+def load(parameters: Mapping[str, Any]) -> Any:
+    """A game of these parameters.
+
+    Raises:
+        HeartsError: if one cannot be used; the message names it and the fix.
+    """
+    Setup(parameters)  # OpenSpiel's own check comes first, and says less
+    return pyspiel.load_game(NAME, dict(parameters))
+
+
+pyspiel.register_game(_kind(None), HeartsGame)

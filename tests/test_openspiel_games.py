@@ -1,0 +1,494 @@
+"""The games as OpenSpiel sees them: its own checks, its algorithms, and our figures beside its."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import random
+import subprocess
+import sys
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearts_agents import make_agent
+from hearts_env import Game, HeartsError, Rules, openspiel
+from hearts_env.batch_view import BatchView
+from hearts_env.cards import ALL_CARDS
+from hearts_env.encoders import encode, make_encoder
+from hearts_env.openspiel.setup import Setup, rules_of, rules_word
+from hearts_env.presets import PRESETS
+from hearts_env.rewards import Rewarder
+from hearts_env.solve.best_response import exploitability, policy_of
+from hearts_env.solve.tree import Tree
+from tests.lockstep import GAMES
+
+# ---- what needs no OpenSpiel ---------------------------------------------------------------------
+HARD_TEXTS = (
+    "micro queen_any_time=true",
+    'micro card_points={"QS":13,"AH":-2} removed=["2C"] hand_size=3',
+    "party players=5 pass_rotation=left trump=null",
+    "hoyle players=3 settlement=howell",
+)
+
+
+@pytest.mark.parametrize("text", [*HARD_TEXTS, *PRESETS])
+def test_rules_are_a_word_of_openspiel_and_back(text: str) -> None:
+    if "removed" in text:
+        rules = Rules.make("micro").replace(card_points={"QS": 13, "AH": -2}, hand_size=2)
+    else:
+        rules = Rules.from_text(text)
+    word = rules_word(rules)
+    assert not set(word) & set("=,()")
+    assert rules_of(word) == rules == rules_of(rules.name)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rules": "nope"}, "^rules: no preset 'nope'"),
+        ({"rules": "micro hand_sise:2"}, "^rules: no rule is named 'hand_sise'; did you mean"),
+        ({"rules": ""}, "^rules: "),
+        ({"rules": "micro", "players": 3}, "^players: micro is played by exactly 2"),
+        ({"players": -1}, "^players: "),
+        ({"players": "two"}, "^players: "),
+        ({"reward": "money"}, "^reward: 'money' is unknown; "),
+        ({"reward": "chips"}, "^reward: 'chips': 'two_player' settles in points"),
+        ({"chance": "sampled"}, "^chance: 'sampled' is unknown; .*deals, cards"),
+        ({"chance": "deals"}, "^chance: 'deals' lists every deal.* take 'cards'"),
+        ({"observation": "flatt"}, "^observation: no encoder 'flatt'; did you mean 'flat'"),
+        ({"information_state": "x"}, "^observation: no encoder 'x'"),
+        ({"dealer": 1}, "^dealer: no parameter of hearts_env; .*rules, players"),
+    ],
+)
+def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(HeartsError, match=message):
+        Setup(parameters)
+
+
+def test_without_openspiel_the_message_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['pyspiel'] = None\n"
+        "from hearts_env import HeartsError, openspiel\n"
+        "for call in (openspiel.register, lambda: openspiel.load('micro')):\n"
+        "    try: call()\n"
+        "    except HeartsError as error: print(error)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = shown.stdout.splitlines()
+    assert len(lines) == 2
+    assert all("pip install open_spiel (open_spiel 1." in line for line in lines), lines
+
+
+def play_randomly(game: Game, seed: int) -> Game:
+    """Play on to the end, in place."""
+    rng = random.Random(seed)
+    while not game.is_over:
+        game.play(rng.choice(game.legal_actions()))
+    return game
+
+
+@pytest.mark.parametrize(("name", "players"), GAMES)
+def test_returns_are_the_rewards_and_lie_between_the_bounds(name: str, players: int) -> None:
+    rules = Rules.preset(name, players)
+    kinds = ["margin", "points", "trick", "win"] + ["chips"] * (rules.settlement != "points")
+    for kind in kinds:
+        setup = Setup({"rules": name, "players": players, "reward": kind})
+        low, high = setup.bounds
+        for seed in range(4):
+            game = play_randomly(Game.deal(rules, seed), seed)
+            returns = setup.returns(game)
+            assert returns == Rewarder(rules, kind).step(game)
+            assert all(low <= number <= high for number in returns)
+            assert not setup.is_zero_sum or sum(returns) == pytest.approx(0, abs=1e-9)
+            assert len(game.actions) <= setup.longest
+
+
+def test_the_bounds_of_points_and_chips_are_met() -> None:
+    games = (play_randomly(Game.deal("micro", seed), seed) for seed in itertools.count())
+    moon = next(game for game in games if game.shooter is not None)
+    setup = Setup({"rules": "micro", "reward": "points"})
+    assert setup.bounds == (-15, 15)
+    assert min(setup.returns(moon)) == -15
+    assert Setup({"rules": "micro moon:self_minus", "reward": "points"}).bounds == (-15, 15)
+    assert Setup({"rules": "hoyle", "reward": "chips"}).bounds == (-13, 13)
+    assert Setup({"rules": "hoyle settlement:howell", "reward": "chips"}).bounds == (-39, 13)
+    assert not Setup({"rules": "hoyle settlement:sweepstakes", "reward": "chips"}).is_zero_sum
+
+
+# ---- with OpenSpiel ------------------------------------------------------------------------------
+pyspiel = pytest.importorskip("pyspiel")
+
+PLAYED = (
+    "hearts_env(rules=micro)",
+    "hearts_env(rules=micro,chance=cards,observation=planes)",
+    "hearts_env(rules=mini,reward=points,information_state=flat)",
+    "hearts_env",
+    "hearts_env(rules=micro queen_any_time:true,reward=win)",
+    "hearts_env(rules=classic,reward=trick)",
+    "hearts_env(rules=no_pass)",
+    "hearts_env(rules=hoyle,players=3,reward=chips)",
+    "hearts_env(rules=kitty,players=5,observation=bits)",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> None:
+    openspiel.register()
+    openspiel.register()  # twice is once
+
+
+def deal_of(game: Any, seed: int) -> Any:
+    """A state after chance has dealt."""
+    rng = random.Random(seed)
+    state = game.new_initial_state()
+    while state.is_chance_node():
+        state.apply_action(rng.choice(state.legal_actions()))
+    return state
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_openspiels_own_check(name: str) -> None:
+    game = pyspiel.load_game(name)
+    pyspiel.random_sim_test(game, num_sims=2, serialize=True, verbose=False)
+    assert pyspiel.load_game(str(game)).setup.rules == game.setup.rules
+    copy = pyspiel.deserialize_game(game.serialize()) if hasattr(game, "serialize") else game
+    assert str(copy) == str(game)
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_state_is_a_game_from_its_first_card_to_its_last(name: str) -> None:
+    game = pyspiel.load_game(name)
+    setup = game.setup
+    rng = random.Random(name)
+    for seed in range(3):
+        state = deal_of(game, seed)
+        assert len(state.history()) == game.max_chance_nodes_in_history()
+        ours = state.hearts.clone()
+        rewarder, earned = Rewarder(setup.rules, setup.reward), np.zeros(setup.rules.players)
+        while not state.is_terminal():
+            assert state.current_player() == ours.player
+            assert state.legal_actions() == ours.legal_actions()
+            for player in range(setup.rules.players):
+                view = ours.view(player)
+                assert state.information_state_string(player) == view.key()
+                assert state.observation_string(player) == view.to_text()
+            encoder = make_encoder(setup.parameters.get("observation", "flat"))
+            shown = encode(encoder, ours.view(ours.player)).ravel().astype(np.float32)
+            assert state.observation_tensor() == shown.tolist()
+            action = rng.choice(ours.legal_actions())
+            assert state.action_to_string(action) == setup.rules.action_name(action)
+            before = state.clone()
+            state.apply_action(action)
+            ours.play(action)
+            assert before.hearts != state.hearts  # a copy stays what it was
+            paid = np.array(rewarder.step(ours) or [0.0] * setup.rules.players)
+            earned += paid
+            assert state.rewards() == pytest.approx(paid.tolist(), abs=1e-12)
+            assert state.returns() == pytest.approx(earned.tolist(), abs=1e-12)
+        assert str(state) == ours.to_text()
+        spare = setup.rules.moon == "choose" and ours.shooter is None
+        spare += (ours.direction == "hold") * setup.rules.pass_count * setup.rules.players
+        assert len(ours.actions) + spare == game.max_game_length()
+
+
+def test_every_deal_is_dealt_once_and_all_are_equally_likely() -> None:
+    for name in ("hearts_env(rules=micro)", "hearts_env(rules=micro hand_size:1,chance=cards)"):
+        game = pyspiel.load_game(name)
+        chances: Counter[str] = Counter()
+        stack = [(game.new_initial_state(), 1.0)]
+        while stack:
+            state, chance = stack.pop()
+            if not state.is_chance_node():
+                chances[" | ".join(" ".join(state.hearts.hand(p)) for p in (0, 1))] += chance
+                continue
+            stack += [(state.child(a), chance * p) for a, p in state.chance_outcomes()]
+        size = game.setup.rules.hand_size
+        assert len(chances) == {3: 560, 1: 56}[size]
+        assert sum(chances.values()) == pytest.approx(1)
+        assert max(chances.values()) == pytest.approx(min(chances.values()))
+
+
+def test_tables_are_drawn_where_they_count() -> None:
+    classic = pyspiel.load_game("hearts_env(rules=classic)").new_initial_state()
+    assert [p for _, p in classic.chance_outcomes()] == [0.25] * 4
+    classic.apply_action(2)
+    state = deal_of(classic.get_game(), 0)
+    assert state.hearts.deal_number in range(4)
+    hoyle = pyspiel.load_game("hearts_env(rules=hoyle,players=3)").new_initial_state()
+    assert [hoyle.action_to_string(a) for a in hoyle.legal_actions()] == [
+        "deal 0 by 0", "deal 0 by 1", "deal 0 by 2",
+    ]  # fmt: skip
+
+
+def test_one_information_state_is_one_tensor_where_a_player_is_to_act() -> None:
+    game = openspiel.load("micro")
+    tensors: dict[str, tuple[float, ...]] = {}
+    for deal, _ in game.new_initial_state().chance_outcomes()[::4]:
+        stack = [game.new_initial_state().child(deal)]
+        while stack:
+            state = stack.pop()
+            if not state.is_terminal():
+                key, tensor = state.information_state_string(), state.information_state_tensor()
+                assert tensors.setdefault(key, tuple(tensor)) == tuple(tensor)
+                stack += [state.child(action) for action in state.legal_actions()]
+    seats = [key.split("; ")[1] for key in tensors]
+    by_seat = {s: {t for k, t in tensors.items() if f"; {s};" in k} for s in set(seats)}
+    assert sum(map(len, by_seat.values())) == len(tensors) > 500
+
+
+@pytest.mark.parametrize(
+    "name", ["hearts_env", "hearts_env(rules=micro)", "hearts_env(rules=classic)"]
+)
+def test_resampled_states_cannot_be_told_from_the_state(name: str) -> None:
+    game = pyspiel.load_game(name)
+    rng = random.Random(name)
+    differing = 0
+    for seed in range(3):
+        state = deal_of(game, seed)
+        sampler = pyspiel.UniformProbabilitySampler(seed, 0.0, 1.0)
+        while not state.is_terminal():
+            for player in range(game.num_players()):
+                other = state.resample_from_infostate(player, sampler)
+                assert other.information_state_string(player) == (
+                    state.information_state_string(player)
+                )
+                assert other.current_player() == state.current_player()
+                assert other.legal_actions(player) == state.legal_actions(player)
+                # Its history leads there.
+                again = game.new_initial_state()
+                for action in other.history():
+                    again.apply_action(action)
+                assert str(again) == str(other)
+                differing += str(other) != str(state)
+            for _ in range(1 + 8 * (name != "hearts_env(rules=micro)")):
+                if not state.is_terminal():
+                    state.apply_action(rng.choice(state.legal_actions()))
+    assert differing > 5
+
+
+def test_resampling_draws_every_world_alike() -> None:
+    game = openspiel.load("micro")
+    hearts = Game("micro", [["QC", "AC", "AS"], ["QD", "QS", "AH"]])
+    hearts.play("QC")
+    state = openspiel.state_of(game, hearts)
+    assert state.hearts == hearts
+    sampler = pyspiel.UniformProbabilitySampler(1, 0.0, 1.0)
+    drawn = Counter(state.resample_from_infostate(1, sampler).hearts.hand(0) for _ in range(1000))
+    worlds = {world[0] for world in hearts.view(1).worlds()}
+    assert set(drawn) == worlds
+    assert len(worlds) == 6
+    assert min(drawn.values()) > 120
+
+
+def test_states_of_deals_that_cannot_be() -> None:
+    game = openspiel.load("micro")
+    with pytest.raises(HeartsError, match=r"^rules: the game is of 'mini'"):
+        openspiel.state_of(game, Game.deal("mini", 1))
+    revoked = Game.deal("micro", 1)
+    revoked.revoke()
+    with pytest.raises(HeartsError, match=r"^game: it ended by an illegal action"):
+        openspiel.state_of(game, revoked)
+    with pytest.raises(HeartsError, match=r"^game: .* is not a HeartsGame; give "):
+        openspiel.state_of(pyspiel.load_game("kuhn_poker"), Game.deal("micro", 1))
+    # Other numbers and dealers, where they count for nothing.
+    moved = Game("micro", [["QC", "AC", "AS"], ["QD", "QS", "AH"]], dealer=1, deal_number=7)
+    assert openspiel.state_of(game, moved).hearts.hand(0) == moved.hand(0)
+
+
+def test_observers() -> None:
+    observation = importlib.import_module("open_spiel.python.observation")
+    game = openspiel.load("micro")
+    state = deal_of(game, 1)
+    recall = observation.make_observation(game, pyspiel.IIGObservationType(perfect_recall=True))
+    recall.set_from(state, 1)
+    assert recall.string_from(state, 1) == state.hearts.view(1).key()
+    assert recall.tensor.tolist() == state.information_state_tensor(1)
+    assert [*recall.dict] == ["information_state"]
+    assert recall.dict["information_state"].shape == tuple(game.information_state_tensor_shape())
+    with pytest.raises(HeartsError, match=r"^observer: hearts_env shows what one player knows"):
+        game.make_py_observer(pyspiel.IIGObservationType(True, True, pyspiel.PrivateInfoType.NONE))
+    with pytest.raises(HeartsError, match=r"^params: observers of hearts_env take none"):
+        game.make_py_observer(None, {"x": 1})
+
+
+# ---- its algorithms ------------------------------------------------------------------------------
+SMALL = Rules.preset("micro").replace(
+    removed=[card for card in ALL_CARDS if card not in ["QC", "AC", "QS", "AS", "QH", "AH"]],
+    hand_size=2,
+    first_lead="eldest_hand",
+)
+"""Six cards, two tables, and choices for either player: quick."""
+
+
+@pytest.fixture(scope="module")
+def small() -> Any:
+    return openspiel.load(SMALL)
+
+
+@pytest.fixture(scope="module")
+def tree() -> Tree:
+    return Tree(SMALL)
+
+
+def spiel(name: str) -> Any:
+    """A module of OpenSpiel's own Python code."""
+    return importlib.import_module(f"open_spiel.python.{name}")
+
+
+def their_exploitability(game: Any, policy: Any) -> float:
+    """In points a deal, as ours."""
+    conv = spiel("algorithms.exploitability").nash_conv(game, policy)
+    return float(conv / 2 * game.setup.rules.max_margin)
+
+
+class Given:
+    """What our tools ask of an agent."""
+
+    def __init__(self, policy_batch: Any) -> None:
+        self.policy_batch = policy_batch
+
+
+def seats_exchanged(view: Any) -> Any:
+    """The view of the other seat in a deal that is the same but for the names of the seats."""
+    (world,) = view.sample_worlds(1, seed=0)
+    game = Game.from_view(view, world)
+    start = game.start()
+    other = Game(game.rules, [start.hand(1), start.hand(0)], dealer=1 - game.dealer)
+    for action in game.actions:
+        other.play(action)
+    return other.view(1 - view.player)
+
+
+def our_exploitability(tree: Tree, game: Any, policy: Any) -> float:
+    """What ours says of a policy of OpenSpiel: the mean over who leads first."""
+    chances = openspiel.policy_batch(game, policy)
+
+    def exchanged(views: BatchView) -> Any:
+        return chances(BatchView.of([seats_exchanged(view) for view in views]))
+
+    found = [exploitability(tree, policy_of(Given(ask), tree)[0]) for ask in (chances, exchanged)]
+    return sum(found) / 2
+
+
+def test_exploitability_of_any_policy_is_the_same_on_both_sides(small: Any, tree: Tree) -> None:
+    policy = spiel("policy").TabularPolicy(small)
+    rng = np.random.default_rng(3)
+    chances = policy.action_probability_array * rng.exponential(
+        size=policy.action_probability_array.shape
+    )
+    policy.action_probability_array[:] = chances / chances.sum(1, keepdims=True)
+    theirs = their_exploitability(small, policy)
+    assert our_exploitability(tree, small, policy) == pytest.approx(theirs, abs=1e-9)
+    # And an agent of ours, asked by OpenSpiel.
+    pro = make_agent("pro", seed=0)
+    asked = openspiel.spiel_policy(small, pro.policy_batch)
+    ours = exploitability(tree, policy_of(pro, tree)[0])
+    assert their_exploitability(small, asked) == pytest.approx(ours, abs=1e-9)
+    assert ours != pytest.approx(theirs, abs=0.01)
+
+
+def test_what_a_policy_says_is_checked(small: Any) -> None:
+    state = deal_of(small, 1)
+    asked = openspiel.spiel_policy(small, lambda views: views.legal_table * 0.7)
+    with pytest.raises(HeartsError, match=r"^policy: "):
+        asked.action_probabilities(state)
+    with pytest.raises(HeartsError, match=r"^state: the cards are not dealt yet"):
+        asked.action_probabilities(small.new_initial_state())
+
+
+def test_counterfactual_regret_goes_the_right_way(small: Any, tree: Tree) -> None:
+    uniform = spiel("policy").UniformRandomPolicy(small)
+    before = our_exploitability(tree, small, uniform)
+    solver = spiel("algorithms.cfr").CFRSolver(small)
+    for _ in range(4):
+        solver.evaluate_and_update_policy()
+    found = our_exploitability(tree, small, solver.average_policy())
+    assert found < before / 2
+    theirs = their_exploitability(small, solver.average_policy())
+    assert found == pytest.approx(theirs, abs=1e-9)
+
+
+def test_external_sampling_goes_the_right_way(small: Any, tree: Tree) -> None:
+    before = our_exploitability(tree, small, spiel("policy").UniformRandomPolicy(small))
+    np.random.seed(1)  # noqa: NPY002  # their solver draws from it
+    solver = spiel("algorithms.external_sampling_mccfr").ExternalSamplingSolver(small)
+    for _ in range(400):
+        solver.iteration()
+    assert our_exploitability(tree, small, solver.average_policy()) < before / 2
+    pyspiel.ExternalSamplingMCCFRSolver(small).run_iteration()  # the one in C++ too
+
+
+def test_information_set_search_plays_a_legal_game() -> None:
+    game = openspiel.load("two_player")
+    rng = np.random.RandomState(1)  # what their players take
+
+    class Rollout:
+        def evaluate(self, state: Any) -> Any:
+            state = state.clone()
+            while not state.is_terminal():
+                state.apply_action(int(rng.choice(state.legal_actions())))
+            return state.returns()
+
+        def prior(self, state: Any) -> Any:
+            return [(action, 1 / len(state.legal_actions())) for action in state.legal_actions()]
+
+    ismcts = spiel("algorithms.ismcts")
+    bots = [
+        ismcts.ISMCTSBot(game, Rollout(), 2.0, 8, random_state=rng),
+        ismcts.ISMCTSBot(game, Rollout(), 2.0, 8, max_world_samples=3, random_state=rng),
+    ]
+    state, searched = deal_of(game, 2), 0
+    while not state.is_terminal():
+        bot = bots[state.current_player()]
+        action = int(bot.step(state))
+        assert action in state.legal_actions()
+        searched += len(state.legal_actions()) > 1 and len(bot._nodes) > 1
+        state.apply_action(action)
+    assert searched > 10
+    assert sum(state.returns()) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("name", ["hearts_env", "hearts_env(rules=no_pass,reward=trick)"])
+def test_their_environment_runs(name: str) -> None:
+    environment = spiel("rl_environment").Environment(pyspiel.load_game(name))
+    rng = random.Random(name)
+    for _ in range(3):
+        step = environment.reset()
+        total = np.zeros(environment.num_players)
+        while not step.last():
+            player = step.observations["current_player"]
+            step = environment.step([rng.choice(step.observations["legal_actions"][player])])
+            total += step.rewards
+        assert total.tolist() == pytest.approx(environment.get_state.returns())
+        assert total.any()
+
+
+@pytest.mark.parametrize("kind", ["dqn", "nfsp"])
+def test_their_learners_run(kind: str) -> None:
+    pytest.importorskip("tree")
+    pytest.importorskip("torch")
+    learners = spiel(f"pytorch.{kind}")
+    environment = spiel("rl_environment").Environment(openspiel.load("micro"))
+    inputs = environment.observation_spec()["info_state"][0]
+    actions = environment.action_spec()["num_actions"]
+    sizes = {"replay_buffer_capacity": 500, "batch_size": 8, "min_buffer_size_to_learn": 20}
+    made = [
+        learners.DQN(player, inputs, actions, [16], **sizes)
+        if kind == "dqn"
+        else learners.NFSP(player, inputs, actions, [16], 500, 0.5, **sizes)
+        for player in range(2)
+    ]
+    for _ in range(120):
+        step = environment.reset()
+        while not step.last():
+            player = step.observations["current_player"]
+            action = made[player].step(step).action
+            assert action in step.observations["legal_actions"][player]
+            step = environment.step([action])
+        for learner in made:
+            learner.step(step)
+    losses = np.array(made[0].loss, np.float64)
+    assert np.isfinite(losses).any()
