@@ -17,7 +17,7 @@ from hearts_env.view import PlayerView
 
 
 class ViewPolicy(spiel.Policy):  # type: ignore[misc]
-    """A policy of OpenSpiel that does what a policy does in views; each view is asked once."""
+    """A policy of OpenSpiel that does what a policy does in views; each choice is asked once."""
 
     def __init__(self, game: HeartsGame, policy: Policy) -> None:
         super().__init__(game, list(range(game.num_players())))
@@ -34,11 +34,14 @@ class ViewPolicy(spiel.Policy):  # type: ignore[misc]
             raise HeartsError("state: the cards are not dealt yet; ask where a player is to act")
         player = state.current_player() if player_id is None else player_id
         view = state.hearts.view(player)
+        legal = view.legal_actions()
+        if len(legal) == 1:
+            return {legal[0]: 1.0}
         key = view.key()
         if key not in self._known:
             views = BatchView.of([view])
             chances = check_policy(self._policy(views), views.legal_table)[0]
-            self._known[key] = {a: float(chances[a]) for a in view.legal_actions()}
+            self._known[key] = {a: float(chances[a]) for a in legal}
         return dict(self._known[key])
 
 
