@@ -1,4 +1,4 @@
-"""The tables of docs/statistics.md, from records of ``bench`` scripts; see ``tables.measured``."""
+"""Tables from records of ``bench`` scripts, most of docs/statistics.md; see ``tables.measured``."""
 
 from __future__ import annotations
 
@@ -164,6 +164,21 @@ def left(record: dict[str, Any]) -> str:
     return f"{record['left']:.0%} ({low:.0%} to {high:.0%})"
 
 
+def openspiel(record: dict[str, Any]) -> Rows:
+    """What OpenSpiel's algorithms find, and how exploitable it is by either side's reckoning."""
+    rows = [
+        [
+            row["policy"],
+            "" if row["iterations"] is None else f"{row['iterations']:,}",
+            f"{row['made_in']:.0f}" if row["made_in"] >= 1 else "",
+            f"{row['theirs']:.9f}",
+            f"{row['ours']:.9f}",
+        ]
+        for row in record["rows"]
+    ]
+    return ["policy", "iterations, or deals", "seconds", "OpenSpiel", "hearts-env"], rows
+
+
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "coverage": ("error_rates", coverage),
     "tests": ("sequential_tests", tests),
@@ -173,5 +188,6 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "duplicates": ("variates", duplicates),
     "variates": ("variates", variates),
     "datasets": ("dataset", dataset_costs),
+    "openspiel": ("openspiel_games", openspiel),
 }
 """The file of results of each table, and what makes it."""

@@ -426,7 +426,7 @@ def strengths(*names: str) -> str:
 
 
 def measured(name: str) -> str:
-    """A table of docs/statistics.md."""
+    """A table of ``docs/measured.py``."""
     spec = importlib.util.spec_from_file_location("docs_measured", _MEASURED)
     assert spec is not None
     assert spec.loader is not None

@@ -59,7 +59,7 @@ def test_rules_are_a_word_of_openspiel_and_back(text: str) -> None:
         ({"chance": "sampled"}, "^chance: 'sampled' is unknown; .*deals, cards"),
         ({"chance": "deals"}, "^chance: 'deals' lists every deal.* take 'cards'"),
         ({"observation": "flatt"}, "^observation: no encoder 'flatt'; did you mean 'flat'"),
-        ({"information_state": "x"}, "^observation: no encoder 'x'"),
+        ({"information_state": "x"}, "^information_state: no encoder 'x'"),
         ({"dealer": 1}, "^dealer: no parameter of hearts_env; .*rules, players"),
     ],
 )

@@ -87,8 +87,8 @@ class Setup:
         self.reward, self._kind, self._scale = reward, rewarder.number, rewarder.scale
         self.chance = _check_chance(self.rules, given["chance"])
         self.tables = all_tables(self.rules)
-        self.observer: Encoder = make_encoder(given["observation"])
-        self.informer: Encoder = make_encoder(given["information_state"])
+        self.observer: Encoder = _encoder("observation", given)
+        self.informer: Encoder = _encoder("information_state", given)
         self.parameters: dict[str, Any] = {"rules": rules_word(self.rules)} | {
             name: given[name]
             for name, usual in PARAMETERS.items()
@@ -212,6 +212,14 @@ def _check_chance(rules: Rules, chance: object) -> str:
             f"{MAX_DEALS:,}; take 'cards'"
         )
     return chance
+
+
+def _encoder(name: str, given: Mapping[str, Any]) -> Encoder:
+    """The encoder that a parameter names."""
+    try:
+        return make_encoder(given[name])
+    except HeartsError as error:
+        raise HeartsError(str(error).replace("observation:", f"{name}:", 1)) from None
 
 
 @functools.lru_cache(maxsize=4)
