@@ -13,11 +13,12 @@ refuses it.
 from __future__ import annotations
 
 import copy
+import inspect
 import operator
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 import gymnasium
 import numpy as np
@@ -32,10 +33,12 @@ from hearts_env import kernel as k
 from hearts_env._jit import entry_of
 from hearts_env._turn import step_masked, write_mask
 from hearts_env.arguments import check_choice, check_max_deals, check_seed
-from hearts_env.encoders import Encoder, make_encoder, step_of
-from hearts_env.errors import DealError, HeartsError, IllegalActionError, did_you_mean
+from hearts_env.beginnings import begin, check_options
+from hearts_env.encoders import Encoder, step_of
+from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean
+from hearts_env.form import DType, Form, Observation
 from hearts_env.game import Game
-from hearts_env.in_order import InOrder, Observation, Turns
+from hearts_env.in_order import InOrder, Turns
 from hearts_env.infos import Deal, no_result, read_only, read_only_values, result_of, with_deal
 from hearts_env.match import Match
 from hearts_env.rewards import Rewarder
@@ -47,7 +50,6 @@ from hearts_env.view import PlayerView
 EPISODES = ("deal", "match")
 ILLEGAL_ACTIONS = ("terminate", "raise", "revoke")
 RENDER_MODES = ("ansi", "rgb_array", "human", "svg")
-OPTIONS = ("deal", "deal_number", "dealer")
 
 ILLEGAL_REWARD = -1.0
 """What an illegal action costs under ``illegal_action="terminate"``."""
@@ -82,6 +84,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         episode: str = "deal",
         reward: str = "margin",
         observation: str | Encoder = "flat",
+        dtype: DType = None,
+        mask: str = "observation",
         illegal_action: str = "terminate",
         max_deals: int | None = None,
         render_mode: str | None = None,
@@ -96,6 +100,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             reward: ``margin``, ``points``, ``trick``, ``win`` or, where the rules settle in chips,
                 ``chips``; see `Rewarder`.
             observation: an encoder or its name.
+            dtype: of the encoder's array: ``int8``, ``float32`` or ``float16``; None: the
+                encoder's own, int8 but for a few.
+            mask: ``observation``: a dictionary of array and mask; ``info``: the array alone. The
+                infos have the mask in any case.
             illegal_action: ``terminate`` (-1 and the end), ``raise`` (nothing happens) or
                 ``revoke`` (the deal ends at the offender's expense).
             max_deals: a match is cut off (truncated) after this many deals.
@@ -115,17 +123,12 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.render_mode = render_mode
         self.render_for = check_choice("render_for", render_for, ("mover", "all", *self.agents))
         self.max_deals = check_max_deals(max_deals, episode)
-        self.encoder = make_encoder(observation)
+        self.form = Form(self.rules, observation, dtype, mask)
+        self.encoder = self.form.encoder
         self.state_space = state_space(self.rules)
         self._num_actions = n = self.rules.num_actions
         self.action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
-        self.observation_spaces = {
-            agent: spaces.Dict(
-                observation=self.encoder.space(self.rules),
-                action_mask=spaces.Box(0, 1, (n,), np.int8),
-            )
-            for agent in self.agents
-        }
+        self.observation_spaces = {agent: self.form.space() for agent in self.agents}
         self.match: Match | None = None
         self.episode_seed: int | None = None
         self._rewarder = Rewarder(self.rules, reward, episode=episode)
@@ -142,9 +145,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     def _make_scratch(self) -> None:
         """What copies do not share: what encoders are shown and have written, and the window."""
-        box = self.observation_spaces["player_0"]["observation"]
-        assert isinstance(box, spaces.Box)
-        self._shape, self._dtype = box.shape, box.dtype
+        self._shape, self._dtype = self.form.box.shape, self.form.own_dtype
         r = self._r = self.rules.vector
         state, mask, out = np.empty(1, np.int64), np.empty(1, _INT8), np.empty(1, self._dtype)
         step = step_of(self.encoder)
@@ -165,8 +166,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._window: Any = None
 
     # -- spaces -----------------------------------------------------------------------------------
-    def observation_space(self, agent: str) -> spaces.Dict:
-        """``{"observation": the encoder's Box, "action_mask": Box of int8}``."""
+    def observation_space(self, agent: str) -> spaces.Dict | spaces.Box:
+        """``{"observation": the encoder's Box, "action_mask": Box of int8}``; or the first alone.
+
+        Which of them, the argument ``mask`` of the environment says.
+        """
         return self.observation_spaces[self._agent_of(agent)]
 
     def action_space(self, agent: str) -> spaces.Discrete:
@@ -207,7 +211,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         mask = np.zeros(self._num_actions, _INT8)
         if seat == game.player and not self._is_stopped:
             write_mask(game.legal_mask, mask)
-        return {"observation": out, "action_mask": mask}
+        return self.form.join(out, mask)
 
     def agent_iter(self, max_iter: int = 2**63) -> AECIterable:
         """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
@@ -264,7 +268,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         else:
             first, drawn = secrets.randbits(63), 0
         episode_seed = derived_seed(first, drawn) if drawn else first
-        match, game = self._begin(episode_seed, _check_options(options))
+        is_match = self.episode == "match"
+        match, game = begin(self.rules, episode_seed, check_options(options), is_match=is_match)
         self._first_seed, self._num_drawn = first, drawn
         self.episode_seed = episode_seed
         self.match, self._game = match, game
@@ -283,25 +288,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._begin_turns(game)
         if self.render_mode == "human":
             self.render()
-
-    def _begin(self, seed: int, options: Mapping[str, Any]) -> tuple[Match | None, Game]:
-        """The match, if one is played, and the deal of a seed, as far as options leave it open."""
-        rules = self.rules
-        number, dealer = options.get("deal_number"), options.get("dealer")
-        known = None if options.get("deal") is None else _read_deal(options["deal"])
-        if self.episode == "deal":
-            game = Game.deal(rules, seed, deal_number=number, dealer=dealer)
-            if known is not None:
-                game = _known_deal(game, known, number, dealer)
-            return None, game
-        if number not in (None, 0):
-            raise DealError(f"deal_number: {number!r}, but a match begins with 0; leave it out")
-        if dealer is None and isinstance(known, Game):
-            dealer = known.dealer % rules.players  # of other rules it is refused below
-        match = Match(rules, seed, dealer=dealer)
-        if known is not None:
-            match.replace_deal(_known_deal(match.game, known, 0, match.first_dealer))
-        return match, match.game
 
     # -- play -------------------------------------------------------------------------------------
     def step(self, action: int | None) -> None:
@@ -380,7 +366,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         if observation is None:
             self._ready = None
         else:
-            self._ready = {"observation": observation, "action_mask": mask}
+            self._ready = self.form.join(observation, mask)
 
     def _pay_step(self, game: Game) -> None:
         """Pay for the last action in `game`, where anything is due."""
@@ -527,35 +513,42 @@ _SCRATCH = (
 )
 
 
+class Arguments(TypedDict, total=False):
+    """The keywords of `raw_env`, for type checkers."""
+
+    episode: str
+    reward: str
+    observation: str | Encoder
+    dtype: DType
+    mask: str
+    illegal_action: str
+    max_deals: int | None
+    render_mode: str | None
+    render_for: str
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _with_arguments(function: Function) -> Function:
+    """Show the arguments of `raw_env` where `function` has ``**arguments``."""
+    own, known = inspect.signature(function), inspect.signature(raw_env)
+    more = [p for p in own.parameters.values() if p.kind is p.KEYWORD_ONLY]
+    function.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[*known.parameters.values(), *more]
+    )
+    return function
+
+
+@_with_arguments
 def env(
-    rules: str | Rules = "two_player",
-    players: int | None = None,
-    *,
-    episode: str = "deal",
-    reward: str = "margin",
-    observation: str | Encoder = "flat",
-    illegal_action: str = "terminate",
-    max_deals: int | None = None,
-    render_mode: str | None = None,
-    render_for: str = "mover",
+    rules: str | Rules = "two_player", players: int | None = None, **arguments: Unpack[Arguments]
 ) -> OrderEnforcingWrapper:
     """The environment for users: `raw_env`, in PettingZoo's wrapper that enforces call order.
 
     The arguments are those of `raw_env`.
     """
-    return InOrder(
-        raw_env(
-            rules,
-            players,
-            episode=episode,
-            reward=reward,
-            observation=observation,
-            illegal_action=illegal_action,
-            max_deals=max_deals,
-            render_mode=render_mode,
-            render_for=render_for,
-        )
-    )
+    return InOrder(raw_env(rules, players, **arguments))
 
 
 # ---- checks -------------------------------------------------------------------------------------
@@ -576,63 +569,3 @@ def _number_of(action: object, agent: str) -> int:
             f"action: {action!r} ({type(action).__name__}) is not a whole number; "
             "action i is the card rules.deck[i]"
         ) from None
-
-
-def _check_options(options: object) -> Mapping[str, Any]:
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
-        raise HeartsError(f"options: {options!r} is not a dict; known keys: {', '.join(OPTIONS)}")
-    for name in options:
-        # PettingZoo's api_test resets with {"options": 1}.
-        if name not in OPTIONS and name != "options":
-            raise HeartsError(f"options: {name!r} is unknown; {did_you_mean(str(name), OPTIONS)}")
-    return options
-
-
-# ---- deals --------------------------------------------------------------------------------------
-def _read_deal(known: object) -> Game | Mapping[str, Any]:
-    """What the option ``deal`` gives, its form checked."""
-    if isinstance(known, str):
-        return Game.from_text(known)
-    if isinstance(known, Game):
-        return known
-    if not isinstance(known, Mapping):
-        raise DealError(
-            f"deal: {known!r} is not a deal; give {{'hands': [[...], ...], 'kitty': [...]}}, "
-            "a hand history or a Game"
-        )
-    for name in known:
-        if name not in ("hands", "kitty"):
-            raise DealError(f"deal: {name!r} is unknown; {did_you_mean(name, ('hands', 'kitty'))}")
-    if "hands" not in known:
-        raise DealError("deal: 'hands' is missing; give the cards of each seat")
-    return known
-
-
-def _known_deal(
-    drawn: Game, known: Game | Mapping[str, Any], number: int | None, dealer: int | None
-) -> Game:
-    """The cards of `known`, as they were dealt; what it leaves open is as in `drawn`."""
-    rules = drawn.rules
-    if isinstance(known, Game):
-        if known.rules != rules:
-            raise DealError(
-                f"deal: its rules are {known.rules.name!r}, those of this environment "
-                f"{rules.name!r}; "
-                "give a deal of the same rules"
-            )
-        start = known.start()
-        hands: Any = [start.hand(seat) for seat in range(rules.players)]
-        kitty: Any = start.kitty
-        source = start
-    else:
-        hands, kitty, source = known["hands"], known.get("kitty"), drawn
-    return Game(
-        rules,
-        hands,
-        kitty,
-        deal_number=source.deal_number if number is None else number,
-        dealer=source.dealer if dealer is None else dealer,
-        totals=source.totals if number is None else drawn.totals,
-    )

@@ -7,15 +7,13 @@ a turn.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
-from numpy.typing import NDArray
 from pettingzoo.utils.env import AECIterable
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 from pettingzoo.utils.wrappers.order_enforcing import AECOrderEnforcingIterable
 
-Observation: TypeAlias = dict[str, NDArray[Any]]
-"""``{"observation": ..., "action_mask": ...}``."""
+from hearts_env.form import Observation
 
 
 class Turns(AECIterable):  # type: ignore[misc]
