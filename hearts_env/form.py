@@ -76,6 +76,13 @@ class Form:
             array = array.astype(self.dtype)
         return {"observation": array, "action_mask": mask} if self.has_mask else array
 
+    def split(self, observations: Observation) -> list[Observation]:
+        """Many observations, one by one."""
+        if not isinstance(observations, dict):
+            return list(observations)
+        rows = zip(*observations.values(), strict=True)
+        return [dict(zip(observations, row, strict=True)) for row in rows]
+
 
 def _check_dtype(dtype: DType, own: np.dtype[Any]) -> np.dtype[Any]:
     """`dtype`, which an encoder whose own is `own` can be shown in."""

@@ -300,6 +300,8 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
         for i in range(7):
             assert "mine" not in told[i]
             told[i]["mine"] = 1
+            # Where an episode has ended too it is that of the observation, the next one's first.
+            assert (told[i]["action_mask"] == infos["action_mask"][i]).all()
             assert told[i]["seed"] == (seeds[i] if done[i] else -1)
             if not done[i]:
                 assert told[i]["deal"] == ""
@@ -309,7 +311,7 @@ def test_stable_baselines3s_is_gymnasiums_with_other_infos(make_sb3, options):
             assert (told[i]["terminal_observation"] == infos["final_obs"][i]).all()
             assert told[i]["episode"]["r"] == pytest.approx(totals[i])
             assert told[i]["episode"]["l"] == lengths[i]
-            own = {"episode", "terminal_observation", "TimeLimit.truncated", "mine"}
+            own = {"episode", "terminal_observation", "TimeLimit.truncated", "mine", "action_mask"}
             for name in told[i].keys() - own:
                 assert np.array_equal(told[i][name], infos["final_info"][name][i]), name
             assert Game.deal("two_player", told[i]["seed"]).player is not None

@@ -46,6 +46,7 @@ from hearts_env.arrays import Floats, Ints
 from hearts_env.batch_kernel import find_illegal
 from hearts_env.chips import points_settled
 from hearts_env.errors import quoted
+from hearts_env.form import Observation
 from hearts_env.hearts_v0 import ILLEGAL_REWARD
 from hearts_env.infos import NOBODY, no_result, seat_number
 from hearts_env.match import next_deal
@@ -67,7 +68,6 @@ class Finished:
     """
 
     games: Ints
-    observations: NDArray[Any]
     returns: Floats
     lengths: Ints
     facts: dict[str, NDArray[Any]]
@@ -76,7 +76,10 @@ class Finished:
 
 
 class Arena:
-    """`num_envs` episodes side by side; a finished one is followed by the next at once."""
+    """`num_envs` episodes side by side; where one has ended, `begin` begins the next.
+
+    ``over`` says where that has not been done yet: nothing is played there, whatever the action.
+    """
 
     def __init__(self, num_envs: int, options: EpisodeOptions, num_threads: int = 1) -> None:
         """Episodes that begin with ``reset``."""
@@ -88,15 +91,16 @@ class Arena:
         self.pool = options.pool
         self.skip_forced = options.skip_forced
         self.max_deals = options.max_deals
+        self.form = options.form
         self.batch = BatchGame(
             self.rules,
             check_number("num_envs", num_envs, 1, 10_000_000),
-            observation=options.encoder,
+            observation=self.form.encoder,
             autodeal=False,
             num_threads=num_threads,
         )
         n = self.num_envs = self.batch.num_games
-        self.space = self.batch.space
+        self.space = self.form.space()
         self.states = self.batch.states
         self.learner: Ints = np.zeros(n, np.int64)
         self.cast: Ints = np.zeros((n, self.rules.players), np.int64)
@@ -105,6 +109,7 @@ class Arena:
         self.returns: Floats = np.zeros(n)
         self.lengths: Ints = np.zeros(n, np.int64)
         self.truncated: NDArray[np.bool_] = np.zeros(n, np.bool_)
+        self.over: NDArray[np.bool_] = np.zeros(n, np.bool_)
         self._rngs = np.zeros(n, np.uint64)
         self.deals: Ints = np.zeros(n, np.int64)
         self._paid: Ints = np.zeros(n, np.int64)
@@ -119,14 +124,24 @@ class Arena:
     # -- the two commands ----------------------------------------------------------------------
     def reset(self, seeds: Ints) -> None:
         """Begin the first episodes of these seeds, one a game."""
-        self.seeds[:] = seeds
-        self.numbers[:] = 0
+        self.set_seeds(self._all, seeds)
         if len(seeds):
             self.pool.reseed(secret_seed(int(self.seeds[0]), "opponents"))
         self.begin(self._all)
 
+    def set_seeds(self, rows: Ints, seeds: Ints) -> None:
+        """Let the next episodes of `rows` be the first of these seeds."""
+        self.seeds[rows] = seeds
+        self.numbers[rows] = 0
+
     def begin(self, rows: Ints) -> None:
         """Begin the next episode in each of `rows`, up to the learner's first decision."""
+        cut = self.truncated.copy()
+        self._begin(rows)
+        self.over[rows] = False
+        self.truncated[:] = cut  # matches that are passed over are marked too
+
+    def _begin(self, rows: Ints) -> None:
         self._read_pool()
         self.returns[rows] = 0.0
         self.lengths[rows] = 0
@@ -166,39 +181,40 @@ class Arena:
                 f"actions: got {form}; give one whole number for each of {self.num_envs} "
                 "environments"
             )
-        r, n = self.rules.vector, self.num_envs
-        bad = np.zeros(n, np.bool_)
-        number_bad = find_illegal(self.batch.legal, self._all, acts, bad)
+        n = self.num_envs
+        rows = np.flatnonzero(~self.over) if self.over.any() else self._all
+        bad, part = np.zeros(n, np.bool_), np.zeros(len(rows), np.bool_)
+        number_bad = find_illegal(self.batch.legal, rows, acts[rows], part)
         if number_bad:
+            bad[rows] = part
             self._check_bad(acts, bad)
         self.truncated[:] = False
         terminate = number_bad and self.illegal_action == "terminate"
-        play_learner(r, self.states, acts, bad, self.illegal_action == "revoke")
-        self.lengths += 1
+        revoke = self.illegal_action == "revoke"
+        play_learner(self.rules.vector, self.states, rows, acts, bad, revoke)
+        self.lengths[rows] += 1
         rewards = self._carry
         self._carry = np.zeros(n)
         done = np.zeros(n, np.bool_)
         if terminate:
             done |= bad
-        rows = np.flatnonzero(~bad) if terminate else self._all
+            rows = rows[~part]
         done[self._run(rows, rewards)] = True
         if terminate:
             rewards[bad] = ILLEGAL_REWARD
         self.returns += rewards
-        finished = None
-        if done.any():
-            finished = self._finish(np.flatnonzero(done))
-            if terminate:
-                illegal = bad[finished.games]
-                finished.facts["offender"][illegal] = finished.facts["seat"][illegal]
-            cut = self.truncated.copy()
-            self.begin(finished.games)
-            self.truncated[:] = cut  # `begin` also marks matches that it passes over
+        if not done.any():
+            return rewards, done, None
+        self.over |= done
+        finished = self._finish(np.flatnonzero(done))
+        if terminate:
+            illegal = bad[finished.games]
+            finished.facts["offender"][illegal] = finished.facts["seat"][illegal]
         return rewards, done, finished
 
     def _check_bad(self, acts: Ints, bad: NDArray[np.bool_]) -> None:
         """Refuse actions of which some are `bad`, if they are to be refused."""
-        outside = (acts < 0) | (acts >= self.rules.num_actions)
+        outside = bad & ((acts < 0) | (acts >= self.rules.num_actions))
         if outside.any():
             g = int(np.flatnonzero(outside)[0])
             raise IllegalActionError(
@@ -213,13 +229,20 @@ class Arena:
             )
 
     # -- reading -------------------------------------------------------------------------------
-    def observe(self) -> NDArray[Any]:
-        """What every learner sees, a new array (num_envs, *space.shape)."""
-        return self.batch.observe(players=self.learner)
+    def observe(self, games: Ints | None = None) -> Observation:
+        """What every learner sees, new arrays (num_envs, ...); or the learners of `games`."""
+        rows = self._all if games is None else games
+        out = self.form.empty(len(rows))
+        self.batch.observe(out, games=rows, players=self.learner[rows])
+        return self.form.join(out, self.masks(games)) if self.form.has_mask else out
 
-    def masks(self) -> NDArray[np.int8]:
-        """What every learner may do, a new array (num_envs, num_actions)."""
-        return self.batch.masks()
+    def masks(self, games: Ints | None = None) -> NDArray[np.int8]:
+        """What every learner may do, a new array (num_envs, n); or the learners of `games`."""
+        masks = self.batch.masks(games=games)
+        over = self.over if games is None else self.over[games]
+        if over.any():
+            masks[over] = 0  # an illegal action has ended it in mid-game
+        return masks
 
     def opponents(self, rows: Ints) -> NDArray[Any]:
         """The names of the opponents in each of `rows`, in the order of their seats, as objects."""
@@ -285,6 +308,7 @@ class Arena:
         self.pool.restore(_part(state, "opponents/"))
         for name, array in own.items():
             array[:] = given[name]
+        self.over[:] = False
         self._read_pool()
 
     def _check_saved(self) -> None:
@@ -423,7 +447,6 @@ class Arena:
         return Finished(
             text=self._texts(games),
             games=games,
-            observations=self.batch.observe(games=games, players=seats),
             returns=self.returns[games],
             lengths=self.lengths[games],
             facts=facts,

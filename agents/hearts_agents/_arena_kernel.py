@@ -133,12 +133,16 @@ def advance(
 def play_learner(
     r: k.Vector,
     states: Ints,
+    rows: Ints,
     actions: Ints,
     bad: Bools,
     revoke: int,
 ) -> None:
-    """Play the learner's action in each game, in place; an illegal one is a revoke or ignored."""
-    for g in range(len(states)):
+    """Play the learner's action in each of `rows`, in place; an illegal one is a revoke or ignored.
+
+    `actions` and `bad` are of all games.
+    """
+    for g in rows:
         if not bad[g]:
             k.play(r, states[g], actions[g])
         elif revoke:

@@ -16,8 +16,9 @@ from typing import Any, TypedDict, TypeVar
 from hearts_agents.pool import OpponentPool
 from hearts_env import Rules
 from hearts_env.arguments import check_choice, check_flag, check_max_deals, check_number
-from hearts_env.encoders import Encoder, make_encoder
+from hearts_env.encoders import Encoder
 from hearts_env.errors import did_you_mean
+from hearts_env.form import DType, Form
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS
 from hearts_env.rewards import Rewarder
 
@@ -30,6 +31,8 @@ class Options(TypedDict, total=False):
     episode: str
     reward: str
     observation: str | Encoder
+    dtype: DType
+    mask: str
     illegal_action: str
     opponent: Any
     seat: int | str
@@ -44,7 +47,7 @@ class EpisodeOptions:
     rules: Rules
     episode: str
     reward: str
-    encoder: Encoder
+    form: Form
     illegal_action: str
     pool: OpponentPool
     seat: int
@@ -61,6 +64,8 @@ class EpisodeOptions:
         episode: str = "deal",
         reward: str = "margin",
         observation: str | Encoder = "flat",
+        dtype: DType = None,
+        mask: str = "info",
         illegal_action: str = "terminate",
         opponent: Any = "standard",
         seat: int | str = "random",
@@ -76,7 +81,11 @@ class EpisodeOptions:
             episode: ``deal``, or ``match``: deals until the end score.
             reward: ``margin``, ``points``, ``trick``, ``win`` or, where the rules settle in chips,
                 ``chips``.
-            observation: an encoder or its name; the observation is its array alone.
+            observation: an encoder or its name.
+            dtype: of the encoder's array: ``int8``, ``float32`` or ``float16``; None: the
+                encoder's own, int8 but for a few.
+            mask: ``info``: the observation is the encoder's array alone; ``observation``: a
+                dictionary of array and mask. The infos have the mask in any case.
             illegal_action: ``terminate``: the episode ends with -1; ``raise``: an error, and
                 nothing is played; ``revoke``: the deal ends at the offender's expense.
             opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool``. One is
@@ -101,7 +110,7 @@ class EpisodeOptions:
             rules,
             episode,
             Rewarder(rules, reward, episode=episode).kind,
-            make_encoder(observation),
+            Form(rules, observation, dtype, mask),
             check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS),
             OpponentPool.of(opponent, rules),
             check_seat(rules, seat),

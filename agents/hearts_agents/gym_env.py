@@ -16,7 +16,7 @@ from hearts_agents.baselines import Baseline
 from hearts_agents.pool import Entry
 from hearts_env import HeartsError, IllegalActionError, Rules
 from hearts_env._turn import write_mask
-from hearts_env.arrays import Array
+from hearts_env.form import Observation
 from hearts_env.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_REWARD, RENDER_MODES, raw_env
 from hearts_env.infos import NOBODY, Deal, no_result, result_of, with_deal
@@ -28,7 +28,7 @@ ENV_ID = "hearts_env/Hearts-v0"
 __all__ = ["ENV_ID", "HeartsEnv", "register_envs"]
 
 
-class HeartsEnv(gymnasium.Env[Array, np.int64]):
+class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     """A deal, or a match, against opponents: ``gymnasium.make("hearts_env/Hearts-v0")``.
 
     A wrapper of ``hearts_v0.raw_env``, which has the rules, rewards, options and drawing. A step
@@ -71,7 +71,9 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
             self.rules,
             episode=given.episode,
             reward=given.reward,
-            observation=given.encoder,
+            observation=given.form.encoder,
+            dtype=given.form.dtype,
+            mask="info",  # this environment adds it: who ended the episode here has none
             illegal_action="revoke" if self.illegal_action == "revoke" else "raise",
             max_deals=given.max_deals,
             render_mode=render_mode,
@@ -82,7 +84,8 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
         self.skip_forced = given.skip_forced
         self._seat_wanted = given.seat
         self.seat = max(self._seat_wanted, 0)
-        self.observation_space: spaces.Box = self.table.encoder.space(self.rules)
+        self.form = given.form
+        self.observation_space: spaces.Space[Any] = self.form.space()
         self.action_space = spaces.Discrete(self.rules.num_actions)
         self._first: int | None = None
         self._number = 0
@@ -98,7 +101,7 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
     # -- the two commands -------------------------------------------------------------------------
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
+    ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode.
 
         Args:
@@ -163,7 +166,7 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
 
     def step(
         self, action: int | np.int64
-    ) -> tuple[Array, SupportsFloat, bool, bool, dict[str, Any]]:
+    ) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
         """Play the learner's action, and everything up to its next decision.
 
         Raises:
@@ -257,21 +260,21 @@ class HeartsEnv(gymnasium.Env[Array, np.int64]):
             raise IllegalActionError(f"opponent {entry.name!r}: {game.why_illegal(action)}")
         return action
 
-    def _shown(self, *, offender: int | None = None) -> tuple[Array, dict[str, Any]]:
+    def _shown(self, *, offender: int | None = None) -> tuple[Observation, dict[str, Any]]:
         """The learner's observation and info; `offender` ended the episode by an illegal action."""
-        table = self.table
-        seen = table.observe(table.possible_agents[self.seat])
+        table, mask = self.table, self.action_masks()
+        array: Any = table.observe(table.possible_agents[self.seat])
+        observation = self.form.join(array, mask)
         info = self._told.copy()
+        info["action_mask"] = mask
         if not self._is_over:
-            info["action_mask"] = seen["action_mask"]
             for name in self._arrays:  # infos share none, as Gymnasium's checker wants it
                 info[name] = info[name].copy()
-            return seen["observation"], info
-        info["action_mask"] = self.action_masks()
+            return observation, info
         assert self.episode_seed is not None
         info["seed"] = np.int64(self.episode_seed)
         info |= result_of(table.game, table.match, offender=offender)
-        return seen["observation"], with_deal(info, Deal(table.game))
+        return observation, with_deal(info, Deal(table.game))
 
     def _numbers_for(self, entry: Entry) -> int:
         """An opponent's seed; only from that of compiled code can the episode's be computed."""

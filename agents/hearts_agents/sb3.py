@@ -21,6 +21,7 @@ from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_any_seed
 from hearts_env.arrays import Array
+from hearts_env.form import Observation
 from hearts_env.infos import DeferredDeal, read_only_values
 
 
@@ -35,8 +36,8 @@ class HeartsSB3VecEnv(VecEnv):
     Finished episodes are followed by the next in the same step, as stable-baselines3 wants it;
     ``infos[i]`` then has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``), as
     stable-baselines3's own environments have them then and only then. All other keys are always
-    there, with the same types: those of a ``HeartsEnv``'s info except ``action_mask`` (call
-    ``action_masks()``), and ``TimeLimit.truncated``.
+    there, with the same types: those of a ``HeartsEnv``'s info, and ``TimeLimit.truncated``. There
+    ``action_mask`` is that of the observation it comes with, also where an episode has just ended.
     """
 
     @documented
@@ -78,7 +79,7 @@ class HeartsSB3VecEnv(VecEnv):
         """The pool that opponents are drawn from; additions count from the next episodes on."""
         return self.arena.pool
 
-    def reset(self) -> Array:
+    def reset(self) -> Any:
         """Begin new episodes everywhere; returns the observations."""
         if any(self._options):
             raise HeartsError("options: a vector environment takes none; omit them")
@@ -92,6 +93,7 @@ class HeartsSB3VecEnv(VecEnv):
         self._reset_options()
         self._infos = self._first_infos(np.arange(self.num_envs))
         self.reset_infos = [info.copy() for info in self._infos]
+        self._add_masks(self.reset_infos)
         return self.arena.observe()
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
@@ -102,7 +104,7 @@ class HeartsSB3VecEnv(VecEnv):
         """Keep the actions for ``step_wait``."""
         self._actions = actions
 
-    def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
+    def step_wait(self) -> tuple[Any, Array, Array, list[dict[str, Any]]]:
         """Play the actions: observations, rewards, dones, infos."""
         if self._actions is None or not self._begun:
             raise HeartsError("step: call reset and step_async first")
@@ -112,8 +114,10 @@ class HeartsSB3VecEnv(VecEnv):
         if finished is not None:
             self._add_final(infos, finished)
             games = finished.games
+            self.arena.begin(games)
             for game, info in zip(games.tolist(), self._first_infos(games), strict=True):
                 self._infos[game] = info
+        self._add_masks(infos)
         return self.arena.observe(), rewards.astype(np.float32), done, infos
 
     @property
@@ -139,12 +143,17 @@ class HeartsSB3VecEnv(VecEnv):
         self._make_scratch()
         self._infos = self._first_infos(np.arange(self.num_envs)) if self._begun else []
 
+    def _add_masks(self, infos: list[dict[str, Any]]) -> None:
+        """Add the masks that belong to the observations of now."""
+        for info, mask in zip(infos, self.arena.masks(), strict=True):
+            info["action_mask"] = mask
+
     def _add_final(self, infos: list[dict[str, Any]], finished: Finished) -> None:
         now = round(time.time() - self._start, 6)
         names = list(finished.facts)
         rows = zip(
             finished.games.tolist(),
-            finished.observations,
+            self.arena.form.split(self.arena.observe(finished.games)),
             finished.returns.tolist(),
             finished.lengths.tolist(),
             zip(*finished.facts.values(), strict=True),
@@ -177,7 +186,7 @@ class HeartsSB3VecEnv(VecEnv):
             raise HeartsError("state: call reset first")
         return self.arena.state() | {"seeding": generator_state(self._random)}
 
-    def restore(self, state: Mapping[str, Array]) -> Array:
+    def restore(self, state: Mapping[str, Array]) -> Observation:
         """Continue from what ``state`` returned, with the same arguments; returns the observations.
 
         Raises:

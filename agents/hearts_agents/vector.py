@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Unpack
 
@@ -18,24 +18,29 @@ from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_choice, whole
-from hearts_env.arrays import Array
-from hearts_env.errors import quoted
+from hearts_env.arrays import Array, Ints
+from hearts_env.errors import did_you_mean, quoted
+from hearts_env.form import Observation
 from hearts_env.infos import DeferredDeal, read_only
 
 
-class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
+class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
     """Many episodes, each with one learner: ``gymnasium.make_vec("hearts_env/Hearts-v0", ...)``.
 
-    An environment whose episode ends begins the next in the same step
-    (``AutoresetMode.SAME_STEP``): the observation is then the first of the new episode, and
-    ``infos["final_obs"]`` and ``infos["final_info"]`` describe the one that ended. Environment i
-    after ``reset(seed=s)`` plays the episodes of a single ``HeartsEnv`` after
+    When the episode of an environment has ended, ``autoreset_mode`` says when the next begins:
+
+    - ``SAME_STEP``: in the same step. The observation is then the first of the new episode, and
+      ``infos["final_obs"]`` and ``infos["final_info"]`` describe the one that ended.
+    - ``NEXT_STEP``: in the next step, which plays nothing there and pays 0.
+    - ``DISABLED``: by ``reset(options={"reset_mask": ended})``, before the next step.
+
+    Environment i after ``reset(seed=s)`` plays the episodes of a single ``HeartsEnv`` after
     ``reset(seed=s + i)``; only agents other than the baselines that draw random numbers of their
     own (and ``pro`` where it samples) draw different ones, being asked for many games at once.
 
     ``infos`` has ``action_mask`` (num_envs, n) int8, and otherwise the keys of a ``HeartsEnv``'s
     info, an array each; ``infos["final_info"]`` has them too, with ``episode`` (``r`` and ``l``,
-    the return and the length). Its ``deal`` is written when it is read, and costs nothing until
+    the return and the length). A ``deal`` is written when it is read, and costs nothing until
     then; cards passed in an exchange are in deck order there. The seeds of the current episodes,
     which reveal every card, are ``envs.unwrapped.episode_seeds``.
     """
@@ -49,6 +54,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         rules: Rules | str = "two_player",
         players: int | None = None,
         *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         num_threads: int = 1,
         render_mode: str | None = None,
         render_for: str = "mover",
@@ -58,6 +64,8 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
 
         Args:
             num_envs: how many.
+            autoreset_mode: when an episode follows one that has ended: Gymnasium's
+                ``AutoresetMode`` or its name, ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.
             num_threads: threads that share the opponents' work.
             render_mode: must be None; render single environments instead.
             render_for: as in the single environment; checked, but without effect.
@@ -67,6 +75,7 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
                 f"render_mode: {quoted(render_mode)} is not for many environments; "
                 "render a single one, from gymnasium.make"
             )
+        self._mode = _check_mode(autoreset_mode)
         self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
         self.rules = self.arena.rules
         self.num_envs = self.arena.num_envs
@@ -76,9 +85,10 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         self.single_action_space = spaces.Discrete(self.rules.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.metadata = dict(type(self).metadata)
+        self.metadata = {**type(self).metadata, "autoreset_mode": self._mode}
         self._begun = False
         self._names = objects(self.num_envs, "")  # of the opponents
+        self._set: dict[str, list[Any]] = {}  # what users have set, one an environment
         self._make_scratch()
 
     def _make_scratch(self) -> None:
@@ -97,23 +107,29 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         """The pool that opponents are drawn from; additions count from the next episodes on."""
         return self.arena.pool
 
+    @property
+    def autoreset_mode(self) -> AutoresetMode:
+        """When an episode follows one that has ended; settled when the environments are made."""
+        return self._mode
+
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
-        """Begin new episodes everywhere.
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin new episodes, everywhere or where a mask says so.
 
         Args:
             seed: of the first environment, the next counting up; or a list; None: the
                 next episodes of the last seed's sequence, at first of a random one.
-            options: must be None or empty; for given deals use a single environment.
+            options: ``{"reset_mask": ...}``, an array (num_envs,) of bool: only there; the others
+                play on. For given deals use a single environment.
+
+        Raises:
+            HeartsError: if the seed or an option is invalid; nothing has changed then.
         """
-        given: object = options
-        if given is not None and not (isinstance(given, Mapping) and not given):
-            raise HeartsError(
-                f"options: {quoted(options)} are not for many environments; "
-                "give them to a single one, from gymnasium.make"
-            )
-        if seed is None and self._begun:
+        rows = self._rows_of(options)
+        if rows is not None and self._begun:
+            self._reset_some(rows, seed)
+        elif seed is None and self._begun:
             self.arena.begin(np.arange(self.num_envs))
         else:
             seeds = env_seeds(seed, self.num_envs, self.np_random)
@@ -123,18 +139,61 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         self._names = self.arena.opponents(np.arange(self.num_envs))
         return self.arena.observe(), self._infos()
 
-    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+    def _reset_some(self, rows: Ints, seed: int | list[int | None] | None) -> None:
+        """Begin episodes in `rows`: of new seeds, where they are given, or the next."""
+        if seed is not None:
+            seeds = env_seeds(seed, self.num_envs, self.np_random)
+            each: Any = [seed] * self.num_envs if whole(seed) is not None else seed
+            anew = np.array([row for row in rows.tolist() if each[row] is not None], np.int64)
+            self.arena.set_seeds(anew, seeds[anew])
+        self.arena.begin(rows)
+
+    def _rows_of(self, options: object) -> Ints | None:
+        """The environments that the options of a reset name; None: all."""
+        if options is None or (isinstance(options, Mapping) and not options):
+            return None
+        if not isinstance(options, Mapping) or set(options) != {"reset_mask"}:
+            raise HeartsError(
+                f"options: {quoted(options)} are not for many environments; give reset_mask alone, "
+                "or other options to a single one, from gymnasium.make"
+            )
+        mask = options["reset_mask"]
+        if not isinstance(mask, np.ndarray) or (mask.shape, mask.dtype) != ((self.num_envs,), "?"):
+            shown = f"{mask.shape} {mask.dtype}" if isinstance(mask, np.ndarray) else quoted(mask)
+            raise HeartsError(
+                f"options: reset_mask is {shown}; give a NumPy array of shape ({self.num_envs},) "
+                "and dtype bool"
+            )
+        if not mask.any():
+            raise HeartsError("options: reset_mask is False everywhere; set it where to reset")
+        if not self._begun and not mask.all():
+            raise HeartsError("options: reset_mask at the first reset; leave it out")
+        return np.flatnonzero(mask)
+
+    def step(self, actions: Array) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """Play one action in each environment, and everything up to the next decision there."""
         if not self._begun:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
+        waiting = np.flatnonzero(self.arena.over)
+        if len(waiting) and self._mode is AutoresetMode.DISABLED:
+            raise gymnasium.error.ResetNeeded(
+                f"the episodes of environments {', '.join(map(str, waiting[:5]))}"
+                f"{', ...' if len(waiting) > 5 else ''} are over; "
+                'call reset(options={"reset_mask": terminated | truncated}) first'
+            )
         rewards, done, finished = self.arena.step(actions)
-        if finished is None:
-            infos = self._infos()
-        else:
-            self._names[finished.games] = self.arena.opponents(finished.games)
-            infos = self._infos()
-            self._add_final(infos, finished, done)
         truncated = self.arena.truncated.copy()
+        if finished is not None and self._mode is AutoresetMode.SAME_STEP:
+            waiting = finished.games
+            final = self._final(finished, done)
+        else:
+            final = {}
+        if len(waiting):
+            self.arena.begin(waiting)
+            self._names[waiting] = self.arena.opponents(waiting)
+        infos = self._infos() | final
+        if finished is not None and not final:
+            infos = self._with_results(infos, finished)
         return self.arena.observe(), rewards, done & ~truncated, truncated, infos
 
     def action_masks(self) -> NDArray[np.int8]:
@@ -153,15 +212,14 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
         infos["opponent"] = self._names.copy()
         return infos
 
-    def _add_final(self, infos: dict[str, Any], finished: Finished, done: Array) -> None:
+    def _final(self, finished: Finished, done: Array) -> dict[str, Any]:
+        """What infos have in SAME_STEP where episodes have ended; before the next ones begin."""
         n, games = self.num_envs, finished.games
         observations = np.empty(n, dtype=object)  # None where no episode has ended
-        observations[games] = np.fromiter(finished.observations, object, len(games))
-        facts = {"action_mask": np.zeros_like(infos["action_mask"])}
-        for name, values in finished.facts.items():
-            facts[name] = self._no_infos[name].copy()
-            facts[name][games] = values
-        facts["deal"] = self._no_infos["deal"]
+        last = self.arena.form.split(self.arena.observe(games))
+        observations[games] = np.fromiter(last, object, len(games))
+        blank = np.zeros((n, self.rules.num_actions), np.int8)
+        facts = {"action_mask": blank, **self._facts(finished)}
         final = DeferredDeal(_with_masks(facts, done))
         final.write, final.subject = partial(_texts, n), finished
         final["episode"] = _with_masks(
@@ -169,10 +227,104 @@ class HeartsVectorEnv(VectorEnv[Array, Array, Array]):
             done,
         )
         final["_episode"] = done.copy()
-        infos["final_obs"] = observations
-        infos["_final_obs"] = done.copy()
-        infos["final_info"] = final
-        infos["_final_info"] = done.copy()
+        return {
+            "final_obs": observations,
+            "_final_obs": done.copy(),
+            "final_info": final,
+            "_final_info": done.copy(),
+        }
+
+    def _with_results(self, infos: dict[str, Any], finished: Finished) -> DeferredDeal:
+        """`infos` of a step that has ended episodes, the next of which have not begun."""
+        told = DeferredDeal(infos | self._facts(finished))
+        told.write, told.subject = partial(_texts, self.num_envs), finished
+        return told
+
+    def _facts(self, finished: Finished) -> dict[str, Any]:
+        """What ended episodes tell, in arrays of all environments; their deals come later."""
+        facts = {"deal": self._no_infos["deal"]}
+        for name, values in finished.facts.items():
+            facts[name] = self._no_infos[name].copy()
+            facts[name][finished.games] = values
+        return facts
+
+    # -- what is asked of single environments -----------------------------------------------------
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """What a method of each environment returns, or its attribute, as Gymnasium has it.
+
+        There is one method: ``action_masks``.
+
+        Raises:
+            AttributeError: if environments have nothing of this name; it says what they have.
+        """
+        if name == "action_masks" and not args and not kwargs:
+            return tuple(self.arena.masks())
+        return self.get_attr(name)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """An attribute of each environment: one of ``SHARED`` or ``OWN``, or what you have set.
+
+        Raises:
+            AttributeError: if environments have none of this name; it says what they have.
+        """
+        if name in self._set:
+            return tuple(self._set[name])
+        if name in SHARED:
+            return (getattr(self, SHARED[name]),) * self.num_envs
+        if name in OWN:
+            return tuple(OWN[name](self.arena))
+        raise AttributeError(
+            f"{type(self).__name__}: environments have no {quoted(name)}; "
+            f"{did_you_mean(str(name), ('action_masks', *OWN, *SHARED, *self._set))}"
+        )
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Give environments an attribute of yours: a list or tuple of one each, or one for all.
+
+        Raises:
+            HeartsError: if it is one that they have anyway, or there is not one for each.
+        """
+        if name == "action_masks" or name in OWN or name in SHARED:
+            raise HeartsError(f"{name}: settled when the environments are made; make others")
+        each = [*values] if isinstance(values, list | tuple) else [values] * self.num_envs
+        if len(each) != self.num_envs:
+            raise HeartsError(
+                f"values: {len(each)} for {self.num_envs} environments; give one each"
+            )
+        self._set[name] = each
+
+
+SHARED = {
+    "rules": "rules",
+    "opponents": "opponents",
+    "observation_space": "single_observation_space",
+    "action_space": "single_action_space",
+    "metadata": "metadata",
+    "render_mode": "render_mode",
+    "spec": "spec",
+}
+"""Attributes of single environments that all have in common, and how they are called here."""
+
+OWN: dict[str, Callable[[Arena], Iterable[Any]]] = {
+    "seat": lambda arena: arena.learner.copy(),
+    "episode_seed": lambda arena: arena.deals.tolist(),
+    "game": lambda arena: map(arena.batch.game, range(arena.num_envs)),
+}
+"""Attributes that every environment has for itself."""
+
+
+def _check_mode(mode: object) -> AutoresetMode:
+    """`mode`, an ``AutoresetMode`` or its name or value, in any case."""
+    if isinstance(mode, AutoresetMode):
+        return mode
+    known = {m.value.lower(): m for m in AutoresetMode}
+    word = mode.lower().replace("_", "") if isinstance(mode, str) else ""
+    if word not in known:
+        raise HeartsError(
+            f"autoreset_mode: {quoted(mode)} is unknown; known: "
+            f"{', '.join(m.name for m in AutoresetMode)}"
+        )
+    return known[word]
 
 
 def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, Any]:
