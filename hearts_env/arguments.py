@@ -34,6 +34,13 @@ def whole(value: object) -> int | None:
         return None
 
 
+def only(value: object) -> object:
+    """The element of an array that has just one; anything else as it is."""
+    if isinstance(value, np.ndarray) and value.size == 1:
+        return value.reshape(())[()]
+    return value
+
+
 def is_word(value: object) -> bool:
     """Whether it is text at all: arrays and the like cannot even be compared with a word."""
     return isinstance(value, str)

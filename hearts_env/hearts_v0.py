@@ -5,9 +5,9 @@ enforces the order of calls. What PettingZoo's other usual wrappers do (refusing
 the space, ending the episode at an illegal action) ``raw_env`` does itself, many times quicker.
 The page docs/environment.md documents spaces, rewards, infos and options.
 
-There is no ``parallel_env``. PettingZoo converts environments in which all agents move once a cycle
-in a fixed order; in Hearts the taker of a trick leads the next, so the conversion's own check
-refuses it.
+``parallel_env`` is for libraries in which all agents act at once. PettingZoo's ``aec_to_parallel``
+refuses these environments: it is for games in which all agents move once a cycle in a fixed order,
+and in Hearts the taker of a trick leads the next.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 from hearts_env import kernel as k
 from hearts_env._jit import entry_of
 from hearts_env._turn import step_masked, write_mask
-from hearts_env.arguments import check_choice, check_max_deals, check_seed
+from hearts_env.arguments import check_choice, check_max_deals, check_seed, only
 from hearts_env.beginnings import begin, check_options
 from hearts_env.encoders import Encoder, step_of
 from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean
@@ -41,6 +41,7 @@ from hearts_env.game import Game
 from hearts_env.in_order import InOrder, Turns
 from hearts_env.infos import Deal, no_result, read_only, read_only_values, result_of, with_deal
 from hearts_env.match import Match
+from hearts_env.parallel import ParallelHearts
 from hearts_env.rewards import Rewarder
 from hearts_env.rules import Rules
 from hearts_env.seeds import derived_seed
@@ -551,6 +552,22 @@ def env(
     return InOrder(raw_env(rules, players, **arguments))
 
 
+@_with_arguments
+def parallel_env(
+    rules: str | Rules = "two_player",
+    players: int | None = None,
+    *,
+    noop: bool = False,
+    **arguments: Unpack[Arguments],
+) -> ParallelHearts:
+    """`raw_env` as one dictionary of all agents a step, by PettingZoo's turn-based conversion.
+
+    The arguments are those of `raw_env`, and `noop`: one more action, which is the only legal one
+    for whoever is not to act, so that no mask is empty.
+    """
+    return ParallelHearts(raw_env(rules, players, **arguments), noop=noop)
+
+
 # ---- checks -------------------------------------------------------------------------------------
 def _number_of(action: object, agent: str) -> int:
     """An action as an int."""
@@ -558,8 +575,7 @@ def _number_of(action: object, agent: str) -> int:
         raise IllegalActionError(
             f"action: None, but the episode goes on for {agent}; give an action of its mask"
         )
-    if isinstance(action, np.ndarray) and action.size == 1:
-        action = action.reshape(())[()]
+    action = only(action)
     try:
         if isinstance(action, bool | np.bool_):
             raise TypeError

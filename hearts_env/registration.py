@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import gymnasium
 
+GYMNASIUM_ID, PETTINGZOO_ID = "hearts_env/Hearts-v0", "hearts_env/hearts-v0"
+"""As each library writes its names; both know both."""
+
 
 def register_envs() -> None:
     """Make the environments known; those that are known already stay as they are."""
-    if "hearts_env/Hearts-v0" not in gymnasium.registry:
-        gymnasium.register(
-            id="hearts_env/Hearts-v0",
-            entry_point="hearts_agents.gym_env:HeartsEnv",
-            vector_entry_point="hearts_agents.vector:HeartsVectorEnv",
-        )
+    for name in (GYMNASIUM_ID, PETTINGZOO_ID):
+        if name not in gymnasium.registry:
+            gymnasium.register(
+                id=name,
+                entry_point="hearts_agents.gym_env:HeartsEnv",
+                vector_entry_point="hearts_agents.vector:HeartsVectorEnv",
+            )
     try:
         from pettingzoo.env_registry import registration
     except ImportError:  # PettingZoo before 1.27 has no registry
         return
-    if "hearts_env/hearts-v0" not in registration.aec_registry:
-        registration.register("aec", "hearts_env/hearts-v0", entry_point="hearts_env.hearts_v0:env")
+    for name in (GYMNASIUM_ID, PETTINGZOO_ID):
+        if name not in registration.aec_registry:
+            registration.register("aec", name, entry_point="hearts_env.hearts_v0:env")
+        if name not in registration.parallel_registry:
+            registration.register("parallel", name, entry_point="hearts_env.hearts_v0:parallel_env")

@@ -11,14 +11,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-import gymnasium
 import numpy as np
-import pettingzoo
 import pytest
 from gymnasium.spaces import Box
 from pettingzoo.test import api_test, seed_test
 from pettingzoo.test.state_test import test_state_space as check_state_space
-from pettingzoo.utils import turn_based_aec_to_parallel
 from pettingzoo.utils.wrappers import BaseWrapper, OrderEnforcingWrapper, TerminateIllegalWrapper
 
 from hearts_env import (
@@ -938,37 +935,7 @@ def check_hidden(env: hearts_v0.raw_env, other: hearts_v0.raw_env, rng: random.R
         assert env.render() == other.render()
 
 
-# ---- registration --------------------------------------------------------------------------------
-def test_registered_with_pettingzoo_and_gymnasium() -> None:
-    env = pettingzoo.make("aec", "hearts_env/hearts-v0", reward="win", rules="mini")
-    assert isinstance(env.unwrapped, hearts_v0.raw_env)
-    env.reset(seed=1)
-    assert len(env.agents) == 2
-    spec = gymnasium.spec("hearts_env/Hearts-v0")
-    assert spec.entry_point == "hearts_agents.gym_env:HeartsEnv"
-    assert spec.vector_entry_point == "hearts_agents.vector:HeartsVectorEnv"
-
-
-def test_no_parallel_env_for_pettingzoos_conversion_refuses_turns() -> None:
-    assert not hasattr(hearts_v0, "parallel_env")
-    with pytest.raises(AssertionError, match="is_parallelizable"):
-        pettingzoo.utils.aec_to_parallel(hearts_v0.env())
-
-
-def test_the_turn_based_conversion_serves_whoever_wants_dicts() -> None:
-    env = turn_based_aec_to_parallel(hearts_v0.env(rules="classic"))
-    observations, _ = env.reset(seed=3)
-    returns = dict.fromkeys(env.agents, 0.0)
-    while env.agents:
-        legal = {a: np.flatnonzero(o["action_mask"]) for a, o in observations.items()}
-        actions = {a: int(some[0]) if len(some) else None for a, some in legal.items()}
-        observations, rewards, *_ = env.step(actions)
-        for agent, reward in rewards.items():
-            returns[agent] += reward
-    assert sum(returns.values()) == pytest.approx(0)
-    assert any(returns.values())
-
-
+# ---- several at once -----------------------------------------------------------------------------
 def steps(env: Any, n: int) -> Iterator[Any]:
     """The first `n` observations of an episode."""
     for _ in env.agent_iter(n):

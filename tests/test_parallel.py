@@ -1,0 +1,263 @@
+"""All agents in one dictionary, and the names under which libraries find the environments."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from pettingzoo.test import parallel_api_test, parallel_seed_test
+from pettingzoo.utils import aec_to_parallel, parallel_to_aec, turn_based_aec_to_parallel
+
+from hearts_agents import HeartsEnv, HeartsVectorEnv
+from hearts_env import Game, HeartsError, IllegalActionError, hearts_v0
+from hearts_env.form import MASKS
+from hearts_env.parallel import ParallelHearts
+
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"rules": "classic", "noop": True, "reward": "trick"},
+    {"rules": "party", "players": 7, "dtype": "float32"},
+    {"rules": "mini", "episode": "match", "max_deals": 2, "noop": True, "mask": "info"},
+    {"rules": "hoyle", "players": 3, "reward": "chips", "observation": "planes", "mask": "info"},
+]
+
+
+def masks_of(infos: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {agent: info["action_mask"] for agent, info in infos.items()}
+
+
+def first_legal(infos: dict[str, dict[str, Any]]) -> dict[str, int]:
+    """The first legal action of every agent; 0 for those who have none."""
+    return {agent: int(mask.argmax()) for agent, mask in masks_of(infos).items()}
+
+
+# ---- PettingZoo's own tests ----------------------------------------------------------------------
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_batteries_of_pettingzoo(kind: dict[str, Any]) -> None:
+    parallel_api_test(hearts_v0.parallel_env(**kind), num_cycles=60)
+    parallel_seed_test(lambda: hearts_v0.parallel_env(**kind), num_cycles=8)
+
+
+def test_only_the_conversion_by_turns_takes_the_environment() -> None:
+    with pytest.raises(AssertionError, match="is_parallelizable"):
+        aec_to_parallel(hearts_v0.env())
+    theirs, ours = turn_based_aec_to_parallel(hearts_v0.env()), hearts_v0.parallel_env()
+    theirs.reset(seed=3)
+    _, infos = ours.reset(seed=3)
+    while ours.agents:
+        actions = first_legal(infos)
+        one, two = theirs.step(actions), ours.step(actions)
+        for agent, observation in two[0].items():
+            for key, array in observation.items():
+                assert np.array_equal(array, one[0][agent][key])
+        assert two[1:4] == one[1:4]
+        infos = two[4]
+    assert theirs.agents == []
+
+
+# ---- beside the environment in turns -------------------------------------------------------------
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_every_agent_gets_what_it_gets_in_turns(kind: dict[str, Any]) -> None:
+    """Observations of all, rewards, ends, and infos with the same keys and types at each step."""
+    env = hearts_v0.parallel_env(**kind)
+    table: Any = hearts_v0.raw_env(**{key: kind[key] for key in kind.keys() - {"noop"}})
+    n, noop = table.rules.num_actions, env.has_noop
+    observations, infos = env.reset(seed=5)
+    table.reset(seed=5)
+    shapes, steps = set(), 0
+    while True:
+        over = table._is_stopped
+        assert [*observations] == [*infos] == table.possible_agents
+        for agent, observation in observations.items():
+            assert observation in env.observation_space(agent)
+            mask = infos[agent]["action_mask"]
+            assert mask.shape == (n + noop,)
+            assert mask[:n].tolist() == table.infos[agent]["action_mask"].tolist()
+            assert not noop or mask[n] == (over or agent != table.agent_selection)
+            assert infos[agent]["active_agent"] == ("" if over else table.agent_selection)
+            wanted = table.observe(agent)
+            if isinstance(observation, dict):
+                assert np.array_equal(observation["action_mask"], mask)
+                observation, wanted = observation["observation"], wanted["observation"]
+            assert np.array_equal(observation, wanted)
+            shapes.add(str({k: (type(v), np.shape(v)) for k, v in infos[agent].items()}))
+        if over:
+            break
+        actions: dict[str, Any] = first_legal(infos)
+        table.step(actions[table.agent_selection])
+        observations, rewards, terminations, truncations, infos = env.step(actions)
+        assert rewards == pytest.approx(table.rewards)
+        assert (terminations, truncations) == (table.terminations, table.truncations)
+        steps += 1
+    assert len(shapes) == 1
+    assert steps >= table.rules.players * table.rules.hand_size
+    assert env.agents == []
+    assert Game.from_text(infos["player_0"]["deal"]) == env.unwrapped.game
+    assert np.array_equal(env.state(), table.state())
+    assert env.step({}) == ({}, {}, {}, {}, {})
+
+
+def test_both_seats_get_their_last_reward() -> None:
+    env = hearts_v0.parallel_env("micro", noop=True)
+    rng = np.random.default_rng(0)
+    won = np.zeros((2, 2), int)
+    for seed in range(40):
+        _, infos = env.reset(seed=seed)
+        returns = np.zeros(2)
+        while env.agents:
+            actions = {
+                agent: int(rng.choice(np.flatnonzero(mask)))
+                for agent, mask in masks_of(infos).items()
+            }
+            _, rewards, _, _, infos = env.step(actions)
+            returns += [rewards["player_0"], rewards["player_1"]]
+        assert returns.sum() == pytest.approx(0)
+        won += [[r > 0, r < 0] for r in returns]
+    assert (won > 5).all()
+
+
+def test_copies_play_on_and_render() -> None:
+    env = hearts_v0.parallel_env(render_mode="ansi", noop=True)
+    assert env.render_mode == "ansi"
+    _, infos = env.reset(seed=2)
+    for _ in range(5):
+        *_, infos = env.step(first_legal(infos))
+    others = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+    while env.agents:
+        actions = first_legal(infos)
+        *mine, infos = env.step(actions)
+        for other in others:
+            *theirs, told = other.step(actions)
+            assert theirs[1:] == mine[1:]
+            assert told["player_1"]["deal"] == infos["player_1"]["deal"]
+            assert other.render() == env.render()
+            assert other.agents == env.agents
+    assert "two_player" in str(env.render())
+    env.close()
+
+
+def test_it_goes_back_into_turns() -> None:
+    env = parallel_to_aec(hearts_v0.parallel_env("micro", noop=True))
+    env.reset(seed=1)
+    assert [*env.agents] == ["player_0", "player_1"]
+
+
+# ---- whoever waits -------------------------------------------------------------------------------
+@pytest.mark.parametrize("noop", [False, True])
+def test_what_those_give_who_wait_is_left_aside(noop: bool) -> None:
+    one, two = (hearts_v0.parallel_env(noop=noop, illegal_action="raise") for _ in range(2))
+    _, infos = one.reset(seed=1)
+    two.reset(seed=1)
+    for _ in range(8):
+        turn = infos["player_0"]["active_agent"]
+        actions: dict[str, Any] = first_legal(infos)
+        *_, infos = one.step({turn: actions[turn]})
+        two.step({agent: actions[agent] if agent == turn else "?" for agent in actions})
+    assert one.unwrapped.game == two.unwrapped.game
+
+
+def test_to_wait_in_turn_is_an_illegal_action() -> None:
+    for action in (28, np.int64(28), np.array([28])):
+        env = hearts_v0.parallel_env(noop=True, reward="trick")
+        _, infos = env.reset(seed=1)
+        turn = infos["player_0"]["active_agent"]
+        _, rewards, terminations, _, infos = env.step(dict.fromkeys(env.agents, action))
+        assert rewards == {agent: -1.0 if agent == turn else 0.0 for agent in infos}
+        assert all(terminations.values())
+        assert infos["player_1"]["offender"] == int(turn[-1])
+        assert all(mask.tolist() == [0] * 28 + [1] for mask in masks_of(infos).values())
+    env = hearts_v0.parallel_env(noop=True, illegal_action="raise")
+    env.reset(seed=1)
+    before = env.unwrapped.game.clone()
+    with pytest.raises(IllegalActionError, match="28 is for those who wait, and it is the turn of"):
+        env.step(dict.fromkeys(env.agents, 28))
+    assert env.unwrapped.game == before
+    env = hearts_v0.parallel_env(noop=True, illegal_action="revoke")
+    env.reset(seed=1)
+    assert all(env.step(dict.fromkeys(env.agents, 28))[2].values())
+    assert env.unwrapped.game.revoker is not None
+    env = hearts_v0.parallel_env()
+    env.reset(seed=1)
+    with pytest.raises(IllegalActionError, match="28 is not an action of these rules"):
+        env.step(dict.fromkeys(env.agents, 28))
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        (None, "actions: None is not a dictionary"),
+        ([1, 2], r"actions: \[1, 2\] is not a dictionary"),
+        (3, "actions: 3 is not a dictionary"),
+        ({}, "actions: none for player_., whose turn it is; add it"),
+        ({"player_7": 1}, "actions: 'player_7' is not an agent; did you mean"),
+        ({0: 1}, "actions: 0 is not an agent; known: player_0, player_1"),
+        ({"player_0": 1.5, "player_1": 1.5}, "action: 1.5 .* is not a whole number"),
+        ({"player_0": "x", "player_1": "x"}, "is not a whole number"),
+        ({"player_0": True, "player_1": True}, "is not a whole number"),
+        ({"player_0": None, "player_1": None}, "action: None, but the episode goes on"),
+        ({"player_0": 99, "player_1": 99}, "99 is not an action of these rules"),
+    ],
+)
+@pytest.mark.parametrize("noop", [False, True])
+def test_odd_actions_are_refused_in_words(actions: Any, message: str, noop: bool) -> None:
+    env = hearts_v0.parallel_env(noop=noop)
+    with pytest.raises(HeartsError, match="call reset"):
+        env.step(actions)
+    env.reset(seed=1)
+    before = env.unwrapped.game.clone()
+    with pytest.raises(HeartsError, match=message):
+        env.step(actions)
+    assert env.unwrapped.game == before
+
+
+def test_odd_arguments_and_agents_are_refused_in_words() -> None:
+    for given, message in (
+        ({"noop": 1}, "noop: 1 is not True or False"),
+        ({"noop": "yes"}, "noop: 'yes' is not True or False"),
+        ({"mask": "x"}, "mask: 'x' is unknown"),
+        ({"reward": "x"}, "reward: 'x' is unknown"),
+    ):
+        with pytest.raises(HeartsError, match=message):
+            hearts_v0.parallel_env(**given)  # type: ignore[arg-type]
+    env = hearts_v0.parallel_env(noop=True)
+    for ask in (env.action_space, env.observation_space):
+        for agent in ("player_2", 0, None, []):
+            with pytest.raises(HeartsError, match="unknown agent"):
+                ask(agent)
+    with pytest.raises(HeartsError, match="seed"):
+        env.reset(seed=-1)
+    with pytest.raises(HeartsError, match="options"):
+        env.reset(options={"x": 1})
+
+
+# ---- names ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["hearts_env/hearts-v0", "hearts_env/Hearts-v0"])
+def test_both_spellings_are_known_to_both_libraries(name: str) -> None:
+    env = pettingzoo.make("aec", name, reward="win", rules="mini")
+    assert isinstance(env.unwrapped, hearts_v0.raw_env)
+    env.reset(seed=1)
+    assert len(env.agents) == 2
+    together = pettingzoo.make("parallel", name, noop=True, rules="mini")
+    assert isinstance(together, ParallelHearts)
+    assert together.has_noop
+    assert isinstance(gymnasium.make(name, rules="mini").unwrapped, HeartsEnv)
+    assert isinstance(gymnasium.make(f"hearts_env:{name}").unwrapped, HeartsEnv)
+    assert isinstance(gymnasium.make_vec(name, num_envs=2, rules="mini"), HeartsVectorEnv)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_spaces_have_a_place_for_those_who_wait(mask: str) -> None:
+    env = hearts_v0.parallel_env("mini", noop=True, mask=mask)
+    n = env.unwrapped.rules.num_actions
+    assert env.action_space("player_0").n == n + 1
+    assert env.action_spaces["player_1"] is env.action_space("player_1")
+    assert env.observation_spaces["player_1"] is env.observation_space("player_1")
+    if mask == "observation":
+        assert env.observation_space("player_0")["action_mask"].shape == (n + 1,)
+    assert env.metadata["is_parallelizable"]
