@@ -196,6 +196,30 @@ def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
     return value
 
 
+def array_in_memory(name: str, value: object) -> NDArray[Any]:
+    """`value` as a NumPy array that shares its memory: one of NumPy, or of the CPU and DLPack.
+
+    Raises:
+        HeartsError: if `value` is something else, or lies elsewhere.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    kind = type(value).__name__
+    if not isinstance(value, type) and hasattr(value, "__dlpack_device__"):
+        try:
+            if int(value.__dlpack_device__()[0]) in _MAIN_MEMORY:
+                first, second = np.asarray(value), np.asarray(value)
+                if np.may_share_memory(first, second) or not first.size:  # neither is a copy
+                    return first
+        except Exception as error:  # any library's: it wants a gradient, or knows another dtype
+            raise HeartsError(f"{name}: {kind}: {str(error)[:200]}") from None
+    raise HeartsError(f"{name}: {kind} is not a NumPy array in main memory, nor shares one")
+
+
+_MAIN_MEMORY = (1, 3)
+"""DLPack's numbers of the CPU's memory, and of that which a GPU can reach too."""
+
+
 def whole_numbers(value: object) -> NDArray[np.int64] | None:
     """`value` as a contiguous, writeable int64 array; None: it is not an array of whole numbers.
 

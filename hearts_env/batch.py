@@ -14,6 +14,7 @@ from hearts_env import batch_kernel as loops
 from hearts_env import kernel as k
 from hearts_env._workers import Workers
 from hearts_env.arguments import (
+    array_in_memory,
     check_actions,
     check_array,
     check_choice,
@@ -128,8 +129,9 @@ class BatchGame(_OnDevice):
         """The view of each game's player to act, encoded, ``(num_games, *space.shape)``.
 
         Args:
-            out: written in place and returned, of the space's dtype, or float32 or float16; None:
-                a new array of the space's dtype.
+            out: written in place and returned, of the space's dtype, or float32 or float16: a
+                NumPy array, or another library's in main memory that knows DLPack, as torch's;
+                None: a new array of the space's dtype.
             games: the rows of these games only.
             players: whose views, instead of the player's to act.
 
@@ -137,15 +139,15 @@ class BatchGame(_OnDevice):
             HeartsError: if `out` has another shape or dtype, or is not contiguous.
         """
         rows = self._rows(games)
-        out = self._check_out(out, (len(rows), *self.space.shape), self._dtypes)
+        array = self._check_out(out, (len(rows), *self.space.shape), self._dtypes)
         if players is None:  # a game that is over is shown as seat 0 sees it
             seats = np.maximum(self.states[rows, k.PLAYER], 0)
         else:
             seats = self._check_seats(players, len(rows))
         self._workers.share(
-            lambda part, _: self._observe(rows[part], seats[part], out[part]), len(rows)
+            lambda part, _: self._observe(rows[part], seats[part], array[part]), len(rows)
         )
-        return out
+        return array if out is None else out
 
     def _observe(self, rows: k.Vector, seats: k.Vector, out: Array) -> None:
         if out.dtype == self.space.dtype:
@@ -159,11 +161,14 @@ class BatchGame(_OnDevice):
             out[some] = part
 
     def masks(self, out: Array | None = None, *, games: Array | None = None) -> Array:
-        """The legal actions of each game's player to act, ``(num_games, num_actions) int8``."""
+        """The legal actions of each game's player to act, ``(num_games, num_actions) int8``.
+
+        `out` is written in place and returned; it may be what ``observe`` takes.
+        """
         rows = self._rows(games)
-        out = self._check_out(out, (len(rows), self.rules.num_actions), (np.dtype(np.int8),))
-        loops.write_masks(self.legal, rows, out.reshape(-1))
-        return out
+        array = self._check_out(out, (len(rows), self.rules.num_actions), (np.dtype(np.int8),))
+        loops.write_masks(self.legal, rows, array.reshape(-1))
+        return array if out is None else out
 
     def random_actions(self, *, games: Array | None = None) -> k.Vector:
         """A uniformly random legal action of each game, ``(num_games,) int64``; 0 where it is over.
@@ -230,7 +235,7 @@ class BatchGame(_OnDevice):
         Args:
             actions: one whole number for each game.
             observations: written in place, ``(num_games, *space.shape)`` of the space's dtype,
-                float32 or float16; None: a new array of the space's dtype.
+                float32 or float16, as ``observe`` takes it; None: a new array of the space's dtype.
             masks: written in place, ``(num_games, num_actions) int8``; None: a new array.
 
         Returns:
@@ -241,7 +246,7 @@ class BatchGame(_OnDevice):
             HeartsError: if an array has another shape or dtype, is not contiguous or writeable, or
                 two of the three overlap. Nothing has been played.
         """
-        rows, n = self._all, self.num_games
+        given, rows, n = (observations, masks), self._all, self.num_games
         acts = check_actions(actions, len(rows))
         observations = self._check_out(
             observations, (n, *self.space.shape), self._dtypes, "observations"
@@ -283,7 +288,10 @@ class BatchGame(_OnDevice):
                 loops.write_masks(self.legal, rows[some], masks[some].reshape(-1))
 
         self._workers.share(work, n)
-        return observations, masks
+        return (
+            observations if given[0] is None else given[0],
+            masks if given[1] is None else given[1],
+        )
 
     def reset(self, seeds: Array | None = None, *, games: Array | None = None) -> None:
         """Begin new deals: the next of each game, or those of given `seeds`; of some games only.
@@ -421,8 +429,7 @@ class BatchGame(_OnDevice):
     ) -> Array:
         if out is None:
             return np.empty(shape, dtypes[0])
-        if not isinstance(out, np.ndarray):
-            raise HeartsError(f"{name}: {type(out).__name__} is not a NumPy array in main memory")
+        out = array_in_memory(name, out)
         if out.shape != shape or out.dtype not in dtypes:
             known = " or ".join(dict.fromkeys(map(str, dtypes)))
             raise HeartsError(

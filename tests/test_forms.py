@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict
+from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, seed_test
 
+from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
 from hearts_env.encoders import ENCODERS
 from hearts_env.form import DTYPES, MASKS
@@ -116,3 +120,129 @@ def test_the_mask_is_in_the_observation_or_not() -> None:
         for env in (both, alone):
             env.step(int(np.flatnonzero(masks[0])[0]))
         assert not alone.infos[agent]["action_mask"].any() or alone.agent_selection == agent
+
+
+# ---- the environments of one learner -------------------------------------------------------------
+def made_all(**options: Any) -> dict[str, Any]:
+    """Every environment with opponents inside, one learner or three."""
+    found: dict[str, Any] = {
+        "gymnasium": HeartsEnv(**options),
+        "vector": HeartsVectorEnv(3, **options),
+    }
+    with contextlib.suppress(ImportError):
+        from hearts_agents.sb3 import HeartsSB3VecEnv
+
+        found["stable-baselines3"] = HeartsSB3VecEnv(3, seed=1, **options)
+    return found
+
+
+def steps_of(way: str, env: Any, number: int) -> Iterator[tuple[Any, Any, Any]]:
+    """Observation, infos and mask at each of `number` steps; every seventh action is illegal."""
+    if way == "stable-baselines3":
+        observation = env.reset()
+        infos: Any = env.reset_infos
+    else:
+        observation, infos = env.reset(seed=1)
+    for step in range(number):
+        masks = env.action_masks()
+        yield observation, infos, masks
+        actions = (masks == (step % 7 != 6)).argmax(-1)
+        observation, *_, infos = env.step(int(actions) if way == "gymnasium" else actions)
+        if way == "gymnasium" and not env.action_masks().any():
+            observation, infos = env.reset()
+
+
+WAYS = [*made_all(rules="micro")]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("dtype", [None, *DTYPES])
+@pytest.mark.parametrize("observation", ["flat", "planes", "belief"])
+def test_learners_see_the_same_numbers_in_every_form(
+    way: str, mask: str, dtype: str | None, observation: str
+) -> None:
+    options: dict[str, Any] = {"rules": "micro", "observation": observation, "opponent": "easy"}
+    if dtype == "int8" and observation == "belief":
+        with pytest.raises(HeartsError, match="dtype: 'int8', but this observation is float32"):
+            made_all(dtype=dtype, **options)
+        return
+    plain, cast = made_all(**options)[way], made_all(dtype=dtype, mask=mask, **options)[way]
+    box = cast.observation_space
+    box = box["observation"] if mask == "observation" else box
+    own = plain.observation_space.dtype
+    assert box.dtype == (dtype or own)
+    both = zip(steps_of(way, plain, 30), steps_of(way, cast, 30), strict=True)
+    for (wanted, infos, masks), (seen, told, _) in both:
+        assert array_of(seen).dtype == box.dtype
+        if way == "stable-baselines3":  # whose space is that of a single environment
+            assert array_of(seen)[1] in box
+        else:
+            assert seen in cast.observation_space
+        assert isinstance(seen, dict) == (mask == "observation")
+        assert np.array_equal(array_of(seen), wanted.astype(box.dtype))
+        if isinstance(seen, dict):
+            assert np.array_equal(seen["action_mask"], masks)
+        if way == "stable-baselines3":
+            assert np.array_equal(np.stack([info["action_mask"] for info in told]), masks)
+            for info, other in zip(told, infos, strict=True):
+                check_last(cast, info.get("terminal_observation"), other, mask)
+        else:
+            assert np.array_equal(told["action_mask"], masks)
+            for last, other in zip(
+                told.get("final_obs", []), infos.get("final_obs", []), strict=True
+            ):
+                check_last(cast, last, {"terminal_observation": other}, mask)
+
+
+def check_last(env: Any, last: Any, other: Any, mask: str) -> None:
+    """The last observation of an episode, where there is one: no mask, also by illegal actions."""
+    if last is None:
+        return
+    assert last in getattr(env, "single_observation_space", env.observation_space)
+    array = array_of(last)
+    assert np.array_equal(array, other["terminal_observation"].astype(array.dtype))
+    if mask == "observation":
+        assert not last["action_mask"].any()
+
+
+@pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
+def test_the_mask_of_an_ended_episode_is_empty(illegal_action: str) -> None:
+    env = HeartsEnv(mask="observation", illegal_action=illegal_action)
+    observation: Any = env.reset(seed=1)[0]
+    wrong = int((observation["action_mask"] == 0).argmax())
+    last: Any = env.step(wrong)[0]
+    assert not last["action_mask"].any()
+    assert last["observation"].any()
+
+
+def test_gymnasiums_checker_takes_every_form() -> None:
+    for options in ({"dtype": "float32"}, {"mask": "observation"}, {"dtype": "float16"}):
+        check_env(HeartsEnv("mini", **options), skip_render_check=True)
+        check_vector(HeartsVectorEnv(2, "mini", **options))
+
+
+def check_vector(envs: Any) -> None:
+    observations, _ = envs.reset(seed=1)
+    assert observations in envs.observation_space
+    assert envs.single_observation_space == envs.get_attr("observation_space")[1]
+
+
+def test_learners_environments_list_the_choices_too() -> None:
+    for given in ({"dtype": "int16"}, {"mask": "both"}):
+        for make in (HeartsEnv, lambda **o: HeartsVectorEnv(2, **o)):
+            with pytest.raises(HeartsError, match=r"int8, float32, float16|observation, info"):
+                make(**given)
+
+
+def test_stable_baselines3_learns_from_every_form() -> None:
+    contrib = pytest.importorskip("sb3_contrib")
+    from hearts_agents.sb3 import HeartsSB3VecEnv
+
+    for policy, options in (
+        ("MultiInputPolicy", {"mask": "observation"}),
+        ("MlpPolicy", {"dtype": "float32"}),
+    ):
+        envs = HeartsSB3VecEnv(4, "micro", seed=1, **options)
+        sizes = {"n_steps": 8, "batch_size": 16, "n_epochs": 1}
+        contrib.MaskablePPO(policy, envs, **sizes, device="cpu").learn(64)

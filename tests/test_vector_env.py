@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
+import types
 
 import gymnasium
 import numpy as np
@@ -348,3 +350,61 @@ def test_maskable_ppo_learns_on_it(make_sb3):
     masks = np.stack(envs.env_method("action_masks"))
     actions, _ = model.predict(envs.reset(), action_masks=masks)
     assert actions.shape == (16,)
+
+
+# ---- pictures ------------------------------------------------------------------------------------
+def test_stable_baselines3s_draws_its_first_environment(make_sb3):
+    pytest.importorskip("PIL")
+    from hearts_env.render import render_rgb
+    from hearts_env.render.picture import picture_of
+
+    for shown in ("mover", "all", "player_1"):
+        envs = make_sb3(3, seed=1, render_mode="rgb_array", render_for=shown)
+        with pytest.raises(HeartsError, match="render: call reset first"):
+            envs.render()
+        envs.reset()
+        for _ in range(2):
+            game, seat = envs.arena.batch.game(0), int(envs.arena.learner[0])
+            viewer = {"mover": seat, "all": "all", "player_1": 1}[shown]
+            assert np.array_equal(envs.render(), render_rgb(picture_of(game, viewer)))
+            envs.step(envs.action_masks().argmax(1))
+    assert make_sb3(2).get_images() == [None, None]
+    for mode in ("ansi", "human", "svg", 3):
+        with pytest.raises(HeartsError, match=r"render_mode: .* is unknown; .*known: rgb_array"):
+            make_sb3(2, render_mode=mode)
+    with pytest.raises(HeartsError, match=r"render_for: 'me' is unknown"):
+        make_sb3(2, render_mode="rgb_array", render_for="me")
+
+
+def test_stable_baselines3_records_a_video(make_sb3, monkeypatch, tmp_path):
+    """Its recorder, with a stand-in for the library that writes the film."""
+    pytest.importorskip("PIL")
+    from stable_baselines3.common.vec_env import VecMonitor, VecVideoRecorder
+
+    films = []
+
+    class Film:
+        def __init__(self, frames, fps):
+            films.append((frames, fps))
+
+        def write_videofile(self, path, **options):
+            films.append(path)
+
+    clip = types.ModuleType("moviepy.video.io.ImageSequenceClip")
+    clip.ImageSequenceClip = Film
+    for name in ("moviepy", "moviepy.video", "moviepy.video.io"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, clip.__name__, clip)
+    envs = make_sb3(2, rules="micro", seed=1, render_mode="rgb_array")
+    recorder = VecVideoRecorder(
+        VecMonitor(envs), str(tmp_path), lambda step: step == 0, video_length=2
+    )
+    recorder.reset()
+    for _ in range(4):
+        recorder.step(envs.action_masks().argmax(1))
+    (frames, fps), _ = films
+    assert len(frames) == 3
+    assert frames[0].shape[2] == 3
+    assert not np.array_equal(frames[0], frames[1])
+    assert fps == HeartsEnv.metadata["render_fps"]
+    recorder.close()

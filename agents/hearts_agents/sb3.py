@@ -17,12 +17,15 @@ from stable_baselines3.common.vec_env import VecEnv
 from hearts_agents._arena import Arena, Finished, check_env_seed, env_seeds
 from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.base import generator_state, restore_generator
+from hearts_agents.gym_env import HeartsEnv
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env.arguments import check_any_seed
+from hearts_env.arguments import check_any_seed, check_choice
 from hearts_env.arrays import Array
 from hearts_env.form import Observation
 from hearts_env.infos import DeferredDeal, read_only_values
+from hearts_env.render import render_rgb
+from hearts_env.render.picture import picture_of
 
 
 class HeartsSB3VecEnv(VecEnv):
@@ -49,6 +52,8 @@ class HeartsSB3VecEnv(VecEnv):
         *,
         num_threads: int = 1,
         seed: int | None = None,
+        render_mode: str | None = None,
+        render_for: str = "mover",
         **options: Unpack[Options],
     ) -> None:
         """Environments that wait for ``reset``.
@@ -58,10 +63,18 @@ class HeartsSB3VecEnv(VecEnv):
             num_threads: threads that share the opponents' work.
             seed: of the first environment, the next counting up; None: random. A later
                 ``seed(n)``, as models call it, counts from the next reset.
+            render_mode: ``rgb_array``: ``render()`` draws the first environment, as
+                ``VecVideoRecorder`` wants it; or None.
+            render_for: whose cards are shown: a player's name, ``all``, or ``mover``: the
+                learner's, also while an opponent is to move.
         """
         self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
         self.rules = self.arena.rules
-        self.render_mode: str | None = None
+        if render_mode is not None:
+            check_choice("render_mode", render_mode, ("rgb_array",))
+        self.render_mode: str | None = render_mode
+        seats = [f"player_{seat}" for seat in range(self.rules.players)]
+        self.render_for = check_choice("render_for", render_for, ("mover", "all", *seats))
         self._actions: Array | None = None
         self._infos: list[dict[str, Any]] = []
         self._begun = False
@@ -69,6 +82,7 @@ class HeartsSB3VecEnv(VecEnv):
         super().__init__(
             self.arena.num_envs, self.arena.space, spaces.Discrete(self.rules.num_actions)
         )
+        self.metadata["render_fps"] = HeartsEnv.metadata["render_fps"]
         self._make_scratch()
         if seed is not None:
             self.seed(seed)
@@ -240,8 +254,16 @@ class HeartsSB3VecEnv(VecEnv):
         return [wrapper_class is Monitor for _ in self._places(indices)]
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """None for each: many environments are not rendered."""
-        return [None] * self.num_envs
+        """A picture of the first environment alone; None for each without a render mode."""
+        if self.render_mode is None:
+            return [None] * self.num_envs
+        if not self._begun:
+            raise HeartsError("render: call reset first")
+        shown: str | int = self.render_for
+        if shown != "all":
+            own = int(self.arena.learner[0])
+            shown = own if shown == "mover" else int(self.render_for.removeprefix("player_"))
+        return [render_rgb(picture_of(self.arena.batch.game(0), shown))]
 
     def _places(self, indices: int | Iterable[int] | None) -> list[int]:
         if indices is None:

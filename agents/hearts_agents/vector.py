@@ -17,7 +17,7 @@ from hearts_agents._arena import Arena, Finished, env_seeds, objects
 from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env.arguments import check_choice, whole
+from hearts_env.arguments import check_choice, is_word, whole
 from hearts_env.arrays import Array, Ints
 from hearts_env.errors import did_you_mean, quoted
 from hearts_env.form import Observation
@@ -219,7 +219,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         last = self.arena.form.split(self.arena.observe(games))
         observations[games] = np.fromiter(last, object, len(games))
         blank = np.zeros((n, self.rules.num_actions), np.int8)
-        facts = {"action_mask": blank, **self._facts(finished)}
+        facts = {"action_mask": blank, **self._facts(finished, self._no_infos)}
         final = DeferredDeal(_with_masks(facts, done))
         final.write, final.subject = partial(_texts, n), finished
         final["episode"] = _with_masks(
@@ -236,15 +236,18 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
     def _with_results(self, infos: dict[str, Any], finished: Finished) -> DeferredDeal:
         """`infos` of a step that has ended episodes, the next of which have not begun."""
-        told = DeferredDeal(infos | self._facts(finished))
+        told = DeferredDeal(infos | self._facts(finished, infos))
         told.write, told.subject = partial(_texts, self.num_envs), finished
         return told
 
-    def _facts(self, finished: Finished) -> dict[str, Any]:
-        """What ended episodes tell, in arrays of all environments; their deals come later."""
-        facts = {"deal": self._no_infos["deal"]}
+    def _facts(self, finished: Finished, others: dict[str, Any]) -> dict[str, Any]:
+        """What ended episodes tell, in arrays of all environments, where `others` tell the rest.
+
+        Their deals are written when they are read.
+        """
+        facts = {"deal": others["deal"]}
         for name, values in finished.facts.items():
-            facts[name] = self._no_infos[name].copy()
+            facts[name] = others[name].copy()
             facts[name][finished.games] = values
         return facts
 
@@ -267,12 +270,13 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         Raises:
             AttributeError: if environments have none of this name; it says what they have.
         """
-        if name in self._set:
-            return tuple(self._set[name])
-        if name in SHARED:
-            return (getattr(self, SHARED[name]),) * self.num_envs
-        if name in OWN:
-            return tuple(OWN[name](self.arena))
+        if is_word(name):  # others cannot even be looked for
+            if name in self._set:
+                return tuple(self._set[name])
+            if name in SHARED:
+                return (getattr(self, SHARED[name]),) * self.num_envs
+            if name in OWN:
+                return tuple(OWN[name](self.arena))
         raise AttributeError(
             f"{type(self).__name__}: environments have no {quoted(name)}; "
             f"{did_you_mean(str(name), ('action_masks', *OWN, *SHARED, *self._set))}"
@@ -284,6 +288,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         Raises:
             HeartsError: if it is one that they have anyway, or there is not one for each.
         """
+        if not is_word(name):
+            raise HeartsError(f"name: {quoted(name)} is not the name of an attribute; give text")
         if name == "action_masks" or name in OWN or name in SHARED:
             raise HeartsError(f"{name}: settled when the environments are made; make others")
         each = [*values] if isinstance(values, list | tuple) else [values] * self.num_envs

@@ -1,0 +1,311 @@
+"""When an episode follows one that has ended: Gymnasium's three ways, beside its own code."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import (
+    DtypeObservation,
+    FlattenObservation,
+    NormalizeObservation,
+    NormalizeReward,
+    RecordEpisodeStatistics,
+)
+
+from hearts_agents import HeartsEnv, HeartsVectorEnv
+from hearts_agents.gym_env import ENV_ID
+from hearts_env import Game, HeartsError, IllegalActionError
+
+MODES = [*AutoresetMode]
+CASES: list[dict[str, Any]] = [
+    {"rules": "mini", "opponent": "easy"},
+    {"rules": "hoyle", "players": 3, "episode": "match", "max_deals": 1, "reward": "trick"},
+    {"rules": "micro", "skip_forced": True, "mask": "observation", "dtype": "float32"},
+    {"rules": "mini", "illegal_action": "revoke", "reward": "trick"},
+]
+
+
+def choose(rng: Any, masks: Any, *, wild: float = 0.0) -> Any:
+    """A random action in each row, legal but for some."""
+    actions = np.where(masks.any(1), (masks * rng.random(masks.shape)).argmax(1), 0)
+    bad = masks.any(1) & (rng.random(len(masks)) < wild)
+    return np.where(bad, (masks == 0).argmax(1), actions)
+
+
+def assert_same(one: Any, two: Any, rows: Any) -> None:
+    """Observations, or infos by key, in some rows."""
+    if isinstance(two, dict):
+        for key in two:
+            if not key.startswith("_"):
+                assert_same(one[key], two[key], rows)
+    else:
+        assert np.array_equal(np.asarray(one)[rows], np.asarray(two)[rows])
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_it_is_what_gymnasiums_own_do_with_single_environments(
+    mode: AutoresetMode, case: dict[str, Any]
+) -> None:
+    """Illegal actions among them; under DISABLED only those that are over are reset."""
+    n = 4
+    ours = HeartsVectorEnv(n, autoreset_mode=mode, **case)
+    theirs = SyncVectorEnv([lambda: HeartsEnv(**case)] * n, autoreset_mode=mode)
+    assert ours.metadata["autoreset_mode"] is ours.autoreset_mode is mode
+    assert ours.observation_space == theirs.observation_space
+    rng, everywhere = np.random.default_rng(0), np.ones(n, bool)
+    seen, infos = ours.reset(seed=3)
+    their_seen, told = theirs.reset(seed=3)
+    keys, ends = infos.keys(), 0
+    for _ in range(60):
+        assert_same(seen, their_seen, everywhere)
+        assert_same(infos, {key: told[key] for key in keys}, everywhere)
+        assert np.array_equal(ours.action_masks(), infos["action_mask"])
+        actions = choose(rng, infos["action_mask"], wild=0.05)
+        seen, rewards, terminated, truncated, infos = ours.step(actions)
+        their_seen, *theirs_too, told = theirs.step(actions)
+        for mine, their in zip((rewards, terminated, truncated), theirs_too, strict=True):
+            assert mine == pytest.approx(their)
+        over = terminated | truncated
+        ends += int(over.sum())
+        assert ("final_info" in infos) == (mode is AutoresetMode.SAME_STEP and over.any())
+        if mode is AutoresetMode.SAME_STEP:
+            keys = told.keys() - {"final_info", "_final_info", "final_obs", "_final_obs"}
+            continue
+        assert infos.keys() == keys
+        assert not infos["action_mask"][over].any()
+        assert all(Game.from_text(text) for text in infos["deal"][over])
+        if mode is AutoresetMode.DISABLED and over.any():
+            assert_same(infos, told, everywhere)
+            seen, infos = ours.reset(options={"reset_mask": over})
+            their_seen, told = theirs.reset(options={"reset_mask": over.copy()})
+            assert infos.keys() == keys
+            assert_same(infos, told, over)
+            told = infos  # theirs tell only of those that were reset
+    assert ends > 8
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_a_mode_may_be_given_by_its_name(mode: AutoresetMode) -> None:
+    for name in (mode.name, mode.value, mode.name.lower()):
+        assert HeartsVectorEnv(2, "micro", autoreset_mode=name).autoreset_mode is mode
+    envs = gymnasium.make_vec(ENV_ID, num_envs=2, autoreset_mode=mode.name)
+    assert envs.metadata["autoreset_mode"] is mode
+    assert HeartsVectorEnv.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    assert HeartsVectorEnv(2).autoreset_mode is AutoresetMode.SAME_STEP
+    with pytest.raises(AttributeError):
+        envs.unwrapped.autoreset_mode = AutoresetMode.DISABLED
+
+
+def test_an_unknown_mode_lists_the_choices() -> None:
+    for given in ("same", "", None, 1, [], AutoresetMode):
+        with pytest.raises(HeartsError, match="known: NEXT_STEP, SAME_STEP, DISABLED"):
+            HeartsVectorEnv(2, autoreset_mode=given)
+
+
+def test_what_is_over_waits_for_its_reset() -> None:
+    envs = HeartsVectorEnv(3, "micro", autoreset_mode="DISABLED", seat=0)
+    _, infos = envs.reset(seed=1)
+    actions = infos["action_mask"].argmax(1)
+    actions[1] = (infos["action_mask"][1] == 0).argmax()  # ends this one alone
+    assert envs.step(actions)[2].tolist() == [False, True, False]
+    before = pickle.dumps(envs.arena.states)
+    with pytest.raises(
+        gymnasium.error.ResetNeeded, match=r"environments 1 are over; call reset\(options"
+    ):
+        envs.step(actions)
+    assert pickle.dumps(envs.arena.states) == before
+    others = envs.get_attr("game")
+    envs.reset(options={"reset_mask": np.array([False, True, False])})
+    games = envs.get_attr("game")
+    assert (games[0], games[2]) == (others[0], others[2])
+    assert games[1] != others[1]
+    envs.step(envs.action_masks().argmax(1))
+
+
+def test_actions_of_those_that_are_over_count_for_nothing() -> None:
+    envs = HeartsVectorEnv(2, "micro", autoreset_mode="NEXT_STEP", illegal_action="raise")
+    _, infos = envs.reset(seed=1)
+    while not infos["deal"].any():
+        masks = infos["action_mask"]
+        *_, terminated, _, infos = envs.step(masks.argmax(1))
+    over = int(terminated.argmax())
+    actions = infos["action_mask"].argmax(1)
+    actions[over] = 99
+    if not terminated.all():
+        wrong = actions.copy()
+        wrong[1 - over] = 99
+        with pytest.raises(IllegalActionError, match=f"99 in environment {1 - over}"):
+            envs.step(wrong)
+    rewards = envs.step(actions)[1]
+    assert rewards[over] == 0
+
+
+def test_seeds_go_to_those_that_are_reset() -> None:
+    envs = HeartsVectorEnv(4, "mini", autoreset_mode="DISABLED")
+
+    def seeds() -> list[int]:
+        return [*envs.get_attr("episode_seed")]
+
+    envs.reset(seed=1)
+    first = seeds()
+    envs.reset(seed=11)
+    other = seeds()
+    envs.reset(seed=1)
+    some = np.array([True, False, True, False])
+    envs.reset(seed=11, options={"reset_mask": some})
+    assert seeds() == [other[0], first[1], other[2], first[3]]
+    envs.reset(seed=[1, 2, None, 4], options={"reset_mask": some})
+    after = seeds()
+    assert after[:2] == first[:2]
+    assert after[2] not in (first[2], other[2])  # the next of its own sequence
+    assert after[3] == first[3]
+    envs.reset(seed=1, options={"reset_mask": np.ones(4, bool)})
+    assert seeds() == first
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"deal": "x"}, "options: .* give reset_mask alone"),
+        ({"reset_mask": np.ones(2, bool), "x": 1}, "give reset_mask alone"),
+        (7, "options: 7 are not for many environments"),
+        ({"reset_mask": [True, False]}, r"reset_mask is \[True, False\]; give a NumPy array"),
+        ({"reset_mask": np.ones(3, bool)}, r"reset_mask is \(3,\) bool; give .* shape \(2,\)"),
+        ({"reset_mask": np.ones(2)}, r"reset_mask is \(2,\) float64; give a NumPy array"),
+        ({"reset_mask": np.zeros(2, bool)}, "reset_mask is False everywhere"),
+    ],
+)
+def test_odd_masks_are_refused_in_words(options: Any, message: str) -> None:
+    envs = HeartsVectorEnv(2, autoreset_mode="DISABLED")
+    with pytest.raises(HeartsError, match="reset_mask at the first reset; leave it out"):
+        envs.reset(options={"reset_mask": np.array([True, False])})
+    envs.reset(seed=1, options={"reset_mask": np.ones(2, bool)})
+    before = envs.get_attr("episode_seed")
+    with pytest.raises(HeartsError, match=message):
+        envs.reset(options=options)
+    assert envs.get_attr("episode_seed") == before
+
+
+def test_the_mask_that_is_given_stays_as_it_was() -> None:
+    """Gymnasium's own take it out of the options, and its statistics then begin anew everywhere."""
+    envs = RecordEpisodeStatistics(HeartsVectorEnv(2, "mini", autoreset_mode="DISABLED"))
+    envs.reset(seed=1)
+    envs.step(envs.unwrapped.action_masks().argmax(1))
+    envs.reset(options={"reset_mask": np.array([True, False])})
+    assert envs.episode_lengths.tolist() == [0, 1]
+
+
+def test_copies_wait_too() -> None:
+    envs = HeartsVectorEnv(3, "micro", autoreset_mode="NEXT_STEP")
+    _, infos = envs.reset(seed=1)
+    rng = np.random.default_rng(1)
+    for _ in range(12):
+        others = [copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))]
+        actions = choose(rng, infos["action_mask"], wild=0.1)
+        *mine, infos = envs.step(actions)
+        for other in others:
+            *theirs, told = other.step(actions)
+            assert all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+            assert told["deal"].tolist() == infos["deal"].tolist()
+
+
+# ---- Gymnasium's wrappers ------------------------------------------------------------------------
+WRAPPERS: list[tuple[str, Any]] = [
+    ("normalize", NormalizeObservation),
+    ("dtype", lambda envs: DtypeObservation(envs, np.float32)),
+    ("flatten", FlattenObservation),
+    ("reward", NormalizeReward),
+    ("statistics", RecordEpisodeStatistics),
+]
+
+
+@pytest.mark.parametrize(("name", "wrap"), WRAPPERS, ids=lambda part: str(part))
+def test_gymnasiums_vector_wrappers_run(name: str, wrap: Any) -> None:
+    """On NEXT_STEP all of them do, and around one another."""
+    made = [wrap(gymnasium.make_vec(ENV_ID, num_envs=4, autoreset_mode="NEXT_STEP", rules="mini"))]
+    made.append(
+        wrap(
+            RecordEpisodeStatistics(
+                HeartsVectorEnv(
+                    4, "mini", autoreset_mode="NEXT_STEP", observation="planes", dtype="float32"
+                ),
+                stats_key="other",
+            )
+        )
+    )
+    for envs in made:
+        rng = np.random.default_rng(0)
+        observations, infos = envs.reset(seed=1)
+        for _ in range(30):
+            assert observations.shape == envs.observation_space.shape
+            assert observations.dtype == envs.observation_space.dtype
+            assert np.isfinite(observations).all()
+            observations, *_, infos = envs.step(choose(rng, infos["action_mask"]))
+        if name == "statistics":
+            assert envs.episode_count == 4 * (30 // 6)  # five cards and a step that begins
+            assert set(envs.length_queue) == {5}
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_statistics_count_the_same_in_every_mode(mode: AutoresetMode) -> None:
+    """Returns and lengths of the first episodes of each environment."""
+    envs = RecordEpisodeStatistics(
+        gymnasium.make_vec(ENV_ID, num_envs=4, rules="mini", opponent="easy", autoreset_mode=mode)
+    )
+    _, infos = envs.reset(seed=1)
+    for _ in range(24):
+        masks = infos["action_mask"]
+        _, _, terminated, truncated, infos = envs.step(masks.argmax(1))
+        over = terminated | truncated
+        if mode is AutoresetMode.DISABLED and over.any():
+            _, infos = envs.reset(options={"reset_mask": over})
+    assert len(envs.return_queue) >= 16
+    game = HeartsEnv("mini", opponent="easy")
+    _, info = game.reset(seed=1)
+    total, over = 0.0, False
+    while not over:
+        _, reward, over, _, info = game.step(int(info["action_mask"].argmax()))
+        total += float(reward)
+    assert envs.return_queue[0] == pytest.approx(total)
+
+
+# ---- what is asked of single environments --------------------------------------------------------
+def test_attributes_are_those_of_each_environment() -> None:
+    envs = gymnasium.make_vec(ENV_ID, num_envs=3, rules="mini", opponent="easy").unwrapped
+    _, infos = envs.reset(seed=1)
+    single = HeartsEnv("mini", opponent="easy")
+    for i in range(3):
+        single.reset(seed=1 + i)
+        for name in ("rules", "seat", "episode_seed", "game", "observation_space", "action_space"):
+            assert envs.get_attr(name)[i] == getattr(single, name), name
+    assert envs.get_attr("render_mode") == (None,) * 3
+    assert envs.get_attr("opponents")[2] is envs.opponents
+    assert envs.call("seat") == envs.get_attr("seat") == tuple(infos["seat"])
+    assert np.array_equal(envs.call("action_masks"), infos["action_mask"])
+    with pytest.raises(AttributeError, match="no 'seats'; did you mean 'seat'"):
+        envs.get_attr("seats")
+    for name, arguments in (("step", (1,)), ("action_masks", (1,)), ("", ()), ([], ())):
+        with pytest.raises(AttributeError, match="environments have no"):
+            envs.call(name, *arguments)
+
+
+def test_attributes_of_ones_own_are_kept() -> None:
+    envs = HeartsVectorEnv(2, "mini")
+    envs.set_attr("stage", 3)
+    assert envs.get_attr("stage") == (3, 3)
+    envs.set_attr("stage", [4, 5])
+    assert envs.call("stage") == pickle.loads(pickle.dumps(envs)).get_attr("stage") == (4, 5)
+    with pytest.raises(HeartsError, match="values: 3 for 2 environments; give one each"):
+        envs.set_attr("stage", (1, 2, 3))
+    with pytest.raises(HeartsError, match="name: 7 is not the name of an attribute"):
+        envs.set_attr(7, 1)  # type: ignore[arg-type]
+    for name in ("rules", "seat", "action_masks", "render_mode"):
+        with pytest.raises(HeartsError, match=f"{name}: settled when the environments are made"):
+            envs.set_attr(name, 1)
