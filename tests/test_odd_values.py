@@ -11,6 +11,7 @@ import pytest
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
+from hearts_env.beginnings import OPTIONS
 
 
 class Odd:
@@ -55,6 +56,7 @@ def environments() -> dict[str, Any]:
     """How each is made."""
     made: dict[str, Any] = {
         "hearts_v0": hearts_v0.raw_env,
+        "parallel": hearts_v0.parallel_env,
         "gymnasium": HeartsEnv,
         "vector": HeartsVectorEnv,
     }
@@ -66,6 +68,7 @@ def environments() -> dict[str, Any]:
 
 
 MADE = environments()
+SINGLE = ("hearts_v0", "parallel", "gymnasium")
 ARGUMENTS = [
     (way, name) for way, make in MADE.items() for name in inspect.signature(make).parameters
 ]
@@ -94,7 +97,7 @@ def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
 
 @pytest.mark.parametrize("way", MADE)
 def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
-    env = MADE[way]("micro") if way in ("hearts_v0", "gymnasium") else MADE[way](2, "micro")
+    env = MADE[way]("micro") if way in SINGLE else MADE[way](2, "micro")
     taken = []
     for value in ODD:
         if way == "stable-baselines3":
@@ -105,7 +108,7 @@ def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
                 lambda v=value: env.reset(options=v),
                 *(
                     lambda v=value, key=key: env.reset(options={key: v})
-                    for key in (*hearts_v0.OPTIONS, "x")
+                    for key in (*OPTIONS, "x")
                 ),
                 lambda v=value: env.reset(options={"deal": {"hands": v}}),
                 lambda v=value: env.reset(options={"deal": {"hands": [v, v], "kitty": v}}),
@@ -118,7 +121,7 @@ def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
 @pytest.mark.parametrize("way", MADE)
 def test_odd_actions_are_taken_or_refused(way: str) -> None:
     for value in [*ODD, -2, 7, 2.0, np.bool_(True), [[1]]]:
-        env = MADE[way]("micro") if way in ("hearts_v0", "gymnasium") else MADE[way](2, "micro")
+        env = MADE[way]("micro") if way in SINGLE else MADE[way](2, "micro")
         refused(lambda env=env, v=value: env.step(v), gymnasium.error.ResetNeeded)
         if way == "stable-baselines3":
             env.seed(1)
@@ -126,7 +129,7 @@ def test_odd_actions_are_taken_or_refused(way: str) -> None:
         else:
             env.reset(seed=1)
         refused(lambda env=env, v=value: env.step(v))
-        if way not in ("hearts_v0", "gymnasium"):
+        if way not in SINGLE:
             refused(lambda env=env, v=value: env.step([v, v]))
             refused(lambda env=env, v=value: env.step(np.array([v, v], dtype=object)))
 
