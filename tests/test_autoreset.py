@@ -12,6 +12,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import (
     DtypeObservation,
+    FilterObservation,
     FlattenObservation,
     NormalizeObservation,
     NormalizeReward,
@@ -217,40 +218,39 @@ def test_copies_wait_too() -> None:
 
 
 # ---- Gymnasium's wrappers ------------------------------------------------------------------------
-WRAPPERS: list[tuple[str, Any]] = [
-    ("normalize", NormalizeObservation),
-    ("dtype", lambda envs: DtypeObservation(envs, np.float32)),
-    ("flatten", FlattenObservation),
-    ("reward", NormalizeReward),
-    ("statistics", RecordEpisodeStatistics),
-]
+WRAPPERS: dict[str, tuple[Any, str, str]] = {
+    "statistics": (RecordEpisodeStatistics, "info", "SAME_STEP NEXT_STEP DISABLED"),
+    "reward": (NormalizeReward, "info", "SAME_STEP NEXT_STEP DISABLED"),
+    "dtype": (lambda envs: DtypeObservation(envs, np.float32), "info", "NEXT_STEP DISABLED"),
+    "flatten": (FlattenObservation, "info", "NEXT_STEP DISABLED"),
+    "filter": (
+        lambda envs: FilterObservation(envs, ["observation"]),
+        "observation",
+        "NEXT_STEP DISABLED",
+    ),
+    "normalize": (NormalizeObservation, "info", "NEXT_STEP"),
+}
+"""How each is made, where it wants the mask, and the modes that docs/many_games.md names for it."""
 
 
-@pytest.mark.parametrize(("name", "wrap"), WRAPPERS, ids=lambda part: str(part))
-def test_gymnasiums_vector_wrappers_run(name: str, wrap: Any) -> None:
-    """On NEXT_STEP all of them do, and around one another."""
-    made = [wrap(gymnasium.make_vec(ENV_ID, num_envs=4, autoreset_mode="NEXT_STEP", rules="mini"))]
-    made.append(
-        wrap(
-            RecordEpisodeStatistics(
-                HeartsVectorEnv(
-                    4, "mini", autoreset_mode="NEXT_STEP", observation="planes", dtype="float32"
-                ),
-                stats_key="other",
-            )
-        )
-    )
-    for envs in made:
-        rng = np.random.default_rng(0)
-        observations, infos = envs.reset(seed=1)
-        for _ in range(30):
-            assert observations.shape == envs.observation_space.shape
-            assert observations.dtype == envs.observation_space.dtype
-            assert np.isfinite(observations).all()
-            observations, *_, infos = envs.step(choose(rng, infos["action_mask"]))
-        if name == "statistics":
-            assert envs.episode_count == 4 * (30 // 6)  # five cards and a step that begins
-            assert set(envs.length_queue) == {5}
+@pytest.mark.parametrize("name", WRAPPERS)
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_gymnasiums_vector_wrappers_run_where_the_docs_say(name: str, mode: AutoresetMode) -> None:
+    wrap, mask, modes = WRAPPERS[name]
+    made = gymnasium.make_vec(ENV_ID, num_envs=4, rules="mini", autoreset_mode=mode, mask=mask)
+    if mode.name not in modes.split():
+        with pytest.raises(ValueError, match="autoreset_mode"):
+            wrap(made)
+        return
+    envs = wrap(RecordEpisodeStatistics(made, stats_key="inner"))
+    rng = np.random.default_rng(0)
+    observations, infos = envs.reset(seed=1)
+    for _ in range(24):
+        assert observations in envs.observation_space
+        observations, _, terminated, truncated, infos = envs.step(choose(rng, infos["action_mask"]))
+        over = terminated | truncated
+        if mode is AutoresetMode.DISABLED and over.any():
+            observations, infos = envs.reset(options={"reset_mask": over})
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)

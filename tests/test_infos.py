@@ -286,7 +286,9 @@ def test_gymnasiums_own_vector_environment_takes_every_info(
     assert infos["scores"].shape == (16, 3 if options else 2)
     assert infos["scores"].dtype == infos["shooter"].dtype == infos["seed"].dtype == np.int64
     assert len(kinds) == 1
-    assert ends == 16 * (steps // 14)  # thirteen cards a deal, and one step that only begins the next
+    assert ends == 16 * (
+        steps // 14
+    )  # thirteen cards a deal, and one step that only begins the next
     assert -1 in moons
 
 

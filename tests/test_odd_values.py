@@ -106,10 +106,7 @@ def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
             calls = [
                 lambda v=value: env.reset(seed=v),
                 lambda v=value: env.reset(options=v),
-                *(
-                    lambda v=value, key=key: env.reset(options={key: v})
-                    for key in (*OPTIONS, "x")
-                ),
+                *(lambda v=value, key=key: env.reset(options={key: v}) for key in (*OPTIONS, "x")),
                 lambda v=value: env.reset(options={"deal": {"hands": v}}),
                 lambda v=value: env.reset(options={"deal": {"hands": [v, v], "kitty": v}}),
             ]
