@@ -209,6 +209,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         view.player = seat
         out = np.zeros(self._shape, self._dtype)
         self.encoder.write(view, out)
+        if not self.form.has_mask:
+            return self.form.join(out, self._no_mask)
         mask = np.zeros(self._num_actions, _INT8)
         if seat == game.player and not self._is_stopped:
             write_mask(game.legal_mask, mask)

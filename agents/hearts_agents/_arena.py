@@ -182,11 +182,13 @@ class Arena:
                 "environments"
             )
         n = self.num_envs
-        rows = np.flatnonzero(~self.over) if self.over.any() else self._all
-        bad, part = np.zeros(n, np.bool_), np.zeros(len(rows), np.bool_)
-        number_bad = find_illegal(self.batch.legal, rows, acts[rows], part)
+        rows, bad = self._all, np.zeros(n, np.bool_)
+        number_bad = find_illegal(self.batch.legal, rows, acts, bad)
+        if self.over.any():
+            rows = np.flatnonzero(~self.over)
+            bad &= ~self.over
+            number_bad = bad.sum()
         if number_bad:
-            bad[rows] = part
             self._check_bad(acts, bad)
         self.truncated[:] = False
         terminate = number_bad and self.illegal_action == "terminate"
@@ -198,7 +200,7 @@ class Arena:
         done = np.zeros(n, np.bool_)
         if terminate:
             done |= bad
-            rows = rows[~part]
+            rows = rows[~bad[rows]]
         done[self._run(rows, rewards)] = True
         if terminate:
             rewards[bad] = ILLEGAL_REWARD
@@ -231,9 +233,9 @@ class Arena:
     # -- reading -------------------------------------------------------------------------------
     def observe(self, games: Ints | None = None) -> Observation:
         """What every learner sees, new arrays (num_envs, ...); or the learners of `games`."""
-        rows = self._all if games is None else games
-        out = self.form.empty(len(rows))
-        self.batch.observe(out, games=rows, players=self.learner[rows])
+        players = self.learner if games is None else self.learner[games]
+        out = self.form.empty(len(players))
+        self.batch.observe(out, games=games, players=players)
         return self.form.join(out, self.masks(games)) if self.form.has_mask else out
 
     def masks(self, games: Ints | None = None) -> NDArray[np.int8]:

@@ -174,7 +174,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         """Play one action in each environment, and everything up to the next decision there."""
         if not self._begun:
             raise gymnasium.error.ResetNeeded("call reset before the first step")
-        waiting = np.flatnonzero(self.arena.over)
+        stays = self._mode is not AutoresetMode.SAME_STEP
+        waiting = np.flatnonzero(self.arena.over) if stays else _NONE
         if len(waiting) and self._mode is AutoresetMode.DISABLED:
             raise gymnasium.error.ResetNeeded(
                 f"the episodes of environments {', '.join(map(str, waiting[:5]))}"
@@ -183,16 +184,15 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
             )
         rewards, done, finished = self.arena.step(actions)
         truncated = self.arena.truncated.copy()
-        if finished is not None and self._mode is AutoresetMode.SAME_STEP:
+        final: dict[str, Any] = {}
+        if finished is not None and not stays:
             waiting = finished.games
             final = self._final(finished, done)
-        else:
-            final = {}
         if len(waiting):
             self.arena.begin(waiting)
             self._names[waiting] = self.arena.opponents(waiting)
         infos = self._infos() | final
-        if finished is not None and not final:
+        if finished is not None and stays:
             infos = self._with_results(infos, finished)
         return self.arena.observe(), rewards, done & ~truncated, truncated, infos
 
@@ -299,6 +299,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
             )
         self._set[name] = each
 
+
+_NONE: Ints = np.zeros(0, np.int64)
 
 SHARED = {
     "rules": "rules",
