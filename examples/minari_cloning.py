@@ -64,7 +64,7 @@ for seed in range(report.choose(full=1_000, smoke=100)):  # the clone plays, whe
     seen, info = env.reset(seed=seed)
     over, reward = False, 0.0
     while not over:
-        best = np.where(info["action_mask"] == 1, worths(seen[None].astype(np.float32))[0], -np.inf)
+        best = np.where(info["action_mask"] == 1, worths(seen[None])[0], -np.inf)
         seen, reward, over, _, info = env.step(best.argmax())
     report.played(info["seat"], reward, offender=info["offender"])
 report.measure(worths)

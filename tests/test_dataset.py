@@ -9,7 +9,7 @@ import pytest
 from hearts_agents.registry import register_agent
 from hearts_env import Game, HeartsError, Rules, hearts_v0, kernel
 from hearts_env.solve import solve, solve_worlds
-from hearts_train.offline.episodes import Episodes, observation_space
+from hearts_train.offline.episodes import Episodes
 from hearts_train.offline.exact import Worth
 from hearts_train.offline.options import DatasetOptions, library
 from hearts_train.offline.playing import BLOCK, Seating
@@ -164,7 +164,7 @@ def test_only_the_seats_asked_for_have_episodes_in_the_dtype_asked_for():
     episodes = Episodes.of(Seating(asked).play(0), asked)
     assert episodes.seats.tolist() == [1, 3] * 4
     assert episodes.games.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert episodes.observations.dtype == observation_space(asked).dtype == np.float16
+    assert episodes.observations.dtype == asked.form.box.dtype == np.float16
     assert len(episodes.observations) == len(episodes.actions) + 8
     assert not episodes.masks[np.cumsum(episodes.lengths + 1) - 1].any()
     own = options(rules="party", games=4)
@@ -198,6 +198,7 @@ def test_options_survive_json():
         ({"observation": "flatt"}, "observation: no encoder 'flatt'; did you mean 'flat'"),
         ({"observation": 3}, "observation: 3 is not a name"),
         ({"dtype": "int64"}, "dtype: 'int64' is unknown"),
+        ({"dtype": "int8", "observation": "belief"}, "dtype: 'int8', but this observation is"),
         ({"mask": "both"}, "mask: 'both' is unknown"),
         ({"reward": "money"}, "reward: 'money' is unknown"),
         ({"reward": "chips"}, "reward: 'chips'"),

@@ -150,7 +150,10 @@ def test_the_mask_can_stand_beside_the_observation(tmp_path):
     assert episode.observations["observation"].dtype == np.float32
     assert episode.observations["action_mask"].shape == (len(episode) + 1, 8)
     assert not (made.folder / "games").exists()
-    assert found.recover_environment().unwrapped.rules == Rules.make("micro")
+    env = found.recover_environment()
+    assert env.unwrapped.rules == Rules.make("micro")
+    assert env.observation_space == found.observation_space
+    assert env.reset(seed=1)[0]["observation"].dtype == np.float32
 
 
 @contextlib.contextmanager

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hearts_train.offline import tables
-from hearts_train.offline.episodes import observation_space
 from hearts_train.offline.options import DatasetOptions, knows_mean_values
 
 LICENSE = "MIT"
@@ -96,7 +95,7 @@ def _text(about: dict[bytes, bytes], key: bytes) -> str:
 
 
 def _episodes(facts: dict[str, Any], options: DatasetOptions) -> str:
-    space = observation_space(options)
+    space = options.form.box
     legal = f"`({options.rules.num_actions},)` int8, 1 where an action is legal; zeros at the end"
     shape = f"`{space.shape}` {space.dtype}, encoder `{options.observation}` of docs/encoders.md"
     in_observation = options.mask == "observation"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
 from hearts_env.arrays import Array, Floats, Ints
-from hearts_env.encoders import make_encoder, write_many
+from hearts_env.encoders import write_many
 from hearts_train.offline.options import DatasetOptions
 from hearts_train.offline.playing import Played
 
@@ -68,8 +66,7 @@ class Episodes:
         tricks[places] = views.vectors[:, k.TRICK_NUM]
         tricks[ends] = played.states[games, k.TRICK_NUM]
         is_random[places] = played.is_random[order]
-        space = observation_space(options)
-        observations = np.zeros((size, *space.shape), space.dtype)
+        observations = options.form.empty(size)
         rows = np.arange(len(order))
         observations[places] = _encoded(options, views.vectors, rows, views.players)
         observations[ends] = _encoded(options, played.states, games, seats)
@@ -97,19 +94,9 @@ class Episodes:
         return cls(**{field.name: arrays[field.name] for field in fields(cls)})
 
 
-def observation_space(options: DatasetOptions) -> spaces.Box:
-    """The space of the encoded views, in the dtype that was asked for."""
-    space = make_encoder(options.observation).space(options.rules)
-    if options.dtype is None:
-        return space
-    dtype: Any = np.dtype(options.dtype)
-    return spaces.Box(space.low.astype(dtype), space.high.astype(dtype), space.shape, dtype)
-
-
 def _encoded(options: DatasetOptions, states: k.Vector, games: Ints, players: Ints) -> Array:
     """The views of these players, in the encoder's own dtype."""
-    encoder = make_encoder(options.observation)
-    space = encoder.space(options.rules)
-    out = np.zeros((len(games), *space.shape), space.dtype)
-    write_many(encoder, options.rules, states, games, players, out)
+    form = options.form
+    out = np.empty((len(games), *form.box.shape), form.own_dtype)
+    write_many(form.encoder, options.rules, states, games, players, out)
     return out

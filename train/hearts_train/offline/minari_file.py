@@ -21,7 +21,7 @@ from gymnasium import spaces
 from hearts_agents.gym_env import ENV_ID
 from hearts_env import __version__
 from hearts_env.arrays import Array
-from hearts_train.offline.episodes import Episodes, observation_space
+from hearts_train.offline.episodes import Episodes
 from hearts_train.offline.options import DatasetOptions, library
 from hearts_train.offline.playing import BLOCK
 
@@ -131,16 +131,12 @@ def minari_writer(data: Path, options: DatasetOptions) -> Iterator[EpisodeWriter
     with h5py.File(data / MAIN_FILE, "w", libver=_READABLE_FROM) as file:
         writer = EpisodeWriter(file, options)
         yield writer
-    space: spaces.Space[Any] = observation_space(options)
-    if options.mask == "observation":
-        legal = spaces.Box(0, 1, (options.rules.num_actions,), np.int8)
-        space = spaces.Dict({"observation": space, "action_mask": legal})
     metadata = {
         "total_episodes": writer.episodes,
         "total_steps": writer.steps,
         "data_format": "hdf5",
         "jpeg_encoding": False,
-        "observation_space": storages.serialize_space(space),
+        "observation_space": storages.serialize_space(options.form.space()),
         "action_space": storages.serialize_space(spaces.Discrete(options.rules.num_actions)),
         "env_spec": _environment(options).to_json(),
         "dataset_id": options.dataset_id,
@@ -164,6 +160,8 @@ def _environment(options: DatasetOptions) -> Any:
     spec.kwargs |= {
         "rules": options.rules.name,
         "observation": options.observation,
+        "dtype": options.dtype,
+        "mask": options.mask,
         "reward": options.reward,
         "opponent": opponents[0] if len(opponents) == 1 else opponents,
         "seat": options.seats[0] if one else "random",

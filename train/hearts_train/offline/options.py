@@ -14,12 +14,11 @@ from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_chance, check_choice, check_flag, check_number, check_seed
 from hearts_env.encoders import ENCODERS, make_encoder
 from hearts_env.errors import did_you_mean, install, quoted
+from hearts_env.form import MASKS, Form
 from hearts_env.rewards import Rewarder
 
 FORMATS = ("parquet", "minari")
 VIEWS = ("text", "json")
-DTYPES = ("int8", "float32", "float16")
-MASKS = ("info", "observation")
 MAX_GAMES = 100_000_000
 
 _LIBRARIES = {"parquet": ("pyarrow",), "minari": ("pyarrow", "h5py", "minari")}
@@ -94,6 +93,8 @@ class DatasetOptions:
             wrong = min(others.keys() - _OTHERS)
             raise TypeError(f"{wrong}: unknown argument; {did_you_mean(wrong, _OTHERS)}")
         seats_of = tuple(_one_a_seat(agents, rules))
+        observation = _encoder(others.pop("observation", "flat"))
+        dtype, mask = others.pop("dtype", None), others.pop("mask", "info")
         formats = _some("format", others.pop("formats", FORMATS), FORMATS)
         return cls(
             agents=seats_of,
@@ -101,9 +102,9 @@ class DatasetOptions:
             games=check_number("games", games, 1, MAX_GAMES),
             seed=check_seed(others.pop("seed", 0)),
             formats=formats,
-            observation=_encoder(others.pop("observation", "flat")),
-            dtype=_dtype(others.pop("dtype", None)),
-            mask=check_choice("mask", others.pop("mask", "info"), MASKS),
+            observation=observation,
+            dtype=None if dtype is None else Form(rules, observation, dtype, mask).dtype.name,
+            mask=check_choice("mask", mask, MASKS),
             reward=Rewarder(rules, others.pop("reward", "margin")).kind,
             exact=_exact(exact, rules, formats),
             views=_some("view", others.pop("views", ("text",)), VIEWS),
@@ -111,6 +112,11 @@ class DatasetOptions:
             seats=_seats(rules, seats),
             dataset_id=_id(dataset_id, rules, seats_of),
         )
+
+    @property
+    def form(self) -> Form:
+        """How the environments show what the episodes' observations are made of."""
+        return Form(self.rules, self.observation, self.dtype, self.mask)
 
     def to_json(self) -> dict[str, Any]:
         """All of it, of types that JSON knows."""
@@ -228,10 +234,6 @@ def _encoder(name: object) -> str:
         )
     make_encoder(name)
     return name
-
-
-def _dtype(name: object) -> str | None:
-    return None if name is None else check_choice("dtype", name, DTYPES)
 
 
 def _exact(asked: bool | None, rules: Rules, formats: Sequence[str]) -> bool:  # noqa: FBT001
