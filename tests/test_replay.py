@@ -66,6 +66,30 @@ def test_replay_draws_pictures(history, tmp_path):
     assert all("<svg" in picture.read_text()[:200] for picture in pictures)
 
 
+def test_replay_draws_a_moving_picture(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    games = [micro_record().game, micro_record().game]
+    (tmp_path / "games.txt").write_text("\n".join(game.to_text() for game in games))
+    path = tmp_path / "deal.gif"
+    result = run("replay", tmp_path / "games.txt", "--gif", path, "--width", 200, "--seconds", 0.1)
+    assert result.exit_code == 0
+    positions = 2 * (1 + len(games[0].actions))
+    assert f"{positions} positions" in result.stdout
+    with image.open(path) as moving:
+        assert moving.size == (200, 150)
+        assert moving.n_frames == positions
+        times = []
+        for frame in range(positions):
+            moving.seek(frame)
+            times.append(moving.info["duration"])
+    assert times == ([100] * (positions // 2 - 1) + [300]) * 2
+    for option, value in (("--width", 10), ("--seconds", 0)):
+        result = run("replay", tmp_path / "games.txt", "--gif", tmp_path / "no.gif", option, value)
+        assert result.exit_code == 2
+        assert option in result.stderr
+    assert not (tmp_path / "no.gif").exists()
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

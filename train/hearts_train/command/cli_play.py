@@ -108,6 +108,13 @@ def replay(
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="DIR", help="Write a picture of every position.")
     ] = None,
+    gif: Annotated[
+        Path | None, typer.Option("--gif", metavar="FILE", help="Write one moving picture.")
+    ] = None,
+    width: Annotated[int, typer.Option("--width", help="Of the moving picture, in pixels.")] = 640,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="For which it shows each position.")
+    ] = 0.8,
 ) -> None:
     """Show recorded deals again, trick by trick."""
     import sys
@@ -120,6 +127,10 @@ def replay(
     if svg is not None:
         paths = shown.write_pictures([record.game for record in records], svg)
         print(f"{len(paths)} pictures in {svg}")
+    if gif is not None:
+        frames = shown.write_gif([record.game for record in records], gif, width, seconds)
+        print(f"{frames} positions in {gif}")
+    if svg is not None or gif is not None:
         return
     cards = CardText.of(sys.stdout)
     if not everything and sys.stdin.isatty() and sys.stdout.isatty():
