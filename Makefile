@@ -8,6 +8,7 @@ PYTEST_ARGS ?=
 PIP_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+EXAMPLES_ARGS ?=
 MATRIX_ARGS ?=
 
 PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
@@ -15,7 +16,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 
 .DEFAULT_GOAL := help
 .PHONY: help install leagues demo test lint format types verify mutants matrix fuzz kills soak bench \
-	docs-tables figures clean distclean
+	examples docs-tables figures clean distclean
 
 help: ## list the targets
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
@@ -29,7 +30,8 @@ help: ## list the targets
 	@echo "Each installs into $(VENV) what it needs. Variables, as in 'make test WORKERS=4':"
 	@echo "  PYTHON=python3.12     the Python for $(VENV) (now: $(PYTHON)); 3.11 or later"
 	@echo "  WORKERS=4             processes that run the tests (now: $(WORKERS))"
-	@echo "  PYTEST_ARGS='-k moon' arguments for pytest; also DEMO_ARGS, BENCH_ARGS, MATRIX_ARGS, PIP_ARGS"
+	@echo "  PYTEST_ARGS='-k moon' arguments for pytest; also DEMO_ARGS, BENCH_ARGS, MATRIX_ARGS,"
+	@echo "                        EXAMPLES_ARGS, PIP_ARGS"
 	@echo
 	@echo "Afterwards: $(BIN)/hearts --help"
 
@@ -89,6 +91,10 @@ matrix: install ## try the lowest, pinned and newest dependencies under each Pyt
 
 bench: $(VENV)/.installed-bench ## measure speed, and that of comparable libraries
 	$(BIN)/hearts bench $(BENCH_ARGS)
+
+examples: install ## run every example with its library, each in an environment of its own (half an hour)
+	nice $(BIN)/python docs/libraries.py $(EXAMPLES_ARGS); status=$$?; \
+		$(BIN)/python docs/tables.py && exit $$status
 
 docs-tables: install ## regenerate the tables in docs/ from the code
 	$(BIN)/python docs/tables.py

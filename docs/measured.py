@@ -1,4 +1,8 @@
 """Tables from records of ``bench`` scripts, most of docs/statistics.md; see ``tables.measured``."""
+"""The tables of docs/statistics.md and docs/libraries.md; see ``tables.measured``.
+
+They are made from what scripts of ``bench`` and ``docs/libraries.py`` have recorded.
+"""
 
 from __future__ import annotations
 
@@ -177,6 +181,40 @@ def openspiel(record: dict[str, Any]) -> Rows:
         for row in record["rows"]
     ]
     return ["policy", "iterations, or deals", "seconds", "OpenSpiel", "hearts-env"], rows
+def libraries(record: dict[str, Any]) -> Rows:
+    """What every example has played with its library, and what the learner has learnt."""
+    rows = []
+    for name, example in record["examples"].items():
+        link = f"[`{name}`](../examples/{name}.py)"
+        report = example.get("report")
+        if report is None:
+            pinned, _, version = example["requirements"][0].partition("==")
+            stage = "not installed" if example["failed"] == "install" else "failed"
+            rows.append([f"{pinned} {version}", link, stage, *[""] * 5])
+            continue
+        library, version = next(iter(report["versions"].items()))
+        seats = [f"{seat['won']:,} / {seat['lost']:,}" for seat in report["seats"]]
+        margins = [margin_of(report["before"]), margin_of(report["after"])]
+        counts = [f"{report['decisions']:,}", *seats, str(report["illegal"])]
+        rows.append([f"{library} {version}", link, *counts, *margins])
+    head = ["library", "example", "decisions", "seat 0: won / lost", "seat 1: won / lost"]
+    return [*head, "illegal", "margin before", "margin after"], rows
+
+
+def margin_of(record: dict[str, Any]) -> str:
+    """A margin with its 95 % interval."""
+    low, high = record["ci95"]
+    return f"{record['margin']:+.2f} ± {(high - low) / 2:.2f}"
+
+
+def library_notes(record: dict[str, Any]) -> Rows:
+    """What every example shows, and what users of the library must know."""
+    rows = []
+    for name, example in record["examples"].items():
+        error = f" **It fails here:** `{example['error']}`" if "error" in example else ""
+        needs = ", ".join(f"`{requirement}`" for requirement in example["requirements"])
+        rows.append([f"`{name}`", example["what"], example["note"] + error, needs])
+    return ["example", "what it shows", "to know", "beside hearts-env"], rows
 
 
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
@@ -189,5 +227,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "variates": ("variates", variates),
     "datasets": ("dataset", dataset_costs),
     "openspiel": ("openspiel_games", openspiel),
+    "libraries": ("libraries", libraries),
+    "library_notes": ("libraries", library_notes),
 }
 """The file of results of each table, and what makes it."""

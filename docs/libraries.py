@@ -1,0 +1,169 @@
+"""Runs every example with its library, into ``docs/results/libraries.json``.
+
+An example is a file ``examples/NAME.py`` with what it needs in ``examples/requirements/NAME.txt``;
+the comment at the head of that file says what users of the library must know. Each gets a virtual
+environment of its own, is run with ``--smoke``, and leaves its report. One that cannot be
+installed, or fails, says so there with its error, and the others go on. ``docs/tables.py`` writes
+docs/libraries.md from the file.
+
+    python docs/libraries.py                  all examples, one after another
+    python docs/libraries.py NAME ...         some; what is told of the others stays
+    python docs/libraries.py --list           what there is
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hearts_agents.children import kill_child, start_child
+from hearts_env.errors import did_you_mean
+from hearts_env.files import write_whole
+from hearts_env.interrupts import exit_status, interruptible
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
+RESULTS = ROOT / "docs" / "results" / "libraries.json"
+_INSTALL_SECONDS = 1800.0
+
+
+def names() -> list[str]:
+    """All examples."""
+    return sorted(path.stem for path in EXAMPLES.glob("[a-z]*.py"))
+
+
+def requirements_file(name: str) -> Path:
+    """What an example needs beside hearts-env."""
+    return EXAMPLES / "requirements" / f"{name}.txt"
+
+
+def requirements(name: str) -> tuple[str, list[str]]:
+    """What is to be known of an example's library, in words, and what pip installs."""
+    told, wanted = [], []
+    for line in requirements_file(name).read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            told.append(line.removeprefix("#").strip())
+        elif line.strip():
+            wanted.append(line.strip())
+    return " ".join(told), wanted
+
+
+def subject(name: str) -> str:
+    """The first sentence of an example."""
+    tree = ast.parse((EXAMPLES / f"{name}.py").read_text(encoding="utf-8"))
+    first, _, _ = (ast.get_docstring(tree) or name).partition("\n\n")
+    return " ".join(first.split()).removesuffix(".")
+
+
+class Failed(Exception):
+    """An example, or the installation of its library, failed; the message is its last word."""
+
+
+def call(command: Sequence[str | Path], limit: float, log: Path) -> None:
+    """Run a program, output into `log`; with it ends all that it has started.
+
+    Raises:
+        Failed: if its exit status is not 0, or it takes longer than `limit` seconds.
+    """
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    with log.open("ab") as out:
+        words = ["sh", "-c", 'exec "$@" >&2 </dev/null', "sh", *map(str, command)]
+        child = start_child(words, stderr=out, environment=environment)
+        try:
+            status = child.wait(limit)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"not done after {limit:.0f} s") from None
+        finally:
+            kill_child(child)
+    if status:
+        raise Failed(last_word(log.read_text(encoding="utf-8", errors="replace")))
+
+
+def last_word(output: str) -> str:
+    """The line that says why a program failed, without the paths of this machine."""
+    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"(ERROR|error|\S*(Error|Exception))\b", line)]
+    word = (errors or lines or ["no output"])[-1]
+    return re.sub(r"(/[\w.+-]+){2,}/", ".../", word)[:300]
+
+
+def run(name: str, venvs: Path, limit: float) -> dict[str, Any]:
+    """Make an example's environment where it is not up to date, run it, and return what it told."""
+    venv, (note, wanted) = venvs / name, requirements(name)
+    log = venvs / f"{name}.log"
+    log.unlink(missing_ok=True)
+    python, mark = venv / "bin" / "python", venv / "installed"
+    began = time.monotonic()
+    record: dict[str, Any] = {"what": subject(name), "note": note, "requirements": wanted}
+    stage = "install"
+    try:
+        state = requirements_file(name).read_text() + (ROOT / "pyproject.toml").read_text()
+        if not mark.exists() or mark.read_text() != state:
+            call([sys.executable, "-m", "venv", "--clear", venv], _INSTALL_SECONDS, log)
+            pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            needed = ["-r", requirements_file(name), "--editable", ROOT]
+            call([*pip, *needed], _INSTALL_SECONDS, log)
+            mark.write_text(state)
+        stage = "run"
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.json"
+            call([python, EXAMPLES / f"{name}.py", "--smoke", "--json", report], limit, log)
+            if not report.exists():
+                raise Failed("it wrote no report")
+            record["report"] = json.loads(report.read_text(encoding="utf-8"))
+    except Failed as error:
+        record |= {"failed": stage, "error": str(error)}
+    told = record.get("error") or f"margin {record['report']['after']['margin']:+.2f}"
+    print(f"{name}: {told} ({time.monotonic() - began:.0f} s)", flush=True)
+    return record
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; returns the exit status: 1 if an example failed."""
+    parser = argparse.ArgumentParser(description="Run the examples, each with its library.")
+    parser.add_argument("names", nargs="*", help="examples; none: all")
+    parser.add_argument("--list", action="store_true", help="only say what there is")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for each (600)")
+    parser.add_argument("--venvs", type=Path, default=ROOT / "build" / "examples", metavar="FOLDER")
+    given = parser.parse_args(arguments)
+    for name in given.names:
+        if name not in names():
+            print(f"{name}: unknown example; {did_you_mean(name, names())}", file=sys.stderr)
+            return 2
+    if given.list:
+        for name in names():
+            print(f"{name:24} {subject(name)}")
+        return 0
+    known = json.loads(RESULTS.read_text())["examples"] if RESULTS.exists() else {}
+    failed = []
+    given.venvs.mkdir(parents=True, exist_ok=True)
+    try:
+        with interruptible():
+            for name in given.names or names():
+                known[name] = run(name, given.venvs.resolve(), given.limit)
+                failed += [name] * ("error" in known[name])
+                kept = {key: known[key] for key in names() if key in known}
+                record = {"command": "make examples", "examples": kept}
+                write_whole(RESULTS, (json.dumps(record, indent=1) + "\n").encode())
+    except KeyboardInterrupt:
+        print("stopped; name the examples that are left to go on", file=sys.stderr)
+        return exit_status()
+    if failed:
+        logs = " ".join(shlex.quote(str(given.venvs / f"{name}.log")) for name in failed)
+        print(f"failed: {', '.join(failed)}; see {logs}", file=sys.stderr)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""What all examples share: the option ``--smoke``, and the report that each prints at its end.
+
+The report says whether a library and the environment fit together: the learner must have won and
+lost deals in each seat (a wrapper that loses rewards has none of one kind), and may never have
+played an illegal card. The margins over ``easy`` are those of duplicate deals: the same cards from
+both seats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hearts_env
+from hearts_agents.encoded import EncodedAgent
+from hearts_train.measure.evaluation import evaluate
+
+OUTCOMES = ("won", "lost", "drawn")
+
+
+class Report:
+    """Counts what the learner played, and measures it against ``easy`` before and after."""
+
+    def __init__(self, about: str | None, *libraries: str) -> None:
+        """Read the command line.
+
+        Args:
+            about: what the example shows, for ``--help``.
+            libraries: the distributions whose versions are told; the first is what is shown.
+        """
+        parser = argparse.ArgumentParser(
+            description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        parser.add_argument("--smoke", action="store_true", help="a short run, of seconds")
+        parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
+        given = parser.parse_args()
+        self.is_smoke: bool = given.smoke
+        self._file: Path | None = given.json
+        self._libraries = libraries
+        self._start = time.monotonic()
+        self._margins: list[dict[str, Any]] = []
+        self.decisions = self.illegal = 0
+        self.seats: list[dict[str, int]] = [dict.fromkeys(OUTCOMES, 0) for _ in range(2)]
+
+    def choose(self, full: int, smoke: int) -> int:
+        """One of two numbers: the first for a real run, the second for ``--smoke``."""
+        return smoke if self.is_smoke else full
+
+    def decided(self, number: int = 1) -> None:
+        """Count decisions of the learner."""
+        self.decisions += int(number)
+
+    def played(self, seat: int, reward: float, *, offender: int = -1) -> None:
+        """Count a deal that the learner has finished.
+
+        Args:
+            seat: where it sat.
+            reward: its return, as the library has it; above zero it has won.
+            offender: ``info["offender"]``: the seat that played an illegal card; -1: nobody.
+        """
+        place = 0 if reward > 0 else 1 if reward < 0 else 2
+        self.seats[int(seat)][OUTCOMES[place]] += 1
+        self.illegal += int(offender) == int(seat)
+
+    def measure(self, player: Callable[[Any], Any] | Any, observation: str = "flat") -> None:
+        """Play duplicate deals against ``easy``; the first call is before learning, the last after.
+
+        Args:
+            player: takes float32 observations ``(n, *shape)`` and gives a number for each action,
+                ``(n, num_actions)``, of which the highest legal one counts; or an agent.
+            observation: what it was trained on.
+        """
+        agent = player if hasattr(player, "act") else _Learner(player, observation)
+        pairs = self.choose(full=5_000, smoke=500)
+        played = evaluate(agent, "easy", "two_player", pairs=pairs, seed=1)
+        self._margins.append({"margin": played.margin, "ci95": list(played.ci95), "pairs": pairs})
+
+    def finish(self) -> None:
+        """Print the report, and write it where ``--json`` says."""
+        told = dict.fromkeys((*self._libraries, "gymnasium", "pettingzoo", "numpy"))
+        record = {
+            "versions": {name: _version(name) for name in told},
+            "hearts_env": hearts_env.__version__,
+            "python": platform.python_version(),
+            "smoke": self.is_smoke,
+            "seconds": round(time.monotonic() - self._start, 1),
+            "decisions": self.decisions,
+            "seats": self.seats,
+            "illegal": self.illegal,
+            "before": self._margins[0],
+            "after": self._margins[-1],
+        }
+        versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+        seats = "; ".join(
+            f"seat {seat}: {row['won']} won, {row['lost']} lost, {row['drawn']} drawn"
+            for seat, row in enumerate(self.seats)
+        )
+        print(f"versions          {versions}, hearts-env {record['hearts_env']}")
+        print(f"decisions         {self.decisions:,} in {record['seconds']:.0f} s")
+        print(f"deals             {seats}")
+        print(f"illegal actions   {self.illegal}")
+        print(f"margin over easy  before {_told(record['before'])}, after {_told(record['after'])}")
+        if self._file is not None:
+            self._file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+class _Learner(EncodedAgent):
+    """A player that asks a function for the worth of each action."""
+
+    def __init__(self, worths: Callable[[Any], Any], observation: str) -> None:
+        super().__init__(observation)
+        self.worths = worths
+
+    def weigh(self, observations: np.ndarray) -> np.ndarray:
+        return np.asarray(self.worths(observations.astype(np.float32)), np.float32)
+
+    def content(self) -> Iterator[bytes]:
+        """Nothing that could be told from outside."""
+        yield b""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Learner:
+        return self.sharing_copy(memo)
+
+
+def _told(margin: dict[str, Any]) -> str:
+    low, high = margin["ci95"]
+    return f"{margin['margin']:+.2f} ± {(high - low) / 2:.2f} ({margin['pairs']:,} duplicate deals)"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"
