@@ -70,17 +70,23 @@ class Report:
         self.seats[int(seat)][OUTCOMES[place]] += 1
         self.illegal += int(offender) == int(seat)
 
-    def measure(self, player: Callable[[Any], Any] | Any, observation: str = "flat") -> None:
+    def measure(
+        self,
+        player: Callable[[Any], Any] | Any,
+        observation: str = "flat",
+        rules: str = "two_player",
+    ) -> None:
         """Play duplicate deals against ``easy``; the first call is before learning, the last after.
 
         Args:
             player: takes float32 observations ``(n, *shape)`` and gives a number for each action,
                 ``(n, num_actions)``, of which the highest legal one counts; or an agent.
             observation: what it was trained on.
+            rules: the game that it has learnt.
         """
         agent = player if hasattr(player, "act") else _Learner(player, observation)
         pairs = self.choose(full=5_000, smoke=500)
-        played = evaluate(agent, "easy", "two_player", pairs=pairs, seed=1)
+        played = evaluate(agent, "easy", rules, pairs=pairs, seed=1)
         self._margins.append({"margin": played.margin, "ci95": list(played.ci95), "pairs": pairs})
 
     def finish(self) -> None:

@@ -1,0 +1,59 @@
+"""A language agent over the `text` observation: it reads the game in words and answers in words.
+
+A language model would stand where `answer` stands: this one goes by rules of thumb. "Before" it
+repeats the last word of the text, which is a legal card.
+
+    pip install . -r examples/requirements/text_agent.txt
+    python examples/text_agent.py
+"""
+
+import re
+
+import gymnasium
+from _report import Report
+
+from hearts_env.encoders import make_encoder
+
+report = Report(__doc__, "gymnasium")
+env = gymnasium.make("hearts_env:hearts_env/Hearts-v0", observation="text", opponent="easy")
+deck, decode = env.unwrapped.rules.deck, make_encoder("text").decode
+
+
+def legal_cards(text):
+    """The cards that the text calls legal, low ones first."""
+    return sorted(text.partition("Legal: ")[2].split(), key=lambda card: "2468TQA".index(card[0]))
+
+
+def answer(text):
+    """Lead low; leave the trick to the other with the highest card that does, best with QS."""
+    cards, led = legal_cards(text), re.search(r"Trick \d+: player \d (\w)(\w)$", text, re.MULTILINE)
+    others = [card for card in cards if card != "QS"] or cards
+    if led is None:
+        return f"I lead {others[0]}."
+    low = "2468TQA".partition(led[1])[0]
+    lost = [card for card in cards if (card[0] in low if card[1] == led[2] else card[1] != "H")]
+    return f"I play {'QS' if 'QS' in lost else (lost or others)[-1]}."
+
+
+def action_of(told):
+    """The number of the card that an answer names."""
+    return deck.index(re.search(r"\b[2-9TJQKA][CDSH]\b", told)[0])
+
+
+class Speaker:
+    """The same as an agent: a view's text is the `text` observation."""
+
+    def __init__(self, speak):
+        self.act = lambda view: action_of(speak(view.to_text()))
+
+
+report.measure(Speaker(lambda text: text.split()[-1]))
+for deal in range(report.choose(full=5_000, smoke=300)):
+    (observation, info), terminated = env.reset(seed=deal), False
+    while not terminated:
+        card = action_of(answer(decode(observation)))
+        observation, reward, terminated, _, info = env.step(card)
+        report.decided()
+    report.played(info["seat"], reward, offender=info["offender"])
+report.measure(Speaker(answer))
+report.finish()
