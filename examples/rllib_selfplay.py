@@ -1,0 +1,65 @@
+"""RLlib's new API stack on a Ray cluster of two local nodes: one masked PPO sits in both seats.
+
+    pip install . -r examples/requirements/rllib_selfplay.txt
+    python examples/rllib_selfplay.py
+The wrapper is all that RLlib needs: it says `observations` where PettingZoo says `observation`.
+"""
+
+import torch
+from _report import Report
+from gymnasium import spaces
+from pettingzoo.utils import BaseWrapper
+from ray.cluster_utils import Cluster
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core.rl_module import RLModuleSpec
+from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
+from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
+from ray.tune import register_env
+
+from hearts_env import hearts_v0
+
+
+class Renamed(BaseWrapper):
+    """The environment under RLlib's names."""
+
+    def observation_space(self, agent):
+        """The same spaces."""
+        space = self.env.observation_space(agent)
+        return spaces.Dict(observations=space["observation"], action_mask=space["action_mask"])
+
+    def observe(self, agent):
+        """The same arrays."""
+        seen = self.env.observe(agent)
+        return {"observations": seen["observation"], "action_mask": seen["action_mask"]}
+
+
+def note(episode, metrics_logger, **_):
+    """Log what a finished deal has paid to each seat, on whichever node it was played."""
+    for agent, deal in episode.agent_episodes.items():
+        facts = (int(agent[-1]), deal.get_return(), deal.get_infos(-1)["offender"], len(deal))
+        metrics_logger.log_value("deals", facts, reduce="item_series")
+
+
+def worths(observations):
+    """What the policy would rather play, for the report."""
+    seen = {"observations": torch.as_tensor(observations), "action_mask": torch.ones(1)}
+    return algorithm.get_module("both").forward_inference({"obs": seen})["action_dist_inputs"]
+
+
+report = Report(__doc__, "ray", "torch")
+cluster = Cluster(initialize_head=True, connect=True, head_node_args={"num_cpus": 1})
+cluster.add_node(num_cpus=1)
+register_env("hearts", lambda _: PettingZooEnv(Renamed(hearts_v0.env(dtype="float32"))))
+config = PPOConfig().environment("hearts").callbacks(on_episode_end=note)
+config.env_runners(num_env_runners=2, sample_timeout_s=600)
+config.multi_agent(policies={"both"}, policy_mapping_fn=lambda *_, **__: "both")
+config.rl_module(rl_module_spec=RLModuleSpec(module_class=ActionMaskingTorchRLModule))
+config.training(train_batch_size_per_learner=1_300, num_epochs=8, gamma=1.0, lr=1e-3)
+algorithm = config.build_algo()
+report.measure(worths)
+for _ in range(report.choose(full=200, smoke=3)):
+    for seat, reward, offender, number in algorithm.train()["env_runners"]["deals"]:
+        report.played(seat, reward, offender=offender)
+        report.decided(number)
+report.measure(worths)
+report.finish()
