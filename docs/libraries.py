@@ -71,15 +71,15 @@ class Failed(Exception):
 
 
 def call(command: Sequence[str | Path], limit: float, log: Path) -> None:
-    """Run a program, output into `log`; with it ends all that it has started.
+    """Run a program in the folder of `log`, which takes its output; with it ends all it started.
 
     Raises:
         Failed: if its exit status is not 0, or it takes longer than `limit` seconds.
     """
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     with log.open("ab") as out:
-        words = ["sh", "-c", 'exec "$@" >&2 </dev/null', "sh", *map(str, command)]
-        child = start_child(words, stderr=out, environment=environment)
+        words = ["sh", "-c", 'cd "$0" && exec "$@" >&2 </dev/null', log.parent, *command]
+        child = start_child(list(map(str, words)), stderr=out, environment=environment)
         try:
             status = child.wait(limit)
         except subprocess.TimeoutExpired:

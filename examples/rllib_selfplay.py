@@ -2,13 +2,12 @@
 
     pip install . -r examples/requirements/rllib_selfplay.txt
     python examples/rllib_selfplay.py
-The wrapper is all that RLlib needs: it says `observations` where PettingZoo says `observation`.
+The wrapper says `observations` where PettingZoo says `observation`.
 """
 
 import torch
 from _report import Report
-from gymnasium import spaces
-from pettingzoo.utils import BaseWrapper
+from _wrappers import Plural
 from ray.cluster_utils import Cluster
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module import RLModuleSpec
@@ -17,20 +16,6 @@ from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaski
 from ray.tune import register_env
 
 from hearts_env import hearts_v0
-
-
-class Renamed(BaseWrapper):
-    """The environment under RLlib's names."""
-
-    def observation_space(self, agent):
-        """The same spaces."""
-        space = self.env.observation_space(agent)
-        return spaces.Dict(observations=space["observation"], action_mask=space["action_mask"])
-
-    def observe(self, agent):
-        """The same arrays."""
-        seen = self.env.observe(agent)
-        return {"observations": seen["observation"], "action_mask": seen["action_mask"]}
 
 
 def note(episode, metrics_logger, **_):
@@ -49,7 +34,7 @@ def worths(observations):
 report = Report(__doc__, "ray", "torch")
 cluster = Cluster(initialize_head=True, connect=True, head_node_args={"num_cpus": 1})
 cluster.add_node(num_cpus=1)
-register_env("hearts", lambda _: PettingZooEnv(Renamed(hearts_v0.env(dtype="float32"))))
+register_env("hearts", lambda _: PettingZooEnv(Plural(hearts_v0.env(dtype="float32"))))
 config = PPOConfig().environment("hearts").callbacks(on_episode_end=note)
 config.env_runners(num_env_runners=2, sample_timeout_s=600)
 config.multi_agent(policies={"both"}, policy_mapping_fn=lambda *_, **__: "both")

@@ -7,8 +7,8 @@ Both agents act at every step; `noop` is the only legal action of whoever is not
 """
 
 import torch
-from _numbers import Numbers
 from _report import Report
+from _wrappers import Numbers, count
 from tensordict.nn import TensorDictModule
 from torch import nn
 from torchrl.collectors import Collector
@@ -45,10 +45,7 @@ optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)
 report.measure(lambda observations: actor(torch.as_tensor(observations))[:, :-1].detach())
 frames = report.choose(full=1_000_000, smoke=3_900)
 for data in Collector(env, policy, frames_per_batch=1_300, total_frames=frames):
-    report.decided(len(data))  # one of the two decides, the other waits
-    for deal in data["next", "player"][data["next", "done"][:, 0]]:
-        for seat, reward in enumerate(deal["reward"][:, 0]):
-            report.played(seat, reward, offender=deal["info", "offender"][seat])
+    count(report, data)
     with torch.no_grad():
         loss.value_estimator(
             data, params=loss.critic_network_params, target_params=loss.target_critic_network_params

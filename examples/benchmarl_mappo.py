@@ -1,0 +1,59 @@
+"""BenchMARL trains MAPPO: one policy for both seats of the parallel environment.
+
+`pip install . -r examples/requirements/benchmarl_mappo.txt`; `python examples/benchmarl_mappo.py`.
+"""
+
+import torch
+from _report import Report
+from _wrappers import Numbers, count
+from benchmarl.algorithms import MappoConfig
+from benchmarl.environments.pettingzoo.common import PettingZooClass
+from benchmarl.experiment import Callback, Experiment, ExperimentConfig
+from benchmarl.models.mlp import MlpConfig
+from tensordict import TensorDict
+from torchrl.envs import PettingZooWrapper
+
+from hearts_env.hearts_v0 import parallel_env
+
+report = Report(__doc__, "benchmarl", "torchrl", "torch")
+
+
+def make_env():
+    """The environment, as TorchRL wraps it."""
+    return PettingZooWrapper(Numbers(parallel_env(noop=True, dtype="float32", mask="info")))
+
+
+class Hearts(PettingZooClass):
+    """The task: what makes it, and what BenchMARL asks about it."""
+
+    get_env_fun = staticmethod(lambda **_: make_env)
+    supports_discrete_actions = staticmethod(lambda: True)
+    max_steps = staticmethod(lambda _: 26)
+
+
+class Count(Callback):
+    """Notes for the report what each finished deal has paid."""
+
+    def on_batch_collected(self, batch):
+        """Called after each collection."""
+        count(report, batch.reshape(-1))
+
+
+def worths(observations):
+    """The logits of BenchMARL's policy, for the report: seat 0 sees what is asked about."""
+    seen = torch.as_tensor(observations)[:, None].expand(-1, 2, -1)
+    seen = {"observation": seen, "action_mask": torch.ones(*seen.shape[:2], 29) > 0}
+    seen = TensorDict({"player": seen}, len(observations))
+    return experiment.policy(seen)["player", "logits"][:, 0, :-1].detach()
+
+
+config, net, mappo = (c.get_from_yaml() for c in (ExperimentConfig, MlpConfig, MappoConfig))
+config.max_n_frames = report.choose(full=1_000_000, smoke=3_900)
+config.on_policy_collected_frames_per_batch, config.on_policy_n_envs_per_worker = 1_300, 2
+config.on_policy_n_minibatch_iters, config.on_policy_minibatch_size = 8, 325
+config.gamma, config.lr, config.evaluation, config.loggers = 1.0, 1e-3, False, []
+experiment = Experiment(Hearts("HEARTS", {}), mappo, net, 1, config, net, [Count()])
+report.measure(worths)
+experiment.run()
+report.measure(worths)
+report.finish()
