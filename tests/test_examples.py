@@ -11,6 +11,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from hearts_env import hearts_v0
 from tests.test_docs import load_script
 
 libraries = load_script("libraries")
@@ -95,6 +96,25 @@ def test_an_example_learns_from_both_seats(name, monkeypatch, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "illegal actions   0" in printed
     assert f"{report['decisions']:,} in" in printed
+
+
+def test_wrappers_say_the_same_in_the_words_of_a_library(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    wrappers = runpy.run_path(str(EXAMPLES / "_wrappers.py"))
+    turns = hearts_v0.env(rules="micro", dtype="float32")
+    plural = wrappers["Plural"](turns)
+    plural.reset(seed=1)
+    seen = plural.last()[0]
+    assert plural.observation_space("player_0").contains(seen)
+    assert (seen["observations"] == turns.last()[0]["observation"]).all()
+    table = hearts_v0.parallel_env(rules="micro", noop=True, mask="info")
+    numbers = wrappers["Numbers"](table)
+    _, infos = numbers.reset(seed=1)
+    while numbers.agents:
+        actions = {agent: int(info["action_mask"].argmax()) for agent, info in infos.items()}
+        _, rewards, _, _, infos = numbers.step(actions)
+        assert {*infos["player_0"]} == {"action_mask", "scores", "points", "shooter", "offender"}
+    assert sum(rewards.values()) == 0
 
 
 def test_help_tells_what_an_example_shows(monkeypatch, capsys):
