@@ -1,11 +1,6 @@
 """Behaviour cloning from a dataset of Minari: a network learns to play as `pro` does.
 
-`make_dataset` is what the command does:
-
-    hearts dataset --agent pro --games 20000 --format minari --dtype float32 pro-games
-
-    pip install . -r examples/requirements/minari_cloning.txt
-    python examples/minari_cloning.py
+`pip install . -r examples/requirements/minari_cloning.txt`; `python examples/minari_cloning.py`.
 """
 
 import tempfile
@@ -21,39 +16,32 @@ from hearts_train.offline.options import DatasetOptions
 
 report = Report(__doc__, "minari", "h5py", "pyarrow", "torch")
 torch.manual_seed(1)
-options = DatasetOptions.of(
-    ["pro"],
-    "two_player",
-    games=report.choose(full=20_000, smoke=1_500),
-    formats=["minari"],
-    dtype="float32",
-)
+games = report.choose(full=20_000, smoke=1_500)
+options = DatasetOptions.of(["pro"], "two_player", games=games, formats=["minari"], dtype="float32")
 with tempfile.TemporaryDirectory() as folder:
     made = make_dataset(f"{folder}/pro-games", options)
     dataset = minari.MinariDataset(made.episodes)
     episodes = list(dataset)  # the last observation of each is of the end: nothing is decided there
     observations = torch.from_numpy(np.concatenate([e.observations[:-1] for e in episodes]))
     actions = torch.from_numpy(np.concatenate([e.actions for e in episodes]))
-    legal = np.concatenate([e.infos["action_mask"][:-1] for e in episodes])
+    masks = torch.from_numpy(np.concatenate([e.infos["action_mask"][:-1] for e in episodes]))
     env = dataset.recover_environment(opponent="easy")
 
 size, number = observations.shape[1], int(dataset.action_space.n)
 net = nn.Sequential(nn.Linear(size, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU())
 net.append(nn.Linear(256, number))
-illegal = torch.from_numpy(legal == 0)
 
 
 def worths(seen):
     """A number for each action, of which the highest legal one is played."""
-    with torch.no_grad():
-        return net(torch.from_numpy(seen)).numpy()
+    return net(torch.from_numpy(seen)).detach().numpy()
 
 
 report.measure(worths)
 optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
 for _ in range(report.choose(full=20, smoke=8)):
     for batch in torch.randperm(len(actions)).split(512):
-        logits = net(observations[batch]).masked_fill(illegal[batch], -torch.inf)
+        logits = net(observations[batch]).masked_fill(masks[batch] == 0, -torch.inf)
         loss = nn.functional.cross_entropy(logits, actions[batch])
         optimizer.zero_grad()
         loss.backward()
@@ -61,8 +49,7 @@ for _ in range(report.choose(full=20, smoke=8)):
         report.decided(len(batch))
 
 for seed in range(report.choose(full=1_000, smoke=100)):  # the clone plays, where it was recorded
-    seen, info = env.reset(seed=seed)
-    over, reward = False, 0.0
+    (seen, info), over = env.reset(seed=seed), False
     while not over:
         best = np.where(info["action_mask"] == 1, worths(seen[None])[0], -np.inf)
         seen, reward, over, _, info = env.step(best.argmax())
