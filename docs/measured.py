@@ -1,7 +1,6 @@
-"""Tables from records of ``bench`` scripts, most of docs/statistics.md; see ``tables.measured``."""
-"""The tables of docs/statistics.md and docs/libraries.md; see ``tables.measured``.
+"""Tables from records of ``bench`` scripts and of ``docs/libraries.py``; see ``tables.measured``.
 
-They are made from what scripts of ``bench`` and ``docs/libraries.py`` have recorded.
+Most are those of docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -181,6 +180,8 @@ def openspiel(record: dict[str, Any]) -> Rows:
         for row in record["rows"]
     ]
     return ["policy", "iterations, or deals", "seconds", "OpenSpiel", "hearts-env"], rows
+
+
 def libraries(record: dict[str, Any]) -> Rows:
     """What every example has played with its library, and what the learner has learnt."""
     rows = []
