@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gymnasium import spaces
-from pettingzoo.utils import BaseParallelWrapper, BaseWrapper
+from pettingzoo.utils import BaseWrapper
 
 
 class Plural(BaseWrapper):
@@ -22,30 +22,9 @@ class Plural(BaseWrapper):
         return {"observations": seen["observation"], "action_mask": seen["action_mask"]}
 
 
-class Numbers(BaseParallelWrapper):
-    """For TorchRL, which makes a tensor of every info: without the texts in them."""
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """As before, infos of numbers."""
-        seen, infos = super().reset(seed, options)
-        return seen, _numbers(infos)
-
-    def step(self, actions: dict[str, Any]) -> Any:
-        """As before, infos of numbers."""
-        *rest, infos = super().step(actions)
-        return *rest, _numbers(infos)
-
-
 def count(report: Any, data: Any) -> None:
     """Note in `report` the deals that have ended in a batch of TorchRL's, ``(n,)`` steps."""
     report.decided(len(data))  # one of the two decides, the other waits
     for deal in data["next", "player"][data["next", "done"][:, 0]]:
         for seat, reward in enumerate(deal["reward"][:, 0]):
             report.played(seat, reward, offender=deal["info", "offender"][seat])
-
-
-def _numbers(infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {
-        agent: {key: value for key, value in info.items() if not isinstance(value, str)}
-        for agent, info in infos.items()
-    }

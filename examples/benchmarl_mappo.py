@@ -5,7 +5,7 @@
 
 import torch
 from _report import Report
-from _wrappers import Numbers, count
+from _wrappers import count
 from benchmarl.algorithms import MappoConfig
 from benchmarl.environments.pettingzoo.common import PettingZooClass
 from benchmarl.experiment import Callback, Experiment, ExperimentConfig
@@ -20,7 +20,7 @@ report = Report(__doc__, "benchmarl", "torchrl", "torch")
 
 def make_env():
     """The environment, as TorchRL wraps it."""
-    return PettingZooWrapper(Numbers(parallel_env(noop=True, dtype="float32", mask="info")))
+    return PettingZooWrapper(parallel_env(noop=True, dtype="float32", mask="info", texts=False))
 
 
 class Hearts(PettingZooClass):

@@ -8,7 +8,7 @@ Both agents act at every step; `noop` is the only legal action of whoever is not
 
 import torch
 from _report import Report
-from _wrappers import Numbers, count
+from _wrappers import count
 from tensordict.nn import TensorDictModule
 from torch import nn
 from torchrl.collectors import Collector
@@ -20,7 +20,7 @@ from hearts_env import hearts_v0
 
 report = Report(__doc__, "torchrl", "tensordict", "torch")
 torch.manual_seed(1)
-table = Numbers(hearts_v0.parallel_env(noop=True, dtype="float32", mask="info"))
+table = hearts_v0.parallel_env(noop=True, dtype="float32", mask="info", texts=False)
 env = PettingZooWrapper(table)
 size = table.observation_space("player_0").shape[0]
 num_actions = int(table.action_space("player_0").n)

@@ -32,7 +32,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 from hearts_env import kernel as k
 from hearts_env._jit import entry_of
 from hearts_env._turn import step_masked, write_mask
-from hearts_env.arguments import check_choice, check_max_deals, check_seed, only
+from hearts_env.arguments import check_choice, check_flag, check_max_deals, check_seed, only
 from hearts_env.beginnings import begin, check_options
 from hearts_env.encoders import Encoder, step_of
 from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean
@@ -87,6 +87,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         observation: str | Encoder = "flat",
         dtype: DType = None,
         mask: str = "observation",
+        texts: bool = True,
         illegal_action: str = "terminate",
         max_deals: int | None = None,
         render_mode: str | None = None,
@@ -105,6 +106,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 encoder's own, int8 but for a few.
             mask: ``observation``: a dictionary of array and mask; ``info``: the array alone. The
                 infos have the mask in any case.
+            texts: whether infos have texts (``deal``); False: for libraries that make a tensor of
+                whatever they find there.
             illegal_action: ``terminate`` (-1 and the end), ``raise`` (nothing happens) or
                 ``revoke`` (the deal ends at the offender's expense).
             max_deals: a match is cut off (truncated) after this many deals.
@@ -125,6 +128,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.render_for = check_choice("render_for", render_for, ("mover", "all", *self.agents))
         self.max_deals = check_max_deals(max_deals, episode)
         self.form = Form(self.rules, observation, dtype, mask)
+        self.texts = check_flag("texts", texts)
         self.encoder = self.form.encoder
         self.state_space = state_space(self.rules)
         self._num_actions = n = self.rules.num_actions
@@ -161,9 +165,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._view = PlayerView(self.rules, np.empty(self.rules.state_size, np.int64), 0)
         self._no_mask = read_only(np.zeros(self._num_actions, np.int8))
         # Copied into the info of whoever waits; who is to act gets a mask of its own.
-        self._no_result = {"action_mask": self._no_mask} | read_only_values(
-            no_result(self.rules, is_match=self.episode == "match")
-        )
+        nothing = no_result(self.rules, is_match=self.episode == "match")
+        self._no_result = {"action_mask": self._no_mask} | read_only_values(self._told(nothing))
         self._window: Any = None
 
     # -- spaces -----------------------------------------------------------------------------------
@@ -419,11 +422,17 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def _give_result(self, game: Game) -> None:
         """Clear everybody's mask, and write the deal's result to everybody's info."""
         offender = None if self._offender is None else self._seats[self._offender]
-        result = read_only_values(result_of(game, self.match, offender=offender))
+        result = read_only_values(self._told(result_of(game, self.match, offender=offender)))
         facts, deal = {"action_mask": self._no_mask, **result}, Deal(game)
         self._ready = None
         for agent in self.possible_agents:
-            self.infos[agent] = with_deal(facts, deal)
+            self.infos[agent] = with_deal(facts, deal) if self.texts else facts.copy()
+
+    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
+        """An info as it is told: without its texts, if none are wanted."""
+        if self.texts:
+            return info
+        return {key: value for key, value in info.items() if not isinstance(value, str)}
 
     def _step_dead(self, agent: str, action: int | None) -> None:
         """The last step of an agent whose episode is over."""
@@ -524,6 +533,7 @@ class Arguments(TypedDict, total=False):
     observation: str | Encoder
     dtype: DType
     mask: str
+    texts: bool
     illegal_action: str
     max_deals: int | None
     render_mode: str | None

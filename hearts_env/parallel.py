@@ -29,7 +29,8 @@ class ParallelHearts(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
     """``hearts_v0.raw_env``, with a dictionary of all agents: see ``hearts_v0.parallel_env``.
 
     Observations, rewards, ends and infos of every agent come with each step, and the last ones with
-    the last. Infos have one key more, ``active_agent``: whose turn it is, "" at the end.
+    the last. Infos have one key more, ``active_agent``: whose turn it is, "" at the end (unless
+    infos are without texts).
 
     With `noop` there is one more action, the last: it is the only legal one for whoever waits, and
     for all when the episode is over, so that no mask is empty. Whoever does it in turn does an
@@ -149,7 +150,8 @@ class ParallelHearts(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
         is_over = any(table.terminations.values()) or any(table.truncations.values())
         for agent in table.agents:
             info = infos[agent] = table.infos[agent].copy()
-            info["active_agent"] = "" if is_over else table.agent_selection
+            if table.texts:
+                info["active_agent"] = "" if is_over else table.agent_selection
             if self.has_noop:
                 info["action_mask"] = _with_noop(info["action_mask"])
         return infos

@@ -107,14 +107,6 @@ def test_wrappers_say_the_same_in_the_words_of_a_library(monkeypatch):
     seen = plural.last()[0]
     assert plural.observation_space("player_0").contains(seen)
     assert (seen["observations"] == turns.last()[0]["observation"]).all()
-    table = hearts_v0.parallel_env(rules="micro", noop=True, mask="info")
-    numbers = wrappers["Numbers"](table)
-    _, infos = numbers.reset(seed=1)
-    while numbers.agents:
-        actions = {agent: int(info["action_mask"].argmax()) for agent, info in infos.items()}
-        _, rewards, _, _, infos = numbers.step(actions)
-        assert {*infos["player_0"]} == {"action_mask", "scores", "points", "shooter", "offender"}
-    assert sum(rewards.values()) == 0
 
 
 def test_help_tells_what_an_example_shows(monkeypatch, capsys):
