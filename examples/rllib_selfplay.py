@@ -5,6 +5,7 @@
 The wrapper says `observations` where PettingZoo says `observation`.
 """
 
+import ray
 import torch
 from _report import Report
 from _wrappers import Plural
@@ -47,4 +48,7 @@ for _ in range(report.choose(full=200, smoke=3)):
         report.played(seat, reward, offender=offender)
         report.decided(number)
 report.measure(worths)
+algorithm.stop()
+ray.shutdown()
+cluster.shutdown()
 report.finish()
