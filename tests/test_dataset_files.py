@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -342,3 +343,26 @@ def test_the_page_and_the_command_name_the_same_options():
     told = run("dataset", "--help").stdout
     for option in re.findall(r"--[a-z][a-z-]+", PAGE.split("## Options")[1].split("\n\n")[1]):
         assert option in told
+
+
+@pytest.mark.parametrize("mask", ["info", "observation"])
+def test_minari_records_the_environment_as_it_is(mask, tmp_path, monkeypatch):
+    """Its own collector with all infos, texts among them: every step has the same."""
+    pytest.importorskip("jax", reason="Minari's collector needs it")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    table = gymnasium.make("hearts_env:hearts_env/Hearts-v0", rules="micro", mask=mask)
+    env, deals = minari.DataCollector(table, record_infos=True), []
+    for seed in range(4):
+        _, info = env.reset(seed=seed)
+        is_over = False
+        while not is_over:
+            _, _, terminated, truncated, info = env.step(info["action_mask"].argmax())
+            assert type(info) is dict
+            is_over = terminated or truncated
+        deals.append(info["deal"])
+    found = env.create_dataset("hearts/recorded-v0", algorithm_name="first legal card")
+    assert found.total_episodes == 4
+    for episode, deal in zip(found, deals, strict=True):
+        assert episode.infos["deal"][-1].decode() == deal != ""
+        assert set(episode.infos["deal"][:-1]) == {b""}
+        assert len(episode.infos["action_mask"]) == len(episode.actions) + 1

@@ -87,6 +87,7 @@ def test_infos_of_the_single_environment_have_the_same_keys_and_types_always(
     env = HeartsEnv(rules, players, episode=episode, opponent="easy", **cut)
     first, ends = None, 0
     for info, over in steps_of(env, 3):
+        assert type(info) is dict  # JAX's trees, and so Minari, know no other dictionaries
         first = first or shape_of(info)
         assert shape_of(info) == first
         ends += over

@@ -19,7 +19,7 @@ from hearts_env._turn import write_mask
 from hearts_env.form import Observation
 from hearts_env.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_REWARD, RENDER_MODES, raw_env
-from hearts_env.infos import NOBODY, Deal, no_result, result_of, with_deal
+from hearts_env.infos import NOBODY, no_result, result_of
 from hearts_env.registration import register_envs
 from hearts_env.seeds import episode_seed, secret_seed
 
@@ -274,7 +274,10 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         assert self.episode_seed is not None
         info["seed"] = np.int64(self.episode_seed)
         info |= result_of(table.game, table.match, offender=offender)
-        return observation, with_deal(info, Deal(table.game))
+        # Written now, a sixth of an episode's time: libraries that walk through nested data, as
+        # Minari with JAX's trees, know no dictionaries but the plain ones.
+        info["deal"] = table.game.to_text()
+        return observation, info
 
     def _numbers_for(self, entry: Entry) -> int:
         """An opponent's seed; only from that of compiled code can the episode's be computed."""
