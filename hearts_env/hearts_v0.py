@@ -423,10 +423,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """Clear everybody's mask, and write the deal's result to everybody's info."""
         offender = None if self._offender is None else self._seats[self._offender]
         result = read_only_values(self._told(result_of(game, self.match, offender=offender)))
-        facts, deal = {"action_mask": self._no_mask, **result}, Deal(game)
+        facts, deal = {"action_mask": self._no_mask, **result}, Deal(game) if self.texts else None
         self._ready = None
         for agent in self.possible_agents:
-            self.infos[agent] = with_deal(facts, deal) if self.texts else facts.copy()
+            self.infos[agent] = facts.copy() if deal is None else with_deal(facts, deal)
 
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
         """An info as it is told: without its texts, if none are wanted."""

@@ -21,9 +21,10 @@ from hearts_train.measure.evaluation import evaluate
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
-def load_script(name: str) -> ModuleType:
-    """A script of ``docs``, which is not part of a package."""
-    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
+def load_script(name: str, folder: str = "docs") -> ModuleType:
+    """A script of ``docs`` or ``bench``, which is not part of a package."""
+    path = DOCS.parent / folder / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"{folder}_{name}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

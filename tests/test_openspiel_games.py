@@ -15,7 +15,6 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules, openspiel
-from hearts_env.batch_view import BatchView
 from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.openspiel.setup import Setup, rules_of, rules_word
@@ -24,6 +23,9 @@ from hearts_env.rewards import Rewarder
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
 from tests.lockstep import GAMES
+from tests.test_docs import load_script
+
+our_exploitability = load_script("openspiel_games", "bench").our_exploitability
 
 # ---- what needs no OpenSpiel ---------------------------------------------------------------------
 HARD_TEXTS = (
@@ -342,35 +344,6 @@ def their_exploitability(game: Any, policy: Any) -> float:
     """In points a deal, as ours."""
     conv = spiel("algorithms.exploitability").nash_conv(game, policy)
     return float(conv / 2 * game.setup.rules.max_margin)
-
-
-class Given:
-    """What our tools ask of an agent."""
-
-    def __init__(self, policy_batch: Any) -> None:
-        self.policy_batch = policy_batch
-
-
-def seats_exchanged(view: Any) -> Any:
-    """The view of the other seat in a deal that is the same but for the names of the seats."""
-    (world,) = view.sample_worlds(1, seed=0)
-    game = Game.from_view(view, world)
-    start = game.start()
-    other = Game(game.rules, [start.hand(1), start.hand(0)], dealer=1 - game.dealer)
-    for action in game.actions:
-        other.play(action)
-    return other.view(1 - view.player)
-
-
-def our_exploitability(tree: Tree, game: Any, policy: Any) -> float:
-    """What ours says of a policy of OpenSpiel: the mean over who leads first."""
-    chances = openspiel.policy_batch(game, policy)
-
-    def exchanged(views: BatchView) -> Any:
-        return chances(BatchView.of([seats_exchanged(view) for view in views]))
-
-    found = [exploitability(tree, policy_of(Given(ask), tree)[0]) for ask in (chances, exchanged)]
-    return sum(found) / 2
 
 
 def test_exploitability_of_any_policy_is_the_same_on_both_sides(small: Any, tree: Tree) -> None:

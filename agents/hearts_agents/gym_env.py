@@ -20,10 +20,10 @@ from hearts_env.form import Observation
 from hearts_env.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_REWARD, RENDER_MODES, raw_env
 from hearts_env.infos import NOBODY, no_result, result_of
-from hearts_env.registration import register_envs
+from hearts_env.registration import GYMNASIUM_ID, register_envs
 from hearts_env.seeds import episode_seed, secret_seed
 
-ENV_ID = "hearts_env/Hearts-v0"
+ENV_ID = GYMNASIUM_ID
 
 __all__ = ["ENV_ID", "HeartsEnv", "register_envs"]
 

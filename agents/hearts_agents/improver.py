@@ -161,9 +161,7 @@ class Improver(Remembering):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Improver:
         """A player that remembers no view; the policy, which is never changed, is shared."""
-        other = copy.copy(self)
-        other._forget()
-        return other
+        return copy.copy(self)
 
 
 def _ranks(fan: Fan) -> Ints:

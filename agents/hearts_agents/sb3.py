@@ -24,8 +24,6 @@ from hearts_env.arguments import check_any_seed, check_choice
 from hearts_env.arrays import Array
 from hearts_env.form import Observation
 from hearts_env.infos import DeferredDeal, read_only_values
-from hearts_env.render import render_rgb
-from hearts_env.render.picture import picture_of
 
 
 class HeartsSB3VecEnv(VecEnv):
@@ -259,6 +257,9 @@ class HeartsSB3VecEnv(VecEnv):
             return [None] * self.num_envs
         if not self._begun:
             raise HeartsError("render: call reset first")
+        from hearts_env.render import render_rgb  # not before somebody draws, as in hearts_v0
+        from hearts_env.render.picture import picture_of
+
         shown: str | int = self.render_for
         if shown != "all":
             own = int(self.arena.learner[0])

@@ -45,20 +45,24 @@ class MonteCarloLearner(SelfPlayLearner):
         """
         return games.estimate(1.0, 1.0)
 
-    def _gradient(self, thread: int, rows: Rows, size: int, clip: sk.Clip) -> NDArray[np.float64]:
-        games, sums = self.games[thread], np.zeros(len(sk.FIGURES))
-        self.replicas.gradients[thread].zero_()
-        if not len(rows):
-            return sums
-        observations = torch.from_numpy(games.observations).index_select(0, torch.from_numpy(rows))
-        values, _ = self._forward(self.replicas.networks[thread], observations)
+    def _backward(
+        self,
+        games: SelfPlayGames,
+        rows: Rows,
+        size: int,
+        clip: sk.Clip,
+        observations: torch.Tensor,
+        outputs: tuple[torch.Tensor, torch.Tensor],
+        sums: NDArray[np.float64],
+    ) -> None:
+        """The square of what the action played is off by, from what it earned."""
+        values, _ = outputs
         actions = torch.from_numpy(games.rows.actions[rows]).to(self.device)
         earned = torch.from_numpy(games.rows.returns[rows]).to(self.device)
         chosen = values.gather(1, actions[:, None])[:, 0]
         loss = (chosen - earned).square().sum()
         torch.autograd.backward([loss / size])
         sums[sk.FIGURES.index("value_loss")] = float(loss.detach())
-        return sums
 
 
 def epsilon_greedy(values: Array, legal: NDArray[np.bool_], epsilon: float) -> Floats32:

@@ -214,10 +214,24 @@ class SelfPlayLearner(NetworkLearner):
         """A thread's part of a minibatch of `size`: its gradient, and the sums of its figures."""
         games, sums = self.games[thread], np.zeros(len(sk.FIGURES))
         self.replicas.gradients[thread].zero_()
-        if not len(rows):
-            return sums
-        observations = torch.from_numpy(games.observations).index_select(0, torch.from_numpy(rows))
-        outputs = self._forward(self.replicas.networks[thread], observations)
+        if len(rows):
+            chosen = torch.from_numpy(rows)
+            observations = torch.from_numpy(games.observations).index_select(0, chosen)
+            outputs = self._forward(self.replicas.networks[thread], observations)
+            self._backward(games, rows, size, clip, observations, outputs, sums)
+        return sums
+
+    def _backward(
+        self,
+        games: SelfPlayGames,
+        rows: Rows,
+        size: int,
+        clip: sk.Clip,
+        observations: torch.Tensor,
+        outputs: tuple[torch.Tensor, torch.Tensor],
+        sums: NDArray[np.float64],
+    ) -> None:
+        """Send the gradient of the objective back through the network; add up its figures."""
         logits, values = (output.detach().cpu().numpy() for output in outputs)
         magnet = self._magnet(observations) if clip.magnet_coef else logits[:0]
         gradients = np.empty_like(logits), np.empty_like(values)
@@ -225,7 +239,6 @@ class SelfPlayLearner(NetworkLearner):
         torch.autograd.backward(
             outputs, [torch.from_numpy(gradient).to(self.device) for gradient in gradients]
         )
-        return sums
 
     def _magnet(self, observations: torch.Tensor) -> NDArray[np.float32]:
         """The logits of the magnet's policy."""

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from hearts_agents import Agent, Player, make_agent
 from hearts_agents.base import Adapted, check_rules
 from hearts_agents.checkpoint import Checkpoint
@@ -40,7 +42,7 @@ from hearts_agents.registry import (
 )
 from hearts_agents.search import PimcBelief
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
-from hearts_env import HeartsError, Rules
+from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.arrays import Ints
 from hearts_env.batch_view import BatchView
 from hearts_env.files import kind_of
@@ -75,6 +77,27 @@ class Seat(Protocol):
 
     def close(self) -> None:
         """End it; it is asked nothing more."""
+
+
+def rounds(batch: BatchGame, players: Sequence[Seat]) -> Iterator[list[tuple[int, Seat, Ints]]]:
+    """Who is to act, round by round, until all games of a batch are over.
+
+    A round is the seats whose turn it is at its start, each with its player and its games; whoever
+    asks plays their actions. Players are told when the games begin, and when some are over.
+    """
+    told = np.zeros(len(batch.done), np.bool_)
+    for seat, player in enumerate(players):
+        player.ready()
+        player.begin(np.full(len(batch.done), seat))
+    while not batch.done.all():
+        turn = batch.player  # -1 where the game is over
+        games = [np.flatnonzero(turn == seat) for seat in range(len(players))]
+        yield [(seat, players[seat], own) for seat, own in enumerate(games) if len(own)]
+        over = np.flatnonzero(batch.done & ~told)
+        if len(over):
+            told[over] = True
+            for player in players:
+                player.over(over, batch.scores()[over])
 
 
 class Contender:

@@ -21,7 +21,7 @@ from hearts_env import BatchGame, Game, Rules
 from hearts_env import kernel as k
 from hearts_env.arrays import Floats, Ints
 from hearts_env.seeds import derived_seed, secret_seed
-from hearts_train.measure.contenders import Contender, Seat
+from hearts_train.measure.contenders import Contender, Seat, rounds
 from hearts_train.measure.guard import NO_ACTION, Fault
 
 ROLES = ("agent", "opponent")
@@ -233,19 +233,10 @@ class Duel:
         rules = self.rules
         roles = [int(seat != seating) for seat in range(rules.players)]
         players = [self._seat(block.first, seating, seat) for seat in range(rules.players)]
-        for seat, player in enumerate(players):
-            player.ready()
-            player.begin(np.full(len(batch.done), seat))
-        told = np.zeros(len(batch.done), np.bool_)
         expected = rules.players * (rules.hand_size + rules.pass_count) + (rules.moon == "choose")
-        step = 0
-        while not batch.done.all():
+        for step, waiting in enumerate(rounds(batch, players)):
             progress(min(1.0, step / expected))
-            turn = batch.player  # -1 where the game is over
-            for seat, player in enumerate(players):
-                games = np.flatnonzero(turn == seat)
-                if not len(games):
-                    continue
+            for seat, player, games in waiting:
                 views = batch.views(games=games)
                 begin = time.perf_counter()
                 actions, faults = player.ask(views, games)
@@ -257,12 +248,6 @@ class Duel:
                     self._charge(batch, games, faults, roles[seat], block)
                     games, actions = games[actions != NO_ACTION], actions[actions != NO_ACTION]
                 batch.play(actions, games=games)
-            step += 1
-            over = np.flatnonzero(batch.done & ~told)
-            if len(over):
-                told[over] = True
-                for player in players:
-                    player.over(over, batch.scores()[over])
         for player in players:
             player.rest()
         self._is_warm = True

@@ -20,7 +20,7 @@ from hearts_env.arrays import Floats, Ints
 from hearts_env.batch_view import BatchView
 from hearts_env.rewards import Rewarder, pay_rows
 from hearts_env.seeds import secret_seed
-from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same
+from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same, rounds
 from hearts_train.measure.guard import NO_ACTION, Fault
 from hearts_train.offline.options import DatasetOptions
 
@@ -131,28 +131,18 @@ class Seating:
     def _seated(self, number: int) -> list[Seat]:
         """Fresh players, who have seen no game."""
         rules, seed = self.options.rules, self.options.seed
-        players = [
+        return [
             contender.seat(rules, secret_seed(seed, "dataset", "player", number, seat))
             for seat, contender in enumerate(self.contenders)
         ]
-        for player in players:
-            player.ready()
-        return players
 
 
 def _play_out(
     batch: BatchGame, players: Sequence[Seat], log: _Log, rng: np.random.Generator, random: float
 ) -> None:
     """Play all games of a batch to their ends."""
-    told = np.zeros(len(batch.done), np.bool_)
-    for seat, player in enumerate(players):
-        player.begin(np.full(len(batch.done), seat))
-    while not batch.done.all():
-        turn = batch.player  # -1 where the game is over
-        for seat, player in enumerate(players):
-            games = np.flatnonzero(turn == seat)
-            if not len(games):
-                continue
+    for waiting in rounds(batch, players):
+        for seat, player, games in waiting:
             views = batch.views(games=games)
             shown = BatchView(views.rules, views.vectors.copy(), views.players.copy())
             actions, faults = player.ask(shown, games)  # it may do anything with what it is shown
@@ -165,10 +155,6 @@ def _play_out(
             actions[is_random] = _any_legal(views, rng)[is_random]
             log.add(views, games, actions, is_random)
             batch.play(actions, games=games)
-        over = np.flatnonzero(batch.done & ~told)
-        told[over] = True
-        for player in players if len(over) else ():
-            player.over(over, batch.scores()[over])
 
 
 def _any_legal(views: BatchView, rng: np.random.Generator) -> Ints:
