@@ -147,6 +147,9 @@ def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatc
     monkeypatch.setattr(contenders, "shipped_file", lambda name: weights)
     assert None not in (one, two, solved, digest("equilibrium"))
     assert digest("equilibrium") != solved
+    champion, small = digest("champion"), digest("champion?small=true")
+    monkeypatch.setattr(contenders, "weights_of", lambda name, *, small: weights)
+    assert len({None, champion, small, digest("champion")}) == 4
     assert digest("pro") is None
 
 

@@ -20,6 +20,8 @@ import numpy as np
 
 from hearts_agents import Agent, Player, make_agent
 from hearts_agents.base import Adapted, check_rules
+from hearts_agents.champion import SHIPPED as CHAMPIONS
+from hearts_agents.champion import Champion, weights_of
 from hearts_agents.checkpoint import Checkpoint
 from hearts_agents.encoded import EncodedAgent
 from hearts_agents.external import ExternalAgent, program_files
@@ -375,6 +377,9 @@ def _parts(agent: Agent | None, spec: str | None) -> Iterator[bytes]:
     elif isinstance(agent, EquilibriumAgent):  # the rules decide later which it plays
         for name in SHIPPED:
             yield shipped_file(name).read_bytes()
+    elif isinstance(agent, Champion):  # so here
+        for name in CHAMPIONS:
+            yield weights_of(name, small=agent.small).read_bytes()
     elif isinstance(agent, PimcBelief):
         model = _options(spec).get("model")
         yield from _parts(agent.model, model if isinstance(model, str) else None)
