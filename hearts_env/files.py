@@ -214,6 +214,28 @@ def held(path: Path, what: str) -> Iterator[None]:
         os.close(handle)
 
 
+def is_held(path: Path) -> bool:
+    """Whether some process holds the lock file `path` now (``held``); never waits, writes nothing.
+
+    False where that cannot be told: on Windows, or a file system without locks.
+    """
+    if sys.platform == "win32":
+        return False
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return False
+
+
 def _is_alive(process: int) -> bool:
     if sys.platform == "win32":  # there a signal 0 is Ctrl-C
         return True

@@ -97,12 +97,12 @@ def rules_of(name: str | None, players: int | None) -> Rules | None:
     return Rules.make(name, players)
 
 
-def check_plot(path: Path | None) -> None:
+def check_plot(path: Path | None, option: str = "--plot") -> None:
     """Refuse a picture that could not be drawn, before anything is measured."""
     if path is not None:
         from hearts_train.measure.pictures import check_picture
 
-        check_picture(path)
+        check_picture(path, option)
 
 
 def check_folder(path: Path | None, option: str) -> None:

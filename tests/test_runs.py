@@ -1,0 +1,172 @@
+"""`hearts runs` and `hearts plot`: run folders read back, grouped, averaged and drawn."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hearts_env import HeartsError
+from hearts_env.files import held
+from hearts_train import console
+from hearts_train.command.cli import app
+from hearts_train.learn.run_curves import chosen, curve, quantities
+from hearts_train.learn.run_folders import differing, find_runs, grouped, read_run
+
+
+def evaluation(decisions: int, margin: float, opponent: str = "pro") -> dict[str, object]:
+    return {
+        "kind": "evaluation",
+        "decisions": decisions,
+        "opponent": opponent,
+        "margin": margin,
+        "ci95": [margin - 0.5, margin + 0.5],
+        "won": 0.5,
+        "pairs": 100,
+        "seed": 1,
+        "seconds": decisions / 1e5,
+        "updates": decisions // 1000,
+        "round": 0,
+    }
+
+
+def update(decisions: int, **values: float) -> dict[str, object]:
+    told = {"kind": "update", "decisions": decisions, "updates": decisions // 1000}
+    return {**told, "decisions_per_second": 1e5, "seconds": decisions / 1e5, **values}
+
+
+def make(folder: Path, *rows: dict[str, object], seed: int = 0, **settings: float) -> Path:
+    folder.mkdir(parents=True)
+    ppo = "".join(f"  {name}: {value}\n" for name, value in settings.items())
+    text = f"name: demo\nseed: {seed}\nbudget:\n  decisions: 2000000\n  minutes: null\nppo:\n{ppo}"
+    (folder / "config.yaml").write_text(text)
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+@pytest.fixture
+def four(tmp_path):
+    """Two seeds with one entropy bonus, one with another, and a half-finished one."""
+    ends = (3.0, 5.0, 1.0)
+    for seed, (end, bonus) in enumerate(zip(ends, (0.01, 0.01, 0.1), strict=True)):
+        rows = (evaluation(0, -4.0), update(10**6, entropy=0.5), evaluation(2 * 10**6, end))
+        make(tmp_path / f"demo-{seed}", *rows, seed=seed, ent_coef=bonus)
+    make(tmp_path / "more" / "half", evaluation(10**6, 0.0, "pimc"), seed=3, ent_coef=0.01)
+    return tmp_path
+
+
+def hearts(*words: object):
+    return CliRunner().invoke(app, list(map(str, words)))
+
+
+def test_runs_are_found_below_a_folder_and_know_how_far_they_are(four):
+    runs, faults = find_runs([four])
+    by_name = {run.path.name: run for run in runs}
+    assert not faults
+    assert set(by_name) == {"demo-0", "demo-1", "demo-2", "half"}
+    assert by_name["demo-1"].status == "finished"
+    half = by_name["half"]
+    assert (half.share, half.status, half.seconds_left) == (0.5, "stopped", 10.0)
+    with held(half.path / ".lock", "run"):
+        assert read_run(half.path).status == "training"
+    assert read_run(half.path).status == "stopped"
+
+
+def test_only_seeds_apart_is_alike(four):
+    runs, _ = find_runs([four])
+    assert differing(runs) == ["ppo.ent_coef"]
+    groups = {label: {run.seed for run in group} for label, group in grouped(runs).items()}
+    assert groups == {"ent_coef 0.01": {0, 1, 3}, "ent_coef 0.1": {2}}
+    assert list(grouped(runs, ["name"])) == ["demo"]
+    with pytest.raises(HeartsError, match=r"--by: 'ppo\.lr' is not a setting of these runs"):
+        grouped(runs, ["ppo.lr"])
+
+
+def test_a_curve_is_the_mean_over_seeds_and_its_band_a_standard_deviation(four):
+    runs, _ = find_runs([four])
+    group = grouped(runs)["ent_coef 0.01"]
+    one = curve("mine", group, "over pro", "decisions")
+    assert one is not None
+    assert (one.runs, one.x, one.mean) == (2, [0.0, 2.0], [-4.0, 4.0])  # of 3 and 5
+    assert one.high[1] - one.mean[1] == pytest.approx(math.sqrt(2))
+    assert one.low[0] == one.high[0] == -4.0
+    alone = curve("alone", group[:1], "over pro", "minutes")
+    assert alone is not None
+    assert alone.x == pytest.approx([0, 20 / 60])
+    assert (alone.low[1], alone.high[1]) == (2.5, 3.5)  # the interval of its evaluation
+    assert curve("none", group, "over easy", "decisions") is None
+
+
+def test_runs_measured_at_other_places_are_interpolated_where_all_have_been(tmp_path):
+    make(tmp_path / "a", evaluation(0, 0.0), evaluation(2 * 10**6, 4.0))
+    make(tmp_path / "b", evaluation(10**6, 1.0), evaluation(3 * 10**6, 3.0), seed=1)
+    one = curve("both", find_runs([tmp_path])[0], "over pro", "decisions")
+    assert one is not None
+    assert (one.x, one.mean) == ([1.0, 2.0], [1.5, 3.0])
+
+
+def test_what_can_be_drawn(four):
+    runs, _ = find_runs([four])
+    names = ["over pro", "over pimc", "decisions_per_second", "entropy"]
+    assert quantities(runs) == names
+    assert chosen(runs, []) == names[:2]
+    assert chosen(runs, ["pimc", "entropy"]) == ["over pimc", "entropy"]
+    with pytest.raises(HeartsError, match="--y: 'easy' is not in these runs; choose from over pro"):
+        chosen(runs, ["easy"])
+
+
+def test_the_list_as_a_table_and_as_json(four):
+    result = hearts("runs", four, "--settings")
+    assert result.exit_code == 0, result.output
+    line = next(line for line in result.output.splitlines() if "demo-1" in line)
+    assert line.split()[1:] == ["demo", "1", "2,000,000", "finished", "+5.00", "±", "0.50", "0.01"]
+    assert "50% stopped" in result.output
+    told = json.loads(hearts("runs", four / "demo-2", "--json").stdout.splitlines()[-1])
+    assert [told[0][key] for key in ("name", "seed", "status", "share")] == [
+        "demo",
+        2,
+        "finished",
+        1.0,
+    ]
+    assert told[0]["settings"]["ppo.ent_coef"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
+)
+def test_a_picture_of_the_kind_that_its_name_says(four, suffix, start):
+    out = four / f"fig.{suffix}"
+    result = hearts("plot", four, "-o", out, "--y", "pro", "--y", "entropy", "--x", "minutes")
+    assert result.exit_code == 0, result.output
+    assert "ent_coef 0.01: 3 runs" in result.output
+    assert out.read_bytes().startswith(start)
+
+
+def test_a_run_that_cannot_be_read_is_told_of(four, capsys):
+    (four / "demo-0" / "config.yaml").write_text("name: [")
+    runs, faults = find_runs([four])
+    assert len(runs) == 3
+    assert "demo-0" in faults[0]
+    assert "not valid YAML" in faults[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["plot", "{0}", "-o", "x.txt"], "--out: 'x.txt' has an unknown suffix"),
+        (["plot", "{0}", "--x", "steps"], "--x: 'steps' is unknown; choose decisions or minutes"),
+        (["runs", "{0}/nothing"], "is not a folder; give a folder that `hearts train` has written"),
+        (["runs", "{0}/demo-0/empty"], "there is no run in"),
+        (["runs"], "run: there is no folder runs/ here; train one with `hearts train`"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(four, words, told, monkeypatch):
+    monkeypatch.chdir(four)
+    (four / "demo-0" / "empty").mkdir()
+    result = hearts(*(word.format(four) for word in words))
+    assert result.exit_code != 0
+    assert isinstance(result.exception, SystemExit | HeartsError | console.Mistake)
+    assert told in result.output + str(result.exception)

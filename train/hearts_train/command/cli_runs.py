@@ -1,0 +1,150 @@
+"""The commands that look at training runs: runs, plot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hearts_train import console
+from hearts_train.command.cli_options import Json, app, check_plot
+from hearts_train.console import Mistake
+
+if TYPE_CHECKING:
+    from hearts_train.learn.run_folders import RunFolder
+
+_PLACE = Path("runs")
+
+Runs = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[FOLDER]...", help="Runs, or folders of runs; none: runs/."),
+]
+
+
+def _find(places: list[Path] | None) -> list[RunFolder]:
+    from hearts_train.learn.run_folders import find_runs
+
+    if not places and not _PLACE.is_dir():
+        raise Mistake(
+            "run: there is no folder runs/ here; train one with `hearts train`, or name a folder"
+        )
+    found, faults = find_runs(places or [_PLACE])
+    for fault in faults:
+        console.note(f"left out: {fault}")
+    return found
+
+
+@app.command(rich_help_panel="Train", epilog="Example: hearts runs runs/ --settings")
+def runs(
+    folders: Runs = None,
+    settings: Annotated[
+        bool, typer.Option("--settings", help="Show the settings in which the runs differ.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """List training runs: how far they are, what they win, how they differ."""
+    from hearts_train.learn.run_folders import differing
+
+    found = _find(folders)
+    names = differing(found) if settings else []
+    opponents = list(dict.fromkeys(name for run in found for name in run.latest))
+    columns = ["run", "recipe", "seed", "decisions", "status"]
+    columns += [f"over {opponent}" for opponent in opponents]
+    is_exploited = any(run.of_kind("exploitability") for run in found)
+    columns += ["exploitability"] * is_exploited + names
+    rows = []
+    for run in found:
+        row = [str(run.path), run.name, str(run.seed), f"{run.decisions:,}", _status(run)]
+        row += [_margin(run.latest.get(opponent)) for opponent in opponents]
+        if is_exploited:
+            last = run.of_kind("exploitability")[-1:]
+            row += [f"{last[0]['drawn']:.3f}" if last else ""]
+        rows.append([*row, *(str(run.settings.get(name, "")) for name in names)])
+    title = "training runs; margins in points a deal with the 95 % interval of the evaluation"
+    console.print_table(title, columns, rows, to_stderr=as_json)
+    if not as_json:
+        if settings and not names:
+            print("They differ in no setting but name, seed and machine.")
+        print("See their curves: hearts plot RUN... -o curves.pdf")
+        return
+    console.print_json([_told(run) for run in found])
+
+
+def _status(run: RunFolder) -> str:
+    share = "" if run.share is None else f"{run.share:.0%} "
+    if run.is_training and run.seconds_left is not None:
+        return f"{share}training, about {console.format_seconds(run.seconds_left)} left"
+    return "finished" if run.status == "finished" else f"{share}{run.status}"
+
+
+def _margin(row: Any) -> str:
+    if row is None:
+        return ""
+    low, high = row["ci95"]
+    return f"{row['margin']:+.2f} ± {(high - low) / 2:.2f}"
+
+
+def _told(run: RunFolder) -> dict[str, Any]:
+    return {
+        "run": str(run.path),
+        "name": run.name,
+        "seed": run.seed,
+        "decisions": run.decisions,
+        "seconds": run.seconds,
+        "share": run.share,
+        "status": run.status,
+        "evaluations": list(run.latest.values()),
+        "exploitability": run.of_kind("exploitability")[-1:],
+        "settings": dict(run.settings),
+    }
+
+
+@app.command(
+    rich_help_panel="Train",
+    epilog="Example: hearts plot runs/demo-* --y pro -o learning.pdf",
+)
+def plot(
+    folders: Runs = None,
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="FILE", help="A .png, .svg or .pdf file.")
+    ] = Path("curves.png"),
+    y: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--y",
+            metavar="NAME",
+            help="What to draw, a panel each: an opponent, exploitability, or a figure of the "
+            "updates like entropy; none: the margins over all opponents, and exploitability.",
+        ),
+    ] = None,
+    x: Annotated[
+        str, typer.Option("--x", metavar="decisions|minutes", help="Against what.")
+    ] = "decisions",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="SETTING",
+            help="Runs with the same value are one curve: name, ppo.ent_coef; none: runs that "
+            "differ only in seed and machine.",
+        ),
+    ] = None,
+) -> None:
+    """Draw the learning curves of runs: the mean over seeds, and a band of a standard deviation.
+
+    The band of a single run is the 95 % interval of its evaluations.
+    """
+    from hearts_train.learn.run_curves import X_AXES, chosen, draw
+    from hearts_train.learn.run_folders import grouped
+
+    if x not in X_AXES:
+        raise Mistake(f"--x: {x!r} is unknown; choose {' or '.join(X_AXES)}")
+    check_plot(out, "--out")
+    found = _find(folders)
+    groups = grouped(found, by or [])
+    draw(groups, chosen(found, y or []), x, out)
+    for label, group in groups.items():
+        number = f"{len(group)} run{'s' * (len(group) > 1)}"
+        print(f"{label}: {number} ({', '.join(run.path.name for run in group)})")
+    print(f"drawn: {out}")

@@ -1,0 +1,249 @@
+"""Run folders read back, many at once: how far each is, how they differ, which are alike.
+
+For the folder's files themselves see ``hearts_train.learn.runs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hearts_env import HeartsError
+from hearts_env.errors import CheckpointError
+from hearts_env.files import is_held
+from hearts_train.learn.config import BudgetConfig, parse_yaml
+from hearts_train.learn.runs import (
+    CARD_NAME,
+    CHECKPOINT_NAME,
+    CONFIG_NAME,
+    LOCK_NAME,
+    METRICS_NAME,
+    read_metrics,
+)
+
+IGNORED = ("name", "seed", "threads", "device", "precision")
+"""Settings that do not make another experiment: runs that differ in nothing else are alike."""
+
+_DEPTH = 3
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run's folder as it was when it was read.
+
+    Attributes:
+        path: The folder.
+        settings: The resolved recipe, by dotted name: ``ppo.ent_coef``.
+        rows: The lines of ``metrics.jsonl``.
+        is_training: Whether some process trains here now.
+    """
+
+    path: Path
+    settings: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]]
+    is_training: bool
+
+    @property
+    def name(self) -> str:
+        """The name of its recipe."""
+        return str(self.settings.get("name", self.path.name))
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of its recipe."""
+        seed = self.settings.get("seed")
+        return seed if isinstance(seed, int) else None
+
+    @property
+    def decisions(self) -> int:
+        """Decisions learnt from so far."""
+        return int(self.rows[-1]["decisions"]) if self.rows else 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training so far, evaluations included."""
+        return max((float(row["seconds"]) for row in self.rows), default=0.0)
+
+    @property
+    def has_player(self) -> bool:
+        """Whether there is a player to play against."""
+        return (self.path / CHECKPOINT_NAME).is_file()
+
+    @cached_property
+    def share(self) -> float | None:
+        """The share of its budget that is spent, 0 to 1; None if its recipe does not say."""
+        known = {name: self.settings.get(f"budget.{name}") for name in ("minutes", "decisions")}
+        try:
+            return BudgetConfig.model_validate(known).share(self.decisions, self.seconds)
+        except ValueError:
+            return None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until its end at its mean pace; None if that cannot be told."""
+        if not self.share or not self.seconds:
+            return None
+        return self.seconds * (1 - self.share) / self.share
+
+    @property
+    def status(self) -> str:
+        """``training``, ``finished`` or ``stopped``."""
+        if self.is_training:
+            return "training"
+        return "finished" if self.share is not None and self.share >= 1.0 else "stopped"
+
+    @property
+    def card(self) -> str:
+        """Its model card, Markdown; empty if there is none."""
+        try:
+            return (self.path / CARD_NAME).read_text(errors="replace")
+        except OSError:
+            return ""
+
+    def of_kind(self, kind: str) -> list[Mapping[str, Any]]:
+        """The lines of a kind: update, evaluation, exploitability."""
+        return [row for row in self.rows if row["kind"] == kind]
+
+    @cached_property
+    def latest(self) -> dict[str, Mapping[str, Any]]:
+        """The last evaluation over each opponent."""
+        return {row["opponent"]: row for row in self.of_kind("evaluation")}
+
+
+def read_run(folder: Path) -> RunFolder:
+    """The run in a folder.
+
+    Raises:
+        CheckpointError: if there is no run in it, or it cannot be read.
+    """
+    config = folder / CONFIG_NAME
+    if not config.is_file():
+        what = f"has no {CONFIG_NAME}" if folder.is_dir() else "is not a folder"
+        raise CheckpointError(
+            f"run: {str(folder)!r} {what}; give a folder that `hearts train` has written"
+        )
+    try:
+        text = config.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CheckpointError(
+            f"run: {str(config)!r} cannot be read ({error}); give another folder"
+        ) from None
+    tree = parse_yaml(text, str(config))
+    if not isinstance(tree, dict):
+        raise CheckpointError(f"run: {str(config)!r} is not a recipe; give another folder")
+    rows = read_metrics(folder)
+    return RunFolder(folder, dict(_flat(tree)), rows, is_held(folder / LOCK_NAME))
+
+
+def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
+    """The runs in or under some folders, oldest first, and what could not be read.
+
+    A run that is named itself must be whole; one that is only found under a folder and cannot be
+    read is told of, and left out.
+
+    Raises:
+        CheckpointError: if there is no such folder, or it is no run and has none in it.
+    """
+    found: dict[Path, RunFolder] = {}
+    faults = []
+    for place in places:
+        if not place.is_dir() or (place / CONFIG_NAME).is_file():
+            found[place.resolve()] = read_run(place)
+            continue
+        folders = list(_folders(place, _DEPTH))
+        if not folders:
+            raise CheckpointError(
+                f"run: there is no run in {str(place)!r}; train one with `hearts train`"
+            )
+        for folder in folders:
+            try:
+                found[folder.resolve()] = read_run(folder)
+            except HeartsError as error:
+                faults.append(str(error))
+    return sorted(found.values(), key=lambda run: (_began(run.path), str(run.path))), faults
+
+
+def _folders(place: Path, depth: int) -> Iterator[Path]:
+    for folder in sorted(path for path in place.iterdir() if path.is_dir()):
+        if (folder / CONFIG_NAME).is_file() and (folder / METRICS_NAME).is_file():
+            yield folder
+        elif depth > 1 and not folder.name.startswith("."):
+            yield from _folders(folder, depth - 1)
+
+
+def _began(folder: Path) -> float:
+    try:
+        return (folder / CONFIG_NAME).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _flat(tree: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def differing(runs: Sequence[RunFolder]) -> list[str]:
+    """The settings in which some runs differ, in the order of the recipe, without ``IGNORED``."""
+    names = dict.fromkeys(name for run in runs for name in run.settings)
+    return [
+        name
+        for name in names
+        if name not in IGNORED and len({repr(run.settings.get(name)) for run in runs}) > 1
+    ]
+
+
+def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list[RunFolder]]:
+    """Runs that are alike, by what a legend calls them.
+
+    Args:
+        runs: the runs.
+        by: settings that tell groups apart (``name``, ``ppo.ent_coef``); none: all that make
+            another experiment, and the recipe's name.
+
+    Raises:
+        HeartsError: if no run has a setting of this name.
+    """
+    known = dict.fromkeys(name for run in runs for name in run.settings)
+    for name in by:
+        if name not in known:
+            raise HeartsError(
+                f"--by: {name!r} is not a setting of these runs; give one of "
+                + ", ".join(list(known)[:12])
+                + " ..."
+            )
+    told = list(by) or ["name", *differing(runs)]
+    keys: dict[tuple[str, ...], list[RunFolder]] = {}
+    for run in runs:
+        keys.setdefault(tuple(repr(run.settings.get(name)) for name in told), []).append(run)
+    shown = list(by) or _fewest(told, list(keys))
+    return {_label(shown, group[0]): group for group in keys.values()}
+
+
+def _fewest(told: Sequence[str], keys: Sequence[tuple[str, ...]]) -> list[str]:
+    """As few of the settings as tell the groups apart, the name first."""
+    chosen: list[str] = ["name"] if len({key[0] for key in keys}) > 1 or len(keys) == 1 else []
+    for name in told[1:]:
+        places = [told.index(one) for one in chosen]
+        seen = {tuple(key[place] for place in places) for key in keys}
+        if len(seen) == len(keys):
+            break
+        place = told.index(name)
+        more = {tuple(key[p] for p in (*places, place)) for key in keys}
+        if len(more) > len(seen):
+            chosen.append(name)
+    return chosen
+
+
+def _label(shown: Sequence[str], run: RunFolder) -> str:
+    words = [
+        run.name if name == "name" else f"{name.rpartition('.')[2]} {run.settings.get(name)}"
+        for name in shown
+    ]
+    return ", ".join(words)
