@@ -16,11 +16,10 @@ import copy
 import inspect
 import operator
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
@@ -34,6 +33,7 @@ from hearts_env._jit import entry_of
 from hearts_env._turn import step_masked, write_mask
 from hearts_env.arguments import check_choice, check_flag, check_max_deals, check_seed, only
 from hearts_env.beginnings import begin, check_options
+from hearts_env.drawing import FPS, RENDER_MODES, Drawer
 from hearts_env.encoders import Encoder, step_of
 from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean
 from hearts_env.form import DType, Form, Observation
@@ -50,7 +50,6 @@ from hearts_env.view import PlayerView
 
 EPISODES = ("deal", "match")
 ILLEGAL_ACTIONS = ("terminate", "raise", "revoke")
-RENDER_MODES = ("ansi", "rgb_array", "human", "svg")
 
 ILLEGAL_REWARD = -1.0
 """What an illegal action costs under ``illegal_action="terminate"``."""
@@ -74,7 +73,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         "name": "hearts_v0",
         "render_modes": list(RENDER_MODES),
         "is_parallelizable": False,
-        "render_fps": 2,
+        "render_fps": FPS,
     }
 
     def __init__(
@@ -92,6 +91,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         max_deals: int | None = None,
         render_mode: str | None = None,
         render_for: str = "mover",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
     ) -> None:
         """An environment that waits for its first ``reset``.
 
@@ -113,6 +114,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             max_deals: a match is cut off (truncated) after this many deals.
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
             render_for: whose cards are shown: an agent's name, ``mover`` or ``all``.
+            render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
+            render_names: what the players are called in pictures; None: as the agents are.
 
         Raises:
             HeartsError: if an argument is invalid; the message names it and the fix.
@@ -122,10 +125,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.agents = self.possible_agents[:]
         self.episode = check_choice("episode", episode, EPISODES)
         self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
-        if render_mode is not None:
-            check_choice("render_mode", render_mode, RENDER_MODES)
+        self.drawer = Drawer(self.rules, render_mode, render_for, render_scale, render_names)
         self.render_mode = render_mode
-        self.render_for = check_choice("render_for", render_for, ("mover", "all", *self.agents))
         self.max_deals = check_max_deals(max_deals, episode)
         self.form = Form(self.rules, observation, dtype, mask)
         self.texts = check_flag("texts", texts)
@@ -167,7 +168,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         # Copied into the info of whoever waits; who is to act gets a mask of its own.
         nothing = no_result(self.rules, is_match=self.episode == "match")
         self._no_result = {"action_mask": self._no_mask} | read_only_values(self._told(nothing))
-        self._window: Any = None
 
     # -- spaces -----------------------------------------------------------------------------------
     def observation_space(self, agent: str) -> spaces.Dict | spaces.Box:
@@ -452,42 +452,29 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             Text (``ansi``), an SVG document (``svg``), (height, width, 3) uint8 (``rgb_array``),
             or None: ``human`` shows a window, and without a render mode nothing is drawn.
         """
-        mode = self.render_mode
-        if mode is None:
-            gymnasium.logger.warn(
-                "You are calling render method without specifying any render mode."
-            )
-            return None
-        from hearts_env import render
-        from hearts_env.render.picture import picture_of
-
-        picture = picture_of(
+        message = ""
+        if self._offender is not None:
+            offender = self.drawer.names[self._seats[self._offender]]
+            message = f"{offender} has ended the game by an illegal action"
+        return self.drawer.draw(
             self.game,
-            self._seats.get(self.render_for, self.render_for),
-            names=self.possible_agents,
             totals=self._totals,
-            message=f"{self._offender} has ended the game by an illegal action"
-            if self._offender
-            else "",
+            message=message,
             is_over=self._is_stopped,
         )
-        if mode == "ansi":
-            return render.render_ansi(picture)
-        if mode == "svg":
-            return render.render_svg(picture)
-        frame = render.render_rgb(picture)
-        if mode == "rgb_array":
-            return frame
-        if self._window is None:
-            self._window = render.Window("Hearts", fps=self.metadata["render_fps"])
-        self._window.show(frame)
-        return None
+
+    @property
+    def render_for(self) -> str:
+        """Whose cards are shown: an agent's name, ``mover`` or ``all``; may be changed."""
+        return self.drawer.shown_for
+
+    @render_for.setter
+    def render_for(self, shown_for: str) -> None:
+        self.drawer.shown_for = shown_for
 
     def close(self) -> None:
         """Close the window, where there is one."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        self.drawer.close()
 
     # -- copies -----------------------------------------------------------------------------------
     def __getstate__(self) -> dict[str, Any]:
@@ -521,7 +508,6 @@ _SCRATCH = (
     "_shows",
     "_step",
     "_view",
-    "_window",
 )
 
 
@@ -538,6 +524,8 @@ class Arguments(TypedDict, total=False):
     max_deals: int | None
     render_mode: str | None
     render_for: str
+    render_scale: float
+    render_names: Sequence[str] | None
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

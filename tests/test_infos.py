@@ -504,7 +504,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             pass
 
     monkeypatch.setattr(render, "Window", Window)
-    monkeypatch.setattr(render, "render_rgb", render.render_ansi)
+    monkeypatch.setattr(render, "render_rgb", lambda picture, _: render.render_ansi(picture))
     return shown
 
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from pettingzoo.test import render_test
 
-from hearts_env import Game, HeartsError, Rules, hearts_v0
+from hearts_agents import HeartsEnv, HeartsVectorEnv
+from hearts_env import Game, HeartsError, Rules, drawing, hearts_v0
 from hearts_env.presets import PRESETS
 from hearts_env.render import SeatPicture, TablePicture
 from hearts_env.render.picture import picture_of
@@ -29,7 +30,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture(autouse=True)
 def no_screen_and_no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setitem(hearts_v0.raw_env.metadata, "render_fps", 10_000)
+    monkeypatch.setattr(drawing, "FPS", 10_000)
 
 
 def positions(rules: Rules, seed: int) -> Iterator[Game]:
@@ -64,7 +65,12 @@ def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
             assert picture.hearts_broken == view.hearts_broken
             legal = [rules.deck[a] for a in view.legal_actions() if a < len(rules.deck)]
             assert list(picture.legal) == legal
-            assert picture.kitty == (view.kitty if g.kitty_taker is not None else rules.kitty_size)
+            if g.is_over:  # all cards have been seen
+                assert {*picture.kitty, *(card for _, card in g.history)} == {*rules.deck}
+            elif g.kitty_taker is not None:
+                assert picture.kitty == view.kitty
+            else:
+                assert picture.kitty == rules.kitty_size
             for other, shown in enumerate(picture.seats):
                 mine = other == seat
                 assert shown.hand == (view.hand if mine else len(g.hand(other)))
@@ -120,7 +126,40 @@ def test_last_trick_and_who_took_it() -> None:
         picture = picture_of(game, 0)
         assert (picture.last_trick, picture.last_taker) == (trick, taker)
     assert picture.seats[0].taken == ("QS",)
-    assert picture.message == "player_0 13 points, player_1 1 point"
+    assert picture.message == "player_1 wins\nplayer_0 13 points, player_1 1 point"
+    assert picture.winners == (1,)
+    assert [seat.played for seat in picture.seats] == [("QC", "QD", "AS"), ("AC", "QS", "AH")]
+    assert picture.kitty == ("AD", "QH")
+
+
+def test_who_passes_to_whom() -> None:
+    """Seat 2 of four passes left to seat 3, across to seat 0; an onlooker sees the direction."""
+    game = Game.deal("classic", 1, deal_number=0)
+    assert picture_of(game, 2).message == "player_2 passes 3 cards left, to player_3"
+    across = Game.deal("classic", 1, deal_number=2)
+    named = picture_of(across, 2, names=["Ann", "Bob", "Cy", "Di"])
+    assert named.message == "Cy passes 3 cards across, to Ann"
+    assert picture_of(across, "all").message == "everybody passes 3 cards across"
+    assert picture_of(Game.deal("classic", 1, deal_number=3), 2).message == ""  # hold
+
+
+def test_a_revoke_leaves_the_hands_closed() -> None:
+    game = Game("micro", [["QC", "QD", "AS"], ["AC", "QS", "AH"]], ["AD", "QH"])
+    game.play("QC")
+    game.revoke()
+    picture = picture_of(game)
+    assert (picture.winners, picture.kitty) == ((0,), 2)
+    assert [seat.played for seat in picture.seats] == [("QC",), ()]
+
+
+def test_a_shared_win() -> None:
+    """Each takes one heart; the queen of spades is in the kitty."""
+    game = Game("micro", [["QC", "QD", "QH"], ["AD", "AS", "AH"]], ["AC", "QS"])
+    for card in ("QC", "AH", "AD", "QD", "AS", "QH"):
+        game.play(card)
+    picture = picture_of(game)
+    assert picture.message.splitlines()[0] == "player_0 and player_1 share the lowest score"
+    assert picture.winners == (0, 1)
 
 
 def test_messages_of_moon_and_revoke() -> None:
@@ -135,7 +174,7 @@ def test_messages_of_moon_and_revoke() -> None:
     assert picture.message == "Ann has shot the moon\nto choose: moon:off is 8, moon:others is 9"
     game.play(9)
     message = picture_of(game, names=["Ann", "Bob"]).message
-    assert message == "Ann has shot the moon\nAnn 0 points, Bob 15 points"
+    assert message == "Ann has shot the moon\nAnn wins\nAnn 0 points, Bob 15 points"
     game = Game(rules, hands)
     game.revoke()
     message = picture_of(game, message="So there.").message
@@ -172,7 +211,7 @@ def test_render_test_of_pettingzoo(game: tuple[str, int]) -> None:
 
 def test_modes_return_what_they_promise() -> None:
     drawn = {}
-    for mode in hearts_v0.RENDER_MODES:
+    for mode in drawing.RENDER_MODES:
         env = hearts_v0.env(render_mode=mode)
         env.reset(seed=7)
         drawn[mode] = env.render()
@@ -230,8 +269,37 @@ def test_only_all_shows_closed_cards(mode: str, game: tuple[str, int]) -> None:
         assert every <= named(env.render())
         env.step(rng.choice(g.legal_actions()))
     env.render_for = "mover"
-    if g.kitty_taker is None:
-        assert not named(env.render()) & set(g.kitty)
+    assert named(env.render()) == set(env.rules.deck)  # at the end all have seen all
+
+
+@pytest.mark.parametrize("scale", [0.5, 2])
+def test_pictures_of_any_size_and_with_names(scale: float) -> None:
+    options: dict[str, Any] = {"render_scale": scale, "render_names": ["Ann", "Bob <b>"]}
+    env: Any = hearts_v0.env(render_mode="rgb_array", **options)
+    env.reset(seed=1)
+    assert env.render().shape == (720 * scale, 960 * scale, 3)
+    drawn: Any = hearts_v0.env(render_mode="svg", **options)
+    drawn.reset(seed=1)
+    root = ElementTree.fromstring(drawn.render())
+    assert (float(root.attrib["width"]), float(root.attrib["height"])) == (960 * scale, 720 * scale)
+    assert {"Ann", "Bob <b>"} <= {text.text for text in root.iter(f"{SVG}text")}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"render_scale": 0}, "render_scale: 0 is not a number within 0.25 to 4"),
+        ({"render_scale": "big"}, "render_scale: 'big' is not a number"),
+        ({"render_scale": float("nan")}, "render_scale: nan is not a number"),
+        ({"render_names": ["Ann"]}, "render_names: .* does not name 2 players"),
+        ({"render_names": "AB"}, "render_names: 'AB' does not name 2 players"),
+        ({"render_names": ["", "B"]}, "render_names: .* does not name 2 players"),
+    ],
+)
+def test_sizes_and_names_that_cannot_be(options: dict[str, Any], told: str) -> None:
+    for make in (hearts_v0.env, HeartsEnv, HeartsVectorEnv):
+        with pytest.raises(HeartsError, match=told):
+            make(**options)
 
 
 def test_pixels_do_not_depend_on_hidden_cards() -> None:
@@ -279,7 +347,7 @@ def test_a_copy_of_an_environment_with_a_window_opens_its_own() -> None:
     env.reset(seed=1)
     for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
         twin.step(twin.game.legal_actions()[0])
-        assert twin._window is not env._window
+        assert twin.drawer._window is not env.drawer._window is not None
         twin.close()
     env.close()
 

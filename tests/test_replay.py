@@ -90,6 +90,24 @@ def test_replay_draws_a_moving_picture(tmp_path):
     assert not (tmp_path / "no.gif").exists()
 
 
+def test_replay_films_a_deal(tmp_path):
+    """Each position 0.2 seconds, that is 5 frames of 25 a second, and the last one 15."""
+    ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    game = micro_record().game
+    (tmp_path / "game.txt").write_text(game.to_text())
+    film = tmp_path / "deal.mp4"
+    result = run("replay", tmp_path / "game.txt", "--mp4", film, "--width", 201, "--seconds", 0.2)
+    assert result.exit_code == 0, result.output
+    frames = ffmpeg.read_frames(str(film))
+    facts = next(frames)
+    assert facts["size"] == (200, 150)
+    assert facts["codec"] == "h264"
+    assert sum(1 for _ in frames) == 5 * len(game.actions) + 15
+    result = run("replay", tmp_path / "game.txt", "--mp4", tmp_path / "deal.avi")
+    assert result.exit_code == 2
+    assert "'deal.avi' has an unknown suffix; choose .gif or .mp4" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -183,7 +201,7 @@ def test_pictures_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left") as caught:
-        write_pictures([micro_record().game], real)
+        write_pictures([micro_record()], real)
     assert "game001-000.svg" in str(caught.value.filename)
     assert list(real.iterdir()) == []
 

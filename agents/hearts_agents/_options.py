@@ -102,7 +102,8 @@ class EpisodeOptions:
         """
         if unknown:
             name = next(iter(unknown))
-            known = (*parameters(), "num_envs", "num_threads", "render_mode", "render_for")
+            drawn = ("render_mode", "render_for", "render_scale", "render_names")
+            known = (*parameters(), "num_envs", "num_threads", *drawn)
             raise TypeError(f"{name}: unknown argument; {did_you_mean(name, known)}")
         rules = Rules.make(rules, players)
         episode = check_choice("episode", episode, EPISODES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, SupportsFloat, Unpack
 
 import gymnasium
@@ -16,9 +17,10 @@ from hearts_agents.baselines import Baseline
 from hearts_agents.pool import Entry
 from hearts_env import HeartsError, IllegalActionError, Rules
 from hearts_env._turn import write_mask
+from hearts_env.drawing import FPS, RENDER_MODES
 from hearts_env.form import Observation
 from hearts_env.game import Game
-from hearts_env.hearts_v0 import ILLEGAL_REWARD, RENDER_MODES, raw_env
+from hearts_env.hearts_v0 import ILLEGAL_REWARD, raw_env
 from hearts_env.infos import NOBODY, no_result, result_of
 from hearts_env.registration import GYMNASIUM_ID, register_envs
 from hearts_env.seeds import episode_seed, secret_seed
@@ -43,7 +45,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     ``env.unwrapped.episode_seed``.
     """
 
-    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FPS}  # noqa: RUF012
 
     @documented
     def __init__(  # noqa: D417  # `documented` describes the others
@@ -53,6 +55,8 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         *,
         render_mode: str | None = None,
         render_for: str = "mover",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
         **options: Unpack[Options],
     ) -> None:
         """An environment that waits for its first ``reset``.
@@ -63,6 +67,8 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
             render_for: whose cards are shown: a player's name, ``all``, or ``mover``: the
                 learner's, also while an opponent is to move.
+            render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
+            render_names: what the players are called in pictures.
         """
         given = EpisodeOptions.of(rules, players, **options)
         self.rules = given.rules
@@ -78,6 +84,8 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             max_deals=given.max_deals,
             render_mode=render_mode,
             render_for=render_for,
+            render_scale=render_scale,
+            render_names=render_names,
         )
         self.render_mode = render_mode
         self.opponents = given.pool

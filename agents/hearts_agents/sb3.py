@@ -22,6 +22,7 @@ from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_any_seed, check_choice
 from hearts_env.arrays import Array
+from hearts_env.drawing import Drawer
 from hearts_env.form import Observation
 from hearts_env.infos import DeferredDeal, read_only_values
 
@@ -52,6 +53,8 @@ class HeartsSB3VecEnv(VecEnv):
         seed: int | None = None,
         render_mode: str | None = None,
         render_for: str = "mover",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
         **options: Unpack[Options],
     ) -> None:
         """Environments that wait for ``reset``.
@@ -65,14 +68,15 @@ class HeartsSB3VecEnv(VecEnv):
                 ``VecVideoRecorder`` wants it; or None.
             render_for: whose cards are shown: a player's name, ``all``, or ``mover``: the
                 learner's, also while an opponent is to move.
+            render_scale: of pictures, as a multiple of 960 x 720; 0.25 to 4.
+            render_names: what the players are called in pictures.
         """
         self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
         self.rules = self.arena.rules
         if render_mode is not None:
             check_choice("render_mode", render_mode, ("rgb_array",))
         self.render_mode: str | None = render_mode
-        seats = [f"player_{seat}" for seat in range(self.rules.players)]
-        self.render_for = check_choice("render_for", render_for, ("mover", "all", *seats))
+        self._drawer = Drawer(self.rules, render_mode, render_for, render_scale, render_names)
         self._actions: Array | None = None
         self._infos: list[dict[str, Any]] = []
         self._begun = False
@@ -257,14 +261,10 @@ class HeartsSB3VecEnv(VecEnv):
             return [None] * self.num_envs
         if not self._begun:
             raise HeartsError("render: call reset first")
-        from hearts_env.render import render_rgb  # not before somebody draws, as in hearts_v0
-        from hearts_env.render.picture import picture_of
-
-        shown: str | int = self.render_for
-        if shown != "all":
-            own = int(self.arena.learner[0])
-            shown = own if shown == "mover" else int(self.render_for.removeprefix("player_"))
-        return [render_rgb(picture_of(self.arena.batch.game(0), shown))]
+        batch, learner = self.arena.batch, int(self.arena.learner[0])
+        frame = self._drawer.draw(batch.game(0), mover=learner)
+        assert isinstance(frame, np.ndarray)
+        return [frame]
 
     def _places(self, indices: int | Iterable[int] | None) -> list[int]:
         if indices is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Unpack
 
@@ -17,8 +17,9 @@ from hearts_agents._arena import Arena, Finished, env_seeds, objects
 from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env.arguments import check_choice, is_word, whole
+from hearts_env.arguments import is_word, whole
 from hearts_env.arrays import Array, Ints
+from hearts_env.drawing import Drawer
 from hearts_env.errors import did_you_mean, quoted
 from hearts_env.form import Observation
 from hearts_env.infos import DeferredDeal, read_only
@@ -58,6 +59,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         num_threads: int = 1,
         render_mode: str | None = None,
         render_for: str = "mover",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
         **options: Unpack[Options],
     ) -> None:
         """Environments that wait for ``reset``.
@@ -69,6 +72,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
             num_threads: threads that share the opponents' work.
             render_mode: must be None; render single environments instead.
             render_for: as in the single environment; checked, but without effect.
+            render_scale: likewise.
+            render_names: likewise.
         """
         if render_mode is not None:
             raise HeartsError(
@@ -79,8 +84,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
         self.rules = self.arena.rules
         self.num_envs = self.arena.num_envs
-        seats = [f"player_{seat}" for seat in range(self.rules.players)]
-        check_choice("render_for", render_for, ("mover", "all", *seats))
+        Drawer(self.rules, None, render_for, render_scale, render_names)
         self.single_observation_space = self.arena.space
         self.single_action_space = spaces.Discrete(self.rules.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)

@@ -138,6 +138,8 @@ def _hand(picture: TablePicture, seat: SeatPicture, style: _Style) -> list[str]:
     else:
         shown = style.cards(seat.hand, picture.legal) or "no cards"
     lines = [f"hand of {name}: {shown}"]
+    if seat.played:
+        lines = [f"played by {name}: {style.cards(seat.played)}"]
     if seat.passed:
         lines.append(f"  passed: {style.cards(seat.passed)}")
     if seat.received:

@@ -333,15 +333,18 @@ def _hand(
 ) -> list[Item]:
     """A row of overlapping cards centred at `x`; legal ones are raised."""
     count = player.num_cards
+    shown = player.hand or player.played  # at the end of a deal, what the hand was
+    if isinstance(shown, tuple):
+        count = len(shown)
     if not count:
         return []
     step = min(card_w * 0.72, (width - card_w) / max(1, count - 1))
     left = x - (step * (count - 1) + card_w) / 2
-    if isinstance(player.hand, int):
+    if isinstance(shown, int):
         return [card_back(left + i * step, y, card_w) for i in range(count)]
-    choosing = any(card in picture.legal for card in player.hand)
+    choosing = not player.hand or any(card in picture.legal for card in shown)
     items: list[Item] = []
-    for i, card in enumerate(player.hand):
+    for i, card in enumerate(shown):
         look, rise = Look.PLAIN, 0.0
         if card in picture.legal:
             look, rise = Look.LEGAL, 0.17 * card_w
@@ -363,11 +366,11 @@ def _plate(
 ) -> list[Item]:
     """The name plate; its text keeps to the first `info_w`, all of it by default."""
     player = picture.seats[seat]
-    moves = seat == picture.to_move
+    moves, wins = seat == picture.to_move, seat in picture.winners
     right = x + (w if info_w is None else info_w) - 10
     points = count_text(player.points, "point")
     points_w = text_width(points, 13, bold=True)
-    items: list[Item] = [_panel(x, y, w, _PLATE_H, GOLD if moves else None)]
+    items: list[Item] = [_panel(x, y, w, _PLATE_H, GOLD if moves or wins else None)]
     name_x = x + 12
     if moves:
         items.append(Path((((x + 11, y + 12), (x + 21, y + 18), (x + 11, y + 24)),), GOLD))
@@ -379,6 +382,8 @@ def _plate(
         Text(right, y + 22, points, 13, RED if player.points > 0 else SOFT, "end", bold=True)
     )
     facts = count_text(player.tricks, "trick")
+    if wins:
+        facts = f"wins · {facts}"
     if player.total is not None:
         facts += f" · total {player.total}"
     voids = player.voids if player.num_cards else ()

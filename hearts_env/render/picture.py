@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from hearts_env import kernel as k
 from hearts_env.errors import HeartsError, did_you_mean
 from hearts_env.game import Game
 from hearts_env.render.scene import SeatPicture, TablePicture, count_text
@@ -51,6 +52,7 @@ def picture_of(
         totals = game.totals
     known = names or [f"player_{seat}" for seat in range(rules.players)]
     points, tricks = game.points(), game.tricks_taken()
+    played = _played(game)
     seats = tuple(
         SeatPicture(
             name=known[seat],
@@ -64,13 +66,16 @@ def picture_of(
             total=None if totals is None else totals[seat],
             passed=_open(source, "passed", seat, viewer),
             received=_open(source, "received", seat, viewer),
+            played=played[seat],
         )
         for seat in range(rules.players)
     )
     deck = rules.deck
     legal = [] if mover is None or viewer not in (mover, ALL) else game.legal_actions()
     last = game.tricks[-1] if game.tricks else ()
-    shows_kitty = viewer == ALL or game.kitty_taker is not None
+    # Who has seen all other cards knows those of the kitty too.
+    is_known = game.is_over and len(game.history) == rules.players * rules.hand_size
+    shows_kitty = viewer == ALL or game.kitty_taker is not None or is_known
     return TablePicture(
         title=rules.name,
         seats=seats,
@@ -84,8 +89,23 @@ def picture_of(
         kitty=game.kitty if shows_kitty else rules.kitty_size,
         hearts_broken=game.hearts_broken,
         trump=rules.trump,
-        message="\n".join(line for line in (message, *_news(game, known)) if line),
+        message="\n".join(line for line in (message, *_news(game, known, viewer)) if line),
+        winners=_winners(game),
     )
+
+
+def _played(game: Game) -> list[tuple[str, ...]]:
+    """What everybody has played, by seat, in deck order; only once the deal is over."""
+    hands: list[list[str]] = [[] for _ in range(game.rules.players)]
+    for seat, card in game.history if game.is_over else ():
+        hands[seat].append(card)
+    return [tuple(sorted(hand, key=game.rules.deck.index)) for hand in hands]
+
+
+def _winners(game: Game) -> tuple[int, ...]:
+    """The seats with the lowest score, once the deal is over."""
+    scores = game.scores() if game.is_over else []
+    return tuple(seat for seat, score in enumerate(scores) if score == min(scores))
 
 
 def _open(source: Position, field: str, seat: int, viewer: int | str | None) -> tuple[str, ...]:
@@ -107,9 +127,11 @@ def _taker(game: Game, trick: Sequence[tuple[int, str]]) -> int | None:
     return next(seat for seat in range(game.rules.players) if card in game.taken(seat))
 
 
-def _news(game: Game, names: Sequence[str]) -> list[str]:
-    """What there is to say: a moon and its choice, a revoke, the result."""
+def _news(game: Game, names: Sequence[str], viewer: int | str | None) -> list[str]:
+    """What there is to say: an exchange, a moon and its choice, a revoke, the result."""
     lines = []
+    if game.phase == "pass":
+        lines.append(_exchange(game, names, viewer))
     if game.shooter is not None:
         lines.append(f"{names[game.shooter]} has shot the moon")
     if game.revoker is not None:
@@ -118,6 +140,19 @@ def _news(game: Game, names: Sequence[str]) -> list[str]:
         choices = [f"{game.rules.action_name(a)} is {a}" for a in game.legal_actions()]
         lines.append("to choose: " + ", ".join(choices))
     elif game.is_over:
+        winners = [names[seat] for seat in _winners(game)]
+        shared = f"{', '.join(winners[:-1])} and {winners[-1]} share the lowest score"
+        lines.append(shared if len(winners) > 1 else f"{winners[0]} wins")
         scores = zip(names, game.scores(), strict=True)
         lines.append(", ".join(f"{name} {count_text(score, 'point')}" for name, score in scores))
     return lines
+
+
+def _exchange(game: Game, names: Sequence[str], viewer: int | str | None) -> str:
+    """Who passes how many cards to whom."""
+    count = count_text(game.rules.pass_count, "card")
+    step = int(game.vector[k.EXCHANGE])
+    if not isinstance(viewer, int):
+        return f"everybody passes {count} {game.direction}"
+    target = names[(viewer + step) % game.rules.players]
+    return f"{names[viewer]} passes {count} {game.direction}, to {target}"

@@ -31,6 +31,7 @@ class SeatPicture:
         total: The match score before this deal (chips may be fractions), None outside a match.
         passed: Cards given in the exchange, where the viewer may know them.
         received: Cards got in the exchange, where the viewer may know them.
+        played: Once the deal is over, the cards that the player has played, in deck order.
     """
 
     name: str
@@ -42,6 +43,7 @@ class SeatPicture:
     total: int | Fraction | None = None
     passed: tuple[str, ...] = ()
     received: tuple[str, ...] = ()
+    played: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuses names that are not cards or suits, and negative counts.
@@ -59,6 +61,7 @@ class SeatPicture:
         _check_cards(f"taken of {self.name!r}", self.taken)
         _check_cards(f"passed of {self.name!r}", self.passed)
         _check_cards(f"received of {self.name!r}", self.received)
+        _check_cards(f"played of {self.name!r}", self.played)
         for suit in self.voids:
             _check_suit(f"voids of {self.name!r}", suit)
 
@@ -93,6 +96,7 @@ class TablePicture:
         hearts_broken: Whether hearts have been broken.
         trump: The trump suit, or None.
         message: What to say across the table, e.g. the result; lines are split at newlines.
+        winners: The seats with the lowest score, once the deal is over.
     """
 
     title: str
@@ -108,6 +112,7 @@ class TablePicture:
     hearts_broken: bool = False
     trump: str | None = None
     message: str = ""
+    winners: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuses what cannot be drawn.
@@ -128,6 +133,8 @@ class TablePicture:
             for seat, card in plays:
                 self._check_seat(field, seat)
                 _check_cards(field, (card,))
+        for seat in self.winners:
+            self._check_seat("winners", seat)
         _check_cards("legal", self.legal)
         if isinstance(self.kitty, int):
             if self.kitty < 0:

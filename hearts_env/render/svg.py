@@ -12,15 +12,15 @@ from hearts_env.render.shapes import Contour, Group, Item, Path, Rect, Text
 _FONT = "Aileron, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif"
 
 
-def render_svg(picture: TablePicture) -> str:
-    """Returns the table as SVG: no fonts, images or styles from outside, no ids.
+def render_svg(picture: TablePicture, width: int = 960) -> str:
+    """Returns the table as SVG, `width` pixels wide; nothing in it is from outside, nor has ids.
 
     Every open card is a ``<g class="card">`` (``"chip"`` where it is only listed) with a
     ``data-card`` naming it; every closed one a ``<g class="back">`` without a name.
     """
     drawing = table_drawing(picture)
     size = f"{_number(drawing.width)} {_number(drawing.height)}"
-    width, height = size.split()
+    height = _number(width * drawing.height / drawing.width)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{width}" '
         f'height="{height}" role="img" font-family="{_FONT}">',

@@ -109,7 +109,8 @@ def replay(
         Path | None, typer.Option("--svg", metavar="DIR", help="Write a picture of every position.")
     ] = None,
     gif: Annotated[
-        Path | None, typer.Option("--gif", metavar="FILE", help="Write one moving picture.")
+        Path | None,
+        typer.Option("--gif", "--mp4", metavar="FILE", help="Write a moving picture."),
     ] = None,
     width: Annotated[int, typer.Option("--width", help="Of the moving picture, in pixels.")] = 640,
     seconds: Annotated[
@@ -125,10 +126,12 @@ def replay(
 
     records = shown.read_records(file)
     if svg is not None:
-        paths = shown.write_pictures([record.game for record in records], svg)
+        paths = shown.write_pictures(records, svg)
         print(f"{len(paths)} pictures in {svg}")
     if gif is not None:
-        frames = shown.write_gif([record.game for record in records], gif, width, seconds)
+        from hearts_train.command.moving import write_moving
+
+        frames = write_moving(records, gif, width, seconds)
         print(f"{frames} positions in {gif}")
     if svg is not None or gif is not None:
         return

@@ -1,21 +1,17 @@
-"""Hand histories replayed: deals and plays as text, pictures as SVG, moving pictures as GIF."""
+"""Hand histories replayed: deals and plays as text, pictures as SVG."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hearts_env import Game, HeartsError, NotationError
+from hearts_env import Game, NotationError
 from hearts_env.files import read_limited, write_whole
 from hearts_env.notation import Record, parse_records
 from hearts_train.command.cardtext import CardText
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from hearts_env.render import TablePicture
 
 PROMPT = "Enter next, b back, number of a trick, q quit> "
@@ -200,72 +196,29 @@ def footer(record: Record) -> str:
     return ("scores: " if game.is_over else "not finished; points so far: ") + scores
 
 
-def write_pictures(games: Sequence[Game], folder: Path) -> list[Path]:
+def write_pictures(records: Sequence[Record], folder: Path) -> list[Path]:
     """Draw the start and every action of the games, all cards open, as SVG files in a folder."""
     from hearts_env.render import render_svg
 
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for number, game in enumerate(games, 1):
-        for step, picture in enumerate(pictures_of(game)):
+    for number, record in enumerate(records, 1):
+        for step, picture in enumerate(pictures_of(record)):
             path = folder / f"game{number:03}-{step:03}.svg"
             write_whole(path, render_svg(picture).encode())
             paths.append(path)
     return paths
 
 
-def write_gif(games: Sequence[Game], path: Path, width: int, seconds: float) -> int:
-    """Draw the same as one moving picture; returns how many frames it has.
-
-    Args:
-        games: one behind the other.
-        path: the file.
-        width: of the picture, in pixels.
-        seconds: for which each position is shown; the end of a deal three times as long.
-
-    Raises:
-        HeartsError: if Pillow is not installed, or a number is out of range.
-        OSError: if the file cannot be written.
-    """
-    from hearts_env.render import render_rgb
-
-    if not 0.02 <= seconds <= 60:
-        raise HeartsError(f"--seconds: {seconds:g} is not within 0.02 to 60")
-    frames: list[Any] = []
-    times: list[int] = []
-    for game in games:
-        for picture in pictures_of(game):
-            try:
-                pixels = render_rgb(picture, width)
-            except ValueError as error:
-                raise HeartsError(f"--{error}") from None
-            except ImportError as error:
-                raise HeartsError(str(error)) from None
-            frames.append(_few_colours(pixels))
-            times.append(round(1000 * seconds))
-        times[-1] *= 3
-    out = io.BytesIO()
-    frames[0].save(
-        out, "GIF", save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=True
-    )
-    write_whole(path, out.getvalue())
-    return len(frames)
-
-
-def _few_colours(pixels: NDArray[np.uint8]) -> Any:
-    from PIL import Image
-
-    return Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE)
-
-
-def pictures_of(game: Game) -> Iterator[TablePicture]:
+def pictures_of(record: Record) -> Iterator[TablePicture]:
     """The table at the start of a game and after every action, all cards open."""
     from hearts_env.render.picture import picture_of
 
-    replay = game.start()
-    for action in [None, *game.actions]:
+    names = record.names() if record.tags else None
+    replay = record.game.start()
+    for action in [None, *record.game.actions]:
         if action == -1:
             replay.revoke()
         elif action is not None:
             replay.play(action)
-        yield picture_of(replay, "all")
+        yield picture_of(replay, "all", names=names)
