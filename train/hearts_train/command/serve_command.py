@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import sys
@@ -53,6 +54,7 @@ def serve_tables(options: Options) -> None:
         HeartsError: if an agent is unknown, or another server uses the folder.
     """
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
+    _allow_files()
     players = Players(options.agents)
     folder = (options.data or data_folder() / "server").expanduser()
     with _listening(options) as listener:
@@ -89,6 +91,17 @@ class _Server(uvicorn.Server):
             note(f"Tables are kept in {self._folder}. Ctrl-C ends the server.")
             if self._opens:
                 asyncio.get_running_loop().run_in_executor(None, webbrowser.open, self._address)
+
+
+def _allow_files() -> None:
+    """Let this process open as many files and sockets as the system lets it."""
+    try:
+        import resource  # not on Windows, where there is no such limit
+    except ImportError:
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _listening(options: Options) -> socket.socket:

@@ -7,28 +7,20 @@ the host, messages too large or too many.
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
-import hashlib
 import importlib
 import importlib.util
-import ipaddress
 import logging
-import re
 import secrets
-import time
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request as HttpRequest
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from hearts_env.errors import HeartsError
@@ -36,6 +28,7 @@ from hearts_env.explain import explain
 from hearts_env.presets import PRESETS
 from hearts_env.rules import Rules
 from hearts_train.web import messages
+from hearts_train.web.gate import Bucket, Gate, content_policy
 from hearts_train.web.hosting import Hall, Host, Limits
 from hearts_train.web.messages import Refusal, Request, answer
 from hearts_train.web.players import Players
@@ -54,7 +47,6 @@ MORE = (
 )
 """Modules with further routes, each with a function ``routes() -> list[BaseRoute]``."""
 
-_IMPORT_MAP = re.compile(rb'<script type="importmap">(.*?)</script>', re.DOTALL)
 _SWEEP = 30.0  # seconds between two looks for tables that nobody is at
 
 
@@ -100,7 +92,8 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.hall = hall
-    app.add_middleware(Guard, hosts=tuple(hosts))
+    policy = content_policy((STATIC / "index.html").read_bytes())
+    app.add_middleware(Gate, policy=policy, hosts=tuple(hosts))
     return app
 
 
@@ -120,80 +113,7 @@ async def _sweep(hall: Hall) -> None:
 
 
 async def _page(request: HttpRequest) -> Response:
-    return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
-
-
-# ---- who may come in -----------------------------------------------------------------------------
-def content_policy() -> str:
-    """What the page may load: its own files, and the import map that it has inside."""
-    found = _IMPORT_MAP.search((STATIC / "index.html").read_bytes())
-    scripts = "'self'"
-    if found is not None:
-        digest = base64.b64encode(hashlib.sha256(found[1]).digest()).decode()
-        scripts += f" 'sha256-{digest}'"
-    return (
-        f"default-src 'none'; script-src {scripts}; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-
-
-class Guard:
-    """Refuses strangers, and puts the headers on every answer that keep others out of the page."""
-
-    def __init__(self, app: ASGIApp, hosts: tuple[str, ...] = ()) -> None:
-        self._app = app
-        self._hosts = {"localhost", *(host.lower() for host in hosts)}
-        self._headers = {
-            "Content-Security-Policy": content_policy(),
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cross-Origin-Opener-Policy": "same-origin",
-            "Cross-Origin-Resource-Policy": "same-origin",
-            "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-        }
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
-        if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
-            return
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in self._headers.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        wrong = self._wrong(Headers(scope=scope))
-        if wrong is None:
-            await self._app(scope, receive, send_guarded)
-        elif scope["type"] == "http":
-            await PlainTextResponse(wrong, 403)(scope, receive, send_guarded)
-        else:
-            await WebSocket(scope, receive, send).close(1008, wrong)
-
-    def _wrong(self, headers: Headers) -> str | None:
-        """Why a request is refused; None: it is not."""
-        host, origin = headers.get("host", ""), headers.get("origin")
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-            comes_from = None if origin is None else urlsplit(origin).netloc
-        except ValueError:
-            return "host: it is not written as NAME:PORT"
-        if name not in self._hosts and not _is_address(name):
-            return "host: this server is not known by that name; add it with --allow-host NAME"
-        if comes_from is not None and comes_from.lower() != host.lower():
-            return "origin: another site must not use this server"
-        return None
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    return FileResponse(STATIC / "index.html")
 
 
 # ---- the socket ----------------------------------------------------------------------------------
@@ -206,7 +126,7 @@ class Connection:
         self.hosts: set[Host] = set()
         self._socket = socket
         self._limits = limits
-        self._left, self._at = float(limits.burst), time.monotonic()
+        self._bucket = Bucket(limits.burst, limits.rate)
         self._out: asyncio.Queue[str | None] = asyncio.Queue()
 
     def send(self, text: str) -> None:
@@ -226,16 +146,12 @@ class Connection:
 
     def is_too_fast(self) -> bool:
         """Count a message; whether there were too many."""
-        now = time.monotonic()
-        gained = (now - self._at) * self._limits.rate
-        self._left, self._at = min(self._left + gained, float(self._limits.burst)), now
-        self._left -= 1
-        return self._left < 0
+        return self._bucket.take()
 
     @property
     def is_flooding(self) -> bool:
         """Whether it goes on in spite of being told."""
-        return self._left < -self._limits.burst
+        return self._bucket.left < -self._limits.burst
 
 
 class Lobby:

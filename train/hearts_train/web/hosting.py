@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hearts_agents import Agent
 from hearts_env import HeartsError, Rules
 from hearts_train.web import messages
 from hearts_train.web.helping import Helper
 from hearts_train.web.messages import Refusal, Request, answer
-from hearts_train.web.players import MISDEEDS, Listed, Players
+from hearts_train.web.players import MISDEEDS, Chair, Players
 from hearts_train.web.store import Store
 from hearts_train.web.tables import Entry, Seat, Table
 
@@ -77,7 +76,7 @@ class Host:
         self.last_used = time.monotonic()
         self._inbox: asyncio.Queue[Callable[[], None]] = asyncio.Queue()
         self._thinking = -1  # the event number at which an agent was asked
-        self._own_players: dict[int, Agent] = {}
+        self._chairs = {p: Chair() for p, seat in enumerate(table.seats) if seat.agent}
         self._helps: dict[tuple[Any, ...], asyncio.Task[dict[str, Any]]] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._task = asyncio.create_task(self._run())
@@ -99,8 +98,8 @@ class Host:
         """Leave the memory; the journal has everything."""
         for task in (self._task, *self._helps.values(), *self._others):
             task.cancel()
-        for player in self._own_players.values():
-            player.close()
+        for seat, chair in self._chairs.items():
+            self.hall.players.listed[self.table.seats[seat].agent].close(chair)
         self.table.journal.close()
 
     async def _run(self) -> None:
@@ -326,21 +325,13 @@ class Host:
         table, players = self.table, self.hall.players
         agent = players.listed[table.seats[seat].agent]
         view, seed = table.game.view(seat), table.agent_seed()
-        action, fault = await players.decide(agent, self._player(agent, seat), view, seed)
+        action, fault = await players.decide(agent, self._chairs[seat], view, seed)
         text = None
         if fault is not None:
             log.warning("table %s: %s %s: %s", table.id, agent.name, fault.kind, fault.text)
             text = f"{agent.name} {MISDEEDS[fault.kind]}; its first legal card is played for it"
-            self._own_players.pop(seat, None)
+            self._chairs[seat] = Chair()  # whatever state the old one is in
         self._inbox.put_nowait(lambda: self._played(seq, action, text))
-
-    def _player(self, agent: Listed, seat: int) -> Agent | None:
-        """The seat's own player, where one may remember what it saw; None: any one will do."""
-        if agent.is_ours:
-            return None
-        if seat not in self._own_players:
-            self._own_players[seat] = agent.fresh()
-        return self._own_players[seat]
 
     def _played(self, seq: int, action: int, fault: str | None) -> None:
         """Do what an agent has chosen, unless it was taken back meanwhile."""
@@ -389,19 +380,25 @@ class Hall:
             if not self.store.has(table):
                 raise Refusal("unknown_table", "table: there is none of this name; see the link")
             self._make_room()
-            try:
-                found = Table.resume(self.store.journal(table))
-                for seat in found.seats:
-                    if seat.agent:
-                        self.players.find(seat.agent)
-            except (HeartsError, OSError) as error:
-                log.error("table %s: %s", table, error)
-                raise Refusal(
-                    "unknown_table", "table: its file cannot be read; start another"
-                ) from None
-            host = self._hosts[table] = Host(found, self)
+            host = self._hosts[table] = Host(self._read(table), self)
         self._hosts.move_to_end(table)
         return host
+
+    def _read(self, name: str) -> Table:
+        journal = self.store.journal(name)
+        try:
+            table = Table.resume(journal)
+        except (HeartsError, OSError) as error:
+            journal.close()
+            log.error("table %s: %s", name, error)
+            text = "table: its file cannot be read; start another"
+            raise Refusal("unknown_table", text) from None
+        lacking = {seat.agent for seat in table.seats if seat.agent} - self.players.listed.keys()
+        if lacking:
+            journal.close()
+            text = f"table: {min(lacking)} is not here now; start the server with --agent for it"
+            raise Refusal("unknown_agent", text)
+        return table
 
     async def create(self, guest: Guest, request: Request) -> Host:
         """Make a table.

@@ -12,6 +12,7 @@ import functools
 import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -79,9 +80,7 @@ class Workers:
                 loop.call_soon_threadsafe(finish, result, failure)
 
         self._waiting += 1
-        if self._threads < min(self._size, self._waiting):
-            self._start()
-        self._work.put(do)
+        self._put(do)
         try:
             return await asyncio.wait_for(future, seconds)
         except TimeoutError:
@@ -90,13 +89,31 @@ class Workers:
         finally:
             self._waiting -= 1
 
-    def _start(self) -> None:
-        self._threads += 1
-        threading.Thread(target=self._serve, name=f"agent {self._name}", daemon=True).start()
+    def begin(self, work: Callable[[], object]) -> None:
+        """Have something done whose end nobody waits for."""
+
+        def do() -> None:
+            with contextlib.suppress(Exception):
+                work()
+
+        self._put(do)
+
+    def _put(self, do: Callable[[], None]) -> None:
+        if self._threads < min(self._size, max(self._waiting, 1)):
+            self._threads += 1
+            threading.Thread(target=self._serve, name=f"agent {self._name}", daemon=True).start()
+        self._work.put(do)
 
     def _serve(self) -> None:
         while True:
             self._work.get()()
+
+
+@dataclass
+class Chair:
+    """An agent's place at a table: its own player there, once it has been asked."""
+
+    player: Agent | None = None
 
 
 class Listed:
@@ -158,12 +175,19 @@ class Listed:
         yield player
         self._spare.append(player)
 
-    def answer(self, player: Agent | None, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
-        """What a player chooses; None: any one of them. Takes its time: for its threads."""
-        if player is not None:
-            return ask_one(player, view, seed)
-        with self.lent() as one:
-            return ask_one(one, view, seed)
+    def answer(self, chair: Chair, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
+        """What the player in a chair chooses. Takes its time: for its threads."""
+        if self.is_ours:  # remembers nothing, so any one will do
+            with self.lent() as one:
+                return ask_one(one, view, seed)
+        if chair.player is None:
+            chair.player = self.fresh()
+        return ask_one(chair.player, view, seed)
+
+    def close(self, chair: Chair) -> None:
+        """End what the player in a chair has started."""
+        if chair.player is not None:
+            self.workers.begin(chair.player.close)
 
 
 class Players:
@@ -238,19 +262,19 @@ class Players:
         return agent
 
     async def decide(
-        self, agent: Listed, player: Agent | None, view: PlayerView, seed: int
+        self, agent: Listed, chair: Chair, view: PlayerView, seed: int
     ) -> tuple[int, Fault | None]:
-        """What a player of `agent` chooses; its first legal action with a fault.
+        """What `agent` in its chair chooses; its first legal action with a fault.
 
         Args:
             agent: who is asked.
-            player: the seat's own player; None: any one.
+            chair: where it sits.
             view: what it is asked about.
             seed: of its random numbers.
         """
         try:
             action, fault = await agent.workers.run(
-                lambda: agent.answer(player, view, seed), self.patience
+                lambda: agent.answer(chair, view, seed), self.patience
             )
         except TimeoutError:
             action, fault = 0, Fault(0, LATE, f"took longer than {self.patience:g} seconds")
@@ -271,7 +295,7 @@ class Players:
                 for _ in range(2):
                     if dealt.player is None:
                         break
-                    action, fault = agent.answer(None, dealt.view(dealt.player), 0)
+                    action, fault = agent.answer(Chair(), dealt.view(dealt.player), 0)
                     dealt.play(dealt.legal_actions()[0] if fault is not None else action)
 
 

@@ -150,7 +150,8 @@ class Store:
         Raises:
             OSError: if it cannot be written.
         """
-        handle = os.open(self._people / owner, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        handle = os.open(self._people / owner, flags, 0o600)
         try:
             os.write(handle, f"{table}\n".encode())
         finally:
