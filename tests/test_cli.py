@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
 from hearts_env import Rules
 from hearts_env.encoders import make_encoder
+from hearts_env.explain import SUMMARIES, explain, option_rows
 from hearts_env.interrupts import held_interrupt
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
 from hearts_train.command.cli import app
-from hearts_train.command.explain import SUMMARIES, explain, option_rows
 
 COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "bench", "rules", "agents"]
 COMMANDS += ["engine-check"]

@@ -24,6 +24,7 @@ FORBIDDEN = {
     "train/hearts_train/measure": (
         "hearts_train.learn",
         "hearts_train.offline",
+        "hearts_train.web",
         "hearts_train.command",
         "hearts_train.console",
         "torch",
@@ -32,13 +33,19 @@ FORBIDDEN = {
     ),
     "train/hearts_train/offline": (
         "hearts_train.learn",
+        "hearts_train.web",
         "hearts_train.command",
         "hearts_train.console",
         "torch",
         "stable_baselines3",
         "sb3_contrib",
     ),
-    "train/hearts_train/learn": ("hearts_train.command", "hearts_train.offline"),
+    "train/hearts_train/learn": (
+        "hearts_train.command",
+        "hearts_train.web",
+        "hearts_train.offline",
+    ),
+    "train/hearts_train/web": ("hearts_train.command", "hearts_train.console", "typer"),
 }
 # stable-baselines3 belongs to one module of the agents, which nothing else there imports, and torch
 # to the one that plays models of other libraries, where they are asked for.

@@ -16,9 +16,9 @@ from hearts_env.notation import parse_records
 from hearts_train.command import terminal
 from hearts_train.command.announcer import Announcer
 from hearts_train.command.cardtext import CardText, wrap
-from hearts_train.command.hints import best_hinter, hint
 from hearts_train.command.saved_tables import Keeper, TableState, data_folder, latest_table
 from hearts_train.command.terminal import Quit, Table, open_table, reopen_table
+from hearts_train.measure.hints import best_hinter, hint
 from tests.deals import make_game, play
 from tests.test_cli import command, refused, run
 

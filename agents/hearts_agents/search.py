@@ -9,6 +9,7 @@ weights them by how a model of the other player would have played in each (Bayes
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ from hearts_env.hidden import worlds_of_two
 from hearts_env.solve import Table
 from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
 from hearts_env.solve.dd.states import card_values, world_values
+from hearts_env.view import MAX_WORLDS
 
 if TYPE_CHECKING:
     from hearts_env.batch_view import BatchView
@@ -89,10 +91,11 @@ class Pimc(DrawingAgent):
         self._table: Table | None = None
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse games of other than two players, or with an exchange.
+        """Refuse games of other than two players, with an exchange, or with too many worlds.
 
         Raises:
-            HeartsError: if `rules` has another number of players, or an exchange.
+            HeartsError: if `rules` has another number of players, an exchange, or so large a kitty
+                that more than a million worlds are possible at the first card.
         """
         if rules.players != 2:
             raise HeartsError(
@@ -103,6 +106,12 @@ class Pimc(DrawingAgent):
             raise HeartsError(
                 f"rules: {self.name} plays games without an exchange only; {rules.name!r} passes "
                 f"{rules.pass_count} cards"
+            )
+        worlds = math.comb(len(rules.deck) - rules.hand_size, rules.hand_size)
+        if worlds > MAX_WORLDS:
+            raise HeartsError(
+                f"rules: {self.name} lists all worlds; {rules.name!r} begins with {worlds:,}, more "
+                f"than {MAX_WORLDS:,}: take pro, which samples them"
             )
 
     def act(self, view: PlayerView) -> int:

@@ -156,6 +156,9 @@ _EXTRAS = {
     "matplotlib": "train",
     "PIL": "render",
     "pygame": "render",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "websockets": "serve",
 }
 
 

@@ -17,6 +17,7 @@ from hearts_train.command import (  # noqa: F401
     cli_measure,
     cli_play,
     cli_runs,
+    cli_serve,
     cli_solve,
     cli_train,
 )

@@ -22,6 +22,7 @@ from hearts_agents.bot_process import LAST_WORDS
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.arguments import check_seed
 from hearts_env.cards import SUITS, parse_card
+from hearts_env.explain import explain
 from hearts_env.files import write_whole
 from hearts_env.interrupts import Interrupted, held_interrupt
 from hearts_env.notation import Record, parse_games, parse_records
@@ -29,11 +30,11 @@ from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.command import replay
 from hearts_train.command.announcer import CHOICES, Announcer
 from hearts_train.command.cardtext import CardText
-from hearts_train.command.explain import explain
-from hearts_train.command.hints import best_hinter, describe, hint
+from hearts_train.command.hints import describe
 from hearts_train.command.saved_tables import Keeper, TableState
 from hearts_train.measure.contenders import Contender, rules_for
 from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, TAMPERED, Fault, ask_one
+from hearts_train.measure.hints import best_hinter, hint
 
 HELP = """\
 Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone, where only one card fits (but

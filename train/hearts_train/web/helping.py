@@ -1,0 +1,182 @@
+"""Help at the table: a hint, the worth of each card, the odds of each card not seen.
+
+Each is computed from a player's view and nothing else, so that it tells what the player could have
+worked out alone. It takes its time: for threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hearts_agents.outside import blamed
+from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env.solve.beliefs import belief, check_two_players
+from hearts_env.worlds import Worlds
+from hearts_train.measure.hints import Hint, hint, values
+from hearts_train.web.messages import Refusal
+from hearts_train.web.players import Listed, Players, Workers
+
+EXACT, SAMPLED = "pimc", "pro"
+"""Who weighs the worlds: of two players all of them, with all cards seen; else a sample."""
+
+_MOST_WORLDS = 5_000
+"""All worlds are weighed up to this number; the two-player game has at most 105."""
+_NOISE = 0.1
+"""The chance of a random card in a model of the other player, as `hearts calibrate` has it."""
+_DIGITS = 6
+_PATIENCE = 60.0
+
+
+class Helper:
+    """Computes what people at the table ask for."""
+
+    def __init__(self, players: Players) -> None:
+        """Help by the agents of a list."""
+        self.players = players
+        self._workers = Workers("help", 2)
+
+    async def hint(self, view: PlayerView, name: str | None) -> dict[str, Any]:
+        """What an agent would do, and why; None: the best one for these rules.
+
+        Raises:
+            Refusal: if the agent is not on the list, cannot play these rules or gives no hint.
+        """
+        if name is None:
+            return await self._run(self._workers, lambda: hint_of(self._weigher(view), view))
+        agent = await self.players.fitting(name, view.rules)
+        return await self._run(agent.workers, lambda: hint_of(agent, view))
+
+    async def values(self, view: PlayerView) -> dict[str, Any]:
+        """What each legal card is worth."""
+        return await self._run(self._workers, lambda: values_of(self._weigher(view), view))
+
+    async def odds(self, view: PlayerView, model: str | None) -> dict[str, Any]:
+        """How likely each seat is to hold each card not seen; by a model of the other player.
+
+        Raises:
+            Refusal: if the model is not on the list, or the rules allow none.
+        """
+        if model is None:
+            return await self._run(self._workers, lambda: odds_of(view))
+        agent = await self.players.fitting(model, view.rules)
+        try:
+            check_two_players(view.rules)
+        except HeartsError:
+            raise Refusal(
+                "not_fit", "model: odds by a model are for two players without an exchange; omit it"
+            ) from None
+        return await self._run(agent.workers, lambda: odds_by(agent, view))
+
+    async def _run(self, workers: Workers, work: Any) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = await workers.run(work, _PATIENCE)
+        except HeartsError as error:
+            raise Refusal("not_fit", str(error)) from None
+        except TimeoutError:
+            raise Refusal("not_fit", f"it took longer than {_PATIENCE:g} seconds") from None
+        return found
+
+    def _weigher(self, view: PlayerView) -> Listed:
+        agent = self.players.listed[EXACT]
+        if is_exact(view.rules) and view.num_worlds <= _MOST_WORLDS:
+            return agent
+        return self.players.listed[SAMPLED]
+
+    def warm_up(self) -> None:
+        """Compute everything once, so that nobody waits for the compilation."""
+        from hearts_env import Game
+
+        game = Game.deal("two_player", 0)
+        for _ in range(3):
+            game.play(game.legal_actions()[0])
+        view = game.view(game.player or 0)
+        values_of(self._weigher(view), view)
+        odds_of(view)
+        odds_by(self.players.listed["standard"], view)
+
+
+def is_exact(rules: Rules) -> bool:
+    """Whether all worlds can be weighed under these rules."""
+    return rules.players == 2 and not rules.pass_count
+
+
+def hint_of(agent: Listed, view: PlayerView) -> dict[str, Any]:
+    """A hint as a message has it.
+
+    Raises:
+        HeartsError: if the agent raises, or does not choose a legal action.
+    """
+    with agent.lent() as player:
+        found = hint(player, view)
+    name = view.rules.action_name
+    chances = {name(action): round(chance, _DIGITS) for action, chance in found.chances}
+    return {
+        "agent": agent.name,
+        "action": name(found.action),
+        "worths": _worths(found, view),
+        "chances": chances,
+        "worlds": found.worlds,
+        "sample": found.is_sample,
+    }
+
+
+def values_of(agent: Listed, view: PlayerView) -> dict[str, Any]:
+    """The mean margin of each legal card over the worlds; none outside the play of the cards."""
+    if view.phase != "play":
+        return {"values": {}, "worths": [], "worlds": 0, "sample": False}
+    with agent.lent() as player:
+        found = values(player, view)
+    worths = _worths(found, view)
+    means = {worth["action"]: worth["margin"] for worth in worths}
+    return {"values": means, "worths": worths, "worlds": found.worlds, "sample": found.is_sample}
+
+
+def _worths(found: Hint, view: PlayerView) -> list[dict[str, Any]]:
+    return [
+        {
+            "action": view.rules.action_name(worth.action),
+            "margin": round(worth.margin, _DIGITS),
+            "half": round(worth.half, _DIGITS),
+            "close": worth.is_close,
+        }
+        for worth in found.worths
+    ]
+
+
+def odds_of(view: PlayerView) -> dict[str, Any]:
+    """The chance of each unseen card to be with each seat, all worlds alike; exact."""
+    worlds = Worlds(view)
+    return {"worlds": worlds.count, "model": None, "chances": _chances(view, worlds.chances())}
+
+
+def odds_by(agent: Listed, view: PlayerView) -> dict[str, Any]:
+    """The same, worlds weighed by how `agent` would have played in each.
+
+    Raises:
+        HeartsError: if the agent raises, or its chances are none.
+    """
+    blames = blamed(f"model: {agent.name} gives no odds", "take another model")
+    with agent.lent() as player, blames:
+        found = belief(view, player.policy_batch, noise=_NOISE)
+    cards = np.arange(len(view.rules.deck))
+    other = found.weights @ (found.hands[:, None] >> cards & 1)
+    rows = np.stack([other, 1 - other])  # what the other does not hold is dead
+    return {"worlds": len(found.hands), "model": agent.name, "chances": _chances(view, rows)}
+
+
+def _chances(view: PlayerView, rows: np.ndarray[Any, Any]) -> dict[str, dict[str, float]]:
+    """By card and owner; the owner of dead cards is ``kitty``."""
+    n, deck = view.rules.players, view.rules.deck
+    owners = [str(p) for p in range(n) if p != view.player] + ["kitty"]
+    unseen = set(view.unseen)
+    return {
+        card: {
+            owner: round(float(row[i]), _DIGITS)
+            for owner, row in zip(owners, rows, strict=True)
+            if row[i] > 0
+        }
+        for i, card in enumerate(deck)
+        if card in unseen
+    }

@@ -1,0 +1,528 @@
+"""Who is at which table: a task for each table, which alone changes it, and the hall of all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hearts_env import HeartsError, Rules
+from hearts_train.web import messages
+from hearts_train.web.helping import Helper
+from hearts_train.web.messages import Refusal, Request, answer
+from hearts_train.web.players import MISDEEDS, Chair, Players
+from hearts_train.web.store import Store
+from hearts_train.web.tables import Entry, Seat, Table
+
+log = logging.getLogger("hearts.serve")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one browser, or all together, may ask for.
+
+    Attributes:
+        message: Bytes of a message.
+        burst: Messages that may come at once on one connection.
+        rate: Messages a second after that.
+        connections: Connections in all.
+        connections_each: Connections of one address.
+        own: Unfinished tables of one person.
+        created: New tables of one address within an hour.
+        live: Tables in memory.
+        stored: Tables on disk.
+        idle: Seconds after which a table at which nobody is leaves the memory.
+        waiting: Messages that wait for a slow browser; beyond, it is cut off and may come back.
+    """
+
+    message: int = 16_384
+    burst: int = 60
+    rate: float = 20.0
+    connections: int = 2_000
+    connections_each: int = 100
+    own: int = 12
+    created: int = 200
+    live: int = 1_000
+    stored: int = 100_000
+    idle: float = 600.0
+    waiting: int = 400
+
+
+class Guest(Protocol):
+    """A browser's connection."""
+
+    owner: str
+    """The digest of its person's token."""
+    address: str
+    """Where it comes from."""
+
+    def send(self, text: str) -> None:
+        """Send a message, now or when the browser is ready for it."""
+
+
+class Host:
+    """Runs one table: a single task does all that is done at it, one thing after another."""
+
+    def __init__(self, table: Table, hall: Hall) -> None:
+        self.table = table
+        self.hall = hall
+        self.guests: dict[Guest, int | None] = {}
+        self.ready: set[int] = set()
+        self.last_used = time.monotonic()
+        self._inbox: asyncio.Queue[Callable[[], None]] = asyncio.Queue()
+        self._thinking = -1  # the event number at which an agent was asked
+        self._chairs = {p: Chair() for p, seat in enumerate(table.seats) if seat.agent}
+        self._helps: dict[tuple[Any, ...], asyncio.Task[dict[str, Any]]] = {}
+        self._others: set[asyncio.Task[None]] = set()
+        self._task = asyncio.create_task(self._run())
+
+    def ask(self, guest: Guest, request: Request) -> None:
+        """Have a request done, when its turn comes."""
+        self._inbox.put_nowait(lambda: self._answer(guest, request))
+
+    def forget(self, guest: Guest) -> None:
+        """A connection is gone."""
+        self._inbox.put_nowait(lambda: self._detach(guest))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody is here and nothing is under way."""
+        return not self.guests and self._inbox.empty() and self._thinking < 0
+
+    def close(self) -> None:
+        """Leave the memory; the journal has everything."""
+        for task in (self._task, *self._helps.values(), *self._others):
+            task.cancel()
+        for seat, chair in self._chairs.items():
+            self.hall.players.listed[self.table.seats[seat].agent].close(chair)
+        self.table.journal.close()
+
+    async def _run(self) -> None:
+        self._wake()
+        while True:
+            work = await self._inbox.get()
+            self.last_used = time.monotonic()
+            work()
+
+    # -- requests ----------------------------------------------------------------------------------
+    def _answer(self, guest: Guest, request: Request) -> None:
+        """Do a request, and say so; whatever goes wrong is its own business."""
+        try:
+            done = getattr(self, f"_do_{request.type}")(guest, request)
+            if done and request.id is not None:
+                fields = {"table": self.table.id, "seq": self.table.seq}
+                guest.send(answer("done", fields, request.id))
+        except Refusal as refusal:
+            guest.send(messages.error(refusal, request.id, self.table.id))
+            if refusal.code == "stale":
+                self._show(guest)
+        except OSError as error:
+            log.error("table %s cannot be written: %s", self.table.id, error)
+            text = "the table cannot be saved now, so nothing was played; try again"
+            guest.send(messages.error(Refusal("internal", text), request.id, self.table.id))
+        except Exception:
+            log.exception("table %s: %s", self.table.id, request.type)
+            text = "the server made a mistake; reload the page"
+            guest.send(messages.error(Refusal("internal", text), request.id, self.table.id))
+        self._wake()
+
+    def _do_watch(self, guest: Guest, request: Request) -> bool:
+        self._attach(guest)
+        seq = request["seq"]
+        missed = None if seq is None else self.table.after(seq)
+        if missed is None:
+            self._show(guest, request.id)
+            return False
+        self._tell_one(guest, missed)
+        return True
+
+    def _do_sit(self, guest: Guest, request: Request) -> bool:
+        table = self.table
+        if table.seat_of(guest.owner) is None:
+            self.hall.check_own(guest.owner)
+            table.sit(request["seat"], guest.owner, request["name"])
+        self.hall.store.add_table(guest.owner, table.id)
+        for other in self.guests:  # further windows of the same person
+            self.guests[other] = table.seat_of(other.owner)
+        self._attach(guest)
+        self._show(guest, request.id)
+        self._tell_seats(but=guest)
+        return False
+
+    def _do_act(self, guest: Guest, request: Request) -> bool:
+        seat, seq, table = self._seat(guest), request["seq"], self.table
+        names = request["actions"] or (request["action"],)
+        if table.repeated(seat, seq, names):
+            self._tell_one(guest, table.after(seq) or [])
+            return True
+        self._tell(table.act(seat, seq, names))
+        return True
+
+    def _do_undo(self, guest: Guest, request: Request) -> bool:
+        self._seat(guest)
+        self._tell(self.table.undo(request["seq"]))
+        return True
+
+    def _do_next(self, guest: Guest, request: Request) -> bool:
+        seat, table = self._seat(guest), self.table
+        if table.is_closed:
+            raise Refusal("not_allowed", "next: the table is closed; start another")
+        if table.ended is None:  # somebody else was quicker
+            self._show(guest)
+            return True
+        self.ready.add(seat)
+        if self.ready >= {p for p in self.guests.values() if p is not None}:
+            self._tell(table.next())
+            self.ready.clear()
+        else:
+            self._tell_seats()
+        return True
+
+    def _do_leave(self, guest: Guest, request: Request) -> bool:
+        seat, table = self.table.seat_of(guest.owner), self.table
+        if request["close"] and seat is not None and not table.is_closed:
+            if len(table.persons) > 1 and table.is_unfinished:
+                raise Refusal("not_allowed", "leave: other people play here; only leave the table")
+            table.close()
+            self.hall.store.remove_table(guest.owner, table.id)
+        self._detach(guest)
+        return True
+
+    def _do_hint(self, guest: Guest, request: Request) -> bool:
+        view = self._helped(guest, request, "values")
+        name = request["agent"]
+        self._help(guest, request, ("hint", name), lambda: self.hall.helper.hint(view, name))
+        return False
+
+    def _do_values(self, guest: Guest, request: Request) -> bool:
+        view = self._helped(guest, request, "warn")
+        self._help(guest, request, ("values",), lambda: self.hall.helper.values(view))
+        return False
+
+    def _do_odds(self, guest: Guest, request: Request) -> bool:
+        view = self._helped(guest, request, "odds", is_own_turn=False)
+        model = request["model"]
+        self._help(guest, request, ("odds", model), lambda: self.hall.helper.odds(view, model))
+        return False
+
+    # -- help --------------------------------------------------------------------------------------
+    def _helped(
+        self, guest: Guest, request: Request, level: str, *, is_own_turn: bool = True
+    ) -> Any:
+        """The view of a person who may have this help now."""
+        table, seat = self.table, self._seat(guest)
+        levels = messages.HELP
+        if levels.index(table.help) < levels.index(level):
+            raise Refusal("not_allowed", f"{request.type}: this table allows no such help")
+        if is_own_turn:
+            table.check_turn(seat, request["seq"])
+        else:
+            table.check_seq(request["seq"])
+        return table.game.view(seat)
+
+    def _help(self, guest: Guest, request: Request, what: tuple[Any, ...], work: Any) -> None:
+        """Send what `work` computes, once for a position and a seat."""
+        seq, seat = self.table.seq, self._seat(guest)
+        key = (seq, seat, *what)
+        for old in [key for key in self._helps if key[0] != seq]:
+            del self._helps[old]
+        if key not in self._helps:
+            self._helps[key] = asyncio.create_task(work())
+        self._begin(self._send_help(guest, request, seq, self._helps[key]))
+
+    async def _send_help(
+        self, guest: Guest, request: Request, seq: int, task: asyncio.Task[dict[str, Any]]
+    ) -> None:
+        try:
+            found = await asyncio.shield(task)
+            fields = {"table": self.table.id, "seq": seq, **found}
+            guest.send(answer(request.type, fields, request.id))
+        except Refusal as refusal:
+            guest.send(messages.error(refusal, request.id, self.table.id))
+        except Exception:
+            log.exception("table %s: %s", self.table.id, request.type)
+            text = "the server made a mistake; play on without this help"
+            guest.send(messages.error(Refusal("internal", text), request.id, self.table.id))
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._others.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._others.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("table %s", self.table.id, exc_info=error)
+
+    # -- people ------------------------------------------------------------------------------------
+    def _seat(self, guest: Guest) -> int:
+        seat = self.table.seat_of(guest.owner)
+        if seat is None:
+            raise Refusal("not_your_seat", "you have no seat at this table; sit down, or watch")
+        return seat
+
+    def _attach(self, guest: Guest) -> None:
+        seat = self.table.seat_of(guest.owner)
+        is_new = seat is not None and seat not in self.guests.values()
+        self.guests[guest] = seat
+        if is_new:
+            self._tell_seats(but=guest)
+
+    def _detach(self, guest: Guest) -> None:
+        seat = self.guests.pop(guest, None)
+        if seat is not None and seat not in self.guests.values():
+            self._tell_seats()
+
+    def _presence(self) -> tuple[list[bool], list[bool]]:
+        seats = range(self.table.rules.players)
+        here = set(self.guests.values())
+        return [p in here for p in seats], [p in self.ready for p in seats]
+
+    def _show(self, guest: Guest, request_id: str | int | None = None) -> None:
+        """Send the whole table."""
+        seat = self.table.seat_of(guest.owner)
+        guest.send(self.table.told(seat, *self._presence(), request_id=request_id))
+
+    def _tell(self, entries: Sequence[Entry]) -> None:
+        """Send events to all, each as its seat may see it."""
+        made: dict[tuple[int, int | None], str] = {}
+        for guest, seat in self.guests.items():
+            for entry in entries:
+                key = (entry.seq, seat)
+                if key not in made:
+                    made[key] = entry.told(self.table.id, seat)
+                guest.send(made[key])
+
+    def _tell_one(self, guest: Guest, entries: Iterable[Entry]) -> None:
+        seat = self.table.seat_of(guest.owner)
+        for entry in entries:
+            guest.send(entry.told(self.table.id, seat))
+
+    def _tell_seats(self, but: Guest | None = None) -> None:
+        """Say who is here; that has no number of its own, since it is no part of the game."""
+        seats = self.table.told_seats(*self._presence())
+        fields = {"table": self.table.id, "seq": self.table.seq, "kind": "seat", "seats": seats}
+        text = messages.message("event", fields)
+        for guest in self.guests:
+            if guest is not but:
+                guest.send(text)
+
+    # -- agents ------------------------------------------------------------------------------------
+    def _wake(self) -> None:
+        """Ask the agent whose turn it is, unless it is being asked."""
+        seat = self.table.turn
+        if seat is None or not self.table.seats[seat].agent or self._thinking == self.table.seq:
+            return
+        self._thinking = self.table.seq
+        self._begin(self._think(seat, self.table.seq))
+
+    async def _think(self, seat: int, seq: int) -> None:
+        table, players = self.table, self.hall.players
+        agent = players.listed[table.seats[seat].agent]
+        view, seed = table.game.view(seat), table.agent_seed()
+        action, fault = await players.decide(agent, self._chairs[seat], view, seed)
+        text = None
+        if fault is not None:
+            log.warning("table %s: %s %s: %s", table.id, agent.name, fault.kind, fault.text)
+            text = f"{agent.name} {MISDEEDS[fault.kind]}; its first legal card is played for it"
+            self._chairs[seat] = Chair()  # whatever state the old one is in
+        self._inbox.put_nowait(lambda: self._played(seq, action, text))
+
+    def _played(self, seq: int, action: int, fault: str | None) -> None:
+        """Do what an agent has chosen, unless it was taken back meanwhile."""
+        if seq != self.table.seq:
+            self._thinking = -1 if self._thinking == seq else self._thinking
+            return
+        try:
+            entries = self.table.act_for_agent(action, fault)
+        except OSError as error:
+            log.error("table %s cannot be written: %s", self.table.id, error)
+            self._begin(self._later(seq, action, fault))
+            return
+        self._thinking = -1
+        self._tell(entries)
+        self._wake()
+
+    async def _later(self, seq: int, action: int, fault: str | None) -> None:
+        await asyncio.sleep(2.0)
+        self._inbox.put_nowait(lambda: self._played(seq, action, fault))
+
+
+class Hall:
+    """All tables of a server."""
+
+    def __init__(self, store: Store, players: Players, limits: Limits) -> None:
+        self.store = store
+        self.players = players
+        self.limits = limits
+        self.helper = Helper(players)
+        self._hosts: OrderedDict[str, Host] = OrderedDict()  # those used last at the end
+        self._created: dict[str, deque[float]] = {}
+
+    @property
+    def num_live(self) -> int:
+        """How many tables are in memory."""
+        return len(self._hosts)
+
+    def find(self, table: str) -> Host:
+        """The host of a table, from the disk if it must be.
+
+        Raises:
+            Refusal: if there is no such table, it cannot be read, or too many are in use.
+        """
+        host = self._hosts.get(table)
+        if host is None:
+            if not self.store.has(table):
+                raise Refusal("unknown_table", "table: there is none of this name; see the link")
+            self._make_room()
+            host = self._hosts[table] = Host(self._read(table), self)
+        self._hosts.move_to_end(table)
+        return host
+
+    def _read(self, name: str) -> Table:
+        journal = self.store.journal(name)
+        try:
+            table = Table.resume(journal)
+        except (HeartsError, OSError) as error:
+            journal.close()
+            log.error("table %s: %s", name, error)
+            text = "table: its file cannot be read; start another"
+            raise Refusal("unknown_table", text) from None
+        lacking = {seat.agent for seat in table.seats if seat.agent} - self.players.listed.keys()
+        if lacking:
+            journal.close()
+            text = f"table: {min(lacking)} is not here now; start the server with --agent for it"
+            raise Refusal("unknown_agent", text)
+        return table
+
+    async def create(self, guest: Guest, request: Request) -> Host:
+        """Make a table.
+
+        Raises:
+            Refusal: if the rules or an agent are unknown or do not fit, or there are too many.
+            OSError: if it cannot be written.
+        """
+        try:
+            rules = Rules.from_text(request["rules"])
+        except HeartsError as error:
+            raise Refusal("unknown_rules", str(error)) from None
+        asked = request["seats"]
+        if len(asked) != rules.players:
+            raise Refusal(
+                "not_fit", f"seats: {rules.name} is for {rules.players}; {len(asked)} are given"
+            )
+        seats = []
+        for kind, name in asked:
+            if kind == "agent":
+                await self.players.fitting(name, rules)
+            own = kind == "me"
+            seats.append(
+                Seat(
+                    agent=name,
+                    owner=guest.owner if own else "",
+                    name=(request["name"] or "You") if own else "",
+                )
+            )
+        alone = sum(not seat.agent for seat in seats) == 1 and any(seat.owner for seat in seats)
+        if request["seed"] is not None and not alone:
+            raise Refusal(
+                "not_allowed", "seed: other people must not be dealt known cards; omit it"
+            )
+        self._check_room(guest)
+        self._make_room()
+        table = Table(
+            id=secrets.token_hex(8),
+            rules=rules,
+            is_match=request["match"],
+            seed=secrets.randbits(63),
+            dealt_by=request["seed"],
+            seats=seats,
+            help=request["help"] or ("odds" if alone else "off"),
+            journal=None,  # type: ignore[arg-type]  # follows, since its first line is the table
+        )
+        table.journal = self.store.journal(table.id)
+        table.journal.create(table.head())
+        self.store.num_tables += 1
+        if any(seat.owner for seat in seats):
+            self.store.add_table(guest.owner, table.id)
+        host = self._hosts[table.id] = Host(table, self)
+        return host
+
+    def told_tables(self, owner: str) -> list[dict[str, Any]]:
+        """A person's tables, the latest last, as `welcome` lists them."""
+        found = []
+        for name in self.store.tables_of(owner)[-3 * self.limits.own :]:
+            try:
+                table = self.find(name).table
+            except Refusal:
+                continue
+            if table.is_closed:
+                continue
+            seat = table.seat_of(owner)
+            found.append(
+                {
+                    "table": name,
+                    "rules": table.rules.name,
+                    "title": messages.title_of(table.rules.name),
+                    "match": table.is_match,
+                    "you": seat,
+                    "seats": [table.name_of(p) for p in range(table.rules.players)],
+                    "unfinished": table.is_unfinished,
+                    "your_turn": table.turn is not None and table.turn == seat,
+                    "seq": table.seq,
+                }
+            )
+        return found
+
+    def check_own(self, owner: str) -> None:
+        """Refuse another table to a person who has many that are not finished.
+
+        Raises:
+            Refusal: its code is ``too_many_tables``.
+        """
+        unfinished = sum(table["unfinished"] for table in self.told_tables(owner))
+        if unfinished >= self.limits.own:
+            raise Refusal(
+                "too_many_tables",
+                f"you have {unfinished} tables that are not finished; finish or close one first",
+            )
+
+    def sweep(self) -> None:
+        """Let go the tables at which nobody has been for a while."""
+        before = time.monotonic() - self.limits.idle
+        for name, host in list(self._hosts.items()):
+            if host.is_idle and host.last_used < before:
+                self._let_go(name)
+
+    def close(self) -> None:
+        """End all tasks."""
+        for name in list(self._hosts):
+            self._let_go(name)
+
+    def _let_go(self, name: str) -> None:
+        self._hosts.pop(name).close()
+
+    def _make_room(self) -> None:
+        if len(self._hosts) < self.limits.live:
+            return
+        name = next((name for name, host in self._hosts.items() if host.is_idle), None)
+        if name is None:
+            raise Refusal("too_many_tables", "all tables are taken; try again in some minutes")
+        self._let_go(name)
+
+    def _check_room(self, guest: Guest) -> None:
+        """Refuse another table to a person, an address or everybody."""
+        self.check_own(guest.owner)
+        if self.store.num_tables >= self.limits.stored:
+            raise Refusal("too_many_tables", "the server's disk has no room for more tables")
+        now, times = time.monotonic(), self._created.setdefault(guest.address, deque())
+        while times and times[0] < now - 3600:
+            times.popleft()
+        if len(times) >= self.limits.created:
+            raise Refusal("too_many_tables", "many tables were made from here; wait some minutes")
+        times.append(now)

@@ -1,0 +1,297 @@
+"""The messages between the server and a browser: what comes in is checked, what leaves is built.
+
+All that a seat is told of the cards comes from ``game.view(seat)``, through `sight` alone; the view
+is written as programs outside read it (``external_schema.json``). ``docs/serve.md`` shows every
+message.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from hearts_agents.view_lines import ViewLines, dump
+from hearts_env import Game, Rules
+from hearts_env.batch_view import BatchView
+from hearts_env.errors import quoted
+from hearts_env.explain import SUMMARIES, explain
+
+VERSION = 1
+HELP = ("off", "warn", "values", "odds")
+"""How much help a table allows, from none to all."""
+
+MOST_TEXT = 300
+"""Characters of rules and names of agents in a message."""
+MOST_NAME = 24
+"""Characters of a person's name."""
+
+TABLE_ID = re.compile(r"[0-9a-f]{16}")
+TOKEN = re.compile(r"[0-9a-f]{32}")
+_HIDDEN = ("hand", "legal", "passed", "received", "player")
+"""The keys of a view that are its player's alone; all others, everybody knows."""
+
+
+class Refusal(Exception):
+    """A request that is not done: a code for programs, a sentence for people, and what it was."""
+
+    def __init__(self, code: str, text: str, request_id: str | int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+        self.id = request_id
+
+
+# ---- what comes in -------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Request:
+    """A message of a browser, its fields checked.
+
+    Attributes:
+        type: What it asks for.
+        fields: The fields that this type has; those not given have their defaults.
+        id: What the browser calls it, echoed in the answer; None: nothing.
+    """
+
+    type: str
+    fields: Mapping[str, Any]
+    id: str | int | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+
+def _bad(text: str) -> Refusal:
+    return Refusal("bad_message", text)
+
+
+def _number(name: str, value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise _bad(f"{name}: {quoted(value)} is not a whole number from 0; give one")
+    return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    if type(value) is not bool:
+        raise _bad(f"{name}: {quoted(value)} is neither true nor false; give one of them")
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if type(value) is not str or len(value) > MOST_TEXT:
+        raise _bad(f"{name}: give a text of at most {MOST_TEXT} characters")
+    return value
+
+
+def _name(name: str, value: Any) -> str:
+    """A person's name: what can be printed, without blanks around it, of a moderate length."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in _text(name, value)).split())
+    return text[:MOST_NAME]
+
+
+def _table(name: str, value: Any) -> str:
+    if type(value) is not str or not TABLE_ID.fullmatch(value):
+        raise Refusal("unknown_table", f"{name}: there is no table {quoted(value)}; see the link")
+    return value
+
+
+def _token(name: str, value: Any) -> str:
+    if type(value) is not str or not TOKEN.fullmatch(value):
+        raise _bad(f"{name}: it is 32 digits 0-9a-f; leave it out to get a new one")
+    return value
+
+
+def _level(name: str, value: Any) -> str:
+    if value not in HELP:
+        raise _bad(f"{name}: {quoted(value)} is unknown; give one of {', '.join(HELP)}")
+    return str(value)
+
+
+def _actions(name: str, value: Any) -> tuple[str, ...]:
+    if type(value) is not list or not 1 <= len(value) <= 13:
+        raise _bad(f"{name}: give a list of one to 13 names of actions")
+    return tuple(_text(name, action) for action in value)
+
+
+def _seats(name: str, value: Any) -> tuple[tuple[str, str], ...]:
+    """Who is to sit where: (kind, name of the agent) a seat."""
+    if type(value) is not list or not 2 <= len(value) <= 7:
+        raise _bad(f"{name}: give a list with one entry a seat, two to seven")
+    found: list[tuple[str, str]] = []
+    for entry in value:
+        if type(entry) is not dict or len(entry) != 1:
+            raise _bad(
+                f'{name}: {quoted(entry)} is no seat; give {{"me": true}}, {{"open": true}} or '
+                '{"agent": NAME}'
+            )
+        ((kind, what),) = entry.items()
+        if kind == "agent":
+            found.append((kind, _text("agent", what)))
+        elif kind in ("me", "open") and what is True:
+            found.append((kind, ""))
+        else:
+            raise _bad(f'{name}: {quoted(entry)} is no seat; give "me", "open" or "agent"')
+    if sum(kind == "me" for kind, _ in found) > 1:
+        raise _bad(f'{name}: you can sit in one seat; give "me" once')
+    if all(kind == "agent" for kind, _ in found):
+        raise _bad(f'{name}: nobody would play; give one seat {{"me": true}} or {{"open": true}}')
+    return tuple(found)
+
+
+_NEEDED: Any = object()
+_TABLE = {"table": (_table, _NEEDED)}
+_SEAT = {**_TABLE, "seq": (_number, _NEEDED)}
+_Field = tuple[Callable[[str, Any], Any], Any]
+REQUESTS: Mapping[str, Mapping[str, _Field]] = MappingProxyType(
+    {
+        "hello": {"v": (_number, _NEEDED), "token": (_token, None)},
+        "create": {
+            "rules": (_text, _NEEDED),
+            "match": (_flag, False),
+            "seats": (_seats, _NEEDED),
+            "name": (_name, ""),
+            "seed": (_number, None),
+            "help": (_level, None),
+        },
+        "sit": {**_TABLE, "seat": (_number, _NEEDED), "name": (_name, "")},
+        "watch": {**_TABLE, "seq": (_number, None)},
+        "act": {**_SEAT, "action": (_text, None), "actions": (_actions, None)},
+        "hint": {**_SEAT, "agent": (_text, None)},
+        "values": _SEAT,
+        "odds": {**_SEAT, "model": (_text, None)},
+        "undo": _SEAT,
+        "next": _TABLE,
+        "leave": {**_TABLE, "close": (_flag, False)},
+        "ping": {},
+    }
+)
+"""By type, the fields of a request: each with its check, and its default where it may be left out.
+
+Fields that are not listed are ignored.
+"""
+
+
+def parse(data: str | bytes) -> Request:
+    """A message of a browser.
+
+    Raises:
+        Refusal: if it is not a message, or a field is missing or wrong; it is named.
+    """
+    try:
+        plain = json.loads(data)
+    except (ValueError, RecursionError):
+        raise _bad("message: it is not JSON; send one object a message") from None
+    if type(plain) is not dict:
+        raise _bad("message: it is not a JSON object; send one object a message")
+    kind = plain.get("type")
+    try:
+        known = REQUESTS.get(kind) if type(kind) is str else None
+        if type(kind) is not str or known is None:
+            raise _bad(f"type: {quoted(kind)} is unknown; give one of {', '.join(REQUESTS)}")
+        fields = _checked(kind, known, plain)
+    except Refusal as refusal:
+        refusal.id = id_of(plain)
+        raise
+    return Request(kind, fields, id_of(plain))
+
+
+def _checked(kind: str, known: Mapping[str, _Field], plain: Mapping[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, (check, default) in known.items():
+        value = plain.get(name)
+        if value is None and default is _NEEDED:
+            raise _bad(f"{name}: it is missing; {kind} needs it")
+        fields[name] = default if value is None else check(name, value)
+    if kind == "act" and (fields["action"] is None) == (fields["actions"] is None):
+        raise _bad("action: give either action or actions")
+    return fields
+
+
+def id_of(plain: Any) -> str | int | None:
+    """What a message calls itself; None where that cannot be echoed."""
+    given = plain.get("id") if type(plain) is dict else None
+    is_short = type(given) is str and len(given) <= 64
+    return given if is_short or (type(given) is int and abs(given) < 2**53) else None
+
+
+# ---- what leaves ---------------------------------------------------------------------------------
+@functools.lru_cache(maxsize=64)
+def _lines(rules: Rules) -> ViewLines:
+    return ViewLines(rules)
+
+
+def sight(game: Game, seat: int | None, *, received: bool = False) -> str:
+    """What a seat is told of a game, as fields of a message; None: what everybody may know.
+
+    ``view`` is what programs outside read, null for onlookers, who get ``public``: what of a view
+    everybody knows, and how many cards each seat holds. ``turn`` is whose turn it is; ``cards``,
+    if `received`, what the seat was passed.
+    """
+    view = game.view(0 if seat is None else seat)
+    text = _lines(game.rules).write(BatchView.of([view]))[0]
+    if seat is not None:
+        more = f'"cards":{dump(view.received)},' if received else ""
+        return f'{more}"view":{text},"turn":{dump(view.to_move)}'
+    known = {name: value for name, value in json.loads(text).items() if name not in _HIDDEN}
+    known["cards_left"] = [view.cards_left(p) for p in range(game.rules.players)]
+    return f'"view":null,"public":{dump(known)},"turn":{dump(view.to_move)}'
+
+
+def message(kind: str, fields: Mapping[str, Any], more: str = "") -> str:
+    """A message as JSON; `more` are further fields, already JSON."""
+    text = dump({"type": kind, **fields})
+    return f"{text[:-1]},{more}}}" if more else text
+
+
+def error(refusal: Refusal, request_id: str | int | None, table: str | None = None) -> str:
+    """A refusal, as it is told."""
+    fields: dict[str, Any] = {"code": refusal.code, "text": refusal.text}
+    return message("error", {**fields, **_given(table=table, id=request_id)})
+
+
+def answer(
+    kind: str, fields: Mapping[str, Any], request_id: str | int | None, more: str = ""
+) -> str:
+    """A message that carries the id of the request that it answers, if that has one."""
+    return message(kind, {**fields, **_given(id=request_id)}, more)
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def plain_number(number: int | float | Fraction) -> int | float:
+    """Points or chips as JSON has them: whole where they are."""
+    return int(number) if number == int(number) else float(number)
+
+
+@functools.lru_cache(maxsize=64)
+def told_rules(rules: Rules) -> dict[str, Any]:
+    """The rules of a table: name, every field, the deck, and sentences for people."""
+    return {
+        "name": rules.name,
+        "title": title_of(rules.name),
+        "players": rules.players,
+        "deck": list(rules.deck),
+        "actions": [rules.action_name(action) for action in range(rules.num_actions)],
+        "fields": rules.to_dict(),
+        "text": list(explain(rules)),
+    }
+
+
+def title_of(name: str) -> str:
+    """What people call the rules of this name."""
+    preset, _, rest = name.partition(" ")
+    words = {"two_player": "Two-player Hearts", "no_pass": "No passing"}
+    title = words.get(preset) or preset.replace("_", " ").capitalize()
+    return f"{title} ({rest})" if rest else title
+
+
+def summary_of(preset: str) -> str:
+    """A line on a preset."""
+    return SUMMARIES.get(preset, "")

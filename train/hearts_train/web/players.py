@@ -1,0 +1,313 @@
+"""The agents that people can choose, and the threads in which they decide.
+
+Browsers name agents by the names of this list alone; nothing that they send becomes a path or a
+name of code. Each agent has threads of its own, so that a slow one keeps only its games waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import queue
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hearts_agents import Agent
+from hearts_agents.registry import agent_names, describe_agent
+from hearts_env import Game, HeartsError, PlayerView, Rules
+from hearts_env.errors import quoted
+from hearts_env.presets import PRESETS
+from hearts_train.measure.contenders import Contender
+from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, RAISED, TAMPERED, Fault, ask_one
+from hearts_train.web.messages import Refusal
+
+SHIPPED = ("champion", "pimc", "pro", "standard", "easy", "random")
+"""The package's own players that are always on the list, strongest first."""
+MISDEEDS = {
+    RAISED: "raised an error",
+    ILLEGAL: "chose an illegal action",
+    TAMPERED: "changed what it was shown",
+    CRASHED: "came to an end",
+    LATE: "took too long",
+}
+"""What people at the table are told of a fault; the rest could tell of cards."""
+
+_THREADS = 4
+"""Of each agent, as long as none is stuck."""
+_MOST_THREADS = 16
+_T = TypeVar("_T")
+
+
+class Workers:
+    """Daemon threads that do one piece of work after another; they end with the program."""
+
+    def __init__(self, name: str, size: int = _THREADS) -> None:
+        self._name = name
+        self._size = size
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._threads = 0
+        self._waiting = 0  # pieces of work not yet done; changed in the event loop only
+
+    async def run(self, work: Callable[[], _T], seconds: float | None = None) -> _T:
+        """What `work` returns.
+
+        Raises:
+            TimeoutError: if it takes longer; its thread is replaced by another.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[_T] = loop.create_future()
+
+        def finish(result: Any, failure: BaseException | None) -> None:
+            if future.cancelled():
+                return
+            if failure is None:
+                future.set_result(result)
+            else:
+                future.set_exception(failure)
+
+        def do() -> None:
+            result: Any = None
+            failure: BaseException | None = None
+            try:
+                result = work()
+            except BaseException as error:
+                failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(finish, result, failure)
+
+        self._waiting += 1
+        self._put(do)
+        try:
+            return await asyncio.wait_for(future, seconds)
+        except TimeoutError:
+            self._size = min(self._size + 1, _MOST_THREADS)
+            raise
+        finally:
+            self._waiting -= 1
+
+    def begin(self, work: Callable[[], object]) -> None:
+        """Have something done whose end nobody waits for."""
+
+        def do() -> None:
+            with contextlib.suppress(Exception):
+                work()
+
+        self._put(do)
+
+    def _put(self, do: Callable[[], None]) -> None:
+        if self._threads < min(self._size, max(self._waiting, 1)):
+            self._threads += 1
+            threading.Thread(target=self._serve, name=f"agent {self._name}", daemon=True).start()
+        self._work.put(do)
+
+    def _serve(self) -> None:
+        while True:
+            self._work.get()()
+
+
+@dataclass
+class Chair:
+    """An agent's place at a table: its own player there, once it has been asked."""
+
+    player: Agent | None = None
+
+
+class Listed:
+    """An agent on the list.
+
+    Attributes:
+        name: As browsers name it.
+        about: What it is, in a sentence.
+    """
+
+    def __init__(self, spec: str, name: str) -> None:
+        """An agent that ``make_agent`` knows as `spec`.
+
+        Raises:
+            HeartsError: if it is unknown or cannot be made.
+        """
+        self.name = name
+        self.about = describe_agent(spec)["about"] if spec in agent_names() else f"Yours: {name}."
+        self.workers = Workers(name)
+        self._contender = Contender(spec, 0, name)
+        self._spare: list[Agent] = []
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is one of the package's, which remember nothing from card to card."""
+        return self._contender.is_ours
+
+    def check_rules(self, rules: Rules) -> None:
+        """Ask it whether it can play these rules.
+
+        Raises:
+            HeartsError: if it cannot.
+        """
+        self._contender.check_rules(rules)
+
+    @functools.cached_property
+    def games(self) -> list[str]:
+        """The names of the presets that it plays, with every number of players."""
+        return [rules.name for rules in preset_rules() if self._fits(rules)]
+
+    def _fits(self, rules: Rules) -> bool:
+        try:
+            self.check_rules(rules)
+        except HeartsError:
+            return False
+        return True
+
+    def fresh(self) -> Agent:
+        """A player as the agent was when the server began."""
+        return self._contender.fresh(0)
+
+    @contextlib.contextmanager
+    def lent(self) -> Any:
+        """One of its players that nobody else asks in this block; of its own threads only."""
+        try:
+            player = self._spare.pop()
+        except IndexError:
+            player = self.fresh()
+        yield player
+        self._spare.append(player)
+
+    def answer(self, chair: Chair, view: PlayerView, seed: int) -> tuple[int, Fault | None]:
+        """What the player in a chair chooses. Takes its time: for its threads."""
+        if self.is_ours:  # remembers nothing, so any one will do
+            with self.lent() as one:
+                return ask_one(one, view, seed)
+        if chair.player is None:
+            chair.player = self.fresh()
+        return ask_one(chair.player, view, seed)
+
+    def close(self, chair: Chair) -> None:
+        """End what the player in a chair has started."""
+        if chair.player is not None:
+            self.workers.begin(chair.player.close)
+
+
+class Players:
+    """The list of agents."""
+
+    def __init__(self, more: Iterable[str] = (), *, patience: float = 60.0) -> None:
+        """The shipped players and `more`.
+
+        Args:
+            more: what ``make_agent`` takes: names, runs' folders, checkpoints, code.
+            patience: seconds that an agent has for a decision.
+
+        Raises:
+            HeartsError: if one is unknown or cannot be made.
+        """
+        self.patience = patience
+        self.listed: dict[str, Listed] = {}
+        for spec in [*SHIPPED, *more]:
+            name = self._short(spec)
+            if spec not in self.listed:
+                self.listed[name] = Listed(spec, name)
+
+    def _short(self, spec: str) -> str:
+        """A name that no other has: the spec's last part, with a number if it must be."""
+        plain = spec if spec in agent_names() else Path(spec.partition("?")[0]).name or spec
+        name, number = plain, 1
+        while name in self.listed and spec != name:
+            number += 1
+            name = f"{plain} ({number})"
+        return name
+
+    def told(self) -> list[dict[str, Any]]:
+        """The list as a message has it."""
+        return [
+            {
+                "name": agent.name,
+                "title": agent.about,
+                "players": sorted({Rules.from_text(game).players for game in agent.games}),
+                "games": agent.games,
+            }
+            for agent in self.listed.values()
+        ]
+
+    def find(self, name: str) -> Listed:
+        """The agent of this name.
+
+        Raises:
+            Refusal: if it is not on the list.
+        """
+        found = self.listed.get(name)
+        if found is None:
+            raise Refusal(
+                "unknown_agent", f"agent: {quoted(name)} is unknown; take {', '.join(self.listed)}"
+            )
+        return found
+
+    async def fitting(self, name: str, rules: Rules) -> Listed:
+        """The agent of this name, if it can play these rules.
+
+        Raises:
+            Refusal: if it is not on the list, or cannot play them.
+        """
+        agent = self.find(name)
+        if rules.name in agent.games:
+            return agent
+        try:
+            await agent.workers.run(lambda: agent.check_rules(rules), self.patience)
+        except TimeoutError:
+            raise Refusal("not_fit", f"agent: {name} does not answer; take another") from None
+        except HeartsError as error:
+            raise Refusal("not_fit", f"agent: {name} cannot play {rules.name}: {error}") from None
+        return agent
+
+    async def decide(
+        self, agent: Listed, chair: Chair, view: PlayerView, seed: int
+    ) -> tuple[int, Fault | None]:
+        """What `agent` in its chair chooses; its first legal action with a fault.
+
+        Args:
+            agent: who is asked.
+            chair: where it sits.
+            view: what it is asked about.
+            seed: of its random numbers.
+        """
+        try:
+            action, fault = await agent.workers.run(
+                lambda: agent.answer(chair, view, seed), self.patience
+            )
+        except TimeoutError:
+            action, fault = 0, Fault(0, LATE, f"took longer than {self.patience:g} seconds")
+        except Exception as error:  # an agent that cannot even be copied
+            action, fault = 0, Fault(0, RAISED, str(error))
+        return (view.legal_actions()[0] if fault is not None else action), fault
+
+    def warm_up(self, tell: Callable[[str], None] = lambda _text: None) -> None:
+        """Let every agent choose its first cards, so that nobody waits for the compilation.
+
+        Args:
+            tell: is told whose turn it is.
+        """
+        for agent in self.listed.values():
+            tell(agent.name)
+            for game in _samples(agent.games):
+                dealt = Game.deal(game, 0)
+                for _ in range(2):
+                    if dealt.player is None:
+                        break
+                    action, fault = agent.answer(Chair(), dealt.view(dealt.player), 0)
+                    dealt.play(dealt.legal_actions()[0] if fault is not None else action)
+
+
+@functools.cache
+def preset_rules() -> tuple[Rules, ...]:
+    """Every preset with every number of players."""
+    return tuple(
+        Rules.preset(preset, players=n) for preset, (numbers, _) in PRESETS.items() for n in numbers
+    )
+
+
+def _samples(games: Sequence[str]) -> list[str]:
+    """Some games that differ in what is compiled for them."""
+    wanted = [name for name in ("two_player", "classic") if name in games]
+    return wanted or list(games[:1])

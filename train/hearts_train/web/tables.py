@@ -1,0 +1,532 @@
+"""A table: its seats, the deal or match that is played at it, and the log of what happened.
+
+It knows nothing of connections and threads (``hosting``) and changes only by its commands, each of
+which is written to the journal before it is done. So a table is what its journal says, and playing
+the journal again gives the same table, event numbers included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from hearts_env import Game, HeartsError, Match, Rules, __version__
+from hearts_env.notation import Record
+from hearts_env.seeds import secret_seed
+from hearts_train.web.messages import (
+    Refusal,
+    answer,
+    message,
+    plain_number,
+    sight,
+    told_rules,
+)
+from hearts_train.web.store import Journal
+
+_FORMAT = 1
+
+
+@dataclass
+class Seat:
+    """Who sits in a place: an agent, a person, or nobody yet.
+
+    Attributes:
+        agent: The agent's name in the list of the server; "" where a person sits or may sit.
+        owner: The digest of the person's token; "" where nobody sits.
+        name: The person's name.
+    """
+
+    agent: str = ""
+    owner: str = ""
+    name: str = ""
+
+    @property
+    def kind(self) -> str:
+        """``agent``, ``person`` or ``open``."""
+        return "agent" if self.agent else "person" if self.owner else "open"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One event of the log.
+
+    Attributes:
+        seq: Its number, from 1.
+        kind: What happened.
+        facts: What everybody may know of it, as JSON has it.
+        game: The game after it, from which each seat is told what it may see.
+    """
+
+    seq: int
+    kind: str
+    facts: Mapping[str, Any]
+    game: Game
+
+    def told(self, table: str, seat: int | None) -> str:
+        """The event as a message to a seat; None: to an onlooker."""
+        head = {"table": table, "seq": self.seq, "kind": self.kind, **self.facts}
+        return message("event", head, sight(self.game, seat, received=self.kind == "received"))
+
+
+@dataclass
+class _Position:
+    """What undo goes back to."""
+
+    play: Game | Match
+    sheet: int
+
+
+@dataclass
+class Table:
+    """A table.
+
+    Attributes:
+        id: Its name in links.
+        rules: What is played.
+        is_match: Whether deals are played to the end score.
+        seed: The secret from which deals and the agents' random numbers follow.
+        dealt_by: The seed that the creator gave for the first deal or match; None: none.
+        seats: Who sits where.
+        help: How much help is allowed, one of ``messages.HELP``.
+        journal: Its file.
+        number: How many deals or matches are finished and put away.
+        seq: The number of the last event.
+        since: That of the first event after which the position was what it is now.
+        log: The events of the present deal.
+        ended: The deal that has just ended, until the next one is dealt.
+        sheet: The finished deals of this match (or of this table, deal by deal).
+        is_closed: Whether nobody will play on.
+    """
+
+    id: str
+    rules: Rules
+    is_match: bool
+    seed: int
+    dealt_by: int | None
+    seats: list[Seat]
+    help: str
+    journal: Journal
+    number: int = 0
+    seq: int = 0
+    since: int = 0
+    log: list[Entry] = field(default_factory=list)
+    ended: Game | None = None
+    sheet: list[dict[str, Any]] = field(default_factory=list)
+    is_closed: bool = False
+    _done: list[tuple[int, int, int, tuple[str, ...]]] = field(default_factory=list)
+    _past: list[_Position] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.play = self._deal()
+
+    # -- beginning and resuming --------------------------------------------------------------------
+    def head(self) -> dict[str, Any]:
+        """The first line of the journal."""
+        return {
+            "format": _FORMAT,
+            "version": __version__,
+            "table": self.id,
+            "rules": self.rules.name,
+            "match": self.is_match,
+            "seed": self.seed,
+            "dealt_by": self.dealt_by,
+            "help": self.help,
+            "seats": [vars(seat) for seat in self.seats],
+        }
+
+    @classmethod
+    def resume(cls, journal: Journal) -> Table:
+        """The table that a journal tells of.
+
+        Raises:
+            HeartsError: if the journal is damaged, or tells of what these rules do not allow.
+            OSError: if it cannot be read.
+        """
+        head, *lines = journal.resume()
+        try:
+            table = cls(
+                id=head["table"],
+                rules=Rules.from_text(head["rules"]),
+                is_match=head["match"],
+                seed=head["seed"],
+                dealt_by=head["dealt_by"],
+                help=head["help"],
+                seats=[Seat(**seat) for seat in head["seats"]],
+                journal=journal,
+            )
+            for line in lines:
+                table._follow(line)
+        except (HeartsError, KeyError, TypeError, ValueError, AttributeError, IndexError):
+            raise HeartsError(
+                f"table: {str(journal.path)!r} does not go with this version of hearts-env, or is "
+                "damaged; start another table"
+            ) from None
+        return table
+
+    def _follow(self, line: Mapping[str, Any]) -> None:
+        """Do what a line of the journal says."""
+        if "do" in line:
+            self._act(line["do"], line.get("fault"))
+        elif "sit" in line:
+            self.seats[line["sit"]] = Seat(owner=line["owner"], name=line["name"])
+        elif "undo" in line:
+            self._undo()
+        elif "next" in line:
+            self._next()
+        elif "close" in line:
+            self.is_closed = True
+        else:
+            raise HeartsError("table: a line says nothing that is known")
+
+    # -- what there is -----------------------------------------------------------------------------
+    @property
+    def game(self) -> Game:
+        """The deal on the table: the one being played, or the one that has just ended."""
+        if self.ended is not None:
+            return self.ended
+        return self.play.game if isinstance(self.play, Match) else self.play
+
+    @property
+    def turn(self) -> int | None:
+        """The seat that is to act; None between deals and after the end."""
+        return None if self.ended is not None or self.is_closed else self.play.player
+
+    @property
+    def is_match_over(self) -> bool:
+        """Whether a match has come to its end."""
+        return isinstance(self.play, Match) and self.play.is_over
+
+    def seat_of(self, owner: str) -> int | None:
+        """Where a person sits; None: nowhere."""
+        return next((p for p, seat in enumerate(self.seats) if owner and seat.owner == owner), None)
+
+    @property
+    def persons(self) -> list[int]:
+        """The seats that are not agents'."""
+        return [p for p, seat in enumerate(self.seats) if not seat.agent]
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether something is left to play."""
+        if self.is_closed:
+            return False
+        return self.ended is None or (self.is_match and not self.is_match_over)
+
+    def totals(self) -> list[int | float]:
+        """What each seat has: in the match, or over the deals of this table."""
+        if isinstance(self.play, Match):
+            return [plain_number(total) for total in self.play.totals]
+        seats = range(self.rules.players)
+        return [plain_number(sum(deal["net"][p] for deal in self.sheet)) for p in seats]
+
+    def agent_seed(self) -> int:
+        """The seed of the decision that is next; the table's secret does not follow from it."""
+        deals, actions = len(self.sheet), len(self.game.actions)
+        return secret_seed(self.seed, "act", self.number, 1000 * deals + actions)
+
+    def after(self, seq: int) -> list[Entry] | None:
+        """The events after `seq`; None: they are not in the log."""
+        first = self.log[0].seq if self.log else self.seq + 1
+        if not first - 1 <= seq <= self.seq:
+            return None
+        return [entry for entry in self.log if entry.seq > seq]
+
+    # -- commands ----------------------------------------------------------------------------------
+    def repeated(self, seat: int, seq: int, names: tuple[str, ...]) -> bool:
+        """Whether a seat has done just this at that number."""
+        return any(
+            who == seat and since <= seq <= until and what == names
+            for who, since, until, what in self._done
+        )
+
+    def act(self, seat: int, seq: int, names: tuple[str, ...]) -> list[Entry]:
+        """Do what a person chose, having seen the events up to `seq`; returns the new events.
+
+        Raises:
+            Refusal: if it is stale, not this seat's turn, or not legal.
+            OSError: if it cannot be written; then nothing was done.
+        """
+        self.check_turn(seat, seq)
+        game, view = self.game, self.game.view(seat)
+        legal = {self.rules.action_name(action): action for action in view.legal_actions()}
+        left = self.rules.pass_count - len(view.passed) if game.phase == "pass" else 1
+        for name in names:
+            if name not in legal:
+                what = f"{name} cannot be played now" if name in view.hand else f"{name!r} is none"
+                raise Refusal("illegal", f"action: {what}; choose from {', '.join(legal)}")
+        if len(set(names)) < len(names) or len(names) > left:
+            raise Refusal("illegal", f"actions: choose {left} different at most")
+        actions = [legal[name] for name in names]
+        self.journal.append({"do": actions})
+        return self._act(actions, None)
+
+    def act_for_agent(self, action: int, fault: str | None) -> list[Entry]:
+        """Do what an agent chose, or what is done for it after a fault; returns the new events.
+
+        Raises:
+            OSError: if it cannot be written; then nothing was done.
+        """
+        line: dict[str, Any] = {"do": [action]}
+        self.journal.append(line if fault is None else {**line, "fault": fault})
+        return self._act([action], fault)
+
+    def check_turn(self, seat: int, seq: int) -> None:
+        """Refuse a request about a decision that is not the seat's own present one.
+
+        Raises:
+            Refusal: its code is ``stale`` or ``not_your_turn``.
+        """
+        self.check_seq(seq)
+        if self.turn != seat:
+            why = "the deal is over" if self.ended is not None else f"seat {self.turn} is to act"
+            why = "the table is closed" if self.is_closed else why
+            raise Refusal("not_your_turn", f"it is not your turn: {why}")
+
+    def check_seq(self, seq: int) -> None:
+        """Refuse a request that was made from another position than the present one.
+
+        Raises:
+            Refusal: its code is ``stale``.
+        """
+        if not self.since <= seq <= self.seq:
+            raise Refusal(
+                "stale",
+                f"seq: the table is at {self.seq}, not at {seq}; here is what it looks like now",
+            )
+
+    def undo(self, seq: int) -> list[Entry]:
+        """Take back everything since the person's last decision; returns the new event.
+
+        Raises:
+            Refusal: if there is nothing to take back, or others would have to agree.
+            OSError: if it cannot be written; then nothing was done.
+        """
+        self.check_seq(seq)
+        if len(self.persons) > 1:
+            raise Refusal("not_allowed", "undo: other people sit here; only agents take cards back")
+        if not self._past or self.is_closed:
+            raise Refusal("not_allowed", "undo: there is nothing to take back")
+        self.journal.append({"undo": 1})
+        return self._undo()
+
+    def next(self) -> list[Entry]:
+        """Put the finished deal away and deal the next one; returns the new event.
+
+        Raises:
+            OSError: if it cannot be written; then nothing was done.
+        """
+        self.journal.append({"next": 1})
+        return self._next()
+
+    def sit(self, seat: int, owner: str, name: str) -> None:
+        """Give an open seat to a person.
+
+        Raises:
+            Refusal: if it is not open.
+            OSError: if it cannot be written; then nothing was done.
+        """
+        if not 0 <= seat < len(self.seats):
+            raise Refusal(
+                "seat_taken", f"seat: there is no seat {seat}; take 0 to {len(self.seats) - 1}"
+            )
+        if self.seats[seat].kind != "open":
+            raise Refusal("seat_taken", f"seat: seat {seat} is taken; choose an open one, or watch")
+        self.journal.append({"sit": seat, "owner": owner, "name": name})
+        self.seats[seat] = Seat(owner=owner, name=name)
+
+    def close(self) -> None:
+        """Play no more here.
+
+        Raises:
+            OSError: if it cannot be written; then nothing was done.
+        """
+        self.journal.append({"close": 1})
+        self.is_closed = True
+
+    # -- how they are done -------------------------------------------------------------------------
+    def _deal(self) -> Game | Match:
+        """The deal or match with this number; its seed tells nothing of the others'."""
+        seed = secret_seed(self.seed, "deal", self.number)
+        if self.number == 0 and self.dealt_by is not None:
+            seed = self.dealt_by
+        return Match(self.rules, seed) if self.is_match else Game.deal(self.rules, seed)
+
+    def _act(self, actions: Sequence[int], fault: str | None) -> list[Entry]:
+        first = len(self.log)
+        seat = self.turn
+        assert seat is not None
+        if fault is not None:
+            self._note("fault", {"seat": seat, "text": fault}, self.game.clone())
+        if not self.seats[seat].agent:
+            names = tuple(map(self.rules.action_name, actions))
+            self._done.append((seat, self.since, self.seq, names))
+            self._past.append(_Position(self.play.clone(), len(self.sheet)))
+        for action in actions:
+            self._do(seat, action)
+        return self.log[first:]
+
+    def _do(self, seat: int, action: int) -> None:
+        game, before = self.game, self.game.clone()
+        self.play.play(action)  # a match has then begun its next deal, if this one is over
+        if game.is_over:
+            self.ended = game
+            self._enter(game)
+        now = game.clone()
+        self.since = self.seq + 1
+        for kind, facts in _happened(before, now, seat, action):
+            self._note(kind, facts, now)
+        if game.is_over:
+            self._note("over", {**self.result(), **self.score()}, now)
+        if self.is_match_over:
+            assert isinstance(self.play, Match)
+            self._note("match", {"winner": self.play.winner, "totals": self.totals()}, now)
+
+    def _enter(self, game: Game) -> None:
+        """Write a finished deal on the score sheet."""
+        net: Sequence[int | float | Fraction] = game.scores()
+        if isinstance(self.play, Match):
+            net = self.play.last_net
+        elif self.rules.settlement != "points":
+            net = game.chips()
+        scores = {"scores": game.scores(), "net": [plain_number(number) for number in net]}
+        self.sheet.append(scores)
+
+    def _undo(self) -> list[Entry]:
+        place = self._past.pop()
+        self.play, self.ended = place.play, None
+        del self.sheet[place.sheet :]
+        self.since = self.seq + 1
+        return [self._note("undo", {**self.score()}, self.game.clone())]
+
+    def _next(self) -> list[Entry]:
+        self.ended = None
+        self._past.clear()
+        self._done.clear()
+        self.log.clear()
+        if self.play.player is None:
+            self.number += 1
+            if self.is_match:
+                self.sheet.clear()
+            self.play = self._deal()
+        self.since = self.seq + 1
+        return [self._note("deal", self.score(), self.game.clone())]
+
+    def _note(self, kind: str, facts: Mapping[str, Any], game: Game) -> Entry:
+        self.seq += 1
+        entry = Entry(self.seq, kind, facts, game)
+        self.log.append(entry)
+        return entry
+
+    # -- what is told ------------------------------------------------------------------------------
+    def score(self) -> dict[str, Any]:
+        """The score sheet."""
+        return {
+            "number": self.game.deal_number
+            if self.is_match
+            else len(self.sheet) - bool(self.ended),
+            "totals": self.totals(),
+            "sheet": [dict(deal) for deal in self.sheet],
+        }
+
+    def result(self) -> dict[str, Any]:
+        """How the deal on the table ended, all cards open."""
+        game = self.game
+        assert game.is_over  # else it would tell what nobody may know
+        start = game.start()
+        seats = range(self.rules.players)
+        tags = {f"Player {p}": self.name_of(p) for p in seats}
+        return {
+            "points": game.points(),
+            "scores": game.scores(),
+            "net": self.sheet[-1]["net"],
+            "shooter": game.shooter,
+            "hands": [list(start.hand(p)) for p in seats],
+            "passed": [list(game.passed(p)) for p in seats],
+            "kitty": list(start.kitty),
+            "deal": Record(game, {"Event": "hearts serve", **tags}).to_text(),
+        }
+
+    def name_of(self, seat: int) -> str:
+        """What whoever sits there is called."""
+        found = self.seats[seat]
+        return found.agent or found.name or f"player {seat}"
+
+    def told(
+        self,
+        seat: int | None,
+        connected: Sequence[bool],
+        ready: Sequence[bool],
+        *,
+        request_id: str | int | None = None,
+    ) -> str:
+        """The whole table as a message to a seat; None: to an onlooker."""
+        over = None if self.ended is None else self.result()
+        match = None
+        if isinstance(self.play, Match) and self.play.is_over:
+            match = {"winner": self.play.winner, "totals": self.totals()}
+        head = {
+            "table": self.id,
+            "seq": self.seq,
+            "rules": told_rules(self.rules),
+            "match": self.is_match,
+            "help": self.help,
+            "seats": self.told_seats(connected, ready),
+            "you": seat,
+            **self.score(),
+            "undo": seat is not None and len(self.persons) == 1 and bool(self._past),
+            "over": over,
+            "match_over": match,
+            "closed": self.is_closed,
+        }
+        return answer("table", head, request_id, sight(self.game, seat))
+
+    def told_seats(self, connected: Sequence[bool], ready: Sequence[bool]) -> list[dict[str, Any]]:
+        """Who sits where."""
+        return [
+            {
+                "seat": p,
+                "name": self.name_of(p),
+                "kind": seat.kind,
+                "agent": seat.agent or None,
+                "connected": bool(seat.agent) or connected[p],
+                "ready": ready[p],
+            }
+            for p, seat in enumerate(self.seats)
+        ]
+
+
+def _happened(before: Game, now: Game, seat: int, action: int) -> list[tuple[str, dict[str, Any]]]:
+    """What an action brought about, as events that everybody may know."""
+    rules, name = now.rules, now.rules.action_name(action)
+    if before.phase == "pass":
+        return _passed(before, now, seat)
+    if before.phase == "moon":
+        return [("moon", {"seat": seat, "choice": name.partition(":")[2]})]
+    found: list[tuple[str, dict[str, Any]]] = [("play", {"seat": seat, "action": name})]
+    if now.hearts_broken and not before.hearts_broken:
+        found.append(("broken", {"seat": seat}))
+    if now.trick_number > before.trick_number:
+        cards = now.history[-rules.players :]
+        points = now.points()
+        taken = [n - b for n, b in zip(now.points(), before.points(), strict=True)]
+        taker = next(
+            p for p in range(rules.players) if now.tricks_taken()[p] > before.tricks_taken()[p]
+        )
+        facts = {"taker": taker, "cards": [list(play) for play in cards], "points": points}
+        found.append(("trick", {**facts, "worth": taken[taker]}))
+    if now.kitty_taker is not None and before.kitty_taker is None:
+        found.append(("kitty", {"seat": now.kitty_taker, "cards": list(now.kitty)}))
+    if now.shooter is not None and before.shooter is None:
+        found.append(("shot", {"seat": now.shooter}))
+    return found
+
+
+def _passed(before: Game, now: Game, seat: int) -> list[tuple[str, dict[str, Any]]]:
+    """An action of the exchange: which card it was, only its seat's view tells."""
+    count = len(before.passed(seat)) + 1
+    found: list[tuple[str, dict[str, Any]]] = [("passed", {"seat": seat, "count": count})]
+    if now.phase != "pass":
+        found.append(("received", {"direction": now.direction}))
+    return found
