@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hearts_env import HeartsError
 from hearts_env.cards import ALL_CARDS
@@ -119,3 +120,16 @@ def inline_modules(entry: Sequence[str]) -> str:
 def inline_styles(entry: Sequence[str]) -> str:
     """The text of style sheets of the page, one after the other."""
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in entry)
+
+
+def routes() -> list[Any]:
+    """The route of what is drawn; all other files are on the disk."""
+    # Only a server has starlette: whoever inlines the modules does without.
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    async def cards(request: Request) -> Response:
+        return Response(sprite(), media_type=_MEDIA[".svg"])
+
+    return [Route(f"/static/{SPRITE}", cards)]

@@ -68,6 +68,11 @@ export function picture(card) {
   return svg;
 }
 
+/** A closed card. */
+export function back() {
+  return picture("");
+}
+
 /** @param {string} card */
 function place(card) {
   if (!card) return "#back";

@@ -32,6 +32,9 @@ export class Hand {
     this.held = {cards: [], legal: [], mode: "wait"};
     /** @type {Set<string>} */
     this.raised = new Set();
+    this.dragged = false;
+    /** @type {{card: string, rect?: DOMRect}|null} */
+    this.dropped = null;
     /** @type {Map<string, HTMLButtonElement>} */
     this.nodes = new Map();
     this.node = el("div", {class: "hand", role: "group", "aria-label": "Your cards"});
@@ -44,6 +47,7 @@ export class Hand {
   update(held) {
     const before = this.held;
     this.held = held;
+    this.dropped = null;
     const was = this.position(document.activeElement);
     const sameTurn = before.mode === held.mode && before.cards.join() === held.cards.join();
     if (!sameTurn) this.raised.clear();
@@ -64,8 +68,13 @@ export class Hand {
     });
     this.draw();
     this.place();
-    if (was >= 0 && held.cards.length && !this.node.contains(document.activeElement)) {
+    if (was < 0 || !held.cards.length) return;
+    if (!this.node.contains(document.activeElement)) {
       this.focus(Math.min(was, held.cards.length - 1));
+    }
+    const at = this.position(document.activeElement);
+    if (held.mode === "play" && !held.legal.includes(held.cards[at])) {
+      this.focus(held.cards.indexOf(held.legal[0]));
     }
   }
 
@@ -139,8 +148,7 @@ export class Hand {
     }
     const large = setting("print") === "large";
     const low = innerHeight < 560;
-    const w = Math.max(low ? 46 : 58, Math.min(low ? 64 : 112, width / (large ? 5.5 : 6.2),
-      innerHeight * 0.12));
+    const w = Math.max(low ? 46 : 58, Math.min(low ? 64 : 112, width / 5.2, innerHeight * 0.12));
     const free = Math.max(TARGET, w * (large ? 0.56 : 0.42));
     let rows = 1;
     while (rows < 3 && n > rows && (width - w) / (Math.ceil(n / rows) - 1) < free) rows += 1;
@@ -165,7 +173,7 @@ export class Hand {
       node.style.setProperty("--lift", `${lift}px`);
       node.style.zIndex = String(index + 1);
     });
-    const end = fan ? w * 0.14 : 0;
+    const end = 10 + (fan ? w * 0.14 : 0);
     this.node.style.height = `${lift + (rows - 1) * rowStep + w * RATIO + end}px`;
   }
 
@@ -293,15 +301,18 @@ export class Hand {
     const {mode, legal} = this.held;
     if (mode === "pass") {
       if (!this.raised.has(card)) this.press(card);
-    } else if (legal.includes(card)) this.calls.play(card);
-    else {
+    } else if (legal.includes(card)) {
+      this.dropped = {card, rect: this.nodes.get(card)?.getBoundingClientRect()};
+      this.calls.play(card);
+    } else {
       this.shake(card);
       this.calls.refuse(card);
     }
   }
 
-  /** Where a card is on the screen. @param {string} card @returns {DOMRect|null} */
+  /** Where a card is on the screen, or was let go. @param {string} card */
   rect(card) {
+    if (this.dropped?.card === card) return this.dropped.rect;
     return this.nodes.get(card)?.getBoundingClientRect() || null;
   }
 

@@ -20,17 +20,17 @@ export class Table {
 
   /** Takes over a whole state. @param {any} message */
   take(message) {
-    const {table, seq, seats, rules, you, match, totals, number, over, sheet, help} = message;
-    Object.assign(this, {id: table, seq, rules, match, totals, number, help});
+    const {table, rules, seats, you, match, over} = message;
+    Object.assign(this, {id: table, rules, match, help: message.help || "odds"});
     /** @type {Seat[]} */
     this.seats = seats;
     /** @type {number|null} */
     this.you = you ?? null;
+    /** How the deal on the table ended; null while it is played. @type {any} */
     this.over = over || null;
-    /** Scores of the finished deals. @type {number[][]} */
-    this.sheet = sheet || [];
-    this.canUndo = message.undo ?? message.can_undo;
-    this.options = message;
+    this.matchOver = message.match_over || null;
+    this.canUndo = Boolean(message.undo);
+    this.closed = Boolean(message.closed);
     this.see(message);
   }
 
@@ -40,9 +40,13 @@ export class Table {
     if (message.view !== undefined) this.view = message.view;
     if (message.public !== undefined) this.public = message.public;
     if (message.turn !== undefined) this.turn = message.turn;
+    if (message.totals) this.totals = message.totals;
+    if (message.number !== undefined) this.number = message.number;
+    if (message.sheet) this.sheet = message.sheet;
   }
 
   /** What everybody knows; of a seat's own view it is a part. */
+  /** @returns {any} */
   get facts() {
     return this.view || this.public || {};
   }
@@ -157,9 +161,8 @@ export function whyNot(table, card) {
 export function asked(table) {
   if (table.over) return "";
   const {facts, view, turn} = table;
-  const open = table.seats.filter((seat) => seat.kind === "open").length;
-  if (open) return `Waiting for ${open === 1 ? "somebody" : `${open} people`} to sit down.`;
   if (!table.isMyTurn) {
+    if (table.seats[turn]?.kind === "open") return "Waiting for somebody to sit down.";
     if (turn === null || turn === undefined || turn === table.you) return "";
     const doing = {pass: "choose cards to pass", moon: "choose"}[facts.phase] || "play";
     return `Waiting for ${table.who(turn)} to ${doing}.`;
@@ -183,24 +186,29 @@ export function told(table, event) {
   const {kind, seat} = event;
   if (kind === "play") return `${table.does(seat, "play", "plays")} ${cardName(event.action)}.`;
   if (kind === "trick") {
-    const points = event.points ? `, ${pointsText(event.points)}` : "";
+    const points = event.worth ? `: ${pointsText(event.worth)}` : "";
     return `${table.does(event.taker, "take", "takes")} the trick${points}.`;
   }
-  if (kind === "broken") {
-    return seat === undefined || seat === null ? "Hearts are broken."
-      : `Hearts are broken: ${table.does(seat, "do", "does")} so.`;
+  if (kind === "broken") return `Hearts are broken by ${seat === table.you ? "you" : table.who(seat)}.`;
+  if (kind === "passed") {
+    return seat !== table.you && event.count === table.passCount
+      ? `${table.who(seat)} has chosen what to pass.` : "";
   }
-  if (kind === "received") return `You get ${event.cards.map(cardName).join(", ")}.`;
-  if (kind === "passed") return "The cards are passed.";
+  if (kind === "received") {
+    const cards = table.view ? table.view.received : [];
+    if (!cards.length) return "The cards are passed.";
+    const giver = table.seats.findIndex((_, other) => table.receiver(other) === table.you);
+    return `You get ${cards.map(cardName).join(", ")} from ${table.who(giver)}.`;
+  }
+  if (kind === "shot") return `${table.does(seat, "have", "has")} shot the moon!`;
   if (kind === "moon") {
-    return `${table.does(seat, "have", "has")} shot the moon${
-      event.choice === "others" ? " and the others pay" : event.choice === "off"
-        ? " and takes the points off" : ""}.`;
+    return event.choice === "others" ? `${table.does(seat, "let", "lets")} the others pay.`
+      : `${table.does(seat, "take", "takes")} the points off.`;
   }
   if (kind === "kitty") {
-    return `${table.does(event.taker ?? seat, "get", "gets")} the kitty: ${
-      event.cards.map(cardName).join(", ")}.`;
+    return `${table.does(seat, "get", "gets")} the kitty: ${event.cards.map(cardName).join(", ")}.`;
   }
+  if (kind === "undo") return "Taken back.";
   if (kind === "fault") return event.text;
   return "";
 }
