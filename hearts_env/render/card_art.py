@@ -41,10 +41,12 @@ def rank_text(card: str) -> str:
     return "10" if card[0] == "T" else card[0]
 
 
-def card_face(card: str, x: float, y: float, w: float, look: Look = Look.PLAIN) -> Group:
-    """An open card, `w` wide, with its upper left corner at `(x, y)`."""
-    ink, h = INK[card[1]], w * HEIGHT
-    items: list[Item] = [*_blank(x, y, w, PAPER, EDGE), *_centre(card, x, y, w)]
+def card_face(
+    card: str, x: float, y: float, w: float, look: Look = Look.PLAIN, ink: str | None = None
+) -> Group:
+    """An open card, `w` wide, with its upper left corner at `(x, y)`; `ink` if not the suit's."""
+    ink, h = ink or INK[card[1]], w * HEIGHT
+    items: list[Item] = [*_blank(x, y, w, PAPER, EDGE), *_centre(card, x, y, w, ink)]
     for sign, corner_x, corner_y in ((1, x, y), (-1, x + w, y + h)):
         items.append(
             Text(
@@ -73,6 +75,23 @@ def card_face(card: str, x: float, y: float, w: float, look: Look = Look.PLAIN) 
     elif look in _OUTLINE:
         items.append(Rect(x, y, w, h, radius, stroke=_OUTLINE[look], stroke_width=0.045 * w))
     return Group("card", card, tuple(items))
+
+
+def large_face(card: str, x: float, y: float, w: float, ink: str) -> Group:
+    """An open card in large print: a rank and suit that fill what a fan shows of it."""
+    h, wide = w * HEIGHT, card[0] == "T"
+    rank = Text(
+        x + (0.34 if wide else 0.29) * w,
+        y + 0.47 * w,
+        rank_text(card),
+        (0.50 if wide else 0.58) * w,
+        ink,
+        anchor="middle",
+        bold=True,
+    )
+    near = suit_path(card[1], x + 0.29 * w, y + 0.75 * w, 0.40 * w, ink)
+    far = suit_path(card[1], x + 0.68 * w, y + h - 0.40 * w, -0.52 * w, ink)
+    return Group("card", card, (*_blank(x, y, w, PAPER, EDGE), rank, near, far))
 
 
 def card_back(x: float, y: float, w: float) -> Group:
@@ -121,9 +140,9 @@ def _blank(x: float, y: float, w: float, fill: str, edge: str) -> tuple[Item, ..
     )
 
 
-def _centre(card: str, x: float, y: float, w: float) -> tuple[Item, ...]:
+def _centre(card: str, x: float, y: float, w: float, ink: str) -> tuple[Item, ...]:
     """What fills the middle of a face: a panel with the letter for courts, else the suit."""
-    ink, h = INK[card[1]], w * HEIGHT
+    h = w * HEIGHT
     middle_x, middle_y = x + w / 2, y + h / 2
     if card[0] not in "JQK":
         return (

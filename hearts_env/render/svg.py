@@ -25,18 +25,19 @@ def render_svg(picture: TablePicture, width: int = 960) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{width}" '
         f'height="{height}" role="img" font-family="{_FONT}">',
         f"<title>{_escaped(picture.title)}</title>",
-        *_lines(drawing.background),
-        *_lines(drawing.items),
+        *svg_lines(drawing.background),
+        *svg_lines(drawing.items),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _lines(items: Iterable[Item]) -> Iterable[str]:
+def svg_lines(items: Iterable[Item]) -> Iterable[str]:
+    """Items as SVG elements, one a line."""
     for item in items:
         if isinstance(item, Group):
             yield _opening(item)
-            yield from _lines(item.items)
+            yield from svg_lines(item.items)
             yield "</g>"
         elif isinstance(item, Rect):
             yield _rect(item)

@@ -1,0 +1,79 @@
+"""What the page is made of: all there, nothing from elsewhere, and the same modules in one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from hearts_env import HeartsError
+from hearts_env.cards import ALL_CARDS
+from hearts_train.web import assets
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_every_card_is_drawn_twice_and_its_ink_is_the_pages() -> None:
+    symbols = {s.get("id"): s for s in ET.fromstring(assets.sprite()).iter(f"{SVG}symbol")}
+    assert set(symbols) == {"back", *ALL_CARDS, *(f"large-{card}" for card in ALL_CARDS)}
+    for card in ALL_CARDS:
+        for name in (card, f"large-{card}"):
+            inks = {path.get("fill") for path in symbols[name].iter(f"{SVG}path")}
+            assert inks == {"currentColor"}
+            rank = "10" if card[0] == "T" else card[0]
+            assert rank in {text.text for text in symbols[name].iter(f"{SVG}text")}
+
+
+def test_only_the_pages_own_files_are_handed_out() -> None:
+    assert assets.asset("../assets.py") is None
+    assert assets.asset("/etc/passwd") is None
+    assert assets.asset("") is None
+    content, media = assets.asset("index.html") or (b"", "")
+    assert content == assets.index()
+    assert media.startswith("text/html")
+    assert (assets.asset("cards.svg") or (b"", ""))[1] == "image/svg+xml"
+
+
+def test_the_content_policy_gets_the_digest_of_the_import_map() -> None:
+    page = assets.index()
+    inline = re.findall(r'<script type="importmap">(.*?)</script>', page.decode())
+    assert json.loads(inline[0]) == {"imports": {"hearts/": "/static/"}}
+    digest = base64.b64encode(hashlib.sha256(inline[0].encode()).digest()).decode()
+    assert assets.script_digests(page) == [f"'sha256-{digest}'"]
+
+
+def test_modules_inlined_bring_all_that_they_import(tmp_path, monkeypatch) -> None:
+    texts = {
+        "one.js": 'import {two} from "hearts/two.js"; () => import("hearts/three.js");',
+        "two.js": "import 'hearts/one.js'; export const two = '\u2660';",
+        "three.js": "",
+        "four.js": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(assets, "STATIC", tmp_path)
+    assets.names.cache_clear()
+    try:
+        imports = json.loads(assets.inline_modules(["one.js"]))["imports"]
+        assert set(imports) == {"hearts/one.js", "hearts/two.js", "hearts/three.js"}
+        for name, url in imports.items():
+            head, coded = url.split(",")
+            assert head == "data:text/javascript;base64"
+            assert base64.b64decode(coded).decode() == texts[name.removeprefix("hearts/")]
+        (tmp_path / "two.js").unlink()
+        assets.names.cache_clear()
+        with pytest.raises(HeartsError, match=r"'two\.js' is not among the page's files"):
+            assets.inline_modules(["one.js"])
+    finally:
+        assets.names.cache_clear()
+
+
+def test_the_page_names_nothing_on_other_hosts() -> None:
+    for path in assets.STATIC.iterdir():
+        text = path.read_text(encoding="utf-8")
+        addresses = set(re.findall(r"https?://[^\s\"'<>)]+", text)) - {"http://www.w3.org/2000/svg"}
+        assert not addresses, path.name

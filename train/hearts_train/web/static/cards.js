@@ -1,0 +1,119 @@
+// Cards as pictures and as words. A card is its rank and suit, as everywhere in the project: "TH".
+
+import {el} from "hearts/dom.js";
+import {onChange, setting} from "hearts/settings.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const RANKS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight",
+  9: "nine", T: "ten", J: "jack", Q: "queen", K: "king", A: "ace"};
+const SUITS = {C: "clubs", D: "diamonds", S: "spades", H: "hearts"};
+const SIGNS = {C: "♣", D: "♦", S: "♠", H: "♥"};
+
+/** Brings the pictures of the cards into the page, once; an offline file has them already. */
+export async function loadCards() {
+  if (document.getElementById("cards")) return;
+  const answer = await fetch("/static/cards.svg");
+  if (!answer.ok) throw new Error(`cards: the server answered ${answer.status}`);
+  const parsed = new DOMParser().parseFromString(await answer.text(), "image/svg+xml");
+  if (document.getElementById("cards")) return;
+  const sprite = document.importNode(parsed.documentElement, true);
+  sprite.setAttribute("class", "unseen");
+  sprite.setAttribute("aria-hidden", "true");
+  document.body.append(sprite);
+}
+
+/**
+ * "ten of clubs", for those who listen.
+ * @param {string} card
+ */
+export function cardName(card) {
+  return `${RANKS[card[0]]} of ${SUITS[card[1]]}`;
+}
+
+/** "10♣". @param {string} card */
+export function cardText(card) {
+  return `${rankText(card)}${SIGNS[card[1]]}`;
+}
+
+/** "clubs". @param {string} suit */
+export function suitName(suit) {
+  return SUITS[suit];
+}
+
+/** "♣". @param {string} suit */
+export function suitSign(suit) {
+  return SIGNS[suit];
+}
+
+/** "10" for T. @param {string} card */
+export function rankText(card) {
+  return card[0] === "T" ? "10" : card[0];
+}
+
+/**
+ * The picture of a card; it has no name of its own, whoever holds it has.
+ * @param {string} card "" is a closed one
+ * @returns {SVGSVGElement}
+ */
+export function picture(card) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("class", "face");
+  svg.setAttribute("viewBox", "0 0 100 142");
+  svg.setAttribute("aria-hidden", "true");
+  svg.dataset.card = card;
+  if (card) svg.dataset.suit = card[1];
+  const use = document.createElementNS(SVG, "use");
+  use.setAttribute("href", place(card));
+  svg.append(use);
+  return svg;
+}
+
+/** A closed card. */
+export function back() {
+  return picture("");
+}
+
+/** @param {string} card */
+function place(card) {
+  if (!card) return "#back";
+  return setting("print") === "large" ? `#large-${card}` : `#${card}`;
+}
+
+onChange((key) => {
+  if (key !== "print") return;
+  for (const svg of document.querySelectorAll("svg.face")) {
+    const {card} = /** @type {SVGElement} */ (svg).dataset;
+    svg.firstElementChild?.setAttribute("href", place(card || ""));
+  }
+});
+
+/**
+ * An open card to look at: a picture, and its short text where the page is too small for pictures.
+ * @param {string} name
+ * @param {{class?: string}} [props]
+ */
+export function card(name, props = {}) {
+  return el("span", {class: `card ${props.class || ""}`.trim(), role: "img",
+    "aria-label": cardName(name), data: {card: name, suit: name[1]}}, picture(name), label(name));
+}
+
+/**
+ * A card in a sentence or a list: its rank and the sign of its suit, in the deck's colours.
+ * @param {string} name
+ */
+export function chip(name) {
+  return el("span", {class: "chip", role: "img", "aria-label": cardName(name),
+    data: {card: name, suit: name[1]}}, rankText(name),
+    el("i", {class: "sign", text: SIGNS[name[1]], "aria-hidden": "true"}));
+}
+
+/** The short text of a card, as an element that nobody is read. @param {string} name */
+export function label(name) {
+  return el("span", {class: "short", "aria-hidden": "true", data: {suit: name[1]}}, rankText(name),
+    el("i", {class: "sign", text: SIGNS[name[1]]}));
+}
+
+/** Chips for several cards. @param {string[]} names */
+export function chips(names) {
+  return el("span", {class: "chips"}, ...names.map(chip));
+}

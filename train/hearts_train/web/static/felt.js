@@ -1,0 +1,193 @@
+// The table itself: who sits where, what they have taken, and the trick in the middle.
+
+import {back, card as cardPicture, suitName, suitSign} from "hearts/cards.js";
+import {el} from "hearts/dom.js";
+import {moves} from "hearts/settings.js";
+import {pointsText} from "hearts/state.js";
+
+const BROKEN = "Hearts are broken";
+const FRESH = 4000; // milliseconds for which news stand out
+const FLIGHT = 220; // milliseconds; see the styles for what else moves
+
+/** @typedef {import("hearts/state.js").Table} Table */
+
+/** The seats around the trick. Seats go clockwise; whoever looks sits at the bottom. */
+export class Felt {
+  /** @param {{sit: (seat: number) => void}} calls */
+  constructor(calls) {
+    this.calls = calls;
+    this.info = el("p", {class: "info"});
+    this.list = el("ul", {class: "seats", "aria-label": "Players, and their cards in the trick"});
+    this.middle = el("div", {class: "middle"});
+    this.node = el("section", {class: "felt", "aria-label": "Table"}, this.info, this.list,
+      this.middle);
+    /** @type {Array<Record<string, any>>} */
+    this.seats = [];
+    this.signature = "";
+    this.order = 0;
+    this.brokenAt = 0;
+  }
+
+  /** Hearts are broken: the line that says so stands out for a while. @param {Table} table */
+  breakHearts(table) {
+    this.brokenAt = Date.now();
+    this.describe(table);
+    setTimeout(() => this.describe(table), FRESH + 100);
+  }
+
+  /** Sets the seats anew when others sit, or they sit otherwise. @param {Table} table */
+  build(table) {
+    const signature = `${table.players} ${table.near}`;
+    if (signature === this.signature) return;
+    this.signature = signature;
+    this.node.dataset.players = String(table.players);
+    this.list.replaceChildren();
+    this.seats = table.seats.map((_, seat) => {
+      const name = el("span", {class: "name"});
+      const marks = el("span", {class: "marks"});
+      const figures = el("span", {class: "figures"});
+      const backs = el("span", {class: "backs", "aria-hidden": "true"});
+      const slot = el("div", {class: "slot"});
+      const plate = el("div", {class: "plate"}, el("span", {class: "who"}, name, marks), figures,
+        backs);
+      const item = el("li", {class: "seat"}, plate, slot);
+      return {item, plate, name, marks, figures, backs, slot};
+    });
+    // In the order of play, from the seat after one's own, so that one's own comes last.
+    for (let i = 1; i <= table.players; i += 1) {
+      const seat = (table.near + i) % table.players;
+      const turn = (2 * Math.PI * i) / table.players + Math.PI / 2;
+      const {item} = this.seats[seat];
+      item.style.setProperty("--x", Math.cos(turn).toFixed(4));
+      item.style.setProperty("--y", Math.sin(turn).toFixed(4));
+      item.classList.toggle("near", i === table.players);
+      this.list.append(item);
+    }
+  }
+
+  /**
+   * Draws all but the trick.
+   * @param {Table} table
+   */
+  update(table) {
+    this.build(table);
+    const {points = [], tricks_taken: tricks = [], dealer, phase, winner} = table.facts;
+    const getter = table.view && table.isMyTurn && phase === "pass"
+      ? table.receiver(table.near) : null;
+    const cardsLeft = table.cardsLeft;
+    table.seats.forEach((seat, index) => {
+      const {item, name, marks, figures, backs} = this.seats[index];
+      const isTurn = !table.over && table.turn === index;
+      item.classList.toggle("turn", isTurn);
+      item.classList.toggle("winning", winner === index);
+      item.classList.toggle("open", seat.kind === "open");
+      item.classList.toggle("away", seat.kind === "person" && seat.connected === false);
+      name.textContent = seat.kind === "open" ? "Free seat" : table.who(index);
+      marks.replaceChildren(...[
+        isTurn && el("span", {class: "to-play", title: "to play"}, "▶",
+          el("span", {class: "unseen", text: " to play"})),
+        dealer === index && el("span", {class: "dealer", title: "dealer", text: "D",
+          "aria-label": "dealer", role: "img"}),
+        getter === index && el("span", {class: "gets", text: "gets your cards"}),
+        seat.kind === "person" && seat.connected === false && index !== table.you
+          && el("span", {class: "gone", text: "away"}),
+      ].filter(Boolean));
+      figures.replaceChildren(...this.figures(table, index, points[index], tricks[index]));
+      if (seat.kind === "open" && table.you === null) {
+        figures.replaceChildren(el("button", {type: "button", class: "sit", text: "Sit here",
+          on: {click: () => this.calls.sit(index)}}));
+      }
+      const left = phase === "over" || index === table.you ? 0 : cardsLeft[index] ?? 0;
+      if (backs.childElementCount !== left) {
+        backs.replaceChildren(...Array.from({length: left}, () => back()));
+      }
+    });
+    this.describe(table);
+  }
+
+  /** @param {Table} table @param {number} seat @param {number} points @param {number} tricks */
+  figures(table, seat, points = 0, tricks = 0) {
+    const parts = [el("span", {class: "points", text: pointsText(points)}),
+      el("span", {class: "tricks", text: `${tricks} ${tricks === 1 ? "trick" : "tricks"}`})];
+    if (table.match && table.totals) {
+      parts.push(el("span", {class: "total", text: `total ${table.totals[seat]}`}));
+    }
+    return parts;
+  }
+
+  /** The line in the corner: trick, trump, hearts. @param {Table} table */
+  describe(table) {
+    const {fields} = table.rules;
+    const {phase, hearts_broken: broken, kitty = []} = table.facts;
+    /** @type {string[]} */
+    const parts = [];
+    if (table.match) parts.push(`Deal ${(table.facts.deal_number ?? table.number ?? 0) + 1}`);
+    if (phase === "play" && !table.over) parts.push(`Trick ${table.trickNumber} of ${fields.hand_size}`);
+    if (fields.trump) parts.push(`Trump: ${suitName(fields.trump)} ${suitSign(fields.trump)}`);
+    if (fields.break_on) parts.push(broken ? BROKEN : "Hearts not broken");
+    if (kitty.length) parts.push(`Kitty: ${kitty.length}`);
+    const isFresh = Date.now() - this.brokenAt < FRESH;
+    this.info.replaceChildren(...parts.map((text) => el("span", {text,
+      class: isFresh && text === BROKEN ? "fresh" : null})));
+  }
+
+  /** Shows a trick as it lies, without movement. @param {Array<[number, string]>} trick */
+  lay(trick) {
+    for (const {slot} of this.seats) slot.replaceChildren();
+    this.order = 0;
+    for (const [seat, name] of trick) this.put(seat, name);
+  }
+
+  /** @param {number} seat @param {string} name @returns {HTMLElement} */
+  put(seat, name) {
+    const {slot} = this.seats[seat];
+    const laid = cardPicture(name, {class: "laid"});
+    this.order += 1;
+    slot.style.zIndex = String(this.order);
+    slot.replaceChildren(laid);
+    return laid;
+  }
+
+  /**
+   * A card comes to the table.
+   * @param {number} seat
+   * @param {string} name
+   * @param {DOMRect|null|undefined} from where it was; null: at the player's place
+   */
+  async play(seat, name, from) {
+    const laid = this.put(seat, name);
+    const start = from || this.seats[seat].plate.getBoundingClientRect();
+    await fly(laid, start, true);
+  }
+
+  /** All cards go to the taker. @param {number} taker */
+  async take(taker) {
+    const goal = this.seats[taker].plate.getBoundingClientRect();
+    const laid = this.seats.map(({slot}) => slot.firstElementChild).filter(Boolean);
+    await Promise.all(laid.map((node) => fly(/** @type {HTMLElement} */ (node), goal, false)));
+    this.lay([]);
+  }
+
+  /** Marks who takes a whole trick. @param {number|null} taker */
+  mark(taker) {
+    this.seats.forEach(({item}, seat) => item.classList.toggle("takes", seat === taker));
+  }
+}
+
+/**
+ * Moves an element from a place to where it is, or the other way round.
+ * @param {HTMLElement} node
+ * @param {DOMRect} rect
+ * @param {boolean} isComing
+ */
+async function fly(node, rect, isComing) {
+  const here = node.getBoundingClientRect();
+  if (!moves() || !here.width || !rect.width || document.hidden) return;
+  const x = rect.left + rect.width / 2 - here.left - here.width / 2;
+  const y = rect.top + rect.height / 2 - here.top - here.height / 2;
+  const there = {translate: `${x}px ${y}px`, scale: isComing ? "1" : "0.5", opacity: isComing ? 1 : 0};
+  const rest = {translate: "0 0", scale: "1", opacity: 1};
+  const flight = node.animate(isComing ? [there, rest] : [rest, there],
+    {duration: FLIGHT, easing: "ease-out", fill: isComing ? "none" : "forwards"});
+  await flight.finished.catch(() => undefined);
+}

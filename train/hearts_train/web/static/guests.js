@@ -1,0 +1,61 @@
+// Free seats and onlookers: the link for friends, and sitting down.
+
+import {ask, button, el, notice} from "hearts/dom.js";
+import {choose, setting} from "hearts/settings.js";
+
+/**
+ * What stands above a table that waits for people, or is only watched.
+ * @param {any} room of table.js
+ * @returns {Node[]}
+ */
+export function invitation(room) {
+  const {table} = room;
+  const free = table.seats.some((/** @type {any} */ seat) => seat.kind === "open");
+  if (table.closed) return [el("p", {class: "banner", text: "This table is closed."})];
+  if (table.you === null) {
+    return [el("p", {class: "banner", text: free
+      ? "You are looking on. There is a free seat: press “Sit here”."
+      : "You are looking on: nobody's cards are shown."})];
+  }
+  if (!free) return [];
+  const address = `${location.origin}/t/${table.id}`;
+  const field = el("input", {type: "text", readonly: true, value: address,
+    "aria-label": "Link for friends", on: {focus: () => field.select()}});
+  return [el("div", {class: "banner"}, el("span", {text: "Send this link to whoever is to sit down:"}),
+    field, button("Copy", () => copy(address, field)))];
+}
+
+/** @param {string} text @param {HTMLInputElement} field */
+async function copy(text, field) {
+  try {
+    await navigator.clipboard.writeText(text);
+    notice("Copied.");
+  } catch {
+    field.focus(); // the browser allows no more: it is selected, to be copied by hand
+    field.select();
+  }
+}
+
+/**
+ * Takes a free seat.
+ * @param {any} room
+ * @param {number} seat
+ */
+export async function seated(room, seat) {
+  try {
+    await room.connection.request({type: "sit", table: room.id, seat, name: await nameOf()});
+  } catch (error) {
+    room.fail(error);
+  }
+}
+
+/** The person's name, asked for once. @returns {Promise<string>} */
+async function nameOf() {
+  if (setting("name")) return setting("name");
+  const field = el("input", {type: "text", maxlength: "24", autocomplete: "nickname",
+    autofocus: true});
+  await ask({title: "Sit down", body: [el("label", {class: "field"},
+    el("span", {text: "What shall the others call you?"}), field)], buttons: [["sit", "Sit down"]]});
+  choose("name", field.value.trim());
+  return field.value.trim();
+}

@@ -1,0 +1,322 @@
+// One's own cards: a fan, or rows, or on a watch a list. Tap raises, a second tap plays; a card can
+// be dragged onto the table; keys 1-9 and 0, arrows and Enter do the same.
+
+import {cardName, label, picture} from "hearts/cards.js";
+import {el} from "hearts/dom.js";
+import {moves, setting} from "hearts/settings.js";
+
+const RATIO = 1.42;
+const DRAG = 8; // pixels before a press is a drag
+const TARGET = 44; // pixels of a card that must be free to be hit
+const WATCH = matchMedia("(max-width: 279px)");
+
+/**
+ * @typedef {object} Held
+ * @property {string[]} cards in the order of the deck
+ * @property {string[]} legal those that can be played now
+ * @property {"wait"|"play"|"pass"} mode
+ * @property {number} [count] how many to choose in an exchange
+ * @property {string[]} [received] cards to mark as new
+ * @property {Record<string, {text: string, kind: string, name: string}>} [marks] by card
+ */
+
+/** The cards of the hand; calls `play` with one, or `change` when others are chosen to pass. */
+export class Hand {
+  /**
+   * @param {{play: (card: string) => void, refuse: (card: string) => void,
+   *   change: (cards: string[]) => void}} calls
+   */
+  constructor(calls) {
+    this.calls = calls;
+    /** @type {Held} */
+    this.held = {cards: [], legal: [], mode: "wait"};
+    /** @type {Set<string>} */
+    this.raised = new Set();
+    this.dragged = false;
+    /** @type {{card: string, rect?: DOMRect}|null} */
+    this.dropped = null;
+    /** @type {Map<string, HTMLButtonElement>} */
+    this.nodes = new Map();
+    this.node = el("div", {class: "hand", role: "group", "aria-label": "Your cards"});
+    this.node.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
+    this.watcher = new ResizeObserver(() => this.place());
+    this.watcher.observe(this.node);
+  }
+
+  /** @param {Held} held */
+  update(held) {
+    const before = this.held;
+    this.held = held;
+    this.dropped = null;
+    const was = this.position(document.activeElement);
+    const sameTurn = before.mode === held.mode && before.cards.join() === held.cards.join();
+    if (!sameTurn) this.raised.clear();
+    for (const [card, node] of this.nodes) {
+      if (held.cards.includes(card)) continue;
+      node.remove();
+      this.nodes.delete(card);
+    }
+    for (const card of held.cards) {
+      if (!this.nodes.has(card)) this.nodes.set(card, this.make(card));
+    }
+    // Only what stands in another place is moved: a button that is moved loses the focus.
+    held.cards.forEach((card, index) => {
+      const node = /** @type {HTMLButtonElement} */ (this.nodes.get(card));
+      if (this.node.children[index] !== node) {
+        this.node.insertBefore(node, this.node.children[index] || null);
+      }
+    });
+    this.draw();
+    this.place();
+    if (was < 0 || !held.cards.length) return;
+    if (!this.node.contains(document.activeElement)) {
+      this.focus(Math.min(was, held.cards.length - 1));
+    }
+    const at = this.position(document.activeElement);
+    if (held.mode === "play" && !held.legal.includes(held.cards[at])) {
+      this.focus(held.cards.indexOf(held.legal[0]));
+    }
+  }
+
+  /** @param {Element|null} node @returns {number} */
+  position(node) {
+    return node ? [...this.node.children].indexOf(node) : -1;
+  }
+
+  /** @param {string} card */
+  make(card) {
+    const node = el("button", {type: "button", class: "card", data: {card, suit: card[1]},
+      tabindex: "-1"}, picture(card), label(card), el("span", {class: "mark"}));
+    node.addEventListener("click", (/** @type {MouseEvent} */ event) => {
+      if (event.detail === 0 || !this.dragged) this.press(card);
+      this.dragged = false;
+    });
+    node.addEventListener("pointerdown", (/** @type {PointerEvent} */ e) => this.grab(card, e));
+    node.addEventListener("focus", () => this.rove(card));
+    return node;
+  }
+
+  draw() {
+    const {cards, legal, mode, received = [], marks = {}} = this.held;
+    const focused = this.node.contains(document.activeElement);
+    cards.forEach((card, index) => {
+      const node = /** @type {HTMLButtonElement} */ (this.nodes.get(card));
+      const can = mode === "pass" || legal.includes(card);
+      const up = this.raised.has(card);
+      node.classList.toggle("legal", mode !== "wait" && can);
+      node.classList.toggle("illegal", mode === "play" && !can);
+      node.classList.toggle("raised", up);
+      node.classList.toggle("new", received.includes(card));
+      const mark = /** @type {HTMLElement} */ (node.lastElementChild);
+      const {text = "", kind = "", name = ""} = marks[card] || {};
+      mark.textContent = text;
+      mark.className = `mark ${kind}`;
+      node.setAttribute("aria-label", [cardName(card), received.includes(card) && "received",
+        mode === "play" && !can && "cannot be played now", name].filter(Boolean).join(", "));
+      node.setAttribute("aria-disabled", String(mode === "wait" || (mode === "play" && !can)));
+      if (mode === "wait") node.removeAttribute("aria-pressed");
+      else node.setAttribute("aria-pressed", String(up));
+      const number = legal.indexOf(card);
+      if (mode === "play" && number >= 0 && number < 10) node.dataset.key = String((number + 1) % 10);
+      else delete node.dataset.key;
+      if (!focused) node.tabIndex = index === 0 ? 0 : -1;
+    });
+    const wanted = cards.find((card) => this.raised.has(card)) || legal[0];
+    if (!focused && wanted) this.rove(wanted);
+    this.node.dataset.mode = mode;
+  }
+
+  /** One card at a time is in the order of the tab key. @param {string} card */
+  rove(card) {
+    for (const [other, node] of this.nodes) node.tabIndex = other === card ? 0 : -1;
+  }
+
+  /** @param {number} index */
+  focus(index) {
+    /** @type {HTMLElement|undefined} */ (this.node.children[index])?.focus({preventScroll: true});
+  }
+
+  /** Lays the cards out for the room there is. */
+  place() {
+    const {cards} = this.held;
+    const n = cards.length;
+    const width = this.node.clientWidth;
+    if (WATCH.matches || !n || !width) {
+      this.node.style.height = "";
+      for (const node of this.nodes.values()) node.style.cssText = "";
+      return;
+    }
+    const large = setting("print") === "large";
+    const low = innerHeight < 560;
+    const w = Math.max(low ? 46 : 58, Math.min(low ? 64 : 112, width / 5.2, innerHeight * 0.12));
+    const free = Math.max(TARGET, w * (large ? 0.56 : 0.42));
+    let rows = 1;
+    while (rows < 3 && n > rows && (width - w) / (Math.ceil(n / rows) - 1) < free) rows += 1;
+    if (low) rows = 1;
+    const perRow = Math.ceil(n / rows);
+    const lift = 0.2 * w;
+    const rowStep = w * (large ? 1.02 : 0.86);
+    const step = Math.min(perRow > 1 ? (width - w) / (perRow - 1) : 0, w * 0.82);
+    const fan = rows === 1 && width > 560;
+    cards.forEach((card, index) => {
+      const row = Math.floor(index / perRow);
+      const inRow = Math.min(perRow, n - row * perRow);
+      const place = index - row * perRow - (inRow - 1) / 2;
+      const node = /** @type {HTMLButtonElement} */ (this.nodes.get(card));
+      const angle = fan ? place * Math.min(2.4, 22 / n) : 0;
+      const arc = fan ? (place * place * w * 0.28) / Math.max(n, 6) / 2 : 0;
+      node.style.width = `${w}px`;
+      node.style.height = `${w * RATIO}px`;
+      node.style.left = `${width / 2 + place * step - w / 2}px`;
+      node.style.top = `${lift + row * rowStep + arc}px`;
+      node.style.setProperty("--turn", `${angle}deg`);
+      node.style.setProperty("--lift", `${lift}px`);
+      node.style.zIndex = String(index + 1);
+    });
+    const end = 10 + (fan ? w * 0.14 : 0);
+    this.node.style.height = `${lift + (rows - 1) * rowStep + w * RATIO + end}px`;
+  }
+
+  /** A tap, a click or Enter on a card. @param {string} card */
+  press(card) {
+    const {mode, legal, count = 0} = this.held;
+    if (mode === "wait") return;
+    if (mode === "pass") {
+      if (this.raised.has(card)) this.raised.delete(card);
+      else {
+        if (this.raised.size >= count) this.raised.delete([...this.raised][0]);
+        this.raised.add(card);
+      }
+      this.draw();
+      this.calls.change(this.held.cards.filter((held) => this.raised.has(held)));
+      return;
+    }
+    if (!legal.includes(card)) {
+      this.shake(card);
+      this.calls.refuse(card);
+    } else if (this.raised.has(card) || setting("tap") === "one") this.calls.play(card);
+    else this.raise(card);
+  }
+
+  /** Raises one card alone. @param {string} card */
+  raise(card) {
+    this.raised = new Set([card]);
+    this.draw();
+  }
+
+  /** @param {string} card */
+  shake(card) {
+    const node = this.nodes.get(card);
+    if (!node || !moves()) return;
+    node.animate([{translate: "0"}, {translate: "-5px"}, {translate: "5px"}, {translate: "0"}],
+      {duration: 180});
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const {cards, mode} = this.held;
+    const at = this.position(document.activeElement);
+    const to = {ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: cards.length - 1}[event.key];
+    if (to !== undefined && cards.length) {
+      event.preventDefault();
+      event.stopPropagation();
+      this.go(to, Math.sign(to - at) || 1);
+    } else if (event.key === "ArrowUp" && at >= 0 && mode === "play") {
+      event.preventDefault();
+      if (!this.raised.has(cards[at])) this.press(cards[at]);
+    } else if (event.key === "ArrowDown" && mode === "play") {
+      event.preventDefault();
+      this.raised.clear();
+      this.draw();
+    }
+  }
+
+  /** Moves the focus, on one's turn to the next card that can be played, and raises that. */
+  /** @param {number} to @param {number} way */
+  go(to, way) {
+    const {cards, legal, mode} = this.held;
+    const n = cards.length;
+    let index = (to + n) % n;
+    if (mode === "play") {
+      for (let i = 0; i < n && !legal.includes(cards[index]); i += 1) index = (index + way + n) % n;
+      this.raise(cards[index]);
+    }
+    this.focus(index);
+  }
+
+  /**
+   * A digit: the n-th card that can be played; a second time plays it. In an exchange the n-th card.
+   * @param {number} digit
+   */
+  digit(digit) {
+    const {cards, legal, mode} = this.held;
+    const card = (mode === "pass" ? cards : legal)[(digit + 9) % 10];
+    if (!card || mode === "wait") return;
+    this.focus(cards.indexOf(card));
+    this.press(card);
+  }
+
+  /** Enter outside of the cards plays the raised one. */
+  enter() {
+    const [card] = this.raised;
+    if (this.held.mode === "play" && card) this.calls.play(card);
+    else if (this.held.mode === "play") {
+      this.go(this.held.cards.indexOf(this.held.legal[0]), 1);
+    }
+  }
+
+  /** @param {string} card @param {PointerEvent} event */
+  grab(card, event) {
+    this.dragged = false;
+    if (event.button !== 0 || this.held.mode === "wait" || WATCH.matches) return;
+    const node = /** @type {HTMLButtonElement} */ (event.currentTarget);
+    const {clientX: x, clientY: y, pointerId} = event;
+    const move = (/** @type {PointerEvent} */ e) => {
+      if (e.pointerId !== pointerId) return;
+      const [dx, dy] = [e.clientX - x, e.clientY - y];
+      if (!this.dragged && Math.hypot(dx, dy) < DRAG) return;
+      if (!this.dragged) node.setPointerCapture(pointerId);
+      this.dragged = true;
+      node.classList.add("dragged");
+      node.style.setProperty("translate", `${dx}px ${dy}px`);
+    };
+    const end = (/** @type {PointerEvent} */ e) => {
+      if (e.pointerId !== pointerId) return;
+      removeEventListener("pointermove", move);
+      removeEventListener("pointerup", end);
+      removeEventListener("pointercancel", end);
+      node.classList.remove("dragged");
+      const top = this.node.getBoundingClientRect().top;
+      const isOut = this.dragged && e.type === "pointerup" && e.clientY < top;
+      if (isOut) this.drop(card);
+      node.style.removeProperty("translate");
+    };
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", end);
+    addEventListener("pointercancel", end);
+  }
+
+  /** A card let go above the hand. @param {string} card */
+  drop(card) {
+    const {mode, legal} = this.held;
+    if (mode === "pass") {
+      if (!this.raised.has(card)) this.press(card);
+    } else if (legal.includes(card)) {
+      this.dropped = {card, rect: this.nodes.get(card)?.getBoundingClientRect()};
+      this.calls.play(card);
+    } else {
+      this.shake(card);
+      this.calls.refuse(card);
+    }
+  }
+
+  /** Where a card is on the screen, or was let go. @param {string} card */
+  rect(card) {
+    if (this.dropped?.card === card) return this.dropped.rect;
+    return this.nodes.get(card)?.getBoundingClientRect() || null;
+  }
+
+  end() {
+    this.watcher.disconnect();
+  }
+}

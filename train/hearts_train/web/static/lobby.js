@@ -1,0 +1,178 @@
+// The lobby: one press to play; below, every game of the rule book, agents and friends.
+
+import {card} from "hearts/cards.js";
+import {button, choices, el, notice, picker} from "hearts/dom.js";
+import {choose, setting} from "hearts/settings.js";
+
+/** @typedef {import("hearts/main.js").Context} Context */
+
+const FRIEND = "a friend";
+
+/** The package's own players in words; docs/agents.md has the figures. */
+const STRENGTHS = {
+  champion: "the strongest: a network trained for this game",
+  pimc: "very strong: solves every deal that is still possible",
+  pro: "strong: plays every card to the end in thought",
+  standard: "for beginners: ducks, and throws its highest card",
+  easy: "plays any card",
+};
+
+/**
+ * @param {HTMLElement} root
+ * @param {Context} context
+ */
+export async function mount(root, context) {
+  document.documentElement.dataset.page = "lobby";
+  context.title("");
+  root.replaceChildren(el("p", {class: "waiting", text: "Shuffling …"}));
+  const welcome = await context.connection.ready();
+  const form = new Form(context, welcome);
+  root.replaceChildren(el("div", {class: "lobby"}, hero(context, welcome), tables(welcome),
+    form.node));
+  return () => delete document.documentElement.dataset.page;
+}
+
+/** @param {Context} context @param {any} welcome */
+function hero(context, welcome) {
+  const strongest = welcome.agents.find((/** @type {any} */ agent) =>
+    agent.games.includes("two_player"))?.name || "pro";
+  const play = button("Play now", () => create(context, play, {rules: "two_player", match: false,
+    seats: [{me: true}, {agent: strongest}]}), {class: "main big"});
+  return el("section", {class: "hero"},
+    el("div", {class: "sample", "aria-hidden": "true"},
+      ...["AS", "TD", "QS", "4C", "KH"].map((name) => card(name))),
+    el("h1", {text: "Hearts"}),
+    el("p", {text: `Two players, 13 cards each, every heart a point and the queen of spades 13. `
+      + `You against ${strongest}.`}), play);
+}
+
+/** The tables that were left. @param {any} welcome */
+function tables(welcome) {
+  const mine = (welcome.tables || []).filter((/** @type {any} */ table) => table.unfinished);
+  if (!mine.length) return null;
+  return el("section", {class: "mine"}, el("h2", {text: "Go on"}),
+    el("ul", {}, ...mine.slice(-6).reverse().map((/** @type {any} */ table) =>
+      el("li", {}, el("a", {class: "button", href: `/t/${table.table}`}, describe(table))))));
+}
+
+/** @param {any} table */
+function describe({title, match, seats, you, your_turn: isTurn}) {
+  const others = seats.filter((/** @type {string} */ _, /** @type {number} */ seat) => seat !== you);
+  return `${title}${match ? ", a match" : ""}, with ${others.join(", ")}${isTurn ? " (your turn)"
+    : ""}`;
+}
+
+/**
+ * Makes a table and goes there.
+ * @param {Context} context
+ * @param {HTMLButtonElement} pressed
+ * @param {Record<string, any>} what
+ */
+async function create(context, pressed, what) {
+  pressed.disabled = true;
+  try {
+    const table = await context.connection.request({type: "create", name: setting("name"), ...what});
+    context.go(`/t/${table.table}`);
+  } catch (error) {
+    notice(/** @type {Error} */ (error).message, {bad: true});
+    pressed.disabled = false;
+  }
+}
+
+/** The form for any other game. */
+class Form {
+  /** @param {Context} context @param {any} welcome */
+  constructor(context, welcome) {
+    this.context = context;
+    this.rules = welcome.rules;
+    this.agents = welcome.agents.filter(({name}) => name !== "random"); // another name of easy
+    this.rule = this.rules[0];
+    this.players = this.rule.players[0];
+    this.isMatch = "deal";
+    /** Who sits in the other seats. @type {string[]} */
+    this.others = [];
+    this.about = el("p", {class: "small"});
+    this.size = el("div");
+    this.seats = el("div", {class: "seat-fields"});
+    this.start = button("Open the table", () => this.open(), {class: "main"});
+    const name = el("input", {type: "text", maxlength: "24", value: setting("name"),
+      autocomplete: "nickname", on: {change: () => choose("name", name.value.trim())}});
+    this.node = el("section", {class: "form"}, el("h2", {text: "Another game"}),
+      picker("Game", this.rules.map((/** @type {any} */ rule) => [rule.name, rule.title]),
+        this.rule.name, (value) => this.chooseRule(value)),
+      this.about, this.size, this.seats,
+      choices("How long", "long", [["deal", "One deal"], ["match", "A match"]], this.isMatch,
+        (value) => {
+          this.isMatch = value;
+        }),
+      el("label", {class: "field"}, el("span", {text: "Your name"}), name),
+      el("div", {class: "buttons"}, this.start));
+    this.chooseRule(this.rule.name);
+  }
+
+  /** @param {string} name */
+  chooseRule(name) {
+    this.rule = this.rules.find((/** @type {any} */ rule) => rule.name === name);
+    const {players} = this.rule;
+    if (!players.includes(this.players)) this.players = players.includes(4) ? 4 : players[0];
+    this.about.textContent = [].concat(this.rule.text).join(" ");
+    this.drawSize();
+  }
+
+  drawSize() {
+    const {players} = this.rule;
+    this.size.replaceChildren(...(players.length > 1 ? [choices("Players", "players",
+      players.map((/** @type {number} */ n) => [String(n), String(n)]), String(this.players),
+      (value) => {
+        this.players = Number(value);
+        this.drawSeats();
+      })] : []));
+    this.drawSeats();
+  }
+
+  /** The name of the rules with this number of players, as the server has it. */
+  get game() {
+    return this.rule.players.length > 1 ? `${this.rule.name} players=${this.players}`
+      : this.rule.name;
+  }
+
+  /** The agents that play the game chosen. @returns {any[]} */
+  get fitting() {
+    const names = [this.game];
+    if (this.rule.players.length === 1 || this.players === 4) names.push(this.rule.name);
+    return this.agents.filter(({games}) => names.some((name) => games.includes(name)));
+  }
+
+  drawSeats() {
+    const fitting = this.fitting;
+    const names = fitting.map(({name}) => name);
+    this.seats.replaceChildren(...Array.from({length: this.players - 1}, (_, index) => {
+      if (!names.includes(this.others[index]) && this.others[index] !== FRIEND) {
+        this.others[index] = names[0] || FRIEND;
+      }
+      const about = el("span", {class: "small about"});
+      const tell = () => {
+        about.textContent = this.others[index] === FRIEND
+          ? "A free seat: you get a link to send."
+          : STRENGTHS[this.others[index]]
+            || fitting.find(({name}) => name === this.others[index])?.title || "";
+      };
+      tell();
+      const field = picker(this.players > 2 ? `Seat ${index + 2}` : "Against",
+        [...names.map((name) => /** @type {[string, string]} */ ([name, name])),
+          [FRIEND, FRIEND]], this.others[index], (value) => {
+          this.others[index] = value;
+          tell();
+        });
+      field.append(about);
+      return field;
+    }));
+  }
+
+  open() {
+    const others = this.others.slice(0, this.players - 1).map((name) =>
+      (name === FRIEND ? {open: true} : {agent: name}));
+    create(this.context, this.start, {rules: this.game, match: this.isMatch === "match",
+      seats: [{me: true}, ...others]});
+  }
+}

@@ -1,0 +1,139 @@
+// The page: what is at the top of it, and which part is shown at which address.
+
+import {loadCards} from "hearts/cards.js";
+import {ask, choices, el, say} from "hearts/dom.js";
+import {apply, choose, setting} from "hearts/settings.js";
+import {Connection} from "hearts/socket.js";
+
+/**
+ * What each part of the page is given.
+ * @typedef {object} Context
+ * @property {Connection} connection to the server; opened by whoever needs it, by `ready()`
+ * @property {(path: string) => void} go shows another address
+ * @property {(title: string) => void} title names what is shown
+ */
+
+/** By the first part of the address: the module, which exports `mount(root, context)`. */
+const PARTS = {
+  "": () => import("hearts/lobby.js"),
+  t: () => import("hearts/table.js"),
+  board: () => import("hearts/board.js"),
+  puzzles: () => import("hearts/puzzles.js"),
+  runs: () => import("hearts/runs.js"),
+};
+const LINKS = [["/", "Play"], ["/board", "Board"], ["/puzzles", "Puzzles"], ["/runs", "Runs"]];
+
+const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const connection = new Connection();
+/** @type {(() => void)|void} */
+let unmount;
+let visits = 0;
+
+/** @type {Context} */
+const context = {
+  connection,
+  go(path) {
+    history.pushState(null, "", path);
+    route();
+  },
+  title(text) {
+    document.title = text ? `${text} · Hearts` : "Hearts";
+  },
+};
+
+/** Shows what belongs to the address. */
+async function route() {
+  visits += 1;
+  const visit = visits;
+  unmount?.();
+  unmount = undefined;
+  delete document.documentElement.dataset.page;
+  const name = location.pathname.split("/")[1];
+  mark();
+  const root = el("div", {class: "root"});
+  const load = PARTS[/** @type {keyof typeof PARTS} */ (name)];
+  if (!load) {
+    main.replaceChildren(el("section", {class: "lobby"}, el("h1", {text: "Nothing is here"}),
+      el("p", {}, el("a", {class: "button main", href: "/", text: "To the lobby"}))));
+    return;
+  }
+  main.replaceChildren(root);
+  try {
+    if (name === "" || name === "t") connection.open();
+    const [part] = await Promise.all([load(), loadCards()]);
+    if (visit !== visits) return;
+    const end = await part.mount(root, context);
+    if (visit === visits) unmount = end;
+    else end?.();
+  } catch (error) {
+    if (visit !== visits) return;
+    console.error(error);
+    root.replaceChildren(el("section", {class: "lobby"},
+      el("h1", {text: "This page could not be shown"}),
+      el("p", {text: `${/** @type {Error} */ (error).message}. Reload it; if that does not help, `
+        + "the server may be of another version."})));
+  }
+}
+
+/** The links at the top. */
+function head() {
+  const top = /** @type {HTMLElement} */ (document.getElementById("top"));
+  top.replaceChildren(
+    el("a", {class: "home", href: "/"}, el("span", {class: "heart", "aria-hidden": "true",
+      text: "♥"}), el("span", {class: "word", text: "Hearts"})),
+    el("nav", {"aria-label": "Pages"}, ...LINKS.map(([href, text]) => el("a", {href, text}))),
+    el("p", {class: "line-lost", role: "status"}),
+    el("button", {type: "button", class: "tool settings", on: {click: settings}},
+      el("span", {"aria-hidden": "true", text: "⚙\ufe0e\u00a0"}),
+      el("span", {class: "word", text: "Settings"})));
+}
+
+/** Marks the link of the page that is shown. */
+function mark() {
+  for (const link of document.querySelectorAll("#top nav a")) {
+    const path = /** @type {HTMLAnchorElement} */ (link).pathname;
+    const isHere = path === "/" ? ["/", "/t"].includes(location.pathname.slice(0, 2).replace(/\/$/,
+      "") || "/") : location.pathname.startsWith(path);
+    if (isHere) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+/** How the cards look and move. */
+function settings() {
+  const set = (/** @type {string} */ key) => (/** @type {string} */ value) => choose(key, value);
+  const pick = (/** @type {string} */ legend, /** @type {string} */ key,
+    /** @type {Array<[string, string]>} */ options) =>
+    choices(legend, `set-${key}`, options, setting(key), set(key));
+  ask({title: "Settings", buttons: [["", "Done"]], body: [
+    pick("Colours of the suits", "deck", [["two", "Two"], ["four", "Four"]]),
+    pick("Print", "print", [["usual", "Usual"], ["large", "Large"]]),
+    pick("A card is played by", "tap", [["two", "Two taps"], ["one", "One tap"]]),
+    pick("Pace", "pace", [["calm", "Calm"], ["quick", "Quick"], ["none", "At once"]]),
+    pick("Movement", "motion", [["auto", "As the system says"], ["off", "None"]]),
+  ]});
+}
+
+/** Links to pages of this site change what is shown, without loading it anew. */
+function follow(/** @type {MouseEvent} */ event) {
+  if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey
+      || event.altKey) return;
+  const link = /** @type {Element} */ (event.target).closest?.("a[href]");
+  if (!(link instanceof HTMLAnchorElement) || link.origin !== location.origin || link.target
+      || link.hasAttribute("download")) return;
+  if (link.pathname === location.pathname && link.hash) return;
+  event.preventDefault();
+  context.go(link.pathname + link.search + link.hash);
+}
+
+connection.addEventListener("status", (event) => {
+  const isLost = /** @type {CustomEvent} */ (event).detail !== "open";
+  const line = document.querySelector(".line-lost");
+  if (line) line.textContent = isLost ? "Reconnecting …" : "";
+  if (!isLost && connection.tries === 0 && visits) say("Connected.");
+});
+addEventListener("popstate", route);
+document.addEventListener("click", follow);
+apply();
+head();
+route();

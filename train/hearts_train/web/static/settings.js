@@ -1,0 +1,76 @@
+// What a person has chosen on this device: kept in the browser, told to the page's style.
+
+const KEY = "hearts.settings";
+
+/** @type {Record<string, string>} */
+const DEFAULTS = {
+  deck: "two", // two | four colours
+  print: "usual", // usual | large
+  help: "off", // off | warn | values | odds
+  pace: "calm", // calm | quick | none: how long a finished trick stays
+  motion: "auto", // auto | off
+  tap: "two", // two | one taps play a card
+  name: "",
+};
+
+/** @type {Record<string, string>} */
+let values = {...DEFAULTS, ...read()};
+/** @type {Set<(key: string) => void>} */
+const listeners = new Set();
+
+function read() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(KEY) || "{}");
+    return Object.fromEntries(Object.entries(kept).filter(
+      ([key, value]) => key in DEFAULTS && typeof value === "string"));
+  } catch {
+    return {}; // nothing kept, or keeping is forbidden here
+  }
+}
+
+/** @param {string} key */
+export function setting(key) {
+  return values[key];
+}
+
+/**
+ * Changes a setting, keeps it and tells those who wait for changes.
+ * @param {string} key
+ * @param {string} value
+ */
+export function choose(key, value) {
+  values = {...values, [key]: value};
+  try {
+    localStorage.setItem(KEY, JSON.stringify(values));
+  } catch {
+    // It holds for this page only.
+  }
+  apply();
+  for (const listener of [...listeners]) listener(key);
+}
+
+/**
+ * Calls `listener` at each change.
+ * @param {(key: string) => void} listener
+ * @returns {() => void} ends it
+ */
+export function onChange(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Tells the style sheet: `data-deck`, `data-print` and `data-motion` on the root. */
+export function apply() {
+  const data = document.documentElement.dataset;
+  for (const key of ["deck", "print", "motion", "help"]) data[key] = values[key];
+}
+
+/** Whether things may move: neither this page nor the system is set to none. */
+export function moves() {
+  return values.motion !== "off" && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+/** How long a finished trick stays, and what passes between two cards, in milliseconds. */
+export function pauses() {
+  return {calm: [1100, 350], quick: [500, 120], none: [0, 0]}[values.pace] || [1100, 350];
+}

@@ -1,0 +1,120 @@
+// The score sheet of a match, and what a finished deal brought.
+
+import {chips} from "hearts/cards.js";
+import {ask, el} from "hearts/dom.js";
+import {encodeDeal, pointsText, signed} from "hearts/state.js";
+
+/** @typedef {import("hearts/state.js").Table} Table */
+
+/**
+ * The scores deal by deal, and the totals.
+ * @param {Table} table
+ */
+export function sheet(table) {
+  const names = table.seats.map((_, seat) => table.who(seat));
+  const totals = table.totals || names.map(() => 0);
+  const best = isChips(table) ? Math.max(...totals) : Math.min(...totals);
+  const head = el("tr", {}, el("th", {scope: "col", text: "Deal"}),
+    ...names.map((name) => el("th", {scope: "col", text: name})));
+  const rows = table.sheet.map(({net}, deal) => el("tr", {},
+    el("th", {scope: "row", text: String(deal + 1)}),
+    ...net.map((score) => el("td", {class: "n", text: number(score)}))));
+  const foot = el("tr", {}, el("th", {scope: "row", text: "Total"}),
+    ...totals.map((total) => el("td", {class: total === best ? "n best" : "n"}, number(total),
+      total === best && el("span", {class: "sign", text: " ✓", role: "img",
+        "aria-label": ", ahead"}))));
+  const end = endOf(table);
+  return el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Score sheet"},
+    el("table", {class: "sheet"}, end && el("caption", {text: end}), el("thead", {}, head),
+      el("tbody", {}, ...rows), el("tfoot", {}, foot)));
+}
+
+/** @param {number} n */
+function number(n) {
+  return Number.isInteger(n) ? String(n).replace("-", "−") : n.toFixed(1).replace("-", "−");
+}
+
+/** @param {Table} table */
+function isChips(table) {
+  return table.rules.fields.settlement !== "points";
+}
+
+/** @param {Table} table */
+function endOf(table) {
+  const {end_score: score, end_when: when, settlement} = table.rules.fields;
+  if (!table.match) return "";
+  if (settlement !== "points") return "Chips: the most win.";
+  return `Until a total ${when === "reached" ? "reaches" : "passes"} ${score}; the lowest wins.`;
+}
+
+/** Shows the score sheet. @param {Table} table */
+export function showSheet(table) {
+  return ask({title: "Score sheet", body: [sheet(table)], buttons: [["", "Close"]], wide: true});
+}
+
+/**
+ * What comes after the last card: the result, all hands, and ways on.
+ * @param {Table} table
+ * @param {{next: () => void, leave: () => void}} calls
+ */
+export function result(table, {next, leave}) {
+  const over = table.over;
+  const scores = over.scores;
+  const best = Math.min(...scores);
+  const order = scores.map((/** @type {number} */ _, /** @type {number} */ seat) => seat)
+    .sort((/** @type {number} */ a, /** @type {number} */ b) => scores[a] - scores[b] || a - b);
+  const rows = order.map((/** @type {number} */ seat) => el("tr",
+    {class: scores[seat] === best ? "won" : ""},
+    el("th", {scope: "row"}, table.who(seat), scores[seat] === best
+      && el("span", {class: "sign", role: "img", "aria-label": ", lowest score", text: " ✓"})),
+    el("td", {class: "n", data: {label: "score"}, text: number(scores[seat])}),
+    table.match && el("td", {class: "n", data: {label: "total"}, text: number(table.totals[seat])}),
+    el("td", {class: "cards"}, over.hands ? chips(over.hands[seat]) : "")));
+  const kitty = over.kitty || [];
+  const main = table.you === null ? null : el("button", {type: "button", class: "main", on:
+    {click: next}}, table.matchOver ? "Next match" : "Next deal");
+  return el("section", {class: "result", "aria-labelledby": "verdict"},
+    el("h2", {id: "verdict", tabindex: "-1", text: verdict(table)}),
+    el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores and hands"},
+      el("table", {}, el("thead", {}, el("tr", {}, el("th", {scope: "col", text: "Player"}),
+        el("th", {scope: "col", class: "n", text: "Score"}),
+        table.match && el("th", {scope: "col", class: "n", text: "Total"}),
+        el("th", {scope: "col", text: "Cards dealt"}))), el("tbody", {}, ...rows))),
+    kitty.length ? el("p", {}, "Not dealt: ", chips(kitty)) : null,
+    el("div", {class: "buttons"}, main,
+      over.deal && el("a", {class: "button", href: `/board#deal=${encodeDeal(over.deal)}`,
+        text: "Analyse"}),
+      table.match && el("button", {type: "button", text: "Score sheet",
+        on: {click: () => showSheet(table)}}),
+      el("button", {type: "button", text: "Leave", on: {click: leave}})));
+}
+
+/**
+ * How it ended, from the seat that looks.
+ * @param {Table} table
+ */
+export function verdict(table) {
+  const {scores} = table.over;
+  const {you, matchOver} = table;
+  if (matchOver) {
+    const {winner} = matchOver;
+    return winner === null ? "The match ends level."
+      : `${table.does(winner, "win", "wins")} the match.`;
+  }
+  if (you === null) {
+    const best = Math.min(...scores);
+    const names = scores.map((/** @type {number} */ score, /** @type {number} */ seat) =>
+      score === best ? table.who(seat) : "").filter(Boolean);
+    return `Lowest score: ${names.join(", ")}.`;
+  }
+  const others = scores.filter((/** @type {number} */ _, /** @type {number} */ seat) =>
+    seat !== you);
+  const mean = others.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0)
+    / others.length;
+  const margin = mean - scores[you];
+  const by = others.length === 1 ? `${table.who(you === 0 ? 1 : 0)} ${number(others[0])}`
+    : `the others ${number(mean)} on average`;
+  const word = margin > 0 ? "Well played" : margin < 0 ? "Not this time" : "Even";
+  return `${word}: you ${pointsText(scores[you])}, ${by} (${signed(margin,
+    Number.isInteger(margin) ? 0 : 1)}).`;
+}

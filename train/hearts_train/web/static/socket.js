@@ -1,0 +1,174 @@
+// The line to the server: it comes back by itself, and knows who we are by a token.
+
+const TOKEN = "hearts.token";
+const PING_AFTER = 20_000;
+const LOST_AFTER = 10_000;
+const WAITS = [200, 500, 1000, 2000, 4000];
+
+/** What a message was refused with. */
+export class Refusal extends Error {
+  /** @param {{code: string, text: string}} error */
+  constructor({code, text}) {
+    super(text);
+    this.code = code;
+  }
+}
+
+/**
+ * Emits `message` (detail: a message of the server) and `status` (detail: "open" or "lost").
+ * `welcome` is what the server said when we came in.
+ */
+export class Connection extends EventTarget {
+  /** @param {string} [address] */
+  constructor(address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`) {
+    super();
+    this.address = address;
+    /** @type {any} */
+    this.welcome = null;
+    this.status = "lost";
+    /** @type {WebSocket|null} */
+    this.socket = null;
+    this.tries = 0;
+    this.count = 0;
+    /** @type {Map<string, {resolve: (m: any) => void, reject: (e: Error) => void}>} */
+    this.waiting = new Map();
+    this.heard = 0;
+    this.retry = 0;
+    addEventListener("online", () => this.hurry());
+    addEventListener("pageshow", () => this.hurry());
+    document.addEventListener("visibilitychange", () => this.hurry());
+    setInterval(() => this.watch(), 5000);
+  }
+
+  /** Opens the line, unless it is open; comes back until it is. */
+  open() {
+    if (this.socket) return;
+    clearTimeout(this.retry);
+    const socket = new WebSocket(this.address);
+    this.socket = socket;
+    this.heard = Date.now();
+    socket.addEventListener("open", () => {
+      socket.send(JSON.stringify({type: "hello", v: 1, token: token() || undefined}));
+    });
+    socket.addEventListener("message", (event) => {
+      this.heard = Date.now();
+      let message;
+      try {
+        message = JSON.parse(event.data);
+      } catch {
+        return; // not ours
+      }
+      this.hear(message);
+    });
+    socket.addEventListener("close", () => this.lose(socket));
+  }
+
+  /** @param {any} message */
+  hear(message) {
+    if (message.type === "welcome") {
+      this.welcome = message;
+      this.tries = 0;
+      this.status = "open";
+      keep(message.token);
+      this.dispatchEvent(new CustomEvent("status", {detail: "open"}));
+    }
+    const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
+    if (waiting) {
+      this.waiting.delete(message.id);
+      if (message.type === "error") waiting.reject(new Refusal(message));
+      else waiting.resolve(message);
+    }
+    if (message.type === "error" && message.code === "unknown_token") keep("");
+    this.dispatchEvent(new CustomEvent("message", {detail: message}));
+  }
+
+  /** @param {WebSocket} socket */
+  lose(socket) {
+    if (socket !== this.socket) return;
+    this.socket = null;
+    this.status = "lost";
+    for (const {reject} of this.waiting.values()) {
+      reject(new Refusal({code: "lost", text: "The line to the server is lost; it comes back."}));
+    }
+    this.waiting.clear();
+    this.dispatchEvent(new CustomEvent("status", {detail: "lost"}));
+    const wait = WAITS[Math.min(this.tries, WAITS.length - 1)] * (0.8 + 0.4 * Math.random());
+    this.tries += 1;
+    this.retry = setTimeout(() => this.open(), wait);
+  }
+
+  /** Tries again now, as when a closed lid opens. */
+  hurry() {
+    if (document.visibilityState === "hidden") return;
+    if (this.socket) this.watch();
+    else this.open();
+  }
+
+  /** Asks for a sign of life when nothing was heard, and gives the line up without one. */
+  watch() {
+    if (!this.socket || this.status !== "open") return;
+    const silence = Date.now() - this.heard;
+    if (silence > PING_AFTER + LOST_AFTER) {
+      const socket = this.socket;
+      socket.close();
+      this.lose(socket); // closing a dead line takes the browser a minute
+    } else if (silence > PING_AFTER) this.send({type: "ping"});
+  }
+
+  /**
+   * Sends a message; nothing waits for an answer.
+   * @param {Record<string, any>} message
+   * @returns {boolean} whether it went out
+   */
+  send(message) {
+    if (!this.socket || this.status !== "open") return false;
+    this.socket.send(JSON.stringify({v: 1, ...message}));
+    return true;
+  }
+
+  /**
+   * Sends a message and waits for the answer to it.
+   * @param {Record<string, any>} message
+   * @returns {Promise<any>} rejected with a `Refusal`
+   */
+  request(message) {
+    this.count += 1;
+    const id = `c${this.count}`;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, {resolve, reject});
+      if (!this.send({...message, id})) {
+        this.waiting.delete(id);
+        reject(new Refusal({code: "lost", text: "The line to the server is lost; it comes back."}));
+      }
+    });
+  }
+
+  /** Resolves when the server has said welcome. */
+  async ready() {
+    while (this.status !== "open") {
+      await new Promise((resolve) => this.addEventListener("status", resolve, {once: true}));
+    }
+    return this.welcome;
+  }
+}
+
+function token() {
+  try {
+    return localStorage.getItem(TOKEN);
+  } catch {
+    return kept;
+  }
+}
+
+let kept = "";
+
+/** @param {string} secret */
+function keep(secret) {
+  kept = secret;
+  try {
+    if (secret) localStorage.setItem(TOKEN, secret);
+    else localStorage.removeItem(TOKEN);
+  } catch {
+    // The seat is ours as long as this page is open.
+  }
+}

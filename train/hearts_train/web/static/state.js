@@ -1,0 +1,241 @@
+// What the page knows of a table: the server's last `table` message with the events since, and the
+// questions that its parts ask. Nothing here touches the page.
+
+import {cardName, suitName, suitSign} from "hearts/cards.js";
+
+/**
+ * @typedef {object} Seat
+ * @property {string} name
+ * @property {string} kind "agent", "person" or "open"
+ * @property {string} [agent]
+ * @property {boolean} [connected]
+ */
+
+/** A table as it stands. */
+export class Table {
+  /** @param {any} message `table` of the server */
+  constructor(message) {
+    this.take(message);
+  }
+
+  /** Takes over a whole state. @param {any} message */
+  take(message) {
+    const {table, rules, seats, you, match, over} = message;
+    Object.assign(this, {id: table, rules, match, help: message.help || "odds"});
+    /** @type {Seat[]} */
+    this.seats = seats;
+    /** @type {number|null} */
+    this.you = you ?? null;
+    /** How the deal on the table ended; null while it is played. @type {any} */
+    this.over = over || null;
+    this.matchOver = message.match_over || null;
+    this.canUndo = Boolean(message.undo);
+    this.closed = Boolean(message.closed);
+    this.see(message);
+  }
+
+  /** Takes over what a message says of the cards. @param {any} message */
+  see(message) {
+    if (message.seq !== undefined) this.seq = message.seq;
+    if (message.view !== undefined) this.view = message.view;
+    if (message.public !== undefined) this.public = message.public;
+    if (message.turn !== undefined) this.turn = message.turn;
+    if (message.totals) this.totals = message.totals;
+    if (message.number !== undefined) this.number = message.number;
+    if (message.sheet) this.sheet = message.sheet;
+  }
+
+  /** What everybody knows; of a seat's own view it is a part. */
+  /** @returns {any} */
+  get facts() {
+    return this.view || this.public || {};
+  }
+
+  get players() {
+    return this.seats.length;
+  }
+
+  /** The seat that looks: one's own, for onlookers the first. */
+  get near() {
+    return this.you ?? 0;
+  }
+
+  /** @returns {string[]} */
+  get legal() {
+    return this.view && !this.over ? this.view.legal : [];
+  }
+
+  get isMyTurn() {
+    return this.legal.length > 0;
+  }
+
+  /** How many cards each seat holds. @returns {number[]} */
+  get cardsLeft() {
+    const {cards_left: left, history = []} = this.facts;
+    if (left) return left;
+    const counts = this.seats.map(() => this.rules.fields.hand_size);
+    for (const [seat] of history) counts[seat] -= 1;
+    return counts;
+  }
+
+  /** The number of the trick on the table, from 1. */
+  get trickNumber() {
+    const {history = [], trick = []} = this.facts;
+    return Math.floor((history.length - trick.length) / this.players) + 1;
+  }
+
+  /** The last whole trick, in order of play. @returns {Array<[number, string]>} */
+  get lastTrick() {
+    const {history = [], trick = []} = this.facts;
+    const done = history.length - trick.length;
+    return history.slice(Math.max(0, done - this.players), done);
+  }
+
+  /** How many cards are given away in this deal; 0 without an exchange. */
+  get passCount() {
+    return this.facts.direction === "hold" ? 0 : this.rules.fields.pass_count;
+  }
+
+  /** Who gets the cards of a seat in the exchange. @param {number} seat */
+  receiver(seat) {
+    const steps = {left: 1, right: -1, across: Math.floor(this.players / 2)};
+    const step = steps[this.facts.direction] || 0;
+    return (seat + step + this.players) % this.players;
+  }
+
+  /** Whether nobody but oneself is a person, so that a card may be taken back. */
+  get isAlone() {
+    return this.you !== null
+      && this.seats.every((seat, index) => index === this.you || seat.kind === "agent");
+  }
+
+  /** "You", or the name of a seat. @param {number} seat */
+  who(seat) {
+    return seat === this.you ? "You" : this.seats[seat].name || `Seat ${seat + 1}`;
+  }
+
+  /**
+   * A sentence about a seat: the verb in the form for "you", and for others.
+   * @param {number} seat
+   * @param {string} mine
+   * @param {string} theirs
+   */
+  does(seat, mine, theirs) {
+    return `${this.who(seat)} ${seat === this.you ? mine : theirs}`;
+  }
+}
+
+/**
+ * Why a card cannot be played now, as a sentence; "" if it can.
+ * @param {Table} table
+ * @param {string} card
+ */
+export function whyNot(table, card) {
+  const {legal, view} = table;
+  if (!view || legal.includes(card)) return "";
+  if (!legal.length) return "It is not your turn.";
+  const {trick, hand, hearts_broken: broken} = view;
+  const {fields} = table.rules;
+  if (trick.length) {
+    const suit = trick[0][1][1];
+    if (card[1] !== suit && hand.some((held) => held[1] === suit)) {
+      return `Follow suit: you hold ${suitName(suit)} ${suitSign(suit)}.`;
+    }
+    if (table.trickNumber === 1 && !fields.points_on_first_trick) {
+      return "No card that costs points on the first trick.";
+    }
+  } else if (table.trickNumber === 1 && legal.every((other) => other[1] === legal[0][1])
+             && card[1] !== legal[0][1]) {
+    return legal.length === 1
+      ? `The first card is the ${cardName(legal[0])}.`
+      : `The first card is one of ${suitName(legal[0][1])}.`;
+  } else if (card[1] === "H" && !broken) return "Hearts may not be led before they are broken.";
+  if (legal.length === 1) return `Only the ${cardName(legal[0])} can be played.`;
+  return "That card cannot be played now.";
+}
+
+/**
+ * What is asked of oneself or awaited from others, as a sentence; "" when nothing is.
+ * @param {Table} table
+ */
+export function asked(table) {
+  if (table.over) return "";
+  const {facts, view, turn} = table;
+  if (!table.isMyTurn) {
+    if (table.seats[turn]?.kind === "open") return "Waiting for somebody to sit down.";
+    if (turn === null || turn === undefined || turn === table.you) return "";
+    const doing = {pass: "choose cards to pass", moon: "choose"}[facts.phase] || "play";
+    return `Waiting for ${table.who(turn)} to ${doing}.`;
+  }
+  if (view.phase === "pass") return "";
+  if (view.phase === "moon") return "You have shot the moon: choose.";
+  if (!view.trick.length) return "Your turn: lead a card.";
+  const suit = view.trick[0][1][1];
+  return table.legal.every((card) => card[1] === suit)
+    ? `Your turn: follow ${suitName(suit)} ${suitSign(suit)}.`
+    : `Your turn: you have no ${suitName(suit)}, play ${table.legal.length < view.hand.length
+      ? "a card that may be thrown" : "any card"}.`;
+}
+
+/**
+ * An event in words.
+ * @param {Table} table as it stands after it
+ * @param {any} event
+ */
+export function told(table, event) {
+  const {kind, seat} = event;
+  if (kind === "play") return `${table.does(seat, "play", "plays")} ${cardName(event.action)}.`;
+  if (kind === "trick") {
+    const points = event.worth ? `: ${pointsText(event.worth)}` : "";
+    return `${table.does(event.taker, "take", "takes")} the trick${points}.`;
+  }
+  if (kind === "broken") return `Hearts are broken by ${seat === table.you ? "you" : table.who(seat)}.`;
+  if (kind === "passed") {
+    return seat !== table.you && event.count === table.passCount
+      ? `${table.who(seat)} has chosen what to pass.` : "";
+  }
+  if (kind === "received") {
+    const cards = table.view ? table.view.received : [];
+    if (!cards.length) return "The cards are passed.";
+    const giver = table.seats.findIndex((_, other) => table.receiver(other) === table.you);
+    return `You get ${cards.map(cardName).join(", ")} from ${table.who(giver)}.`;
+  }
+  if (kind === "shot") return `${table.does(seat, "have", "has")} shot the moon!`;
+  if (kind === "moon") {
+    return event.choice === "others" ? `${table.does(seat, "let", "lets")} the others pay.`
+      : `${table.does(seat, "take", "takes")} the points off.`;
+  }
+  if (kind === "kitty") {
+    return `${table.does(seat, "get", "gets")} the kitty: ${event.cards.map(cardName).join(", ")}.`;
+  }
+  if (kind === "undo") return "Taken back.";
+  if (kind === "fault") return event.text;
+  return "";
+}
+
+/** "1 point", "5 points". @param {number} n */
+export function pointsText(n) {
+  return `${n} ${Math.abs(n) === 1 ? "point" : "points"}`.replace("-", "−");
+}
+
+/** A score with its sign: "+3", "−10", "0". @param {number} n @param {number} [digits] */
+export function signed(n, digits = 0) {
+  const text = Math.abs(n).toFixed(digits);
+  return Number(text) === 0 ? text : `${n < 0 ? "−" : "+"}${text}`;
+}
+
+/**
+ * Text as base64url, for the part of an address behind #.
+ * @param {string} text
+ */
+export function encodeDeal(text) {
+  const bytes = new TextEncoder().encode(text);
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_")
+    .replaceAll("=", "");
+}
+
+/** The text of such an address. @param {string} coded */
+export function decodeDeal(coded) {
+  const plain = atob(coded.replaceAll("-", "+").replaceAll("_", "/"));
+  return new TextDecoder().decode(Uint8Array.from(plain, (c) => c.charCodeAt(0)));
+}

@@ -1,0 +1,439 @@
+// A table: joins what the server says with the parts of the page, one event after the other.
+
+import {cardName, cardText, chips} from "hearts/cards.js";
+import {ask, button, el, notice, say} from "hearts/dom.js";
+import {Drawer} from "hearts/helpdrawer.js";
+import {Felt} from "hearts/felt.js";
+import {Hand} from "hearts/hand.js";
+import {invitation, seated} from "hearts/guests.js";
+import {result, showSheet} from "hearts/sheet.js";
+import {onChange, pauses} from "hearts/settings.js";
+import {Table, asked, pointsText, told, whyNot} from "hearts/state.js";
+
+/** @typedef {import("hearts/main.js").Context} Context */
+
+/**
+ * Shows a table until the person goes elsewhere.
+ * @param {HTMLElement} root
+ * @param {Context} context
+ * @returns {Promise<() => void>} ends it
+ */
+export async function mount(root, context) {
+  const id = location.pathname.split("/")[2] || "";
+  const room = new Room(root, context, id);
+  await room.begin();
+  return () => room.end();
+}
+
+/** What is on the page of one table. */
+class Room {
+  /** @param {HTMLElement} root @param {Context} context @param {string} id */
+  constructor(root, context, id) {
+    Object.assign(this, {root, context, id});
+    this.connection = context.connection;
+    /** @type {Table|null} */
+    this.table = null;
+    /** Events that were not shown yet. @type {any[]} */
+    this.queue = [];
+    this.isShowing = false;
+    /** @type {(() => void)|null} */
+    this.skip = null;
+    this.isSent = false;
+    this.keepsTrick = false;
+    this.ends = new AbortController();
+  }
+
+  async begin() {
+    this.build();
+    const {signal} = this.ends;
+    this.connection.addEventListener("message", (/** @type {any} */ e) => this.hear(e.detail),
+      {signal});
+    this.connection.addEventListener("status", () => this.status(), {signal});
+    addEventListener("keydown", (event) => this.key(event), {signal});
+    this.forget = onChange((key) => this.changed(key));
+    await this.connection.ready();
+    this.join();
+  }
+
+  end() {
+    this.ends.abort();
+    this.connection.send({type: "leave", table: this.id});
+    this.forget?.();
+    this.hand.end();
+    this.skip?.();
+    this.queue = [];
+    delete document.documentElement.dataset.page;
+  }
+
+  build() {
+    document.documentElement.dataset.page = "table";
+    this.felt = new Felt({sit: (seat) => seated(this, seat)});
+    this.hand = new Hand({
+      play: (card) => this.play(card),
+      refuse: (card) => this.refuse(card),
+      change: (cards) => this.choosing(cards),
+    });
+    this.drawer = new Drawer(this);
+    this.line = el("p", {class: "line", text: "…"});
+    this.actions = el("div", {class: "actions"});
+    this.lastButton = button("Last trick", () => this.showLast(), {class: "tool"});
+    this.undoButton = button("Undo", () => this.undo(), {class: "tool"});
+    this.sheetButton = button("Scores", () => this.table && showSheet(this.table),
+      {class: "tool"});
+    this.helpButton = button("Help", () => this.drawer.toggle(), {class: "tool",
+      "aria-expanded": "false", "aria-controls": "drawer"});
+    this.moreButton = button("Rules", () => this.showRules(), {class: "tool"});
+    this.tools = el("div", {class: "tools", role: "toolbar", "aria-label": "Table"},
+      this.lastButton, this.undoButton, this.sheetButton, this.moreButton, this.helpButton);
+    this.guests = el("div", {class: "guests"});
+    this.below = el("div", {class: "below"}, this.line, this.actions, this.hand.node, this.tools);
+    const play = el("div", {class: "play"}, el("h1", {class: "unseen", text: "Table"}),
+      this.guests, this.felt.node, this.below);
+    this.root.replaceChildren(el("div", {class: "table"}, play, this.drawer.node));
+  }
+
+  /** Asks for the table; who has a seat there gets it back. */
+  async join() {
+    const seq = this.table && !this.queue.length && !this.isShowing ? this.table.seq : undefined;
+    try {
+      await this.connection.request({type: "watch", table: this.id, seq});
+    } catch (error) {
+      this.fail(/** @type {any} */ (error));
+    }
+  }
+
+  /** @param {any} error a `Refusal` */
+  fail(error) {
+    if (error.code === "lost") return; // it comes back by itself
+    if (error.code === "unknown_table") {
+      this.root.replaceChildren(el("section", {class: "lobby"},
+        el("h1", {text: "There is no such table"}), el("p", {text: error.message}),
+        el("p", {}, el("a", {class: "button main", href: "/", text: "To the lobby"}))));
+      return;
+    }
+    notice(error.message, {bad: true});
+  }
+
+  status() {
+    const isOpen = this.connection.status === "open";
+    document.documentElement.classList.toggle("lost", !isOpen);
+    if (isOpen) this.join();
+    this.isSent = false;
+    this.refresh();
+  }
+
+  /** @param {any} message */
+  hear(message) {
+    if (message.table !== this.id) return;
+    if (message.type === "table") this.take(message);
+    else if (message.kind === "seat" && this.table) {
+      this.table.seats = message.seats; // it has no number of its own
+      this.refresh();
+    } else if (message.type === "event" && this.table) {
+      if (message.seq !== undefined && message.seq <= this.newest) return; // told twice
+      this.queue.push(message);
+      if (message.seq !== undefined) this.newest = message.seq;
+      if (!this.isShowing) this.show();
+    }
+  }
+
+  /** A whole state: whatever was not shown yet is in it. @param {any} message */
+  take(message) {
+    this.queue = [];
+    this.skip?.();
+    const isNew = !this.table;
+    if (this.table) this.table.take(message);
+    else this.table = new Table(message);
+    this.newest = message.seq;
+    this.isSent = false;
+    this.context.title(this.table.rules.title);
+    this.felt.update(this.table);
+    this.felt.lay(this.table.facts.trick || []);
+    this.felt.mark(null);
+    this.refresh();
+    if (isNew && this.table.isMyTurn && this.table.view.phase === "play") this.tellTurn("");
+  }
+
+  /** Shows the waiting events one after the other, at a pace that people can follow. */
+  async show() {
+    this.isShowing = true;
+    while (this.queue.length && this.table) {
+      const event = this.queue.shift();
+      await this.happen(event);
+    }
+    this.isShowing = false;
+    if (this.ends.signal.aborted) return;
+    this.refresh();
+  }
+
+  /** @param {any} event */
+  async happen(event) {
+    const table = /** @type {Table} */ (this.table);
+    const [trickPause, cardPause] = pauses();
+    if (event.kind === "play") {
+      const from = event.seat === table.you ? this.hand.rect(event.action) : null;
+      table.see(event);
+      if (event.seat === table.you) table.canUndo = table.isAlone;
+      this.isSent = false;
+      this.words = told(table, event);
+      this.felt.update(table);
+      this.hand.update(this.held(true));
+      const flight = this.felt.play(event.seat, event.action, from);
+      this.tell(this.words);
+      await flight;
+      const next = this.queue[0];
+      if (next && next.kind === "play") await this.wait(cardPause);
+      return;
+    }
+    table.see(event);
+    const words = told(table, event);
+    if (event.kind === "trick") {
+      this.felt.mark(event.taker);
+      this.tell(`${this.words || ""} ${words}`.trim());
+      await this.wait(trickPause);
+      await this.felt.take(event.taker);
+      this.felt.mark(null);
+      this.words = words;
+    } else if (event.kind === "over") {
+      table.over = event;
+    } else if (event.kind === "match") table.matchOver = event;
+    else if (event.kind === "deal" || event.kind === "undo") {
+      table.over = null;
+      table.matchOver = null;
+      if (event.kind === "deal") table.canUndo = false;
+      else this.join(); // whether more can be taken back, the whole state tells
+      this.felt.lay(table.facts.trick || []);
+    } else if (event.kind === "broken") {
+      this.felt.breakHearts(table);
+      this.words = `${this.words || ""} ${words}`.trim();
+    } else if (["kitty", "shot", "fault"].includes(event.kind)) {
+      notice(words, {bad: event.kind === "fault", seconds: 4});
+      this.words = `${this.words || ""} ${words}`.trim();
+    } else if (words) this.words = words;
+    if (event.kind === "received") this.words = words;
+  }
+
+  /** Waits, but not once somebody acts. @param {number} ms @returns {Promise<void>} */
+  wait(ms) {
+    if (!ms || document.hidden) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.skip = null;
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.skip = done;
+    });
+  }
+
+  /** What the hand is to show. @param {boolean} [isBusy] */
+  held(isBusy = false) {
+    const table = /** @type {Table} */ (this.table);
+    const {view} = table;
+    if (!view || table.over) return {cards: [], legal: [], mode: "wait"};
+    const canAct = table.isMyTurn && !isBusy && !this.isSent
+      && this.connection.status === "open";
+    const isFresh = view.received.length && table.trickNumber === 1;
+    return {
+      cards: view.phase === "pass" ? view.hand.filter((/** @type {string} */ card) =>
+        !view.passed.includes(card)) : view.hand,
+      legal: canAct && view.phase !== "moon" ? table.legal : [],
+      mode: !canAct || view.phase === "moon" ? "wait" : view.phase === "pass" ? "pass" : "play",
+      count: table.passCount - view.passed.length,
+      received: isFresh ? view.received : [],
+      marks: canAct ? this.drawer.marks() : {},
+    };
+  }
+
+  /** Draws all that follows from the state. */
+  refresh() {
+    const {table} = this;
+    if (!table || this.isShowing) return;
+    this.felt.update(table);
+    this.hand.update(this.held());
+    this.lastButton.disabled = !table.lastTrick.length;
+    this.undoButton.hidden = !table.isAlone;
+    this.undoButton.disabled = !table.canUndo;
+    this.sheetButton.hidden = !table.match && table.sheet.length < 2;
+    this.guests.replaceChildren(...invitation(this));
+    this.ways();
+    this.drawer.update();
+    if (!table.over) this.tellTurn(this.words || "");
+    this.words = "";
+  }
+
+  /** The buttons of an exchange, a moon, the end of a deal. */
+  ways() {
+    const table = /** @type {Table} */ (this.table);
+    this.root.classList.toggle("is-over", Boolean(table.over));
+    if (table.over) {
+      if (this.shown !== table.over) {
+        this.shown = table.over;
+        const panel = result(table, {next: () => this.next(), leave: () => this.leave()});
+        this.felt.middle.replaceChildren(panel);
+        this.actions.replaceChildren();
+        this.felt.lay([]);
+        const heading = /** @type {HTMLElement} */ (panel.querySelector("h2"));
+        heading.focus({preventScroll: true});
+        this.tell(`${this.words || ""} ${heading.textContent}`.trim());
+      }
+      return;
+    }
+    this.shown = null;
+    this.felt.middle.replaceChildren();
+    const phase = table.isMyTurn && !this.isSent ? table.view.phase : "";
+    if (phase === "pass") this.choosing([]);
+    else if (phase === "moon") this.chooseMoon();
+    else this.actions.replaceChildren();
+  }
+
+  /** How far the choice of the exchange is. @param {string[]} cards */
+  choosing(cards) {
+    const table = /** @type {Table} */ (this.table);
+    const count = table.passCount - table.view.passed.length;
+    const to = table.who(table.receiver(table.near));
+    const where = {left: "to the left", right: "to the right", across: "across"}[
+      table.facts.direction];
+    const left = count - cards.length;
+    this.line.textContent = left
+      ? `Choose ${left === count ? count : `${left} more`} ${left === 1 ? "card" : "cards"} for ${
+        to} (${where}).`
+      : `These go to ${to} (${where}).`;
+    const pass = button(left ? `Pass ${count}` : `Pass ${cards.map(cardText).join(" ")}`,
+      () => this.act({actions: cards}), {class: "main", disabled: left > 0});
+    pass.setAttribute("aria-label", left ? `Pass ${count} cards to ${to}`
+      : `Pass ${cards.map(cardName).join(", ")} to ${to}`);
+    this.actions.replaceChildren(pass);
+    if (!cards.length) say(`${this.words || ""} ${this.line.textContent}`.trim());
+  }
+
+  chooseMoon() {
+    const table = /** @type {Table} */ (this.table);
+    const n = table.rules.fields.moon_points;
+    this.line.textContent = "You have shot the moon: choose.";
+    const off = button(`Take ${pointsText(n)} off mine`, () => this.act({action: "moon:off"}),
+      {class: "main"});
+    const others = button(`Give the others ${pointsText(n)} each`,
+      () => this.act({action: "moon:others"}), {class: "main"});
+    if (this.actions.children.length === 2) return;
+    this.actions.replaceChildren(off, others);
+    off.focus();
+    say(this.line.textContent);
+  }
+
+  /** @param {string} card */
+  async play(card) {
+    if (!(await this.drawer.confirms(card))) return;
+    this.act({action: card});
+  }
+
+  /** Does something on one's turn. @param {Record<string, any>} what */
+  async act(what) {
+    const table = /** @type {Table} */ (this.table);
+    if (this.isSent || !table.isMyTurn) return;
+    this.isSent = true;
+    this.hand.update(this.held());
+    try {
+      await this.connection.request({type: "act", table: this.id, seq: table.seq, ...what});
+    } catch (error) {
+      this.isSent = false;
+      if (/** @type {any} */ (error).code === "stale") this.join();
+      else this.fail(/** @type {any} */ (error));
+      this.refresh();
+    }
+  }
+
+  /** @param {string} card */
+  refuse(card) {
+    const why = whyNot(/** @type {Table} */ (this.table), card);
+    this.line.textContent = why;
+    this.line.classList.add("refused");
+    say(`${cardText(card)}: ${why}`);
+  }
+
+  async next() {
+    try {
+      await this.connection.request({type: "next", table: this.id});
+      this.say("Waiting for the others.");
+    } catch (error) {
+      this.fail(/** @type {any} */ (error));
+    }
+  }
+
+  leave() {
+    this.context.go("/");
+  }
+
+  async undo() {
+    const table = /** @type {Table} */ (this.table);
+    this.skip?.();
+    try {
+      await this.connection.request({type: "undo", table: this.id, seq: table.seq});
+    } catch (error) {
+      this.fail(/** @type {any} */ (error));
+    }
+  }
+
+  showLast() {
+    const table = /** @type {Table} */ (this.table);
+    const rows = table.lastTrick.map(([seat, card]) =>
+      el("li", {}, el("span", {text: table.who(seat)}), chips([card])));
+    return ask({title: "Last trick", buttons: [["", "Close"]],
+      body: [el("ol", {class: "last"}, ...rows)]});
+  }
+
+  showRules() {
+    const {rules} = /** @type {Table} */ (this.table);
+    return ask({title: rules.title, buttons: [["", "Close"]], wide: true,
+      body: rules.text.map((/** @type {string} */ text) => el("p", {text}))});
+  }
+
+  /** @param {string} text */
+  say(text) {
+    this.line.textContent = text;
+    this.line.classList.remove("refused");
+    say(text);
+  }
+
+  /** What has happened, shown and said. @param {string} words */
+  tell(words) {
+    this.say(words);
+  }
+
+  /** What has happened and what is asked now. @param {string} words */
+  tellTurn(words) {
+    const table = /** @type {Table} */ (this.table);
+    const isChoice = table.isMyTurn && ["pass", "moon"].includes(table.view.phase);
+    if (isChoice && !this.isSent) return; // it has its own line
+    const text = `${words} ${asked(table)}`.trim();
+    if (text) this.say(text);
+  }
+
+  /** @param {string} key of a setting */
+  changed(key) {
+    if (key === "print") this.hand.place();
+    if (key === "help") this.drawer.changed();
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) {
+      return;
+    }
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (target.matches("input, select, textarea")) return;
+    document.documentElement.classList.add("keys");
+    this.skip?.();
+    if (/^[0-9]$/.test(event.key)) this.hand.digit(Number(event.key));
+    else if ((event.key === "ArrowLeft" || event.key === "ArrowRight")
+             && !target.closest(".hand, .drawer")) {
+      event.preventDefault();
+      this.hand.go(0, 1);
+    } else if (event.key === "Enter" && target.matches("body, main, h2")) {
+      if (this.table?.over) this.next();
+      else this.hand.enter();
+    }
+  }
+}
+
