@@ -128,7 +128,9 @@ def endgame_of(view: PlayerView, model: Agent) -> Json | None:
     worths = _worths(tree, view.player, found.chances)
     names = [view.rules.action_name(action) for action in view.legal_actions()]
     return {
-        "chances": {name: round(float(chances[i]), 4) for name, i in zip(names, places, strict=True)},
+        "chances": {
+            name: round(float(chances[i]), 4) for name, i in zip(names, places, strict=True)
+        },
         "worths": {name: _rounded(worths[i]) for name, i in zip(names, places, strict=True)},
         "exploitability": round(found.exploitability, 4),
         "hands": len(tree.deals),
@@ -169,4 +171,3 @@ def actions_of(game: Game, names: Iterable[str]) -> list[int]:
 def hands_of(game: Game) -> list[list[str]]:
     """The cards of every seat."""
     return [list(game.hand(seat)) for seat in range(game.rules.players)]
-

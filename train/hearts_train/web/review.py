@@ -15,7 +15,6 @@ Its figures are those of ``hearts_train.measure.analysis``. What comes on top:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,15 @@ from hearts_env import Game, HeartsError, Rules
 from hearts_env.notation import Record, parse_records
 from hearts_env.solve import solve_batch
 from hearts_env.solve.beliefs import check_two_players
-from hearts_train.measure.analysis import Analysis, Moment, analyse, measure, summary
+from hearts_train.measure.analysis import (
+    BLUNDER,
+    SLIP,
+    Analysis,
+    Moment,
+    analyse,
+    measure,
+    summary,
+)
 from hearts_train.web.moments import (
     Json,
     Step,
@@ -58,31 +65,35 @@ def read_deal(text: str) -> Record:
     return records[0]
 
 
-def review(record: Record, *, worlds: bool = True, progress: Progress | None = None) -> Json:
+def review(
+    record: Record,
+    found: Analysis | None = None,
+    *,
+    worlds: bool = True,
+    progress: Progress | None = None,
+) -> Json:
     """The document of a deal.
 
     Args:
         record: the deal, finished or not, of two players without an exchange.
+        found: what ``analyse`` has found of it; None: that is done here.
         worlds: measure what the players could know too.
-        progress: called with the part done and 1.
+        progress: called with the actions done and all actions.
 
     Raises:
         HeartsError: if the deal is of other rules.
     """
     check_two_players(record.game.rules)
 
-    def analysed(done: float, of: float) -> None:
-        if progress is not None:
-            progress(0.3 * done / max(of, 1), 1.0)
-
-    names = record.names()
-    found = analyse(record.game, worlds=worlds, progress=analysed, names=names)
+    names, actions = record.names(), record.game.actions
+    if found is None:
+        found = analyse(record.game, worlds=worlds, names=names)
     tools = Tools(record.game.rules)
     moments, steps = [], []
     replay = record.game.start()
-    for number, action in enumerate(record.game.actions):
+    for number, action in enumerate(actions):
         if progress is not None:
-            progress(0.3 + 0.7 * number / len(record.game.actions), 1.0)
+            progress(number, len(actions))
         if number < len(found.moments):
             moments.append(_moment(found.moments[number], replay, tools, worlds=worlds))
         steps.append(play_step(replay, action))
@@ -95,6 +106,7 @@ def review(record: Record, *, worlds: bool = True, progress: Progress | None = N
         "summary": summary(found),
         "steps": steps,
         "moments": moments,
+        "next": _next(replay, tools, len(steps), worlds=worlds),
     }
 
 
@@ -111,18 +123,28 @@ def position(record: Record, names: Sequence[str]) -> Json:
     check_two_players(record.game.rules)
     game = record.game.start()
     steps = [play_step(game, action) for action in actions_of(game, names)]
-    moment = None
-    if game.phase == "play":
-        tools = Tools(game.rules)
-        values, means, count = measure(game, tools.table, tools.pimc)
-        worth = {"values": values, "means": means, "worlds": count}
-        place = {"number": len(steps), "trick": game.trick_number + 1, "seat": game.player}
-        moment = place | worth | _beside(game, tools, worlds=True)
+    moment = _next(game, Tools(game.rules), len(steps), worlds=True)
     return {
         "v": VERSION,
         "steps": steps,
         "moment": moment,
         "scores": game.scores() if game.is_over else None,
+    }
+
+
+def _next(game: Game, tools: Tools, number: int, *, worlds: bool) -> Json | None:
+    """The position that a game stands in, as a moment without a card; None outside the play."""
+    if game.phase != "play":
+        return None
+    values, means, count = measure(game, tools.table, tools.pimc, worlds=worlds)
+    return {
+        "number": number,
+        "trick": game.trick_number + 1,
+        "seat": game.player,
+        "values": values,
+        "means": means,
+        "worlds": count,
+        **_beside(game, tools, worlds=worlds),
     }
 
 
@@ -144,9 +166,22 @@ def _heading(record: Record) -> Json:
         "hands": hands_of(start),
         "kitty": list(game.kitty),
         "dealer": game.dealer,
+        "exchange": _exchange(game),
+        "marks": {"slip": SLIP, "blunder": BLUNDER},
         "totals": list(game.totals),
         "scores": game.scores() if game.is_over else None,
     }
+
+
+def _exchange(game: Game) -> Json | None:
+    """How many steps the exchange of a deal has, and the hands after it; None: it has none."""
+    count = game.rules.players * game.rules.pass_count
+    if game.direction == "hold":
+        return None
+    after = game.start()
+    for action in game.actions[:count]:
+        play_step(after, action)
+    return {"steps": count, "hands": hands_of(after)}
 
 
 def _moment(told: Moment, game: Game, tools: Tools, *, worlds: bool) -> Json:
