@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,6 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.solve import solve
-from hearts_train.command.analysis_page import write_html
 from hearts_train.command.cli import app
 from hearts_train.command.page import DARK, LIGHT
 from hearts_train.measure.analysis import analyse, pick, rows, summary
@@ -94,56 +91,6 @@ def test_a_moon_choice_is_told(choice: int) -> None:
     assert f"{told}chose: {words}." in summary(analyse(game))
 
 
-class Words(HTMLParser):
-    """The text of a page, its tags checked to close."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def test_the_page_is_whole(tmp_path: Path) -> None:
-    page = tmp_path / "deal.html"
-    write_html([analyse(played("mini", 1, "easy", "pro"))], page)
-    words = Words()
-    words.feed(page.read_text(encoding="utf-8").replace("<!doctype html>", ""))
-    assert not words.open
-    for told in ("Deal 1: mini", "player 1", "Trick", "Worth", "Best play by both"):
-        assert told in words.text
-
-
-def test_the_page_is_made_for_every_screen_and_reader(tmp_path: Path) -> None:
-    page = tmp_path / "deal.html"
-    game = played("two_player", 3, "easy", "pro")
-    write_html([analyse(game, names=["You & I", "<pro>"])], page)
-    text = page.read_text(encoding="utf-8")
-    assert "content='width=device-width, initial-scale=1'" in text
-    assert text.count("<main>") == text.count("</main>") == 1
-    assert "prefers-color-scheme: dark" in text
-    assert "@media (max-width: 700px)" in text
-    assert "You &amp; I" in text
-    assert "<pro>" not in text
-    cells = re.findall(r"<td[^>]* data-label='(\w+)'", text)
-    assert len(cells) == 26 * 8  # on a narrow screen each tells what it is
-    chips = re.findall(r"<span class='chip ?(\w*)[^']*'>(\?*|✓?) ?<", text)
-    assert {kind: sign for kind, sign in chips if kind in ("best", "slip", "blunder")} == {
-        "best": "✓",
-        "slip": "?",
-        "blunder": "??",
-    }
-
-
 def luminance(color: str) -> float:
     """As the Web Content Accessibility Guidelines 2.2 define it."""
     parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
@@ -159,17 +106,6 @@ def test_everything_on_the_page_can_be_read(colors: dict[str, str], ink: str, gr
     assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
-def test_worths_that_read_alike_are_marked_alike(tmp_path: Path) -> None:
-    page = tmp_path / "deal.html"
-    for seed in range(3):
-        write_html([analyse(played("two_player", seed, "easy", "easy"))], page)
-        for row in re.findall(r"data-label='Worth'>(.*?)</td>", page.read_text(encoding="utf-8")):
-            kinds: dict[str, set[str]] = {}
-            for kind, mean in re.findall(r"class='chip ?(best|slip|blunder|)[^(]*\(([^)]*)\)", row):
-                kinds.setdefault(mean, set()).add(kind)
-            assert all(len(found) == 1 or "slip" in found for found in kinds.values())
-
-
 def test_players_go_by_their_names() -> None:
     found = analyse(played("mini", 1, "easy", "pro"), names=["You", "pro"])
     text = " ".join(summary(found))
@@ -181,20 +117,6 @@ def test_players_go_by_their_names() -> None:
     assert "layer 0" not in text
     assert {row[1] for row in rows(found)} == {"You", "pro"}
     assert [p["name"] for p in found.to_json()["players"]] == ["You", "pro"]
-
-
-def test_ids_on_a_page_are_distinct(tmp_path: Path) -> None:
-    deals = [analyse(played("mini", seed, "easy", "easy"), worlds=False) for seed in (1, 1, 2)]
-    pages = [tmp_path / "a.html", tmp_path / "b.html"]
-    for page in pages:
-        write_html(deals, page)
-    text, again = (page.read_text(encoding="utf-8") for page in pages)
-    assert text == again
-    ids = re.findall(r'\sid="([^"]*)"', text)
-    assert len(ids) == len(set(ids)) > 100
-    asked = re.findall(r'(?:url\(|href=")#([^")]*)', text)
-    assert asked
-    assert set(asked) <= set(ids)
 
 
 def run(*arguments: object):

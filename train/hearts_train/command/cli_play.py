@@ -164,6 +164,8 @@ def analyse(
     from hearts_train.command import analysis_page
     from hearts_train.command.replay import read_records
     from hearts_train.measure import analysis as told
+    from hearts_train.web.offline import write_board
+    from hearts_train.web.review import review
 
     check_plot(plot)
     check_folder(page, "--html")
@@ -182,7 +184,11 @@ def analyse(
         for line in told.summary(analysis):
             console.note(line) if as_json else print(line)
     if page is not None:
-        analysis_page.write_html(found, page)
+        documents = []
+        for place, (record, analysis) in enumerate(zip(records, found, strict=True), 1):
+            with console.progress(f"the board of deal {place} of {len(records)}") as tell:
+                documents.append(review(record, analysis, worlds=worlds, progress=tell))
+        write_board(documents, page)
         console.note(f"written: {page}")
     if plot is not None:
         analysis_page.draw(found[0], plot)

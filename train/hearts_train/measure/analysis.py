@@ -158,30 +158,29 @@ def analyse(
             break
         player = replay.player
         assert player is not None
-        legal = replay.legal_actions()
-        cards = [game.rules.action_name(a) for a in legal]
-        values = solve(replay, table=table).values
-        means: dict[str, float] = {}
-        count = 0
-        if worlds:
-            view = replay.view(player)
-            count = view.num_worlds
-            means = dict(zip(cards, pimc.margins(view), strict=True))
-        trick = replay.trick_number + 1
+        card, trick = game.rules.action_name(action), replay.trick_number + 1
+        measured = measure(replay, table, pimc, worlds=worlds)
+        moments.append(Moment(number, trick, player, card, *measured))
         replay.play(action)
-        moments.append(
-            Moment(
-                number,
-                trick,
-                player,
-                game.rules.action_name(action),
-                {name: values[a] for name, a in zip(cards, legal, strict=True)},
-                means,
-                count,
-            )
-        )
     first, second = names
     return Analysis(game, before, tuple(moments), (first, second))
+
+
+def measure(
+    game: Game, table: Table, pimc: Pimc, *, worlds: bool = True
+) -> tuple[dict[str, int], dict[str, float], int]:
+    """What each legal card of a position in the play is worth, for the player to act.
+
+    Returns:
+        ``Moment.values``, ``Moment.means`` and ``Moment.worlds``.
+    """
+    assert game.player is not None
+    cards = [game.rules.action_name(action) for action in game.legal_actions()]
+    values = dict(zip(cards, solve(game, table=table).values.values(), strict=True))
+    if not worlds:
+        return values, {}, 0
+    view = game.view(game.player)
+    return values, dict(zip(cards, pimc.margins(view), strict=True)), view.num_worlds
 
 
 def _value_of_seat_0(game: Game, table: Table) -> int:

@@ -131,13 +131,7 @@ def save_figure(figure: Figure, path: Path, *, dpi: int = 150) -> None:
     check_picture(path, "plot")
     kind = path.suffix.lower().removeprefix(".")
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    write_whole(path, _drawn(figure, kind, dpi, dates.get(kind, {}), "hearts"))
-
-
-def svg_text(figure: Figure, name: str) -> str:
-    """A figure as an SVG element for a page; `name` keeps its ids apart from those of others."""
-    text = _drawn(figure, "svg", 72, {"Date": None}, name, fonttype="none").decode()
-    return re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+    write_whole(path, _drawn(figure, kind, dpi, dates.get(kind, {})))
 
 
 def _drawn(
@@ -145,13 +139,11 @@ def _drawn(
     kind: str,
     dpi: int,
     metadata: dict[str, None],
-    salt: str,
-    fonttype: str = "path",
 ) -> bytes:
     import matplotlib
 
     image = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": fonttype}):
+    with matplotlib.rc_context({"svg.hashsalt": "hearts"}):
         figure.savefig(
             image, format=kind, dpi=dpi, metadata=metadata, bbox_inches="tight", pad_inches=0.1
         )

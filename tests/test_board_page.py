@@ -1,0 +1,207 @@
+"""The analysis board in a real browser: the offline file, by keyboard and by pointer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hearts_agents import make_agent
+from hearts_env import Game
+from hearts_env.notation import Record
+from hearts_train.web.offline import write_board
+from hearts_train.web.review import review
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+
+NAME = "<b>Ann</b> & 'Bo'"
+
+
+@pytest.fixture(scope="module")
+def told() -> list[dict]:
+    documents = []
+    for rules, seed in (("two_player", 3), ("mini", 2)):
+        agents = [make_agent("easy", seed=1), make_agent("standard", seed=1)]
+        game = Game.deal(rules, seed)
+        while not game.is_over:
+            game.play(agents[game.player].act(game.view(game.player)))
+        documents.append(review(Record(game, {"Player 0": NAME, "Player 1": "standard"})))
+    return documents
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[sync_api.Browser]:
+    with sync_api.sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[*options, "--no-first-run"]
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def file(told: list[dict], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("board") / "deals.html"
+    write_board(told, path)
+    return path
+
+
+@pytest.fixture
+def page(browser: sync_api.Browser, file: Path) -> Iterator[sync_api.Page]:
+    """The file in a browser; nothing is to be asked of a network, nothing to go wrong."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    shown, faults, asked = context.new_page(), [], []
+    shown.on("console", lambda message: faults.append(message.text))
+    shown.on("pageerror", lambda error: faults.append(str(error)))
+    shown.on("request", lambda request: asked.append(request.url))
+    shown.goto(file.as_uri())
+    shown.wait_for_selector(".table-top")
+    yield shown
+    context.close()
+    assert faults == []
+    # The policy of the page lets its own modules in, and no request.
+    assert {url.partition(":")[0] for url in asked} <= {"file", "data"}
+    assert [url for url in asked if url.startswith("file")] == [file.as_uri()]
+
+
+def signed(value: float, digits: int = 0) -> str:
+    text = f"{abs(value):.{digits}f}"
+    return text if float(text) == 0 else ("+" if value > 0 else "−") + text
+
+
+def picks(page: sync_api.Page) -> dict[str, list[str]]:
+    """The figures on the legal cards."""
+    return {
+        pick.get_attribute("data-card"): pick.locator(".worth > span").all_inner_texts()
+        for pick in page.locator(".pick").all()
+    }
+
+
+def test_every_card_bears_both_of_its_worths(page: sync_api.Page, told: list[dict]) -> None:
+    for moment in told[0]["moments"]:
+        shown = picks(page)
+        assert set(shown) == set(moment["values"])
+        for card, (known, seen) in shown.items():
+            assert known.lstrip("✓?") == signed(moment["means"][card], 1)
+            assert seen == signed(moment["values"][card])
+        assert page.locator(".pick.played").get_attribute("data-card") == moment["action"]
+        page.keyboard.press("ArrowRight")
+    scores = told[0]["scores"]
+    assert page.locator(".where").inner_text() == "The end"
+    assert page.locator(".felt-text").inner_text() == f"{NAME} {scores[0]}, standard {scores[1]}"
+
+
+def test_it_goes_by_keyboard_slider_list_and_curve(page: sync_api.Page) -> None:
+    where = page.locator(".where")
+    assert "Trick 1 " in where.inner_text()
+    page.keyboard.press("End")
+    assert where.inner_text() == "The end"
+    page.keyboard.press("Home")
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert "Trick 2 " in where.inner_text()
+    assert page.locator(".curve-slider").input_value() == "2"
+    assert "Trick 2, " in page.locator(".curve-slider").get_attribute("aria-valuetext")
+    assert "Trick 2, " in page.locator("#live").inner_text()
+    page.locator(".curve-slider").focus()
+    page.keyboard.press("ArrowRight")  # a slider has its own keys
+    assert page.locator(".curve-slider").input_value() == "3"
+    page.locator(".list .go").nth(20).click()
+    assert "Trick 11 " in where.inner_text()
+    assert page.locator("[aria-current=step]").count() == 1
+    box = page.locator(".curve-picture").bounding_box()
+    page.mouse.click(box["x"] + 40 + (box["width"] - 54) * 10 / 26, box["y"] + 90)
+    assert page.locator(".curve-slider").input_value() == "10"
+
+
+def test_another_card_begins_a_branch(page: sync_api.Page, told: list[dict]) -> None:
+    moment = next(m for m in told[0]["moments"] if len(m["values"]) > 2 and m["number"] > 3)
+    card = next(c for c in moment["values"] if c != moment["action"])
+    for _ in range(moment["number"]):
+        page.keyboard.press("ArrowRight")
+    page.locator(f".pick[data-card='{card}']").focus()
+    page.keyboard.press("Enter")
+    note = page.locator(".branch-note")
+    assert f"{signed(moment['values'][card])} for" in note.inner_text()
+    for _ in moment["lines"][card][1:]:
+        page.keyboard.press("ArrowRight")
+    assert page.locator(".where").inner_text() == "The end"
+    page.keyboard.press("Escape")
+    assert note.is_hidden()
+    assert set(picks(page)) == set(moment["values"])
+    # The card that was played goes on in the deal.
+    page.locator(".pick.played").click()
+    assert note.is_hidden()
+    assert page.locator(".curve-slider").input_value() == str(moment["number"] + 1)
+
+
+def test_hands_can_be_closed_and_worlds_be_chosen(page: sync_api.Page, told: list[dict]) -> None:
+    moment = next(m for m in told[0]["moments"] if m["number"] > 5 and len(m["values"]) > 2)
+    for _ in range(moment["number"]):
+        page.keyboard.press("ArrowRight")
+    page.locator(".panel summary", has_text="could not see").click()
+    worlds = page.locator(".world")
+    assert worlds.count() == moment["worlds"]
+    worlds.nth(1).click()
+    assert page.locator(".world[aria-pressed=true]").count() == 1
+    assert page.get_by_text("as in the hand chosen below").is_visible()
+    seen = {card: figures[1] for card, figures in picks(page).items()}
+    assert seen in [
+        {card: signed(values[i]) for card, values in moment["others"]["values"].items()}
+        for i in range(moment["worlds"])
+    ]
+    page.get_by_label("as if").check()
+    chances = moment["others"]["chances"]
+    for card, (known, _) in picks(page).items():
+        mean = sum(c * v for c, v in zip(chances, moment["others"]["values"][card], strict=True))
+        assert known.lstrip("✓?") == signed(mean / sum(chances), 1)
+    other = told[0]["names"][1 - moment["seat"]]
+    page.get_by_label(f"{other}’s hand alone").check()
+    assert picks(page) == {}
+    assert page.get_by_label("a closed card").count() == len(page.locator(".mover li").all())
+
+
+def test_the_champion_plays_the_cards_again(page: sync_api.Page, told: list[dict]) -> None:
+    points = told[0]["players"][0]["champion"]["points"]
+    page.get_by_label(f"{points} points; show how").first.click()
+    assert f": {points} points." in page.locator(".branch-note").inner_text()
+    page.keyboard.press("End")
+    assert page.locator(".mover").count() == 0
+
+
+def test_several_deals_are_in_one_file(page: sync_api.Page, told: list[dict]) -> None:
+    page.locator(".board-page select").select_option("1")
+    page.wait_for_function("document.querySelectorAll('.list .go').length === 10")
+    assert set(picks(page)) == set(told[1]["moments"][0]["values"])
+    assert page.locator("b", has_text="Ann").first.inner_text() == NAME
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (400, "light"), (192, "dark")])
+def test_everybody_can_use_it(
+    browser: sync_api.Browser, file: Path, width: int, scheme: str
+) -> None:
+    axe_core = pytest.importorskip("axe_playwright_python.sync_playwright")
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.wait_for_selector(".table-top")
+    for _ in range(19):
+        page.keyboard.press("ArrowRight")
+    for panel in page.locator(".panels summary").all():
+        panel.click()
+    if width > 192:  # the rules of axe do not depend on it further, and take seconds
+        found = axe_core.Axe().run(page)
+        assert [(v["id"], v["nodes"][0]["html"]) for v in found.response["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    small = page.evaluate(
+        "[...document.querySelectorAll('.review button, .review summary')].filter(b => {"
+        "const r = b.getBoundingClientRect(); return r.width && Math.min(r.width, r.height) < 32})"
+        ".map(b => b.outerHTML.slice(0, 80))"
+    )
+    assert small == []
+    context.close()

@@ -1,0 +1,130 @@
+// The page of the analysis board: a deal from the address, from a text, or inside an offline file.
+
+import {loadCards} from "hearts/cards.js";
+import {button, el, picker} from "hearts/dom.js";
+import {fromFragment, toFragment} from "hearts/line.js";
+import {mount as review} from "hearts/review.js";
+
+/** @typedef {{documents?: any[]}} Context `documents` are the deals of an offline file */
+
+/**
+ * @param {HTMLElement} root
+ * @param {Context} [context]
+ * @returns {Promise<() => void>} ends it
+ */
+export async function mount(root, context = {}) {
+  await loadCards();
+  const board = el("div", {class: "board-page"});
+  root.replaceChildren(board);
+  if (context.documents) return many(board, context.documents);
+  return online(board);
+}
+
+/** Deals that are here already. @param {HTMLElement} root @param {any[]} documents */
+async function many(root, documents) {
+  const place = el("div");
+  let end = () => {};
+  const show = async (/** @type {number} */ number) => {
+    end();
+    end = await review(place, {document: documents[number]});
+  };
+  if (documents.length > 1) {
+    root.append(picker("Deal", documents.map((deal, i) => [String(i), titleOf(deal, i)]), "0",
+      (value) => show(Number(value))));
+  }
+  root.append(place);
+  await show(0);
+  return () => end();
+}
+
+/** @param {any} deal @param {number} i */
+function titleOf(deal, i) {
+  const scores = deal.scores ? `: ${deal.names.map((/** @type {string} */ name, /** @type {number} */ seat) =>
+    `${name} ${deal.scores[seat]}`).join(", ")}` : "";
+  return `${i + 1} of ${deal.rules.name}${scores}`;
+}
+
+/** A deal that the server looks at. @param {HTMLElement} root */
+async function online(root) {
+  let end = () => {};
+  const show = async (/** @type {string} */ text, /** @type {number} */ at) => {
+    end();
+    root.replaceChildren(el("p", {class: "waiting", role: "status", text: "Looking at the deal …"}));
+    try {
+      const document = await post("/api/review", {deal: text});
+      const place = el("div");
+      root.replaceChildren(place, el("p", {}, button("Another deal", () => {
+        history.replaceState(null, "", location.pathname);
+        end();
+        form("");
+      })));
+      end = await review(place, {document, at, link: linkTo,
+        position: (deal, actions) => post("/api/position", {deal, actions})});
+      history.replaceState(null, "", fragmentOf(text, at));
+    } catch (error) {
+      form(text, String(/** @type {any} */ (error).message || error));
+    }
+  };
+  const form = (/** @type {string} */ text, /** @type {string} */ wrong = "") => {
+    root.replaceChildren(entry(text, wrong, (given) => show(given, 0)));
+  };
+  const follow = () => {
+    const {text, at} = addressed();
+    if (text === null) form("", location.hash.startsWith("#deal=")
+      ? "The address does not hold a deal; it may have been cut off." : "");
+    else show(text, at);
+  };
+  window.addEventListener("hashchange", follow);
+  follow();
+  return () => {
+    window.removeEventListener("hashchange", follow);
+    end();
+  };
+}
+
+/**
+ * A form for the text of a deal.
+ * @param {string} text @param {string} wrong what was wrong with it
+ * @param {(text: string) => void} use
+ */
+function entry(text, wrong, use) {
+  const box = el("textarea", {id: "deal-text", rows: 12, spellcheck: "false",
+    "aria-describedby": wrong ? "deal-wrong" : null});
+  box.value = text;
+  const file = el("input", {type: "file", accept: ".txt,text/plain", on: {change: async () => {
+    if (file.files && file.files[0]) box.value = await file.files[0].text();
+  }}});
+  return el("section", {class: "entry"}, el("h2", {text: "Analysis board"}),
+    el("p", {text: "What was every card of a deal worth? Give the text of one deal, as a finished "
+      + "table, “hearts play” or game.to_text() write it."}),
+    wrong && el("p", {class: "wrong", id: "deal-wrong", role: "alert", text: wrong}),
+    el("label", {class: "field"}, el("span", {text: "The text of the deal"}), box),
+    el("label", {class: "field"}, el("span", {text: "or a file"}), file),
+    el("p", {}, button("Look at it", () => use(box.value), {class: "main"})));
+}
+
+/** The deal and the card of the address. */
+function addressed() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const coded = given.get("deal");
+  return {text: coded ? fromFragment(coded) : null, at: Number(given.get("at")) || 0};
+}
+
+/** @param {string} text @param {number} at */
+function fragmentOf(text, at) {
+  return `#deal=${toFragment(text)}${at ? `&at=${at}` : ""}`;
+}
+
+/** @param {any} deal @param {number} at */
+function linkTo(deal, at) {
+  return `${location.origin}/board${fragmentOf(deal.deal, at)}`;
+}
+
+/** @param {string} path @param {any} body */
+async function post(path, body) {
+  const answer = await fetch(path, {method: "POST", headers: {"content-type": "application/json"},
+    body: JSON.stringify(body)});
+  const told = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(told.error || `the server answered ${answer.status}`);
+  return told;
+}

@@ -1,0 +1,39 @@
+// Figures and names as the board writes them.
+
+/** A signed figure with a real minus. @param {number} value @param {number} [digits] */
+export function signed(value, digits = 0) {
+  const text = Math.abs(value).toFixed(digits);
+  if (Number(text) === 0) return text;
+  return (value > 0 ? "+" : "−") + text;
+}
+
+/** A figure; a dash for none. @param {number|null|undefined} value @param {number} [digits] */
+export function plain(value, digits = 0) {
+  return value === null || value === undefined ? "–" : value.toFixed(digits).replace("-", "−");
+}
+
+/** A share as a percentage; a dash for none. @param {number|null|undefined} share */
+export function percent(share) {
+  return share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`;
+}
+
+/** "your", or "pro's". @param {string} name */
+export function possessive(name) {
+  return name === "You" ? "your" : `${name}’s`;
+}
+
+/** "you", or the name. @param {string} name */
+export function object(name) {
+  return name === "You" ? "you" : name;
+}
+
+/** A verb after a name: "loses", but "lose" after "You". @param {string} name @param {string} verb */
+export function does(name, verb) {
+  const plural = verb === "has" ? "have" : verb.replace(/s$/, "");
+  return `${name} ${name === "You" ? plural : verb}`;
+}
+
+/** With a capital letter at its beginning. @param {string} text */
+export function capital(text) {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

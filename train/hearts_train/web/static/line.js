@@ -1,0 +1,146 @@
+// A deal as a row of steps, and the table after any number of them. No drawing here.
+
+/** @typedef {[number, string, number?, number[]?]} Step seat, action, and after a trick its taker
+ *  and the points of all seats */
+
+/**
+ * @typedef {Object} Table
+ * @property {string[][]} hands what each seat holds
+ * @property {[number, string][]} trick the unfinished trick
+ * @property {[number, string][]|null} last the last finished trick
+ * @property {number|null} taker who took it
+ * @property {number[]} points of all seats so far
+ * @property {number} tricks how many are finished
+ * @property {boolean} passing whether cards are still being passed
+ */
+
+/**
+ * The table after the first `at` of these steps.
+ * @param {any} deal the document of the deal
+ * @param {Step[]} steps
+ * @param {number} at
+ * @returns {Table}
+ */
+export function tableAfter(deal, steps, at) {
+  const players = deal.hands.length;
+  const passes = deal.exchange ? deal.exchange.steps : 0;
+  /** @type {Table} */
+  const table = {
+    hands: deal.hands.map((/** @type {string[]} */ hand) => [...hand]),
+    trick: [], last: null, taker: null, points: Array(players).fill(0), tricks: 0,
+    passing: at < passes,
+  };
+  for (const [index, [seat, name, taker, points]] of steps.slice(0, at).entries()) {
+    if (index < passes) {
+      // The cards change hands when everybody has chosen.
+      if (index === passes - 1) {
+        table.hands = deal.exchange.hands.map((/** @type {string[]} */ hand) => [...hand]);
+      }
+      continue;
+    }
+    if (name.length !== 2) continue; // a choice after a moon, or a revoke
+    table.hands[seat] = table.hands[seat].filter((card) => card !== name);
+    table.trick.push([seat, name]);
+    if (taker !== undefined && points) {
+      [table.last, table.taker, table.points] = [table.trick, taker, points];
+      table.trick = [];
+      table.tricks += 1;
+    }
+  }
+  return table;
+}
+
+/**
+ * Who acts in a row of steps at a place; null at its end.
+ * @param {Step[]} steps @param {number} at @returns {number|null}
+ */
+export function moverAt(steps, at) {
+  return at < steps.length ? steps[at][0] : null;
+}
+
+/**
+ * The other player's hand in each world of a moment.
+ * @param {any} others @returns {string[][]}
+ */
+export function worldHands(others) {
+  return others.cards.map((/** @type {string} */ text) => {
+    const cards = pairs(text);
+    if (others.by === "hand") return cards;
+    const away = new Set(cards);
+    return others.unseen.filter((/** @type {string} */ card) => !away.has(card));
+  });
+}
+
+/** "QSKH" as ["QS", "KH"]. @param {string} text @returns {string[]} */
+export function pairs(text) {
+  return text.match(/../g) || [];
+}
+
+/**
+ * How likely each world is.
+ * @param {any} others @param {"alike"|"model"} weigh @returns {number[]}
+ */
+export function worldChances(others, weigh) {
+  if (weigh === "model") return others.chances;
+  return others.cards.map(() => 1 / others.cards.length);
+}
+
+/**
+ * The worth of each legal card, averaged over the worlds.
+ * @param {any} others @param {number[]} chances @returns {Record<string, number>}
+ */
+export function meansOver(others, chances) {
+  const sum = chances.reduce((total, chance) => total + chance, 0);
+  return Object.fromEntries(
+    Object.entries(others.values).map(([card, values]) => [
+      card, values.reduce((/** @type {number} */ total, /** @type {number} */ value, /** @type {number} */ i) => total + value * chances[i], 0) / sum,
+    ]),
+  );
+}
+
+/**
+ * The chance of each unseen card to be in the other player's hand.
+ * @param {any} others @param {number[]} chances @returns {[string, number][]}
+ */
+export function odds(others, chances) {
+  const sum = chances.reduce((total, chance) => total + chance, 0);
+  const hands = worldHands(others).map((hand) => new Set(hand));
+  return others.unseen.map((/** @type {string} */ card) => [
+    card, chances.reduce((total, chance, i) => total + (hands[i].has(card) ? chance : 0), 0) / sum,
+  ]);
+}
+
+/**
+ * How a card compares with the best of its moment: what reads the same is judged the same.
+ * @param {Record<string, number>} worths @param {string} card
+ * @param {{slip: number, blunder: number}} marks points from which a card is one
+ * @param {string[]} [close] cards that a sample has not shown to be worse
+ * @returns {{kind: "best"|"fair"|"slip"|"blunder", sign: string, words: string}}
+ */
+export function judged(worths, card, marks, close = []) {
+  const best = Math.max(...Object.values(worths));
+  const loss = close.includes(card) ? 0 : best - worths[card];
+  if (loss >= marks.blunder) return {kind: "blunder", sign: "??", words: "a blunder"};
+  if (loss >= marks.slip) return {kind: "slip", sign: "?", words: "a slip"};
+  if (worths[card].toFixed(1) === best.toFixed(1)) return {kind: "best", sign: "✓", words: "best"};
+  return {kind: "fair", sign: "", words: "less than a point worse"};
+}
+
+/** A text for the fragment of an address. @param {string} text */
+export function toFragment(text) {
+  const bytes = new TextEncoder().encode(text);
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** The text of a fragment; null where it is none. @param {string} coded */
+export function fromFragment(coded) {
+  try {
+    const binary = atob(coded.replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(binary, (letter) => letter.charCodeAt(0));
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

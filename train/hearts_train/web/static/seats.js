@@ -1,0 +1,96 @@
+// The table at one moment: every hand, the trick, and on each legal card what it is worth.
+
+import {card, cardName, label, picture} from "hearts/cards.js";
+import {el} from "hearts/dom.js";
+import {signed} from "hearts/figures.js";
+import {judged} from "hearts/line.js";
+
+/**
+ * @typedef {Object} Worths
+ * @property {Record<string, number>} known by what the player to act can know
+ * @property {Record<string, number>|null} seen all cards seen, or in the world that is chosen
+ * @property {Record<string, number>|null} half half the interval of `known`, where it is sampled
+ * @property {string[]} close cards not shown to be worse than the best
+ */
+
+/**
+ * @typedef {Object} Scene
+ * @property {any} deal the document
+ * @property {import("hearts/line.js").Table} table
+ * @property {number|null} mover
+ * @property {number} bottom the seat shown below
+ * @property {(seat: number) => boolean} isOpen
+ * @property {Record<number, string[]>} instead hands of the world that is chosen
+ * @property {Worths|null} worths of the mover's cards
+ * @property {string|null} played what was played here
+ * @property {string} ending what is written in the middle when nobody is to act
+ * @property {(card: string) => void} choose
+ */
+
+/** @param {Scene} scene @returns {HTMLElement} */
+export function tableOf(scene) {
+  const players = scene.deal.names.length;
+  const above = Array.from({length: players - 1}, (_, i) => (scene.bottom + 1 + i) % players);
+  return el("div", {class: "table-top", data: {players}},
+    ...above.map((seat) => seatOf(scene, seat)), middle(scene), seatOf(scene, scene.bottom));
+}
+
+/** @param {Scene} scene @param {number} seat */
+function seatOf(scene, seat) {
+  const {deal, table, mover} = scene;
+  const name = deal.names[seat];
+  const isMover = seat === mover;
+  const points = `${table.points[seat]} ${table.points[seat] === 1 ? "point" : "points"}`;
+  const cards = scene.instead[seat] || table.hands[seat];
+  const isOpen = scene.isOpen(seat) || Boolean(scene.instead[seat]);
+  return el("section", {class: isMover ? "seat mover" : "seat", "aria-label": name},
+    el("p", {class: "who"}, el("b", {text: name}), el("span", {text: points}),
+      isMover && el("span", {class: "turn", text: "to play"}),
+      scene.instead[seat] && el("span", {class: "turn", text: "as in the hand chosen below"})),
+    el("ul", {class: "cards-row"},
+      ...cards.map((name) => el("li", {}, isOpen ? held(scene, seat, name) : closed()))));
+}
+
+/** @param {Scene} scene @param {number} seat @param {string} name */
+function held(scene, seat, name) {
+  const {worths, mover} = scene;
+  if (seat !== mover || !worths || !(name in worths.known)) {
+    return card(name, {class: seat === mover && worths ? "small out" : "small"});
+  }
+  const verdict = judged(worths.known, name, scene.deal.marks, worths.close);
+  const known = signed(worths.known[name], 1);
+  const half = worths.half ? ` ± ${worths.half[name].toFixed(1)}` : "";
+  const seen = worths.seen ? signed(worths.seen[name]) : "";
+  const isPlayed = name === scene.played;
+  const words = [cardName(name), `worth ${known}${half}`, seen && `all cards seen ${seen}`,
+    verdict.words, isPlayed && "was played"].filter(Boolean).join(", ");
+  return el("button", {type: "button", class: `pick ${verdict.kind}${isPlayed ? " played" : ""}`,
+    "aria-label": words, data: {card: name}, on: {click: () => scene.choose(name)}},
+  el("span", {class: "card small", data: {card: name, suit: name[1]}}, picture(name), label(name)),
+  el("span", {class: "worth"},
+    el("span", {class: "known"}, verdict.sign && el("i", {text: verdict.sign}), known),
+    half && el("span", {class: "seen", text: half.trim()}),
+    seen && el("span", {class: "seen", text: seen})));
+}
+
+function closed() {
+  return el("span", {class: "card small", role: "img", "aria-label": "a closed card"}, picture(""));
+}
+
+/** The trick, or who took the last one, or how the deal ended. @param {Scene} scene */
+function middle(scene) {
+  const {deal, table} = scene;
+  const isFresh = table.trick.length === 0;
+  const shown = isFresh ? table.last : table.trick;
+  let text = `Trick ${table.tricks + 1}`;
+  if (table.passing) text = "Cards are passed";
+  else if (scene.mover === null) text = scene.ending;
+  else if (isFresh && table.last && table.taker !== null) {
+    text = `Trick ${table.tricks}: taken by ${deal.names[table.taker]}`;
+  }
+  return el("section", {class: isFresh ? "felt done" : "felt", "aria-label": "The trick"},
+    el("p", {class: "felt-text", text}),
+    shown && el("ul", {class: "cards-row"}, ...shown.map(([seat, name]) =>
+      el("li", {class: isFresh && seat === table.taker ? "took" : ""}, card(name, {class: "small"}),
+        el("span", {class: "by", text: deal.names[seat]})))));
+}

@@ -1,0 +1,182 @@
+// What a deal comes to: its result, who gave away what, and all its cards as a table.
+
+import {chip} from "hearts/cards.js";
+import {button, el} from "hearts/dom.js";
+import {capital, percent, plain, possessive, signed} from "hearts/figures.js";
+
+const OTHERS = {"moon:off": "points off", "moon:others": "others pay", revoke: "revoke"};
+
+/**
+ * The head of a deal.
+ * @param {any} deal @param {number} bottom the seat whose figures come first
+ * @param {(line: any[], note: string) => void} enter shows another line from the first card on
+ */
+export function summaryOf(deal, bottom, enter) {
+  const order = deal.names.map((/** @type {string} */ _, /** @type {number} */ i) =>
+    (bottom + i) % deal.names.length);
+  const scores = deal.scores
+    ? order.map((/** @type {number} */ seat) => `${deal.names[seat]} ${deal.scores[seat]}`)
+    : deal.names;
+  const about = [deal.rules.name, deal.tags.Event, deal.tags.Date].filter(Boolean).join(" · ");
+  return el("header", {class: "summary"},
+    el("h2", {}, scores.join(" : ")), el("p", {class: "about-deal", text: about}),
+    el("div", {class: "sums"}, deal.exact && deal.scores && equation(deal, order),
+      tally(deal, order, enter)));
+}
+
+/** The sentences about a deal, and what the figures mean. @param {any} deal */
+export function inWords(deal) {
+  return el("section", {class: "in-words", "aria-label": "In words"},
+    el("details", {class: "panel", open: true}, el("summary", {}, el("h3", {text: "In words"})),
+      ...deal.summary.map((/** @type {string} */ line) => el("p", {text: line}))),
+    explained(deal));
+}
+
+/** Result = cards - own losses + the other's. @param {any} deal @param {number[]} order */
+function equation(deal, [own, other]) {
+  const {players, luck, scores, names} = deal;
+  const result = scores[other] - scores[own];
+  /** @param {string} kind @param {string} figure @param {string} words */
+  const term = (kind, figure, words) => el("li", {class: kind}, el("b", {text: figure}),
+    el("span", {text: words}));
+  return el("ul", {class: "equation", "aria-label": "How the margin came about"},
+    term("term", signed(luck.dealt[own]), "the cards, played best by both"),
+    term("term", signed(-players[own].lost), `${names[own]} gave away`),
+    term("term", signed(players[other].lost), `${names[other]} gave away`),
+    term("term result", signed(result), capital(`${possessive(names[own])} margin`)));
+}
+
+/**
+ * @param {any} deal @param {number[]} order
+ * @param {(line: any[], note: string) => void} enter
+ */
+function tally(deal, order, enter) {
+  const exact = deal.exact;
+  const heads = ["Player", deal.scores && "Points", exact && "Lost", "Expected", "Kept",
+    exact && "Hand", deal.players[0].champion && "Champion"].filter(Boolean);
+  const rows = order.map((seat) => {
+    const player = deal.players[seat];
+    const champion = player.champion;
+    const again = champion && el("td", {class: "n"}, button(String(champion.points), () =>
+      enter(champion.steps, `The same deal with ${champion.agent} in ${possessive(player.name)} `
+        + `seat against ${champion.others.join(", ")}: ${champion.points} points.`),
+    {class: "watch", "aria-label": `${champion.points} points; show how`}));
+    return el("tr", {}, el("th", {scope: "row", text: player.name}),
+      deal.scores && el("td", {class: "n", text: String(deal.scores[seat])}),
+      exact && el("td", {class: "n", text: String(player.lost)}),
+      el("td", {class: "n", text: plain(player.expected_loss, 2)}),
+      el("td", {class: "n", text: percent(player.kept)}),
+      exact && el("td", {class: "n", text: signed(deal.luck.hand[seat], 1)}), again);
+  });
+  return el("div", {class: "scrolls", tabindex: "0", role: "group", "aria-label": "The players"},
+    el("table", {class: "tally"},
+    el("caption", {class: "unseen", text: "The players"}),
+    el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", {scope: "col", text})))),
+    el("tbody", {}, ...rows)));
+}
+
+/** @param {any} deal */
+function explained(deal) {
+  const {exact} = deal;
+  const champion = deal.players[0].champion;
+  /** @type {(string|false|null)[][]} */
+  const words = [
+    [exact && "Lost", "points that the cards played cost, all cards seen."],
+    ["Expected", exact
+      ? "points that they cost on average over all hands that the player could not see."
+      : "points that they cost on average over a sample of what the player could not see."],
+    ["Kept", "of all that the player’s choices put at stake, by what it could know, the share it "
+      + "kept. A choice puts at stake the gap between its best and its worst card."],
+    [exact && "Hand", "luck: the margin that the hand as dealt is worth on average over all hands "
+      + "the other could have, both playing best with all cards seen."],
+    [champion && "Champion", champion && `the points of ${champion.agent}, the package’s strongest `
+      + "quick player, in that seat of the same deal. Press the number to see how."],
+  ];
+  return el("details", {class: "panel"}, el("summary", {}, el("h3", {text: "What the figures mean"})),
+    el("dl", {}, ...words.filter(([name]) => name).flatMap(([name, text]) =>
+      [el("dt", {text: name}), el("dd", {text})])));
+}
+
+/** What the figures on the cards are. @param {any} deal */
+export function legend(deal) {
+  const {slip, blunder} = deal.marks;
+  return el("p", {class: "legend"}, el("span", {}, el("b", {text: "Upper figure"}),
+    " the margin by what the player could know"),
+  el("span", {}, el("b", {text: "lower"}), deal.exact ? " all cards seen" : " half the 95 % interval"),
+  el("span", {class: "mark best", text: "✓ best"}),
+  el("span", {class: "mark slip", text: `? ${slip} or more worse`}),
+  el("span", {class: "mark blunder", text: `?? ${blunder} or more`}),
+  el("span", {class: "mark played", text: "played"}));
+}
+
+/**
+ * All cards of a deal; the place on the board is marked.
+ * @param {any} deal @param {(at: number) => void} go
+ */
+export function cardList(deal, go) {
+  const {exact} = deal;
+  const moments = new Map(deal.moments.map((/** @type {any} */ m) => [m.number, m]));
+  /** @type {HTMLTableRowElement[]} */
+  const rows = [];
+  let before = 0;
+  const bodies = deal.steps.map((/** @type {any} */ [seat, action], /** @type {number} */ at) => {
+    const moment = moments.get(at);
+    const trick = moment ? moment.trick : 0;
+    const isFirst = trick !== before;
+    before = trick;
+    const cells = [el("td", {class: "n", text: isFirst && trick ? String(trick) : ""}),
+      el("td", {class: "name", text: deal.names[seat]}), el("td", {}, cardButton(action, moment, () => go(at)))];
+    if (exact) cells.push(el("td", {class: "n", text: moment ? signed(moment.after) : ""}));
+    cells.push(...losses(moment, exact));
+    const row = el("tr", {class: isFirst ? "first" : ""}, ...cells);
+    rows.push(row);
+    return row;
+  });
+  const heads = ["Trick", "Player", "Card", exact && "Margin",
+    exact && "Lost", "Expected", "Better"].filter(Boolean);
+  const element = el("section", {class: "list", "aria-label": "Card by card"},
+    el("table", {class: "cards"}, el("caption", {}, "Card by card",
+      exact && el("span", {class: "note", text: `; margins are ${possessive(deal.names[0])}`})),
+      el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", {scope: "col", text})))),
+      el("tbody", {}, ...bodies)));
+  return {
+    element,
+    /** @param {number} at */
+    show(at) {
+      for (const [place, row] of rows.entries()) {
+        row.classList.toggle("now", place === at);
+        const pressed = row.querySelector("button");
+        if (pressed) pressed.setAttribute("aria-current", place === at ? "step" : "false");
+      }
+      const row = rows[at];
+      if (!row || element.scrollHeight <= element.clientHeight) return;
+      const top = row.offsetTop - element.clientHeight / 2;
+      element.scrollTo({top, behavior: "auto"});
+    },
+  };
+}
+
+/** @param {string} action @param {any} moment @param {() => void} press */
+function cardButton(action, moment, press) {
+  const made = button("", press, {class: "go"});
+  made.append(OTHERS[action] || chip(action));
+  if (moment && moment.mark) {
+    made.append(el("span", {class: `mark ${moment.mark === "??" ? "blunder" : "slip"}`,
+      text: moment.mark}));
+  }
+  return made;
+}
+
+/** @param {any} moment @param {boolean} exact */
+function losses(moment, exact) {
+  const forced = !moment || Object.keys(moment.means || {}).length === 1
+    || Object.keys(moment.values || {}).length === 1;
+  const better = forced || moment.better.includes(moment.action) ? [] : moment.better.slice(0, 3);
+  const cells = [el("td", {class: "n",
+    text: forced || !moment.worlds ? "" : moment.expected_loss.toFixed(2)}),
+  el("td", {class: "better"}, ...better.map((/** @type {string} */ card) => chip(card)))];
+  if (exact) {
+    cells.unshift(el("td", {class: "n", text: forced ? "" : moment.lost ? String(moment.lost) : "–"}));
+  }
+  return cells;
+}
