@@ -25,6 +25,7 @@ version = release = __version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
@@ -36,10 +37,10 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 
 default_role = "code"
+autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_class_signature = "mixed"
-autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 72
 napoleon_numpy_docstring = False
