@@ -16,7 +16,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 
 .DEFAULT_GOAL := help
 .PHONY: help install leagues demo test lint format types verify mutants matrix fuzz kills soak bench \
-	examples docs-tables figures clean distclean
+	examples docs docs-tables figures clean distclean
 
 help: ## list the targets
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
@@ -51,6 +51,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-bench: $(VENV)/.installed
 	@echo "Installing the libraries to compare with ..."
 	$(PIP_INSTALL) --editable ".[test,dev,bench]"
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@echo "Installing what the site is built with ..."
+	$(PIP_INSTALL) --editable ".[test,dev,docs]"
 	@touch $@
 
 demo: install ## train a two-player policy for about three minutes and evaluate it
@@ -96,6 +101,10 @@ examples: install ## run every example with its library, each in an environment 
 	nice $(BIN)/python docs/libraries.py $(EXAMPLES_ARGS); status=$$?; \
 		$(BIN)/python docs/tables.py && exit $$status
 
+docs: $(VENV)/.installed-docs ## build the documentation site, offline; warnings and dead links are errors
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs docs/_site
+	@echo "The site: $(CURDIR)/docs/_site/index.html"
+
 docs-tables: install ## regenerate the tables in docs/ from the code
 	$(BIN)/python docs/tables.py
 
@@ -108,7 +117,7 @@ leagues: install ## play the docs' league of the package's players further (days
 	$(BIN)/python docs/tables.py
 
 clean: ## remove caches and builds; runs/ and .venv stay
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/_site docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv too; runs/ stays

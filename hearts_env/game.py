@@ -32,8 +32,9 @@ from hearts_env.errors import (
     quoted,
 )
 from hearts_env.grammar import Entry, Transcript, format_transcript, parse
+from hearts_env.position import Position
 from hearts_env.rules import Rules
-from hearts_env.view import PlayerView, Position
+from hearts_env.view import PlayerView
 from hearts_env.worlds import state_in_world
 
 _INT64 = np.dtype(np.int64)
@@ -485,6 +486,16 @@ class Game(Position):
         if len(transcripts) != 1:
             raise NotationError(f"history: {len(transcripts)} games in the text; give exactly one")
         return play_transcript(transcripts[0])
+
+    def _repr_svg_(self) -> str:
+        """The table with all hands open: how notebooks show a game.
+
+        Whoever has a game may know everything; ``game.view(player)`` shows what one player sees.
+        """
+        from hearts_env.render import render_svg
+        from hearts_env.render.picture import picture_of
+
+        return render_svg(picture_of(self, "all"))
 
     def __repr__(self) -> str:
         turn = "over" if self.is_over else f"{self.phase}, player {self.player} to act"

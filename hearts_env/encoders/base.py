@@ -60,7 +60,7 @@ class BatchEncoder:
             states: (num_states, rules.state_size) int64.
             games: (n,) int64, rows of `states`.
             players: (n,) int64, seats.
-            out: (n, *shape), of the dtype of the space, in place.
+            out: ``(n, *shape)``, of the dtype of the space, in place.
         """
         vector = np.empty(rules.state_size, np.int64)
         for row, (game, player) in enumerate(zip(games.tolist(), players.tolist(), strict=True)):

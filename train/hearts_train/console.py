@@ -26,7 +26,8 @@ _PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows
 _UsageError: type[Any] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 
-_GROUPS = ("Play", "Train", "Measure", "Solve")
+GROUPS = ("Play", "Train", "Measure", "Solve")
+"""The groups of commands, in the order of help and reference."""
 
 
 class Mistake(Exception):
@@ -89,7 +90,7 @@ class Commands(typer.core.TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands in groups."""
-        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in _GROUPS}
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in GROUPS}
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
             if command is not None and not command.hidden:

@@ -13,11 +13,12 @@ from hearts_agents.registry import check_recorded
 from hearts_env import Rules
 from hearts_train import console
 from hearts_train.command.cli_options import names_in
-from hearts_train.command.reports import command_line, format_margin, format_ms
+from hearts_train.command.reports import command_line
 from hearts_train.console import Mistake
 from hearts_train.measure.attack import TRAINED, Assault, Attack
 from hearts_train.measure.evaluation import check_pairs
 from hearts_train.measure.records import read_settings
+from hearts_train.measure.shown import format_margin, format_ms
 
 _ALL = "all"
 

@@ -13,9 +13,6 @@ from hearts_train import console
 from hearts_train.command.benchmark_page import write_page
 from hearts_train.command.reports import (
     command_line,
-    format_margin,
-    format_ms,
-    format_rank,
     prepare,
     say_how_to_go_on,
 )
@@ -29,6 +26,7 @@ from hearts_train.measure.benchmark_file import read_benchmark
 from hearts_train.measure.crew import Crew
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.records import named_agents, read_settings
+from hearts_train.measure.shown import format_margin, format_ms, format_rank
 
 __all__ = ["Begun", "check", "play", "read_begun", "show", "tell_verdict", "write_page"]
 

@@ -9,10 +9,10 @@ from typing import Any
 from hearts_env import Game
 from hearts_env.files import write_whole
 from hearts_train.command.page import bar, cards_html, page
-from hearts_train.command.reports import format_margin, format_ms, format_rank
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.field import read_field
 from hearts_train.measure.pictures import short_names
+from hearts_train.measure.shown import format_margin, format_ms, format_rank
 
 _SHOWN = 3
 """So many of the worst deals against each opponent."""

@@ -19,8 +19,8 @@ from hearts_train.command.league_tables import (
     remarks,
 )
 from hearts_train.command.page import bar, page
-from hearts_train.command.reports import format_margin
 from hearts_train.measure.pictures import short_names
+from hearts_train.measure.shown import format_margin
 
 _STYLE = """<style>
 main { max-width: 78rem; } td:first-child { font-weight: 600; }

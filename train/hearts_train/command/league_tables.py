@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hearts_train import console
-from hearts_train.command.reports import format_margin, format_ms
 from hearts_train.measure.pictures import short_names
+from hearts_train.measure.shown import format_margin, format_ms
 
 
 def show_tables(found: Sequence[dict[str, Any]], *, to_stderr: bool) -> None:

@@ -14,9 +14,9 @@ from hearts_env.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import Contest, Evaluation, check_pairs
-from hearts_train.measure.pictures import short_names
 from hearts_train.measure.records import named_agents, read_settings
-from hearts_train.measure.tournament import Tournament
+from hearts_train.measure.summary import evaluations_table
+from hearts_train.measure.tournament import Tournament, tournament_tables
 
 Path = str | os.PathLike[str]
 
@@ -126,35 +126,8 @@ def command_line() -> str:
 
 def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
     """Print a table of the evaluations of one agent."""
-    first = results[0]
-    # With two players the rank is 2 minus the share of deals won.
-    is_ranked = Rules.make(first.rules).players > 2
-    in_chips = first.chips is not None
-    has_faults = any(result.faults or result.opponent_faults for result in results)
-    short = short_names([first.agent, *(result.opponent for result in results)])
-    rows = [
-        [
-            short[result.opponent] + f" (stopped: {result.pairs:,} deals)" * result.interrupted,
-            format_margin(result.margin, result.ci95),
-            f"{result.won:.1%}",
-            *([format_rank(result.rank, result.rank_ci95)] if is_ranked else []),
-            *([format_margin(result.chips, result.chips_ci95)] if in_chips else []),
-            f"{result.moons}:{result.opponent_moons}",
-            "-" if result.matches_won is None else f"{result.matches_won:.1%} of {result.matches}",
-            f"{format_ms(result.ms_per_decision)} {format_ms(result.opponent_ms_per_decision)}",
-            *([f"{result.faults} {result.opponent_faults}"] if has_faults else []),
-        ]
-        for result in results
-    ]
-    columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
-    columns += [*(["chips a deal"] if in_chips else []), "moons", "matches won", "ms, its ms"]
-    if has_faults:
-        columns.append("faults, its faults")
-    title = (
-        f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.pairs:,} "
-        "duplicate deals (each from every seat)"
-    )
-    console.print_table(title, columns, rows, to_stderr=to_stderr)
+    table = evaluations_table(results)
+    console.print_table(table.title, table.columns, table.rows, to_stderr=to_stderr)
     show_faults(results)
 
 
@@ -186,52 +159,8 @@ def show_counted_faults(counts: Mapping[str, int], found: Sequence[Example]) -> 
                 console.note("    " + example.view.strip().replace("\n", "\n    "))
 
 
-def format_margin(margin: float | None, ci95: tuple[float, float] | None) -> str:
-    """Like ``+2.13 ± 0.10``."""
-    if margin is None or ci95 is None:
-        return "-"
-    return f"{margin:+.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
-
-
-def format_rank(rank: float, ci95: tuple[float, float]) -> str:
-    """Like ``2.13 ± 0.02``."""
-    return f"{rank:.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
-
-
 def show_tournament(result: Tournament, *, to_stderr: bool) -> None:
     """Print the ranking, and below it the margin of each agent over each other."""
-    note = " (stopped early)" if result.interrupted else ""
-    title = (
-        f"{result.rules}: mean margin over all others in points a deal, 95 % interval over "
-        f"{result.pairs} duplicate deals{note}"
-    )
-    has_faults = any(standing.faults for standing in result.standings)
-    short = short_names(result.agents)
-    rows = [
-        [
-            f"{standing.place}. {short[standing.agent]}",
-            format_margin(standing.rating, standing.ci95),
-            f"{standing.won:.1%}",
-            format_ms(standing.ms_per_decision),
-            *([str(standing.faults)] if has_faults else []),
-        ]
-        for standing in result.standings
-    ]
-    columns = ["agent", "margin", "deals won", "ms", *(["faults"] if has_faults else [])]
-    console.print_table(title, columns, rows, to_stderr=to_stderr)
-    order = [result.agents.index(standing.agent) for standing in result.standings]
-    cross = [
-        [
-            short[result.agents[i]],
-            *("" if i == j else format_margin(*result.margin(i, j)) for j in order),
-        ]
-        for i in order
-    ]
-    columns = ["margin of", *(f"over {short[result.agents[j]]}" for j in order)]
-    console.print_table("", columns, cross, to_stderr=to_stderr)
+    for table in tournament_tables(result):
+        console.print_table(table.title, table.columns, table.rows, to_stderr=to_stderr)
     show_faults(list(result.evaluations.values()))
-
-
-def format_ms(milliseconds: float) -> str:
-    """Milliseconds to three decimal places."""
-    return f"{milliseconds:.3f}" if milliseconds >= 0.001 else "<0.001"

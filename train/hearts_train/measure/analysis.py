@@ -8,6 +8,7 @@ been right in the second.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from hearts_agents.search import Pimc
 from hearts_env import Game, HeartsError
 from hearts_env.solve import Table, solve
 from hearts_env.solve.beliefs import check_two_players
+from hearts_train.measure.shown import Shown
 
 Progress = Callable[[float, float], None]
 
@@ -100,6 +102,11 @@ class Analysis:
     def expected_loss(self, player: int) -> float:
         """What a player lost in all by what it could know."""
         return sum(m.expected_loss for m in self.moments if m.player == player)
+
+    def _repr_html_(self) -> str:
+        """A table of all cards and the result in sentences, for notebooks."""
+        told = "".join(f"<p>{html.escape(line)}</p>\n" for line in summary(self))
+        return Shown("", columns(self), rows(self)).to_html() + told
 
     def to_json(self) -> dict[str, Any]:
         """Everything, of types that JSON knows."""

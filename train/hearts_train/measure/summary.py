@@ -23,6 +23,7 @@ from hearts_train.measure.duel import WORST, Block, Example, WorstDeal, deals_di
 from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.matches import chips_won, string_matches
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.shown import Shown, format_margin, format_ms, format_rank
 
 _MOST_EXAMPLES = 3
 
@@ -103,12 +104,49 @@ class Evaluation:
     margins: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     worst: tuple[WorstDeal, ...] = field(default=(), repr=False)
 
+    def _repr_html_(self) -> str:
+        """A table, for notebooks."""
+        return evaluations_table([self]).to_html()
+
     def to_json(self) -> dict[str, Any]:
         """All figures but those of the single deals, of types that JSON knows."""
         names = [f.name for f in fields(self) if f.name not in ("margins", "worst")]
         figures = {name: getattr(self, name) for name in names}
         figures["examples"] = [dataclasses.asdict(example) for example in self.examples]
         return {name: list(v) if isinstance(v, tuple) else v for name, v in figures.items()}
+
+
+def evaluations_table(results: Sequence[Evaluation]) -> Shown:
+    """A row for each evaluation of one agent."""
+    first = results[0]
+    # With two players the rank is 2 minus the share of deals won.
+    is_ranked = Rules.make(first.rules).players > 2
+    in_chips = first.chips is not None
+    has_faults = any(result.faults or result.opponent_faults for result in results)
+    short = short_names([first.agent, *(result.opponent for result in results)])
+    rows = [
+        [
+            short[result.opponent] + f" (stopped: {result.pairs:,} deals)" * result.interrupted,
+            format_margin(result.margin, result.ci95),
+            f"{result.won:.1%}",
+            *([format_rank(result.rank, result.rank_ci95)] if is_ranked else []),
+            *([format_margin(result.chips, result.chips_ci95)] if in_chips else []),
+            f"{result.moons}:{result.opponent_moons}",
+            "-" if result.matches_won is None else f"{result.matches_won:.1%} of {result.matches}",
+            f"{format_ms(result.ms_per_decision)} {format_ms(result.opponent_ms_per_decision)}",
+            *([f"{result.faults} {result.opponent_faults}"] if has_faults else []),
+        ]
+        for result in results
+    ]
+    columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
+    columns += [*(["chips a deal"] if in_chips else []), "moons", "matches won", "ms, its ms"]
+    if has_faults:
+        columns.append("faults, its faults")
+    title = (
+        f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.pairs:,} "
+        "duplicate deals (each from every seat)"
+    )
+    return Shown(title, columns, rows)
 
 
 def summarize(

@@ -32,6 +32,8 @@ from hearts_train.measure.evaluation import (
     platform_versions,
     stretches_of,
 )
+from hearts_train.measure.pictures import short_names
+from hearts_train.measure.shown import Shown, format_margin, format_ms
 
 _MOST_OPEN = 4
 """With more pairings than this the players' processes are ended after each block."""
@@ -78,6 +80,10 @@ class Tournament:
         """By how many points a deal `row` is better than `column`, and the 95 % interval."""
         return mean_and_interval(_margins(self.evaluations, row, column))
 
+    def _repr_html_(self) -> str:
+        """Two tables, for notebooks."""
+        return "".join(table.to_html() for table in tournament_tables(self))
+
     def to_json(self) -> dict[str, Any]:
         """All figures, of types that JSON knows."""
         return {
@@ -95,6 +101,39 @@ class Tournament:
             ],
             "evaluations": [e.to_json() for e in self.evaluations.values()],
         }
+
+
+def tournament_tables(result: Tournament) -> tuple[Shown, Shown]:
+    """The ranking, and the margin of each agent over each other."""
+    note = " (stopped early)" if result.interrupted else ""
+    title = (
+        f"{result.rules}: mean margin over all others in points a deal, 95 % interval over "
+        f"{result.pairs} duplicate deals{note}"
+    )
+    has_faults = any(standing.faults for standing in result.standings)
+    short = short_names(result.agents)
+    rows = [
+        [
+            f"{standing.place}. {short[standing.agent]}",
+            format_margin(standing.rating, standing.ci95),
+            f"{standing.won:.1%}",
+            format_ms(standing.ms_per_decision),
+            *([str(standing.faults)] if has_faults else []),
+        ]
+        for standing in result.standings
+    ]
+    columns = ["agent", "margin", "deals won", "ms", *(["faults"] if has_faults else [])]
+    ranking = Shown(title, columns, rows)
+    order = [result.agents.index(standing.agent) for standing in result.standings]
+    cross = [
+        [
+            short[result.agents[i]],
+            *("" if i == j else format_margin(*result.margin(i, j)) for j in order),
+        ]
+        for i in order
+    ]
+    columns = ["margin of", *(f"over {short[result.agents[j]]}" for j in order)]
+    return ranking, Shown("", columns, cross)
 
 
 def tournament(

@@ -1,0 +1,150 @@
+"""What a position shows: the fields that a game and a player's view share."""
+
+from __future__ import annotations
+
+from hearts_env import kernel as k
+from hearts_env.arguments import check_player
+from hearts_env.cards import SUITS, list_of
+from hearts_env.rules import Rules
+
+PHASES = ("pass", "play", "moon", "over")
+
+
+class Position:
+    """The fields of a state by name; of a view, whatever its player may not know is empty."""
+
+    __slots__ = ("rules", "vector")
+
+    rules: Rules
+    vector: k.Vector
+
+    def _cards(self, mask: int) -> tuple[str, ...]:
+        deck = self.rules.deck
+        return tuple([deck[i] for i in list_of(int(mask))])
+
+    def _seat(self, field: int) -> int | None:
+        seat = int(self.vector[field])
+        return None if seat < 0 else seat
+
+    @property
+    def phase(self) -> str:
+        """``pass``, ``play``, ``moon`` or ``over``."""
+        return PHASES[self.vector[k.PHASE]]
+
+    @property
+    def trick(self) -> tuple[tuple[int, str], ...]:
+        """The unfinished trick as (seat, card), in order of play."""
+        end = int(self.vector[k.NUM_PLAYED])
+        return self._plays(end - int(self.vector[k.TRICK_LEN]), end)
+
+    @property
+    def history(self) -> tuple[tuple[int, str], ...]:
+        """Every card played as (seat, card), in order."""
+        return self._plays(0, int(self.vector[k.NUM_PLAYED]))
+
+    def _plays(self, begin: int, end: int) -> tuple[tuple[int, str], ...]:
+        deck = self.rules.deck
+        codes = k.plays(self.rules.vector, self.vector, begin, end)
+        return tuple([(code >> 6, deck[code & 63]) for code in codes])
+
+    @property
+    def tricks(self) -> tuple[tuple[tuple[int, str], ...], ...]:
+        """The finished tricks, each in order of play."""
+        history, n = self.history, self.rules.players
+        return tuple(history[i : i + n] for i in range(0, len(history) - n + 1, n))
+
+    @property
+    def trick_number(self) -> int:
+        """How many tricks are finished."""
+        return int(self.vector[k.TRICK_NUM])
+
+    @property
+    def leader(self) -> int | None:
+        """The seat that led the unfinished trick, or is to lead; None outside play."""
+        return self._seat(k.LEADER)
+
+    @property
+    def winner(self) -> int | None:
+        """The seat that takes the unfinished trick as it stands."""
+        return self._seat(k.WINNER)
+
+    @property
+    def hearts_broken(self) -> bool:
+        """Whether hearts may be led freely."""
+        return bool(self.vector[k.BROKEN])
+
+    @property
+    def dealer(self) -> int:
+        """The seat that dealt."""
+        return int(self.vector[k.DEALER])
+
+    @property
+    def deal_number(self) -> int:
+        """Which deal of a match this is, from 0."""
+        return int(self.vector[k.DEAL_NUMBER])
+
+    @property
+    def direction(self) -> str:
+        """Where the exchange of this deal goes: ``left``, ``right``, ``across`` or ``hold``."""
+        if not self.rules.pass_count:
+            return "hold"
+        rotation = self.rules.pass_rotation
+        return rotation[self.deal_number % len(rotation)]
+
+    @property
+    def shooter(self) -> int | None:
+        """Who shot the moon, once the last trick is taken."""
+        return self._seat(k.SHOOTER)
+
+    @property
+    def moon_choice(self) -> str | None:
+        """What a shooter chose: ``off`` (points off oneself) or ``others`` (the others pay)."""
+        return {-1: None, 0: "off", 1: "others"}[int(self.vector[k.MOON_CHOICE])]
+
+    @property
+    def revoker(self) -> int | None:
+        """Who ended the deal by an illegal action."""
+        return self._seat(k.REVOKER)
+
+    @property
+    def kitty_taker(self) -> int | None:
+        """Who was awarded the kitty."""
+        return self._seat(k.KITTY_TAKER)
+
+    @property
+    def kitty(self) -> tuple[str, ...]:
+        """The cards not dealt."""
+        return self._cards(self.vector[k.KITTY])
+
+    @property
+    def totals(self) -> tuple[int, ...]:
+        """The scores before this deal in a match."""
+        return tuple(self.vector[k.every_seat(k.TOTALS, self.rules.players)].tolist())
+
+    def tricks_taken(self) -> list[int]:
+        """How many tricks each seat has taken."""
+        return list(self.vector[k.every_seat(k.TRICKS, self.rules.players)].tolist())
+
+    def taken(self, player: int) -> tuple[str, ...]:
+        """The cards that a seat has taken, an awarded kitty among them."""
+        return self._cards(self.vector[k.TAKEN + k.SEAT * self._check(player)])
+
+    def played(self, player: int) -> tuple[str, ...]:
+        """The cards that a seat has played."""
+        return self._cards(self.vector[k.PLAYED + k.SEAT * self._check(player)])
+
+    def cards_left(self, player: int) -> int:
+        """How many cards a seat holds."""
+        return int(k.cards_left(self.rules.vector, self.vector, self._check(player)))
+
+    def _points(self) -> list[int]:
+        return list(self.vector[k.every_seat(k.POINTS, self.rules.players)].tolist())
+
+    def _voids(self, player: int) -> str:
+        shown = int(self.vector[k.VOIDS + k.SEAT * self._check(player)])
+        return "".join(suit for i, suit in enumerate(SUITS) if shown >> i & 1)
+
+    def _check(self, player: int) -> int:
+        if player.__class__ is int and 0 <= player < self.rules.players:
+            return player
+        return check_player(player, self.rules.players)

@@ -1,0 +1,89 @@
+"""What notebooks show by themselves: games and views as pictures, results as tables."""
+
+from __future__ import annotations
+
+import random
+from xml.etree import ElementTree
+
+import pytest
+
+from hearts_env import Game, Rules
+from hearts_env.presets import PRESETS
+from hearts_env.render.picture import picture_of, picture_of_view
+from hearts_train.measure.analysis import analyse
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.shown import Shown
+from hearts_train.measure.tournament import tournament
+from tests.reshuffle import reshuffled
+from tests.test_render import GAMES, cards_in_svg, positions
+
+
+# ---- pictures ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+def test_a_view_draws_what_the_game_draws_for_its_seat(game: tuple[str, int]) -> None:
+    rules = Rules.preset(*game)
+    for g in positions(rules, 4):
+        for seat in range(rules.players):
+            assert picture_of_view(g.view(seat), seat) == picture_of(g, seat)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_view_shows_its_own_cards_and_nobody_elses(name: str) -> None:
+    rules = Rules.preset(name)
+    rng = random.Random(5)
+    for g in positions(rules, 5):
+        if rng.random() < 0.15:
+            seat = rng.randrange(rules.players)
+            view = g.view(seat)
+            svg = view._repr_svg_()
+            known = {*view.hand, *view.passed, *view.received, *view.kitty}
+            assert cards_in_svg(svg) <= known | {card for _, card in view.history}
+            assert cards_in_svg(svg) >= set(view.hand)
+            assert reshuffled(g, seat, rng.randrange(1000)).view(seat)._repr_svg_() == svg
+
+
+def test_a_game_shows_all_hands() -> None:
+    game = Game.deal("two_player", seed=7)
+    assert cards_in_svg(game._repr_svg_()) == set(game.rules.deck)
+
+
+# ---- tables --------------------------------------------------------------------------------------
+def cells(html: str) -> list[list[str]]:
+    """The text of every row of the tables of a document."""
+    root = ElementTree.fromstring(f"<div>{html}</div>")
+    return [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
+
+
+def test_a_table_is_html_with_everything_escaped() -> None:
+    table = Shown("a <b> & c", ["x<y", "z"], [["<script>", "1 & 2"], ["", "ü"]])
+    assert "<script>" not in table.to_html()
+    assert cells(table.to_html()) == [["x<y", "z"], ["<script>", "1 & 2"], ["", "ü"]]
+    assert "<caption>a &lt;b&gt; &amp; c</caption>" in table.to_html()
+    assert "caption" not in Shown("", ["x"], []).to_html()
+
+
+def test_an_evaluation_shows_its_margin() -> None:
+    result = evaluate("standard", "easy", pairs=20, seed=1)
+    head, row = cells(result._repr_html_())
+    shown = dict(zip(head, row, strict=True))
+    half = (result.ci95[1] - result.ci95[0]) / 2
+    assert shown["against"] == "easy"
+    assert shown["margin"] == f"{result.margin:+.2f} ± {half:.2f}"
+
+
+def test_a_tournament_shows_its_ranking_and_every_pairing() -> None:
+    result = tournament(["easy", "standard", "random"], "mini", pairs=20, seed=1)
+    rows = cells(result._repr_html_())
+    assert [row[0] for row in rows[1:4]] == [f"{s.place}. {s.agent}" for s in result.standings]
+    assert len(rows) == 4 + 4
+
+
+def test_an_analysis_shows_every_card() -> None:
+    game = Game.deal("mini", seed=3)
+    while not game.is_over:
+        game.play(game.legal_actions()[0])
+    analysis = analyse(game, names=["<Ann>", "Bob"])
+    rows = cells(analysis._repr_html_())
+    assert len(rows) == 1 + len(game.actions)
+    assert [row[2].split()[0] for row in rows[1:]] == [card for _, card in game.history]
+    assert "<Ann>" not in analysis._repr_html_()

@@ -1,0 +1,54 @@
+"""Results as tables: the same rows on a terminal, on a page and in a notebook."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table.
+
+    Attributes:
+        title: what it shows; may be empty.
+        columns: the headings.
+        rows: the cells, as text.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def to_html(self) -> str:
+        """The table for a notebook: no styles of its own, every text escaped."""
+        parts = ["<table>"]
+        if self.title:
+            parts.append(f"<caption>{html.escape(self.title)}</caption>")
+        heads = "".join(f'<th scope="col">{html.escape(c)}</th>' for c in self.columns)
+        parts.append(f"<thead><tr>{heads}</tr></thead><tbody>")
+        for row in self.rows:
+            parts.append(
+                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            )
+        return "\n".join([*parts, "</tbody></table>", ""])
+
+
+def format_margin(margin: float | None, ci95: Interval | None) -> str:
+    """Like ``+2.13 ± 0.10``."""
+    if margin is None or ci95 is None:
+        return "-"
+    return f"{margin:+.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
+
+
+def format_rank(rank: float, ci95: Interval) -> str:
+    """Like ``2.13 ± 0.02``."""
+    return f"{rank:.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
+
+
+def format_ms(milliseconds: float) -> str:
+    """Milliseconds to three decimal places."""
+    return f"{milliseconds:.3f}" if milliseconds >= 0.001 else "<0.001"
