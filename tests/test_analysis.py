@@ -15,6 +15,8 @@ from hearts_env.solve import solve
 from hearts_train.command.cli import app
 from hearts_train.command.page import DARK, LIGHT
 from hearts_train.measure.analysis import analyse, pick, rows, summary
+from hearts_train.measure.hints import values
+from hearts_train.measure.sampled import analyse_sampled, sampled_summary
 
 
 def played(name: str, seed: int, *agents: str) -> Game:
@@ -119,6 +121,38 @@ def test_players_go_by_their_names() -> None:
     assert [p["name"] for p in found.to_json()["players"]] == ["You", "pro"]
 
 
+def test_games_of_more_players_are_estimated(tmp_path: Path) -> None:
+    """The figures are pro's, from samples that follow from the positions."""
+    agents, game = [make_agent("standard", seed=p) for p in range(4)], Game.deal("classic", 2, 1)
+    while len(game.actions) < 12 + 15:
+        game.play(agents[game.player].act(game.view(game.player)))
+    found = analyse_sampled(game, names=["A", "B", "You", "D"])
+    assert found == analyse_sampled(game, names=["A", "B", "You", "D"])
+    assert [m.number for m in found.moments] == list(range(12, 27))  # after the exchange
+    replay, pro = game.start(), make_agent("pro", seed=0)
+    for number, action in enumerate(game.actions):
+        if number >= 12:
+            m, advice = found.moments[number - 12], values(pro, replay.view(replay.player))
+            name = game.rules.action_name
+            assert (m.player, m.card) == (replay.player, name(action))
+            assert m.means == {name(w.action): w.margin for w in advice.worths}
+            assert list(m.means) == [name(a) for a in replay.legal_actions()]
+            shown_worse = max(m.means.values()) - m.means[m.card]
+            assert m.expected_loss == (0 if m.card in m.close else shown_worse)
+            assert m.sample == (m.worlds == 200)
+        replay.play(action)
+    assert found.expected_loss(2) == sum(m.expected_loss for m in found.moments if m.player == 2)
+    text = " ".join(sampled_summary(found))
+    assert "You lost" in text
+    assert "15 of 52 cards are played" in text
+    file, page = tmp_path / "four.txt", tmp_path / "four.html"
+    file.write_text(game.to_text(), encoding="utf-8")
+    result = run("analyse", file, "--html", page, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)[0]["cards"] == found.to_json()["cards"]
+    assert page.read_bytes().startswith(b"<!doctype html>")
+
+
 def run(*arguments: object):
     return CliRunner().invoke(app, [str(a) for a in arguments])
 
@@ -152,7 +186,7 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path) -> None:
         ((file, "--plot", tmp_path / "a.png"), "--game N"),
         ((file, "--html", tmp_path / "none" / "a.html"), "--html"),
         ((tmp_path / "nothing.txt",), "nothing.txt"),
-        ((four,), "4 players"),
+        ((four, "--plot", tmp_path / "a.png"), "two players without an exchange"),
     ]:
         result = run("analyse", *arguments)
         assert result.exit_code == 2, arguments

@@ -1,13 +1,24 @@
-"""The picture of an analysed deal; its page is the analysis board (hearts_train.web.offline)."""
+"""What ``hearts analyse`` shows: a table, sentences, a picture. Its page is the analysis board."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hearts_train.measure.analysis import Analysis, possessive
+from hearts_env import Rules
+from hearts_env.notation import Record
+from hearts_train.measure.analysis import (
+    Analysis,
+    Progress,
+    analyse,
+    columns,
+    possessive,
+    rows,
+    summary,
+)
 from hearts_train.measure.pictures import (
     BLACK,
     BLUE,
@@ -17,16 +28,55 @@ from hearts_train.measure.pictures import (
     save_figure,
     wrapped,
 )
+from hearts_train.measure.sampled import (
+    COLUMNS,
+    SampledAnalysis,
+    analyse_sampled,
+    sampled_rows,
+    sampled_summary,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class Told(NamedTuple):
+    """An analysis as a table and sentences."""
+
+    columns: Sequence[str]
+    rows: list[list[str]]
+    summary: list[str]
+
+
+def is_exact(rules: Rules) -> bool:
+    """Whether deals of these rules are measured exactly: of two players, without an exchange."""
+    return rules.players == 2 and not rules.pass_count
+
+
+def analysed(
+    record: Record, progress: Progress, *, worlds: bool = True
+) -> Analysis | SampledAnalysis:
+    """Measure a deal: exactly with two players and no exchange, else by samples."""
+    game, names = record.game, record.names()
+    if is_exact(game.rules):
+        return analyse(game, worlds=worlds, progress=progress, names=names)
+    return analyse_sampled(game, progress=progress, names=names)
+
+
+def told(analysis: Analysis | SampledAnalysis) -> Told:
+    """What the terminal shows of it."""
+    if isinstance(analysis, Analysis):
+        return Told(columns(analysis), rows(analysis), summary(analysis))
+    return Told(COLUMNS, sampled_rows(analysis), sampled_summary(analysis))
+
 
 _SIDES = ((VERMILLION, "o", -14), (BLUE, "s", 8))
 """Colour, sign and height of the names of the cards of seat 0 and of seat 1."""
 
 
-def draw(analysis: Analysis, path: Path) -> None:
-    """Draw the margin over the deal into a picture."""
+def draw(analysis: Analysis | SampledAnalysis, path: Path) -> None:
+    """Draw the margin over a deal that was measured exactly into a picture."""
+    assert isinstance(analysis, Analysis), "the command refuses others"
     save_figure(_figure(analysis), path)
 
 

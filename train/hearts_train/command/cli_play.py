@@ -146,7 +146,7 @@ def replay(
 
 @app.command(rich_help_panel="Play", epilog="Example: hearts analyse deal.txt --html deal.html")
 def analyse(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
     number: Annotated[
         int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
     ] = None,
@@ -160,28 +160,32 @@ def analyse(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Show what each card of a deal was worth, and where points were lost."""
+    """Show what each card of a deal was worth, and where points were lost.
+
+    Deals of two players are measured exactly; of more players, or with an exchange, estimated.
+    """
     from hearts_train.command import analysis_page
     from hearts_train.command.replay import read_records
-    from hearts_train.measure import analysis as told
+    from hearts_train.measure.analysis import pick
     from hearts_train.web.offline import write_board
     from hearts_train.web.review import review
 
     check_plot(plot)
     check_folder(page, "--html")
-    records = told.pick(read_records(file), number)
+    records = pick(read_records(file), number)
     if plot is not None and len(records) != 1:
         raise Mistake("--plot: it draws one deal; say which with --game N")
+    if plot is not None and not analysis_page.is_exact(records[0].game.rules):
+        raise Mistake("--plot: it draws exact margins, of two players without an exchange")
     found = []
     for place, record in enumerate(records, 1):
         with console.progress(f"deal {place} of {len(records)}") as tell:
-            found.append(
-                told.analyse(record.game, worlds=worlds, progress=tell, names=record.names())
-            )
+            found.append(analysis_page.analysed(record, tell, worlds=worlds))
     for analysis in found:
         title = f"{analysis.game.rules.name}, card by card"
-        console.print_table(title, told.columns(analysis), told.rows(analysis), to_stderr=as_json)
-        for line in told.summary(analysis):
+        told = analysis_page.told(analysis)
+        console.print_table(title, told.columns, told.rows, to_stderr=as_json)
+        for line in told.summary:
             console.note(line) if as_json else print(line)
     if page is not None:
         documents = []

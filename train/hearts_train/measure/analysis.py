@@ -241,7 +241,7 @@ def possessive(name: str) -> str:
     return "your" if name == "You" else f"{name}'s"
 
 
-def _subject(name: str) -> str:
+def subject(name: str) -> str:
     """A name at the beginning of a sentence."""
     return name[:1].upper() + name[1:] if name.startswith("player ") else name
 
@@ -260,11 +260,11 @@ def summary(analysis: Analysis) -> list[str]:
     if game.is_over:
         scores = game.scores()
         lines.append(f"Played: {scores[0]} to {scores[1]}, a margin of {scores[1] - scores[0]:+d}.")
-    lines += _ending(analysis)
+    lines += ending_of(game, names, len(analysis.moments))
     for p in range(2):
         points = "point" if analysis.lost(p) == 1 else "points"
         sentence = (
-            f"{_subject(names[p])} lost {analysis.lost(p)} {points} by cards that were not the best"
+            f"{subject(names[p])} lost {analysis.lost(p)} {points} by cards that were not the best"
         )
         if any(m.means for m in analysis.moments):
             who = "you" if names[p] == "You" else "it"
@@ -283,22 +283,23 @@ def summary(analysis: Analysis) -> list[str]:
 _CHOICES = {"off": "the points come off {own} own score", "others": "the other pays"}
 
 
-def _ending(analysis: Analysis) -> list[str]:
-    """How the deal ended, if not by its last card."""
-    game, names = analysis.game, analysis.names
+def ending_of(game: Game, names: Sequence[str], cards: int) -> list[str]:
+    """How a deal ended, if not by its last card; `cards` are played."""
     if game.revoker is not None:
         who = names[game.revoker]
-        return [f"{_subject(who)} revoked: the deal ended there, at {possessive(who)} expense."]
+        return [f"{subject(who)} revoked: the deal ended there, at {possessive(who)} expense."]
     if game.shooter is not None:
         shooter = names[game.shooter]
-        shot = f"{_subject(shooter)} shot the moon"
+        shot = f"{subject(shooter)} shot the moon"
         if game.phase == "moon":
             has = "have" if shooter == "You" else "has"
             return [f"{shot} and {has} not chosen yet: the deal is not finished."]
         if game.moon_choice is not None and game.rules.moon == "choose":
             choice = _CHOICES[game.moon_choice].format(own="your" if shooter == "You" else "its")
+            if game.rules.players > 2:
+                choice = choice.replace("other pays", "others pay")
             return [f"{shot} and chose: {choice}."]
     if not game.is_over:
-        played = f"{len(analysis.moments)} of {2 * game.rules.hand_size} cards are played"
+        played = f"{cards} of {game.rules.players * game.rules.hand_size} cards are played"
         return [f"The deal is not finished: {played}."]
     return []

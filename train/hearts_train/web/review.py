@@ -10,21 +10,26 @@ Its figures are those of ``hearts_train.measure.analysis``. What comes on top:
 - **Champion**: the same deal played again with the package's strongest quick player in one's seat.
   In the other seats sit the players named in the deal, where the package has them by that name, and
   the champion in the place of people. Seeds are fixed: the same deal gives the same answer.
+
+Games of two without an exchange are measured exactly. All others, and decks too large for a board,
+are estimated as ``hearts_train.measure.sampled`` does; then there is no double-dummy value, no luck
+and no line of best play.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
+from hearts_agents.baselines import Pro
 from hearts_agents.champion import strongest
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.notation import Record, parse_records
 from hearts_env.solve import solve_batch
-from hearts_env.solve.beliefs import check_two_players
 from hearts_train.measure.analysis import (
     BLUNDER,
     SLIP,
@@ -33,6 +38,13 @@ from hearts_train.measure.analysis import (
     analyse,
     measure,
     summary,
+)
+from hearts_train.measure.sampled import (
+    SampledAnalysis,
+    SampledMoment,
+    analyse_sampled,
+    estimate,
+    sampled_summary,
 )
 from hearts_train.web.moments import (
     Json,
@@ -47,6 +59,10 @@ from hearts_train.web.moments import (
 )
 
 VERSION = 1
+MOST_CARDS = 14
+"""Cards a hand in the largest game whose board has all best lines and endgames."""
+MOST_WORLDS = 4096
+"""Hands of the other player at the beginning, likewise."""
 QUICK = ("easy", "standard", "standard_trump", "pro", "pro_trump", "pimc", "champion")
 """Players of the package that may sit in a deal that is played again."""
 
@@ -65,9 +81,17 @@ def read_deal(text: str) -> Record:
     return records[0]
 
 
+def is_exact(rules: Rules) -> bool:
+    """Whether the board measures deals of these rules exactly."""
+    if rules.players != 2 or rules.pass_count or rules.hand_size > MOST_CARDS:
+        return False
+    unseen = len(rules.deck) - rules.hand_size
+    return math.comb(unseen, rules.hand_size) <= MOST_WORLDS
+
+
 def review(
     record: Record,
-    found: Analysis | None = None,
+    found: Analysis | SampledAnalysis | None = None,
     *,
     worlds: bool = True,
     progress: Progress | None = None,
@@ -75,20 +99,22 @@ def review(
     """The document of a deal.
 
     Args:
-        record: the deal, finished or not, of two players without an exchange.
-        found: what ``analyse`` has found of it; None: that is done here.
-        worlds: measure what the players could know too.
+        record: the deal, finished or not.
+        found: what ``analyse`` or ``analyse_sampled`` has found of it; None: that is done here.
+        worlds: measure what the players could know too; estimates always do.
         progress: called with the actions done and all actions.
-
-    Raises:
-        HeartsError: if the deal is of other rules.
     """
-    check_two_players(record.game.rules)
+    if is_exact(record.game.rules):
+        if not isinstance(found, Analysis):
+            found = analyse(record.game, worlds=worlds, names=record.names())
+        return _exact(record, found, progress, worlds=worlds)
+    if not isinstance(found, SampledAnalysis):
+        found = analyse_sampled(record.game, progress=progress, names=record.names())
+    return _sampled(record, found)
 
-    names, actions = record.names(), record.game.actions
-    if found is None:
-        found = analyse(record.game, worlds=worlds, names=names)
-    tools = Tools(record.game.rules)
+
+def _exact(record: Record, found: Analysis, progress: Progress | None, *, worlds: bool) -> Json:
+    actions, tools = record.game.actions, Tools(record.game.rules)
     moments, steps = [], []
     replay = record.game.start()
     for number, action in enumerate(actions):
@@ -97,16 +123,59 @@ def review(
         if number < len(found.moments):
             moments.append(_moment(found.moments[number], replay, tools, worlds=worlds))
         steps.append(play_step(replay, action))
+    players = [
+        {"lost": found.lost(seat), "expected_loss": found.expected_loss(seat)} for seat in range(2)
+    ]
     return {
         **_heading(record),
         "exact": True,
         "before": found.before,
         "luck": _luck(record.game.start(), found.before),
-        "players": _players(record, found),
+        "players": _players(record, found.moments, players),
         "summary": summary(found),
         "steps": steps,
         "moments": moments,
-        "next": _next(replay, tools, len(steps), worlds=worlds),
+        "next": _next(replay, len(steps), worlds=worlds),
+    }
+
+
+def _sampled(record: Record, found: SampledAnalysis) -> Json:
+    replay = record.game.start()
+    steps = [play_step(replay, action) for action in record.game.actions]
+    seats = range(record.game.rules.players)
+    players = [{"expected_loss": found.expected_loss(seat)} for seat in seats]
+    return {
+        **_heading(record),
+        "exact": False,
+        "before": None,
+        "luck": None,
+        "players": _players(record, found.moments, players),
+        "summary": sampled_summary(found),
+        "steps": steps,
+        "moments": [
+            {**_estimated(m), "action": m.card, "expected_loss": m.expected_loss}
+            | {"better": m.better, "mark": m.mark}
+            for m in found.moments
+        ],
+        "next": _next(replay, len(steps), worlds=True),
+    }
+
+
+def _estimated(m: SampledMoment) -> Json:
+    """What is known of a position by a sample."""
+    return {
+        "number": m.number,
+        "trick": m.trick,
+        "seat": m.player,
+        "values": {},
+        "means": m.means,
+        "half": m.half if m.sample else None,
+        "close": m.close,
+        "worlds": m.worlds,
+        "sample": m.sample,
+        "lines": None,
+        "others": None,
+        "endgame": None,
     }
 
 
@@ -120,22 +189,23 @@ def position(record: Record, names: Sequence[str]) -> Json:
     Raises:
         HeartsError: if one is no action, or not legal where it stands.
     """
-    check_two_players(record.game.rules)
     game = record.game.start()
     steps = [play_step(game, action) for action in actions_of(game, names)]
-    moment = _next(game, Tools(game.rules), len(steps), worlds=True)
     return {
         "v": VERSION,
         "steps": steps,
-        "moment": moment,
+        "moment": _next(game, len(steps), worlds=True),
         "scores": game.scores() if game.is_over else None,
     }
 
 
-def _next(game: Game, tools: Tools, number: int, *, worlds: bool) -> Json | None:
+def _next(game: Game, number: int, *, worlds: bool) -> Json | None:
     """The position that a game stands in, as a moment without a card; None outside the play."""
     if game.phase != "play":
         return None
+    if not is_exact(game.rules):
+        return _estimated(estimate(game, number, game.legal_actions()[0], Pro(seed=0)))
+    tools = Tools(game.rules)
     values, means, count = measure(game, tools.table, tools.pimc, worlds=worlds)
     return {
         "number": number,
@@ -229,22 +299,22 @@ def _worth_of_hand(start: Game, seat: int) -> float:
     return float(np.where(movers == seat, values, -values).mean())
 
 
-def _players(record: Record, found: Analysis) -> list[Json]:
+def _players(
+    record: Record, moments: Sequence[Moment | SampledMoment], losses: Sequence[Json]
+) -> list[Json]:
     """What each player gave away and kept, and how the champion would have done."""
-    names = record.names()
     return [
         {
-            "name": names[seat],
-            "lost": found.lost(seat),
-            "expected_loss": found.expected_loss(seat),
-            "kept": kept(found.moments, seat),
+            "name": name,
+            **losses[seat],
+            "kept": kept(moments, seat),
             "champion": replayed(record, seat) if record.game.is_over else None,
         }
-        for seat in range(found.game.rules.players)
+        for seat, name in enumerate(record.names())
     ]
 
 
-def kept(moments: Sequence[Moment], seat: int) -> float | None:
+def kept(moments: Sequence[Moment | SampledMoment], seat: int) -> float | None:
     """The share of what was at stake in a player's choices that it kept; None: nothing was.
 
     At stake is the gap between the best and the worst legal card, by what the player could know.

@@ -125,6 +125,6 @@ async function post(path, body) {
   const answer = await fetch(path, {method: "POST", headers: {"content-type": "application/json"},
     body: JSON.stringify(body)});
   const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(told.error || `the server answered ${answer.status}`);
+  if (!answer.ok) throw new Error(told.text || `the server answered ${answer.status}`);
   return told;
 }
