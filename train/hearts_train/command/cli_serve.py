@@ -36,6 +36,15 @@ def serve(
             "may be given several times.",
         ),
     ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--runs",
+            metavar="DIR",
+            help="Show the training runs in this folder, live, and let people play them; default: "
+            "runs/ where there is one. May be given several times.",
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -61,12 +70,14 @@ def serve(
     """
     from hearts_train.command.serve_command import Options, serve_tables
 
+    here = Path("runs")
     serve_tables(
         Options(
             host=host,
             port=port,
             agents=tuple(agent or ()),
             data=data,
+            runs=tuple(runs or ([here] if here.is_dir() else [])),
             names=tuple(allow_host or ()),
             opens=open_page,
         )

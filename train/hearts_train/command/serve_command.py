@@ -34,6 +34,7 @@ class Options:
         port: Port; 0: any.
         agents: Further agents.
         data: Where tables are kept; None: in the user's data folder.
+        runs: Folders whose training runs are shown.
         names: Names of the server for browsers.
         opens: Whether to open the page in a browser.
     """
@@ -42,6 +43,7 @@ class Options:
     port: int
     agents: tuple[str, ...] = ()
     data: Path | None = None
+    runs: tuple[Path, ...] = ()
     names: tuple[str, ...] = ()
     opens: bool = False
 
@@ -55,6 +57,9 @@ def serve_tables(options: Options) -> None:
     """
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     _allow_files()
+    for place in options.runs:
+        if not place.is_dir():
+            raise Mistake(f"--runs: there is no folder {place}; give one with training runs")
     players = Players(options.agents)
     folder = (options.data or data_folder() / "server").expanduser()
     with _listening(options) as listener:
@@ -62,7 +67,7 @@ def serve_tables(options: Options) -> None:
         with store.holding():
             _make_ready(players)
             limits = Limits()
-            app = create_app(store, players, limits=limits, hosts=options.names)
+            app = create_app(store, players, limits=limits, hosts=options.names, runs=options.runs)
             config = uvicorn.Config(
                 app,
                 log_level="warning",

@@ -24,10 +24,11 @@ from hearts_train.learn.runs import (
     read_metrics,
 )
 
-IGNORED = ("name", "seed", "threads", "device", "precision")
+IGNORED = ("name", "seed", "threads", "device", "precision", "evaluation", "checkpoint")
 """Settings that do not make another experiment: runs that differ in nothing else are alike."""
 
 _DEPTH = 3
+_MOST_SHOWN = 3  # settings in a label
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
         if not place.is_dir() or (place / CONFIG_NAME).is_file():
             found[place.resolve()] = read_run(place)
             continue
-        folders = list(_folders(place, _DEPTH))
+        folders = list(run_folders(place))
         if not folders:
             raise CheckpointError(
                 f"run: there is no run in {str(place)!r}; train one with `hearts train`"
@@ -163,18 +164,21 @@ def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
                 found[folder.resolve()] = read_run(folder)
             except HeartsError as error:
                 faults.append(str(error))
-    return sorted(found.values(), key=lambda run: (_began(run.path), str(run.path))), faults
+    return sorted(found.values(), key=lambda run: (began(run.path), str(run.path))), faults
 
 
-def _folders(place: Path, depth: int) -> Iterator[Path]:
-    for folder in sorted(path for path in place.iterdir() if path.is_dir()):
-        if (folder / CONFIG_NAME).is_file() and (folder / METRICS_NAME).is_file():
-            yield folder
-        elif depth > 1 and not folder.name.startswith("."):
-            yield from _folders(folder, depth - 1)
+def run_folders(place: Path, depth: int = _DEPTH) -> Iterator[Path]:
+    """The folders of runs in or a little under a folder, by name; none if there is no such one."""
+    if (place / CONFIG_NAME).is_file() and (place / METRICS_NAME).is_file():
+        yield place
+    elif depth and place.is_dir():
+        for folder in sorted(place.iterdir()):
+            if not folder.name.startswith("."):
+                yield from run_folders(folder, depth - 1)
 
 
-def _began(folder: Path) -> float:
+def began(folder: Path) -> float:
+    """When the run in a folder was started or last resumed, in seconds as ``time.time`` has them."""
     try:
         return (folder / CONFIG_NAME).stat().st_mtime
     except OSError:
@@ -192,11 +196,8 @@ def _flat(tree: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 def differing(runs: Sequence[RunFolder]) -> list[str]:
     """The settings in which some runs differ, in the order of the recipe, without ``IGNORED``."""
     names = dict.fromkeys(name for run in runs for name in run.settings)
-    return [
-        name
-        for name in names
-        if name not in IGNORED and len({repr(run.settings.get(name)) for run in runs}) > 1
-    ]
+    told = (name for name in names if name.partition(".")[0] not in IGNORED)
+    return [name for name in told if len({repr(run.settings.get(name)) for run in runs}) > 1]
 
 
 def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list[RunFolder]]:
@@ -223,22 +224,25 @@ def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list
     for run in runs:
         keys.setdefault(tuple(repr(run.settings.get(name)) for name in told), []).append(run)
     shown = list(by) or _fewest(told, list(keys))
-    return {_label(shown, group[0]): group for group in keys.values()}
+    labels = {key: _label(shown, group[0]) for key, group in keys.items()}
+    if not by and len(shown) > _MOST_SHOWN:  # then a folder's name says more
+        labels |= {key: group[0].path.name for key, group in keys.items() if len(group) == 1}
+    if len(set(labels.values())) < len(labels):
+        labels = {key: str(group[0].path) for key, group in keys.items()}
+    return {labels[key]: group for key, group in keys.items()}
 
 
 def _fewest(told: Sequence[str], keys: Sequence[tuple[str, ...]]) -> list[str]:
-    """As few of the settings as tell the groups apart, the name first."""
-    chosen: list[str] = ["name"] if len({key[0] for key in keys}) > 1 or len(keys) == 1 else []
-    for name in told[1:]:
-        places = [told.index(one) for one in chosen]
-        seen = {tuple(key[place] for place in places) for key in keys}
-        if len(seen) == len(keys):
-            break
-        place = told.index(name)
-        more = {tuple(key[p] for p in (*places, place)) for key in keys}
-        if len(more) > len(seen):
-            chosen.append(name)
-    return chosen
+    """Few of the settings that tell the groups apart, those that do so best first."""
+    chosen: list[int] = [] if len(keys) > 1 else [0]
+
+    def apart(places: Sequence[int]) -> int:
+        return len({tuple(key[place] for place in places) for key in keys})
+
+    while apart(chosen) < len(keys):
+        rest = [place for place in range(len(told)) if place not in chosen]
+        chosen.append(max(rest, key=lambda place: (apart([*chosen, place]), -place)))
+    return [told[place] for place in sorted(chosen)]
 
 
 def _label(shown: Sequence[str], run: RunFolder) -> str:

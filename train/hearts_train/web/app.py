@@ -12,7 +12,7 @@ import importlib
 import importlib.util
 import logging
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from hearts_train.web.gate import Bucket, Gate, content_policy
 from hearts_train.web.hosting import Hall, Host, Limits
 from hearts_train.web.messages import Refusal, Request, answer
 from hearts_train.web.players import Players
+from hearts_train.web.run_shelf import RunShelf
 from hearts_train.web.store import Store, digest_of
 
 log = logging.getLogger("hearts.serve")
@@ -56,6 +57,7 @@ def create_app(
     *,
     limits: Limits | None = None,
     hosts: Iterable[str] = (),
+    runs: Sequence[Path] = (),
     more: Iterable[BaseRoute] | None = None,
 ) -> Starlette:
     """The application.
@@ -65,6 +67,7 @@ def create_app(
         players: the agents that can be chosen.
         limits: what may be asked for; None: the usual.
         hosts: names by which browsers may reach the server, beside addresses and ``localhost``.
+        runs: folders whose training runs are shown.
         more: further routes; None: those of the modules of `MORE` that are there.
     """
     limits = limits or Limits()
@@ -92,6 +95,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.hall = hall
+    app.state.runs = RunShelf(runs)
     policy = content_policy((STATIC / "index.html").read_bytes())
     app.add_middleware(Gate, policy=policy, hosts=tuple(hosts))
     return app

@@ -205,10 +205,23 @@ class Players:
         """
         self.patience = patience
         self.listed: dict[str, Listed] = {}
+        self._specs: dict[str, str] = {}  # the name of each spec that is on the list
+        self._adding = threading.Lock()
         for spec in [*SHIPPED, *more]:
-            name = self._short(spec)
-            if spec not in self.listed:
-                self.listed[name] = Listed(spec, name)
+            if spec not in self._specs:
+                self.add(spec)
+
+    def add(self, spec: str) -> Listed:
+        """Put an agent on the list, as it is now; one that is there already is made anew.
+
+        Raises:
+            HeartsError: if it cannot be made.
+        """
+        with self._adding:
+            name = self._specs.get(spec) or self._short(spec)
+            self._specs[spec] = name
+            agent = self.listed[name] = Listed(spec, name)
+        return agent
 
     def _short(self, spec: str) -> str:
         """A name that no other has: the spec's last part, with a number if it must be."""

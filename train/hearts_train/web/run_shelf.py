@@ -1,0 +1,172 @@
+"""The training runs that a server shows: read from their folders, again when they have changed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hearts_env import HeartsError
+from hearts_env.errors import CheckpointError, quoted
+from hearts_env.rules import Rules
+from hearts_train.learn.run_curves import (
+    X_AXES,
+    axis_label,
+    chosen,
+    curves,
+    quantities,
+    standing,
+)
+from hearts_train.learn.run_folders import (
+    RunFolder,
+    began,
+    differing,
+    grouped,
+    read_run,
+    run_folders,
+)
+from hearts_train.learn.runs import METRICS_NAME
+
+_LOOK = 2.0  # seconds between two looks for new folders
+
+
+class RunShelf:
+    """The runs under some folders, by names that say nothing about where they are.
+
+    Browsers name runs by these names alone; nothing that they send becomes a path.
+    """
+
+    def __init__(self, places: Sequence[Path]) -> None:
+        self.places = list(places)
+        self._lock = threading.Lock()
+        self._found: dict[str, Path] = {}
+        self._read: dict[Path, tuple[tuple[int, int], RunFolder]] = {}
+        self._looked = -_LOOK
+
+    def runs(self) -> dict[str, RunFolder]:
+        """All runs that can be read, by name, newest first."""
+        with self._lock:
+            if time.monotonic() - self._looked >= _LOOK:
+                self._found = self._names()
+                self._looked = time.monotonic()
+            found = {}
+            for name, path in self._found.items():
+                try:
+                    found[name] = self._fresh(path)
+                except (HeartsError, OSError):  # gone, or just being written
+                    continue
+            return found
+
+    def _names(self) -> dict[str, Path]:
+        """The folders of runs, newest first, by their path from the place where they were found."""
+        found: dict[str, Path] = {}
+        for place in self.places:
+            for path in run_folders(place):
+                name = path.relative_to(place).as_posix() if path != place else place.name
+                if name in found:
+                    name = f"{place.name}/{name}"
+                found[name] = path
+        return dict(sorted(found.items(), key=lambda item: began(item[1]), reverse=True))
+
+    def _fresh(self, path: Path) -> RunFolder:
+        """The run in a folder, as it is now."""
+        told = (path / METRICS_NAME).stat()
+        stamp = (told.st_mtime_ns, told.st_size)
+        known = self._read.get(path)
+        if known is None or known[0] != stamp or known[1].is_training:
+            known = self._read[path] = (stamp, read_run(path))
+        return known[1]
+
+    def find(self, name: object) -> RunFolder:
+        """The run of this name.
+
+        Raises:
+            HeartsError: if there is none.
+        """
+        runs = self.runs()
+        if not isinstance(name, str) or name not in runs:
+            raise CheckpointError(f"run: {quoted(name)} is not here; reload the page")
+        return runs[name]
+
+    def told(self) -> dict[str, Any]:
+        """All runs, as the page lists them."""
+        runs = self.runs()
+        names = differing(list(runs.values()))
+        return {
+            "places": [place.name or str(place) for place in self.places],
+            "differing": names,
+            "quantities": quantities(list(runs.values())),
+            "standing": standing(list(runs.values())),
+            "x": {name: label for name, (_, label) in X_AXES.items()},
+            "runs": [_summary(name, run, names) for name, run in runs.items()],
+        }
+
+    def curves(
+        self, wanted: Sequence[str], y: Sequence[str], x: str, by: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """The curves of some runs, a panel for each quantity.
+
+        Args:
+            wanted: names of runs; none: all.
+            y: quantities, as ``told`` lists them; none: margins and exploitability.
+            x: ``decisions`` or ``minutes``.
+            by: settings that tell curves apart; none: all but seed and machine.
+
+        Raises:
+            HeartsError: if one of them is unknown.
+        """
+        if x not in X_AXES:
+            raise HeartsError(f"x: {quoted(x)} is unknown; choose {' or '.join(X_AXES)}")
+        runs = self.runs()
+        picked = [self.find(name) for name in wanted] if wanted else list(runs.values())
+        groups = grouped(picked, by)
+        names = {run.path: name for name, run in runs.items()}
+        return {
+            "x": X_AXES[x][1],
+            "groups": {
+                label: [names.get(run.path, run.path.name) for run in group]
+                for label, group in groups.items()
+            },
+            "panels": [
+                {
+                    "quantity": quantity,
+                    "label": axis_label(quantity),
+                    "curves": [one.to_json() for one in curves(groups, quantity, x)],
+                }
+                for quantity in chosen(picked, y)
+            ],
+        }
+
+
+def rules_of(run: RunFolder) -> Rules:
+    """The rules that a run learns to play.
+
+    Raises:
+        HeartsError: if its recipe names none that are known.
+    """
+    name, players = run.settings.get("env.rules"), run.settings.get("env.players")
+    return Rules.make(str(name), players if isinstance(players, int) else None)
+
+
+def _summary(name: str, run: RunFolder, differing_in: Sequence[str]) -> dict[str, Any]:
+    exploited = run.of_kind("exploitability")
+    return {
+        "run": name,
+        "name": run.name,
+        "seed": run.seed,
+        "rules": run.settings.get("env.rules"),
+        "decisions": run.decisions,
+        "seconds": run.seconds,
+        "share": run.share,
+        "left": run.seconds_left if run.is_training else None,
+        "status": run.status,
+        "player": run.has_player,
+        "margins": {
+            opponent: {"margin": row["margin"], "ci95": row["ci95"]}
+            for opponent, row in run.latest.items()
+        },
+        "exploitability": exploited[-1]["drawn"] if exploited else None,
+        "settings": {key: run.settings.get(key) for key in differing_in},
+    }
