@@ -178,7 +178,7 @@ def run_folders(place: Path, depth: int = _DEPTH) -> Iterator[Path]:
 
 
 def began(folder: Path) -> float:
-    """When the run in a folder was started or last resumed, in seconds as ``time.time`` has them."""
+    """When the run in a folder was last started, in seconds as ``time.time`` has them."""
     try:
         return (folder / CONFIG_NAME).stat().st_mtime
     except OSError:
