@@ -105,6 +105,10 @@ COMMANDS = {
         "matches match --against pimc --pairs 1500 --totals 80,60",
         "matches match --against pimc --pairs 1200",
     ],
+    "matches-champion": [
+        "matches champion?search=16&match=true --against champion?search=16 --pairs 400 "
+        "--totals 80,60"
+    ],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-micro": [
         f"attack {agent} --rules micro" for agent in ("standard", "pro", "pimc", "equilibrium")

@@ -705,12 +705,12 @@ def match_chances(preset: str, step: str) -> str:
     return table(["own total", *map(str, totals)], rows)
 
 
-def matches_won() -> str:
+def matches_won(name: str = "matches") -> str:
     """What playing for the match wins in duplicate matches."""
-    if not is_measured("matches"):
-        return unmeasured("matches")
+    if not is_measured(name):
+        return unmeasured(name)
     rows = []
-    for record in (entry["results"] for entry in read_result("matches")["commands"]):
+    for record in (entry["results"] for entry in read_result(name)["commands"]):
         low, high = record["ci95"]
         won = f"{record['won']:.2%} ± {(high - low) / 2:.2%}"
         start = ":".join(map(str, record["totals"]))

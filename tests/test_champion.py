@@ -1,6 +1,7 @@
 """The networks that come with the package, and the search that improves a policy at play."""
 
 import copy
+import functools
 import itertools
 import pickle
 import re
@@ -19,6 +20,8 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch_view import BatchView
 from hearts_env.encoders import make_encoder
 from hearts_env.solve.beliefs import belief
+from hearts_env.solve.deal_results import shipped_results
+from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.measure.evaluation import evaluate
 
 
@@ -114,13 +117,37 @@ def policy(rules="mini", seed=0):
 def game_of(view, world):
     """The game in which the other player has what `world` gives it."""
     hands = [[*world[s], *(card for seat, card in view.history if seat == s)] for s in range(2)]
-    game = Game(view.rules, hands, world[2])
+    begin = {"dealer": view.dealer, "deal_number": view.deal_number, "totals": view.totals}
+    game = Game(view.rules, hands, world[2], **begin)
     for _, card in view.history:
         game.play(card)
     return game
 
 
-def scores_by_hand(agent, view, tau, noise):
+def margin_of(view, scores):
+    """By how much the player of a view is ahead."""
+    return scores[1 - view.player] - scores[view.player]
+
+
+@functools.cache
+def equity_of(rules):
+    """The chances to win a match under some rules."""
+    return MatchEquity(rules, shipped_results(rules))
+
+
+def chance_of(view, scores):
+    """Its chance to win the match then, in points of margin as they count in the middle."""
+    equity = equity_of(view.rules)
+    own, other = view.totals[view.player], view.totals[1 - view.player]
+    half = sum(view.rules.card_points.get(card, 0) for card in view.rules.deck) // 2
+    ends = [[scores[view.player], scores[1 - view.player]], [half, half], [0, half], [half, 0]]
+    chance, even, ahead, behind = equity.after(
+        own, other, np.array(ends), dealt=view.dealer == view.player, deal_number=view.deal_number
+    )
+    return (chance - even) / max((ahead - behind) / (2 * half), 1e-3)
+
+
+def scores_by_hand(agent, view, tau, noise, worth=margin_of):
     """What a search weighs the legal cards by: one world, one card and one deal at a time."""
     drawn = copy.copy(agent)
     drawn.greedy = False
@@ -133,8 +160,7 @@ def scores_by_hand(agent, view, tau, noise):
             game.play(action)
             while not game.is_over:
                 game.play(agent.act(game.view(game.player)))
-            scores = game.scores()
-            values[place] += weight * (scores[1 - view.player] - scores[view.player])
+            values[place] += weight * worth(view, game.scores())
     return values / tau + np.log(drawn.policy_batch(BatchView.of([view]))[0, legal])
 
 
@@ -152,6 +178,30 @@ def test_the_card_is_the_one_that_counting_world_by_world_finds():
             assert scores[chosen] == pytest.approx(scores.max())
             different += searching.act(view) != agent.act(view)
     assert different > 1
+
+
+def test_for_the_match_the_chance_to_win_it_counts():
+    agent, different = policy(), 0
+    searching, plain = (Improver(agent, tau=0.3, noise=0.1, match=match) for match in (True, False))
+    for seed in range(25):
+        game = Game.deal("mini", seed, totals=[[95, 70], [60, 96], [98, 98]][seed % 3])
+        for _ in range(seed % 4):
+            game.play(game.legal_actions()[-1])
+        view = game.view(game.player)
+        if len(view.legal_actions()) > 1:
+            scores = scores_by_hand(agent, view, 0.3, 0.1, chance_of)
+            chosen = view.legal_actions().index(searching.act(view))
+            assert scores[chosen] == pytest.approx(scores.max())
+            different += searching.act(view) != plain.act(view)
+    assert different > 1
+
+
+def test_a_champion_that_plays_for_the_match_has_to_search():
+    with pytest.raises(HeartsError, match=r"match: the network alone .*search=50ms&match=true"):
+        make_agent("champion?match=true")
+    player = make_agent("champion?search=4&match=true", seed=1)
+    view = Game.deal("two_player", 3, totals=[95, 60]).view(0)
+    assert player.act(view) in view.legal_actions() or not view.legal_actions()
 
 
 def test_a_search_is_better_than_its_policy():

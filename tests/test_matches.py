@@ -138,7 +138,7 @@ def test_what_match_refuses(tmp_path) -> None:
     player = make_agent("match")
     for text, words in [
         ("classic", r"^rules: pimc plays two-player games only"),
-        ("hoyle players=2", r"^results: none of 'hoyle players=2' come"),
+        ("hoyle players=2", r"^rules: pimc lists all worlds; 'hoyle players=2' begins with"),
         ("mini hand_size=4", r"^results: none of 'mini hand_size=4' come"),
         ("mini no_trick_points=-5", r"^no_trick_points: -5: .*take pimc"),
         ("mini kitty_to=last_trick", r"^kitty_to: 'last_trick'"),

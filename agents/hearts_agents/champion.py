@@ -12,6 +12,7 @@ from hearts_agents.base import Agent, ByRules
 from hearts_agents.improver import Budget, Improver
 from hearts_agents.network import load_agent
 from hearts_env import HeartsError, Rules
+from hearts_env.arguments import check_flag
 
 SHIPPED = {"two_player": True, "mini": False}
 """The games, by their presets; and whether the network plays the card that it prefers, or draws.
@@ -37,6 +38,7 @@ class Champion(ByRules):
         *,
         greedy: bool | None = None,
         small: bool = False,
+        match: bool = False,
     ) -> None:
         """A player of the games in ``SHIPPED``.
 
@@ -47,6 +49,7 @@ class Champion(ByRules):
             greedy: take the preferred action; False: draw from the policy's probabilities; None:
                 as ``SHIPPED`` has it. A search plays the best card that it finds.
             small: the network of a sixth of the weights, where there is one.
+            match: with `search`, play for the match: the chance to win it counts, not the margin.
 
         Raises:
             HeartsError: if an option has an unusable value; it is named.
@@ -55,6 +58,12 @@ class Champion(ByRules):
         self.search = None if search is None else Budget(search).text
         self.greedy = greedy
         self.small = small
+        self.match = check_flag("match", match)
+        if match and search is None:
+            raise HeartsError(
+                "match: the network alone plays for the deal; let it search too, as in "
+                "champion?search=50ms&match=true"
+            )
         self._rules: Rules | None = None
 
     def player_of(self, rules: Rules) -> Agent:
@@ -74,7 +83,9 @@ class Champion(ByRules):
         self._rules = rules
         greedy = SHIPPED[name] if self.greedy is None else self.greedy
         network = load_agent(weights_of(name, small=self.small), greedy=greedy)
-        return network if self.search is None else Improver(network, self.search)
+        if self.search is None:
+            return network
+        return Improver(network, self.search, match=self.match)
 
 
 def strongest(rules: Rules) -> str:

@@ -26,11 +26,13 @@ from hearts_agents.encoded import EncodedAgent
 from hearts_agents.remembering import Remembering
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env.arguments import check_chance
+from hearts_env.arguments import check_chance, check_flag
 from hearts_env.arrays import Ints
 from hearts_env.batch_view import BatchView
 from hearts_env.errors import quoted
 from hearts_env.solve.beliefs import check_two_players
+from hearts_env.solve.deal_results import shipped_results
+from hearts_env.solve.match_worth import MatchWorth
 from hearts_env.solve.response import Fan, Responses
 from hearts_env.solve.tracking import Tracker
 
@@ -88,6 +90,7 @@ class Improver(Remembering):
         *,
         tau: float = TAU,
         noise: float = NOISE,
+        match: bool = False,
     ) -> None:
         """An improved `policy`.
 
@@ -97,6 +100,8 @@ class Improver(Remembering):
                 first (``32``), or ``all``. Of a time, what is done depends on the machine.
             tau: in points: the smaller, the more a card's value counts against the policy.
             noise: the chance, in [0, 1], that the other player is taken to have played at random.
+            match: play for the match instead of the deal: the chance to win it counts, by the
+                totals in the view (``hearts_env.solve.match_worth``).
 
         Raises:
             HeartsError: if an option has an unusable value; it is named.
@@ -107,7 +112,9 @@ class Improver(Remembering):
         if not 0 < tau < np.inf:
             raise HeartsError(f"tau: must be a number above 0, got {tau!r}")
         self.tau, self.noise = tau, check_chance("noise", noise)
-        self.name = f"{policy.name} with search={self.budget.text}"
+        self.match = check_flag("match", match)
+        aim = " for the match" if match else ""
+        self.name = f"{policy.name} with search={self.budget.text}{aim}"
         self._forget()
 
     def _forget(self) -> None:
@@ -121,6 +128,8 @@ class Improver(Remembering):
         """Refuse games of other than two players, with an exchange, or not the policy's."""
         check_two_players(rules)
         self.policy.check_rules(rules)
+        if self.match:
+            shipped_results(rules)
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``; a time is for each of them."""
@@ -156,7 +165,9 @@ class Improver(Remembering):
     def _of(self, rules: Rules) -> Responses:
         if self._responses is None or self._responses.rules != rules:
             policy = asked(self.policy)
-            self._responses = Responses(rules, policy, played_by(rules, self.policy))
+            worth = MatchWorth(rules) if self.match else None
+            chooser = played_by(rules, self.policy)
+            self._responses = Responses(rules, policy, chooser, worth=worth)
         return self._responses
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Improver:

@@ -19,7 +19,7 @@ from hearts_env import kernel as k
 from hearts_env.arrays import Floats, Ints
 from hearts_env.solve.beliefs import check_view
 from hearts_env.solve.deal_results import check_same_deals, load_results, shipped_results
-from hearts_env.solve.match_equity import MatchEquity
+from hearts_env.solve.match_worth import MatchTable
 
 _TIE = 1e-9
 
@@ -51,8 +51,7 @@ class MatchPlayer(Agent):
             )
         self.searcher = made
         self._results = None if results is None else load_results(results)
-        self._equity: MatchEquity | None = None
-        self._known: tuple[tuple[int, ...], Floats] | None = None
+        self._table: MatchTable | None = None
 
     @property
     def model(self) -> Agent | None:
@@ -134,26 +133,13 @@ class MatchPlayer(Agent):
         Scores below 0 are at their place from the end, as Python counts.
         """
         player, rules = view.player, view.rules
-        dealt = view.dealer == player
-        if self._equity is None or self._equity.rules != rules:
+        if self._table is None or self._table.rules != rules:
             self.check_rules(rules)
-            results = shipped_results(rules) if self._results is None else self._results
-            self._equity, self._known = MatchEquity(rules, results), None
+            self._table = MatchTable(rules, self._results)
         own, other = view.totals[player], view.totals[1 - player]
-        if rules.settlement != "points" and own == other == 0:  # no match is being played
-            own = other = rules.stake
-        key = (own, other, dealt, view.deal_number)
-        if self._known is None or self._known[0] != key:
-            most = most_points(rules)
-            range_ = np.concatenate([np.arange(most + 1), np.arange(-most, 0)])
-            scores = np.stack(np.meshgrid(range_, range_, indexing="ij"), axis=-1).reshape(-1, 2)
-            if rules.settlement != "points":
-                scores = np.maximum(scores, 0)
-            chances = self._equity.after(
-                own, other, scores, dealt=dealt, deal_number=view.deal_number
-            )
-            self._known = key, chances.reshape(len(range_), -1)
-        return self._known[1]
+        return self._table.chances(
+            own, other, dealt=view.dealer == player, deal_number=view.deal_number
+        )
 
 
 def check_scores_follow(rules: Rules) -> None:
@@ -177,12 +163,6 @@ def check_scores_follow(rules: Rules) -> None:
             f"{wrong}: under these rules margins do not tell scores, and match cannot play them; "
             "take pimc"
         )
-
-
-def most_points(rules: Rules) -> int:
-    """The largest score, or gain by a moon, that rules of ``check_scores_follow`` allow."""
-    worth = sum(rules.card_points.get(card, 0) for card in rules.deck)
-    return max(worth, 0 if rules.moon == "none" else rules.moon_points)
 
 
 def moon_scores(rules: Rules) -> Ints:

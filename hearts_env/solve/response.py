@@ -95,6 +95,9 @@ def whole_game(rules: Rules, seat: int) -> Fan:
 Chooser = Callable[[Fan], Ints]
 """The action of the player to act in each information set of a fan, ``(sets,) int64``."""
 
+Worth = Callable[[Ints, Ints], Floats]
+"""What deals that are over are worth: of states, ``(n, rules.state_size)``, to seats, ``(n,)``."""
+
 
 class _Step(NamedTuple):
     """What leads from a fan to the next one; to go back with their values."""
@@ -128,6 +131,7 @@ class Responses:
         chooser: Chooser | None = None,
         *,
         most_worlds: int | None = None,
+        worth: Worth | None = None,
     ) -> None:
         """Responses to `policy`.
 
@@ -137,11 +141,13 @@ class Responses:
             chooser: what the player plays where it does not search; None: ``by_worlds``.
             most_worlds: where a policy mixes, worlds branch; of more than so many after one card
                 an even selection is kept. None: all are.
+            worth: what cards are to earn most of; None: the margin of the deal.
         """
         self.rules = rules
         self.policy = policy
         self.chooser = self.by_worlds if chooser is None else chooser
         self.most_worlds = most_worlds
+        self.worth = self._margins if worth is None else worth
         # Deals part where more is seen than the card (see ``walk``).
         self._shows_more = bool(rules.queen_any_time) or rules.kitty_to != "nobody"
 
@@ -239,10 +245,8 @@ class Responses:
         ended = np.zeros(len(fan.seats))
         if is_over.any():
             over = np.flatnonzero(is_over[numbers])
-            margins = np.empty(len(over), np.int64)
-            seats = fan.seats[numbers[over]]
-            _write_margins(self.rules.vector, fan.states, over, seats, margins)
-            np.add.at(ended, numbers[over], fan.weights[over] * margins)
+            earned = self.worth(fan.states[over], fan.seats[numbers[over]])
+            np.add.at(ended, numbers[over], fan.weights[over] * earned)
         states = np.empty((len(rows), fan.states.shape[1]), np.int64)
         _write_after(self.rules.vector, fan.states, rows, played, states)
         keys = numbers[rows] * _ACTIONS + played
@@ -263,6 +267,12 @@ class Responses:
         branch = np.unique(branches[starts[:-1]], return_inverse=True)[1]
         after = _Plan(plan.depth[parents] - is_searched[parents], branch)
         return step, Fan(states, weights, starts, fan.seats[parents]), after
+
+    def _margins(self, states: Ints, seats: Ints) -> Floats:
+        """The margins of `seats` in deals that are over, ``(n,)``."""
+        margins = np.empty(len(states))
+        _write_margins(self.rules.vector, states, seats, margins)
+        return margins
 
     def _branches(
         self, fan: Fan, numbers: Ints, searched: Ints, actions: Ints, is_others: Array
@@ -391,10 +401,10 @@ def _write_after(r: k.Vector, states: Ints, rows: Ints, actions: Ints, out: Ints
 
 
 @jit
-def _write_margins(r: k.Vector, states: Ints, rows: Ints, seats: Ints, out: Ints) -> None:
-    """Write by how much each of `seats` is ahead in the state of its row."""
-    for i in range(len(rows)):
-        out[i] = k.margin_sum(r, states[rows[i]], seats[i])
+def _write_margins(r: k.Vector, states: Ints, seats: Ints, out: Floats) -> None:
+    """Write by how much each of `seats` is ahead in its state."""
+    for i in range(len(states)):
+        out[i] = k.margin_sum(r, states[i], seats[i])
 
 
 @jit
