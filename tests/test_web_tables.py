@@ -368,4 +368,4 @@ def test_a_name_with_quotes_is_written_so_that_it_can_be_read():
     assert name.isprintable()
     game = played("micro", 1)
     text = game.to_text({"Player 0": name})
-    assert parse_records(text)[0].tags["Player 0"] == name
+    assert parse_records(text)[0].game == game

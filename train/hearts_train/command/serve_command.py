@@ -60,10 +60,9 @@ def serve_tables(options: Options) -> None:
     for place in options.runs:
         if not place.is_dir():
             raise Mistake(f"--runs: there is no folder {place}; give one with training runs")
-    players = Players(options.agents)
     folder = (options.data or data_folder() / "server").expanduser()
     with _listening(options) as listener:
-        store = _store(folder)
+        players, store = Players(options.agents), _store(folder)
         with store.holding():
             _make_ready(players)
             limits = Limits()
