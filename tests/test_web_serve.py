@@ -17,7 +17,7 @@ import pytest
 from websockets.sync.client import connect
 
 from hearts_env.notation import parse_games
-from hearts_train.web.app import STATIC
+from hearts_train.web import assets
 from tests.test_cli import command, refused, run
 
 
@@ -77,7 +77,7 @@ def dealt(told: dict[str, Any]) -> set[str]:
 def test_a_server_that_is_killed_in_mid_deal_resumes_every_table(tmp_path):
     with server(tmp_path) as (process, address), ExitStack() as stack:
         with urllib.request.urlopen(f"http://{address}/t/{'0' * 16}") as page:
-            assert page.read() == (STATIC / "index.html").read_bytes()
+            assert page.read() == assets.index()
         people = [Person(stack, address) for _ in range(3)]
         games = [("two_player", ["champion"]), ("classic", ["pro", "easy", "standard"])]
         games.append(("party players=5", ["standard"] * 4))

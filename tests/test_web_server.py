@@ -20,8 +20,7 @@ from starlette.websockets import WebSocketDisconnect
 from hearts_agents import make_agent, register_agent
 from hearts_env import Game
 from hearts_env.notation import parse_games
-from hearts_train.web import app as web_app
-from hearts_train.web import helping, players, store
+from hearts_train.web import assets, helping, players, store
 from hearts_train.web.app import create_app
 from hearts_train.web.hosting import Limits
 from hearts_train.web.players import Players
@@ -717,7 +716,7 @@ def test_a_table_whose_agent_is_gone_says_so(tmp_path):
 def test_every_page_is_the_same_file_with_a_strict_policy(path, client):
     found = client.get(path)
     assert found.status_code == 200
-    assert found.content == (web_app.STATIC / "index.html").read_bytes()
+    assert found.content == assets.index()
     policy = found.headers["content-security-policy"]
     inline = re.search(rb'<script type="importmap">(.*?)</script>', found.content, re.DOTALL)
     assert inline is not None

@@ -44,9 +44,9 @@ class Limits:
     burst: int = 60
     rate: float = 20.0
     connections: int = 2_000
-    connections_each: int = 100
+    connections_each: int = 256
     own: int = 12
-    created: int = 200
+    created: int = 600
     live: int = 1_000
     stored: int = 100_000
     idle: float = 600.0
