@@ -268,6 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     load_average = os.getloadavg()[0]
     record = {
+        "command": "python bench/serve.py --out docs/results/serve.json",
         "version": __version__,
         "platform": platform_versions(),
         "cores": os.cpu_count(),
