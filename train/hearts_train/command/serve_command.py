@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 
 from hearts_train.command.saved_tables import data_folder
-from hearts_train.console import Mistake, note
+from hearts_train.console import Mistake, note, progress
 from hearts_train.web.app import create_app
 from hearts_train.web.helping import Helper
 from hearts_train.web.hosting import Limits
@@ -152,7 +152,10 @@ def _address(listener: socket.socket, host: str) -> str:
 
 
 def _make_ready(players: Players) -> None:
-    """Compile what the agents and the help need; the first time it takes a minute."""
-    note("Getting the players ready (the first time they are compiled, for a minute) ...")
-    players.warm_up()
-    Helper(players).warm_up()
+    """Compile what the agents and the help need; the first time it takes a minute or two."""
+    note("Getting the players ready (the first time they are compiled, for a minute or two) ...")
+    total = len(players.listed) + 1
+    with progress("getting ready") as tell:
+        players.warm_up(lambda done, name: tell(done, total, name))
+        Helper(players).warm_up()
+        tell(total, total)

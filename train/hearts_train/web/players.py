@@ -309,14 +309,14 @@ class Players:
             action, fault = 0, Fault(0, RAISED, str(error))
         return (view.legal_actions()[0] if fault is not None else action), fault
 
-    def warm_up(self, tell: Callable[[str], None] = lambda _text: None) -> None:
+    def warm_up(self, tell: Callable[[int, str], None] = lambda _done, _name: None) -> None:
         """Let every agent choose its first cards, so that nobody waits for the compilation.
 
         Args:
-            tell: is told whose turn it is.
+            tell: is told how many agents are ready, and who is next.
         """
-        for agent in self.listed.values():
-            tell(agent.name)
+        for done, agent in enumerate(self.listed.values()):
+            tell(done, agent.name)
             for game in _samples(agent.games):
                 dealt = Game.deal(game, 0)
                 for _ in range(2):
