@@ -218,6 +218,36 @@ def library_notes(record: dict[str, Any]) -> Rows:
     return ["example", "what it shows", "to know", "beside hearts-env"], rows
 
 
+def serving(record: dict[str, Any]) -> Rows:
+    """The table server under load."""
+    told, answered, memory = record["told_ms"], record["answered_ms"], record["megabytes"]
+    low, high = record["thinks"]
+    rows = [
+        ["games at once, each against " + f"`{record['agent']}`", f"{record['games']}"],
+        [
+            f"cards played, a person thinking {low:g} to {high:g} s",
+            f"{record['cards']:,} ({record['cards_per_second']:g} a second)",
+        ],
+        ["a card is played: p50, p99, longest", milliseconds(told)],
+        ["the agent has answered: p50, p99, longest", milliseconds(answered)],
+        ["cores busy with the server", f"{record['server_cores']:g}"],
+        ["memory: empty, with all games", f"{memory['empty']:.0f} MB, {memory['full']:.0f} MB"],
+        ["on disk a table", f"{record['kilobytes_a_table_on_disk']:g} kB"],
+        ["lost by a kill in the midst", f"{record['lost']} of {record['games']} tables"],
+        [
+            "start to first page, everything compiled",
+            f"{record['start']['seconds']:g} s ({record['start']['cpu']:g} s of processor)",
+        ],
+        ["machine", f"{record['cores']} cores, load {record['load']:g} before it"],
+    ]
+    return ["what", "measured"], rows
+
+
+def milliseconds(record: dict[str, float]) -> str:
+    """The quantiles of a time."""
+    return ", ".join(f"{record[name]:.1f}" for name in ("p50", "p99", "max")) + " ms"
+
+
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "coverage": ("error_rates", coverage),
     "tests": ("sequential_tests", tests),
@@ -230,5 +260,6 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "openspiel": ("openspiel_games", openspiel),
     "libraries": ("libraries", libraries),
     "library_notes": ("libraries", library_notes),
+    "serve": ("serve", serving),
 }
 """The file of results of each table, and what makes it."""

@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 
 from hearts_train.command.saved_tables import data_folder
-from hearts_train.console import Mistake, note
+from hearts_train.console import Mistake, note, progress
 from hearts_train.web.app import create_app
 from hearts_train.web.helping import Helper
 from hearts_train.web.hosting import Limits
@@ -60,10 +60,9 @@ def serve_tables(options: Options) -> None:
     for place in options.runs:
         if not place.is_dir():
             raise Mistake(f"--runs: there is no folder {place}; give one with training runs")
-    players = Players(options.agents)
     folder = (options.data or data_folder() / "server").expanduser()
     with _listening(options) as listener:
-        store = _store(folder)
+        players, store = Players(options.agents), _store(folder)
         with store.holding():
             _make_ready(players)
             limits = Limits()
@@ -153,7 +152,10 @@ def _address(listener: socket.socket, host: str) -> str:
 
 
 def _make_ready(players: Players) -> None:
-    """Compile what the agents and the help need; the first time it takes a minute."""
-    note("Getting the players ready (the first time they are compiled, for a minute) ...")
-    players.warm_up()
-    Helper(players).warm_up()
+    """Compile what the agents and the help need; the first time it takes a minute or two."""
+    note("Getting the players ready (the first time they are compiled, for a minute or two) ...")
+    total = len(players.listed) + 1
+    with progress("getting ready") as tell:
+        players.warm_up(lambda done, name: tell(done, total, name))
+        Helper(players).warm_up()
+        tell(total, total)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
-import importlib.util
 import logging
 import secrets
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -27,7 +25,7 @@ from hearts_env.errors import HeartsError
 from hearts_env.explain import explain
 from hearts_env.presets import PRESETS
 from hearts_env.rules import Rules
-from hearts_train.web import messages
+from hearts_train.web import assets, messages, review_routes, runs_routes
 from hearts_train.web.gate import Bucket, Gate, content_policy
 from hearts_train.web.hosting import Hall, Host, Limits
 from hearts_train.web.messages import Refusal, Request, answer
@@ -37,16 +35,15 @@ from hearts_train.web.store import Store, digest_of
 
 log = logging.getLogger("hearts.serve")
 
-STATIC = Path(__file__).with_name("static")
 PAGES = ("/", "/t/{table}", "/board", "/puzzles", "/runs")
 """All of them are the same file, which looks at its address."""
 
-MORE = (
-    "hearts_train.web.assets",
-    "hearts_train.web.review_routes",
-    "hearts_train.web.runs_routes",
+MORE: tuple[Callable[[], list[BaseRoute]], ...] = (
+    assets.routes,
+    review_routes.routes,
+    runs_routes.routes,
 )
-"""Modules with further routes, each with a function ``routes() -> list[BaseRoute]``."""
+"""Where further routes come from."""
 
 _SWEEP = 30.0  # seconds between two looks for tables that nobody is at
 
@@ -68,7 +65,7 @@ def create_app(
         limits: what may be asked for; None: the usual.
         hosts: names by which browsers may reach the server, beside addresses and ``localhost``.
         runs: folders whose training runs are shown.
-        more: further routes; None: those of the modules of `MORE` that are there.
+        more: further routes; None: those of `MORE`.
     """
     limits = limits or Limits()
     hall = Hall(store, players, limits)
@@ -89,25 +86,16 @@ def create_app(
             Route("/healthz", lobby.health),
             Route("/api/rules", lobby.rules),
             WebSocketRoute("/ws", lobby.socket),
-            *(more_routes() if more is None else more),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            *([route for routes in MORE for route in routes()] if more is None else more),
+            Mount("/static", StaticFiles(directory=assets.STATIC)),
         ],
         lifespan=lifespan,
     )
     app.state.hall = hall
     app.state.runs = RunShelf(runs)
-    policy = content_policy((STATIC / "index.html").read_bytes())
+    policy = content_policy(assets.script_digests(assets.index()))
     app.add_middleware(Gate, policy=policy, hosts=tuple(hosts))
     return app
-
-
-def more_routes() -> list[BaseRoute]:
-    """The routes of the modules of `MORE` that are there."""
-    found: list[BaseRoute] = []
-    for name in MORE:
-        if importlib.util.find_spec(name) is not None:
-            found += importlib.import_module(name).routes()
-    return found
 
 
 async def _sweep(hall: Hall) -> None:
@@ -117,7 +105,7 @@ async def _sweep(hall: Hall) -> None:
 
 
 async def _page(request: HttpRequest) -> Response:
-    return FileResponse(STATIC / "index.html")
+    return HTMLResponse(assets.index())
 
 
 # ---- the socket ----------------------------------------------------------------------------------

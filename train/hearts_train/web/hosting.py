@@ -44,9 +44,9 @@ class Limits:
     burst: int = 60
     rate: float = 20.0
     connections: int = 2_000
-    connections_each: int = 100
+    connections_each: int = 256
     own: int = 12
-    created: int = 200
+    created: int = 600
     live: int = 1_000
     stored: int = 100_000
     idle: float = 600.0
@@ -90,17 +90,21 @@ class Host:
         self._inbox.put_nowait(lambda: self._detach(guest))
 
     @property
+    def is_busy(self) -> bool:
+        """Whether something is under way."""
+        return not self._inbox.empty() or self._thinking >= 0 or bool(self._others)
+
+    @property
     def is_idle(self) -> bool:
         """Whether nobody is here and nothing is under way."""
-        return not self.guests and self._inbox.empty() and self._thinking < 0
+        return not self.guests and not self.is_busy
 
     def close(self) -> None:
-        """Leave the memory; the journal has everything."""
+        """Leave the memory; the journal has everything that was done."""
         for task in (self._task, *self._helps.values(), *self._others):
             task.cancel()
         for seat, chair in self._chairs.items():
             self.hall.players.listed[self.table.seats[seat].agent].close(chair)
-        self.table.journal.close()
 
     async def _run(self) -> None:
         self._wake()
@@ -385,17 +389,14 @@ class Hall:
         return host
 
     def _read(self, name: str) -> Table:
-        journal = self.store.journal(name)
         try:
-            table = Table.resume(journal)
+            table = Table.resume(self.store.journal(name))
         except (HeartsError, OSError) as error:
-            journal.close()
             log.error("table %s: %s", name, error)
             text = "table: its file cannot be read; start another"
             raise Refusal("unknown_table", text) from None
         lacking = {seat.agent for seat in table.seats if seat.agent} - self.players.listed.keys()
         if lacking:
-            journal.close()
             text = f"table: {min(lacking)} is not here now; start the server with --agent for it"
             raise Refusal("unknown_agent", text)
         return table

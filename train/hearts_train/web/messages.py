@@ -225,21 +225,22 @@ def _lines(rules: Rules) -> ViewLines:
     return ViewLines(rules)
 
 
-def sight(game: Game, seat: int | None, *, received: bool = False) -> str:
+def sight(game: Game, seat: int | None, *, received: bool = False, turn: bool = True) -> str:
     """What a seat is told of a game, as fields of a message; None: what everybody may know.
 
     ``view`` is what programs outside read, null for onlookers, who get ``public``: what of a view
-    everybody knows, and how many cards each seat holds. ``turn`` is whose turn it is; ``cards``,
-    if `received`, what the seat was passed.
+    everybody knows, and how many cards each seat holds. ``turn`` is whose turn it is, null unless
+    it is to be told; ``cards``, if `received`, what the seat was passed.
     """
     view = game.view(0 if seat is None else seat)
+    told = dump(view.to_move if turn else None)
     text = _lines(game.rules).write(BatchView.of([view]))[0]
     if seat is not None:
         more = f'"cards":{dump(view.received)},' if received else ""
-        return f'{more}"view":{text},"turn":{dump(view.to_move)}'
+        return f'{more}"view":{text},"turn":{told}'
     known = {name: value for name, value in json.loads(text).items() if name not in _HIDDEN}
     known["cards_left"] = [view.cards_left(p) for p in range(game.rules.players)]
-    return f'"view":null,"public":{dump(known)},"turn":{dump(view.to_move)}'
+    return f'"view":null,"public":{dump(known)},"turn":{told}'
 
 
 def message(kind: str, fields: Mapping[str, Any], more: str = "") -> str:

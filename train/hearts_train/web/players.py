@@ -39,18 +39,22 @@ MISDEEDS = {
 _THREADS = 4
 """Of each agent, as long as none is stuck."""
 _MOST_THREADS = 16
+_REST = 30.0  # seconds until a thread without work ends
 _T = TypeVar("_T")
 
 
 class Workers:
-    """Daemon threads that do one piece of work after another; they end with the program."""
+    """Threads that do one piece of work after another.
+
+    They end when there is nothing to do for a while, and with the program, whatever they do.
+    """
 
     def __init__(self, name: str, size: int = _THREADS) -> None:
         self._name = name
         self._size = size
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._threads = 0
-        self._waiting = 0  # pieces of work not yet done; changed in the event loop only
+        self._lock = threading.Lock()
+        self._threads = self._waiting = 0  # threads, and pieces of work begun or to be begun
 
     async def run(self, work: Callable[[], _T], seconds: float | None = None) -> _T:
         """What `work` returns.
@@ -79,15 +83,12 @@ class Workers:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(finish, result, failure)
 
-        self._waiting += 1
         self._put(do)
         try:
             return await asyncio.wait_for(future, seconds)
         except TimeoutError:
             self._size = min(self._size + 1, _MOST_THREADS)
             raise
-        finally:
-            self._waiting -= 1
 
     def begin(self, work: Callable[[], object]) -> None:
         """Have something done whose end nobody waits for."""
@@ -99,14 +100,27 @@ class Workers:
         self._put(do)
 
     def _put(self, do: Callable[[], None]) -> None:
-        if self._threads < min(self._size, max(self._waiting, 1)):
-            self._threads += 1
-            threading.Thread(target=self._serve, name=f"agent {self._name}", daemon=True).start()
-        self._work.put(do)
+        with self._lock:
+            self._waiting += 1
+            self._work.put(do)
+            if self._threads < min(self._size, self._waiting):
+                self._threads += 1
+                name = f"agent {self._name}"
+                threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     def _serve(self) -> None:
         while True:
-            self._work.get()()
+            try:
+                work = self._work.get(timeout=_REST)
+            except queue.Empty:
+                with self._lock:
+                    if self._work.empty():  # else something came just now
+                        self._threads -= 1
+                        return
+                continue
+            work()
+            with self._lock:
+                self._waiting -= 1
 
 
 @dataclass
@@ -241,7 +255,7 @@ class Players:
                 "players": sorted({Rules.from_text(game).players for game in agent.games}),
                 "games": agent.games,
             }
-            for agent in self.listed.values()
+            for agent in list(self.listed.values())  # others may be added meanwhile
         ]
 
     def find(self, name: str) -> Listed:
@@ -295,14 +309,14 @@ class Players:
             action, fault = 0, Fault(0, RAISED, str(error))
         return (view.legal_actions()[0] if fault is not None else action), fault
 
-    def warm_up(self, tell: Callable[[str], None] = lambda _text: None) -> None:
+    def warm_up(self, tell: Callable[[int, str], None] = lambda _done, _name: None) -> None:
         """Let every agent choose its first cards, so that nobody waits for the compilation.
 
         Args:
-            tell: is told whose turn it is.
+            tell: is told how many agents are ready, and who is next.
         """
-        for agent in self.listed.values():
-            tell(agent.name)
+        for done, agent in enumerate(self.listed.values()):
+            tell(done, agent.name)
             for game in _samples(agent.games):
                 dealt = Game.deal(game, 0)
                 for _ in range(2):

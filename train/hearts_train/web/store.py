@@ -9,7 +9,6 @@ power may take the last seconds. Tokens are not written, only their digests.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from hearts_env.files import held, read_limited
 
 _MOST_BYTES = 8 * 2**20
 """Of a journal; some 100,000 cards."""
+_BINARY = getattr(os, "O_BINARY", 0)  # of Windows, which else would write other ends of lines
 _MOST_PEOPLE = 2**20
 """Bytes of the list of somebody's tables."""
 
@@ -32,30 +32,27 @@ def digest_of(token: str) -> str:
 
 
 class Journal:
-    """One table's file, open for writing."""
+    """One table's file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: io.FileIO | None = None
         self._length = 0
 
     def create(self, head: Mapping[str, Any]) -> None:
         """Begin the journal of a new table.
 
         Raises:
-            OSError: if it cannot be written.
+            OSError: if it is there already, or cannot be written.
         """
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        self._file = io.FileIO(handle, "wb")
-        self.append(head)
+        self._append(head, os.O_CREAT | os.O_EXCL)
 
     def resume(self) -> list[dict[str, Any]]:
-        """The lines of a table that is there, and go on with it.
+        """The lines of a table that is there, to go on with it.
 
         A line that was not finished when the process ended was never told, and is cut off.
 
         Raises:
-            CheckpointError: if the file is damaged.
+            HeartsError: if the file is damaged.
             OSError: if it cannot be read, or not be written.
         """
         data = read_limited(self.path, _MOST_BYTES, "a table")
@@ -66,10 +63,9 @@ class Journal:
             lines = []
         if not lines or not all(type(line) is dict for line in lines):
             raise CheckpointError(f"table: {str(self.path)!r} is damaged; remove it")
-        self._file = io.FileIO(self.path, "r+b")
+        if len(whole) < len(data):
+            os.truncate(self.path, len(whole))
         self._length = len(whole)
-        self._file.truncate(self._length)
-        self._file.seek(self._length)
         return lines
 
     def append(self, line: Mapping[str, Any]) -> None:
@@ -78,28 +74,27 @@ class Journal:
         Raises:
             OSError: if it cannot be written; then the journal is as it was.
         """
-        assert self._file is not None
+        self._append(line, 0)
+
+    def _append(self, line: Mapping[str, Any], flags: int) -> None:
         data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-        left = memoryview(data)
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | _BINARY | flags, 0o600)
         try:
-            while left:
-                left = left[self._file.write(left) :]
+            left = memoryview(data)
+            while left:  # a disk that becomes full takes a part, and refuses the next
+                left = left[os.write(handle, left) :]
         except OSError:
             with contextlib.suppress(OSError):
-                self._file.truncate(self._length)
-                self._file.seek(self._length)
+                os.ftruncate(handle, self._length)
             raise
+        finally:
+            os.close(handle)
         self._length += len(data)
 
     @property
     def is_full(self) -> bool:
         """Whether it is too long to go on with."""
         return self._length > _MOST_BYTES // 2
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
 
 
 class Store:
@@ -150,7 +145,7 @@ class Store:
         Raises:
             OSError: if it cannot be written.
         """
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _BINARY
         handle = os.open(self._people / owner, flags, 0o600)
         try:
             os.write(handle, f"{table}\n".encode())

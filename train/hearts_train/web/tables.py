@@ -48,7 +48,7 @@ class Seat:
         return "agent" if self.agent else "person" if self.owner else "open"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Entry:
     """One event of the log.
 
@@ -57,17 +57,20 @@ class Entry:
         kind: What happened.
         facts: What everybody may know of it, as JSON has it.
         game: The game after it, from which each seat is told what it may see.
+        is_last: Whether no other event of the same action follows, so that somebody may act.
     """
 
     seq: int
     kind: str
     facts: Mapping[str, Any]
     game: Game
+    is_last: bool = True
 
     def told(self, table: str, seat: int | None) -> str:
         """The event as a message to a seat; None: to an onlooker."""
         head = {"table": table, "seq": self.seq, "kind": self.kind, **self.facts}
-        return message("event", head, sight(self.game, seat, received=self.kind == "received"))
+        received = self.kind == "received"
+        return message("event", head, sight(self.game, seat, received=received, turn=self.is_last))
 
 
 @dataclass
@@ -365,6 +368,8 @@ class Table:
             self._past.append(_Position(self.play.clone(), len(self.sheet)))
         for action in actions:
             self._do(seat, action)
+        for entry in self.log[first:-1]:
+            entry.is_last = False
         return self.log[first:]
 
     def _do(self, seat: int, action: int) -> None:

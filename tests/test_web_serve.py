@@ -1,0 +1,162 @@
+"""``hearts serve`` as a process: killed in mid-deal, stopped, and started wrongly."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.sync.client import connect
+
+from hearts_env.notation import parse_games
+from hearts_train.web import assets
+from tests.test_cli import command, refused, run
+
+
+@contextmanager
+def server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server that is there, and its address; it is killed at the end."""
+    process = command("serve", "--port", "0", "--data", folder, *options)
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("Hearts is at http://127.0.0.1:"), process.communicate()
+        yield process, line.split()[-1].removeprefix("http://").rstrip("/")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+class Person:
+    """Somebody at a table, who plays the first legal card."""
+
+    def __init__(self, stack: ExitStack, address: str, token: str | None = None) -> None:
+        self.socket = stack.enter_context(
+            connect(f"ws://{address}/ws", origin=f"http://{address}", close_timeout=1)
+        )
+        self.send(type="hello", v=1, token=token)
+        self.welcome = self.read()
+        self.token = self.welcome["token"]
+        self.told: dict[str, Any] = {}
+
+    def send(self, **message: Any) -> None:
+        self.socket.send(json.dumps({k: v for k, v in message.items() if v is not None}))
+
+    def read(self) -> dict[str, Any]:
+        message = json.loads(self.socket.recv(timeout=20))
+        if message["type"] == "table" or message.get("view"):
+            self.told = {**message, "you": message.get("you", 0)}
+        return message
+
+    def card(self) -> dict[str, Any]:
+        """Wait for one's turn, and play."""
+        while self.told.get("turn") != 0:
+            if self.told["view"]["phase"] == "over":
+                return {}
+            self.read()
+        action = self.told["view"]["legal"][0]
+        message = {"type": "act", "seq": self.told["seq"], "action": action}
+        self.send(**message, table=self.told["table"])
+        self.told["turn"] = None
+        return message
+
+
+def dealt(told: dict[str, Any]) -> set[str]:
+    """The cards that were dealt to seat 0."""
+    return {*told["view"]["hand"], *(card for p, card in told["view"]["history"] if p == 0)}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kill -9")
+def test_a_server_that_is_killed_in_mid_deal_resumes_every_table(tmp_path):
+    with server(tmp_path) as (process, address), ExitStack() as stack:
+        with urllib.request.urlopen(f"http://{address}/t/{'0' * 16}") as page:
+            assert page.read() == assets.index()
+        people = [Person(stack, address) for _ in range(3)]
+        games = [("two_player", ["champion"]), ("classic", ["pro", "easy", "standard"])]
+        games.append(("party players=5", ["standard"] * 4))
+        for person, (rules, agents) in zip(people, games, strict=True):
+            seats = [{"me": True}, *({"agent": agent} for agent in agents)]
+            person.send(type="create", rules=rules, seats=seats, match=True)
+            while not person.told:
+                person.read()
+            for _ in range(5):
+                last = person.card()
+            if rules == "two_player":
+                while person.told["seq"] == last["seq"]:
+                    person.read()
+        os.kill(process.pid, signal.SIGKILL)
+    tables = [(person.token, person.told, last) for person in people]
+    with server(tmp_path) as (process, address), ExitStack() as stack:
+        for token, told, _ in tables:
+            person = Person(stack, address, token)
+            (mine,) = person.welcome["tables"]
+            assert mine["table"] == told["table"]
+            assert mine["seq"] >= told["seq"]
+            person.send(type="watch", table=told["table"])
+            while person.read()["type"] != "table":
+                pass
+            seen = told["view"]["history"]
+            assert person.told["view"]["history"][: len(seen)] == seen
+            if told["view"]["rules"] == "two_player":
+                assert dealt(person.told) == dealt(told)
+            over: dict[str, Any] = {}
+            while not over:
+                person.card()
+                message = person.read()
+                over = message if message.get("kind") == "over" else {}
+            (game,) = parse_games(over["deal"])
+            assert [list(play) for play in game.history][: len(seen)] == seen
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert errors.splitlines()[-1] == "stopped"
+        assert "Traceback" not in errors
+
+
+def test_an_occupied_port_is_one_line_with_the_fix(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused(run("serve", "--port", port, "--data", tmp_path), str(port), "--port 0")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--port", "70000"], ["--port", "65535"]),
+        (["--host", "no.such.host.invalid"], ["--host", "127.0.0.1"]),
+        (["--host", "203.0.113.7"], ["203.0.113.7", "cannot be used"]),
+        (["--agent", "champoin"], ["champoin", "champion"]),
+        (["--agent", "nowhere/run"], ["nowhere/run"]),
+        (["--agent", "exec:nothing-like-it"], ["nothing-like-it"]),
+    ],
+)
+def test_mistakes_are_one_line(options, words, tmp_path):
+    refused(run("serve", "--port", "0", "--data", tmp_path, *options), *words)
+
+
+def test_a_folder_that_cannot_be_used_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    told = run("serve", "--port", "0", "--data", tmp_path / "file" / "data")
+    refused(told, "--data", "give another folder")
+
+
+def test_two_servers_do_not_share_a_folder(tmp_path):
+    from hearts_train.web.store import Store
+
+    with Store(tmp_path).holding():
+        refused(run("serve", "--port", "0", "--data", tmp_path), "in use by process")
+
+
+def test_help_teaches():
+    told = run("serve", "--help").stdout
+    for word in ("--agent", "checkpoint", "127.0.0.1", "0.0.0.0", "Ctrl-C", "resumes"):
+        assert word in told

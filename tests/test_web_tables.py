@@ -1,0 +1,371 @@
+"""What leaves a table for a seat, and what a table does: secrecy, undo, matches, journals."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from hearts_agents import make_agent
+from hearts_agents.view_lines import ViewLines
+from hearts_env import Game, HeartsError, Match, Rules
+from hearts_env.batch_view import BatchView
+from hearts_env.notation import parse_records
+from hearts_env.solve import solve_worlds
+from hearts_env.solve.beliefs import belief
+from hearts_train.web import helping, messages
+from hearts_train.web.messages import Refusal
+from hearts_train.web.store import Store
+from hearts_train.web.tables import Seat, Table
+from tests.reshuffle import reshuffled
+from tests.web import follow, players, table_of
+
+RULES = (
+    "two_player",
+    "classic",
+    "no_pass",
+    "party players=3",
+    "kitty players=5",
+    "omnibus players=7",
+    "hoyle",
+)
+
+
+def played(rules: str, seed: int, number: int | None = None) -> Game:
+    """A deal in which so many random actions were done; None: all."""
+    rng, game = random.Random(seed), Game.deal(rules, seed, deal_number=seed % 4)
+    while not game.is_over and (number is None or len(game.actions) < number):
+        game.play(rng.choice(game.legal_actions()))
+    return game
+
+
+def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> list[str]:
+    """Every byte that a seat, or an onlooker, is sent until `game` is where it is."""
+    table = table_of(game, folder, 0 if seat is None else seat)
+    listed = players().listed
+    sent = [table.told(seat, [True] * 7, [False] * 7)]
+    for action in game.actions:
+        follow(table, [action])
+        sent += [entry.told(table.id, seat) for entry in table.log]
+        if len(table.game.actions) % 4:
+            continue
+        sent.append(table.told(seat, [True] * 7, [False] * 7))
+        if not helps or seat is None:
+            continue
+        view = table.game.view(seat)
+        sent.append(json.dumps(helping.odds_of(view)))
+        if table.turn == seat and view.phase == "play":
+            weigher = listed["pimc" if helping.is_exact(view.rules) else "pro"]
+            sent.append(json.dumps(helping.values_of(weigher, view)))
+            sent.append(json.dumps(helping.hint_of(weigher, view)))
+            if helping.is_exact(view.rules):
+                sent.append(json.dumps(helping.odds_by(listed["standard"], view)))
+    return sent
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_hidden_cards_change_no_byte_that_a_seat_is_sent(rules, tmp_path):
+    cards = len(played(rules, 1).actions)
+    changed = 0
+    for seed in range(3):
+        game = played(rules, seed, random.Random(seed).randrange(cards // 4, cards))
+        seat = seed % game.rules.players
+        other = reshuffled(game, seat, seed)
+        first = everything(game, seat, tmp_path, helps=True)
+        assert first == everything(other, seat, tmp_path, helps=True)
+        assert everything(game, None, tmp_path, helps=False) == everything(
+            other, None, tmp_path, helps=False
+        )
+        third = (seat + 1) % game.rules.players
+        changed += everything(game, third, tmp_path, helps=False) != everything(
+            other, third, tmp_path, helps=False
+        )
+    assert changed  # others hold other cards, so that the comparison compares something
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_onlookers_see_what_all_seats_see_alike(rules):
+    game, hidden = played(rules, 3, 0), {"hand", "legal", "passed", "received", "player"}
+    rng = random.Random(3)
+    while not game.is_over:
+        lines, seats = ViewLines(game.rules), range(game.rules.players)
+        views = [json.loads(lines.write(BatchView.of([game.view(p)]))[0]) for p in seats]
+        public = json.loads("{" + messages.sight(game, None) + "}")
+        assert public["view"] is None
+        left = public["public"].pop("cards_left")
+        assert left == [len(game.hand(p)) for p in seats]
+        for view in views:
+            assert {k: v for k, v in view.items() if k not in hidden} == public["public"]
+        game.play(rng.choice(game.legal_actions()))
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_events_tell_a_deal_card_by_card(rules, tmp_path):
+    game = played(rules, 5)
+    table = table_of(game, tmp_path, 0)
+    follow(table, game.actions)
+    assert [entry.seq for entry in table.log] == list(range(1, table.seq + 1))
+    by_kind = {
+        kind: [entry.facts for entry in table.log if entry.kind == kind]
+        for kind in ("play", "trick", "passed", "received", "over", "broken", "shot", "kitty")
+    }
+    assert [(f["seat"], f["action"]) for f in by_kind["play"]] == list(game.history)
+    assert [tuple(map(tuple, f["cards"])) for f in by_kind["trick"]] == list(game.tricks)
+    assert sum(f["worth"] for f in by_kind["trick"]) == sum(game.points())
+    takers = [facts["taker"] for facts in by_kind["trick"]]
+    assert takers[:-1] == [trick[0][0] for trick in game.tricks[1:]]  # who takes leads the next
+    passes = game.rules.pass_count * game.rules.players if game.direction != "hold" else 0
+    assert len(by_kind["passed"]) == passes
+    assert len(by_kind["received"]) == (passes > 0)
+    assert len(by_kind["kitty"]) == (game.kitty_taker is not None)
+    (over,) = by_kind["over"]
+    assert over["scores"] == game.scores()
+    (record,) = parse_records(over["deal"])
+    assert record.game == game
+    assert record.names()[0] == "Anna"
+
+
+def test_what_was_received_is_told_to_the_receiver_alone(tmp_path):
+    game = played("classic", 1)
+    table = table_of(game, tmp_path, 2)
+    follow(table, game.actions[:12])
+    (entry,) = [entry for entry in table.log if entry.kind == "received"]
+    for seat in range(4):
+        assert json.loads(entry.told("x", seat))["cards"] == list(game.received(seat))
+    assert "cards" not in json.loads(entry.told("x", None))
+
+
+def test_the_cards_are_told_only_when_all_are_played(tmp_path):
+    game = played("two_player", 2)
+    table = table_of(game, tmp_path, 0)
+    follow(table, game.actions[:-1])
+    assert json.loads(table.told(0, [True] * 2, [False] * 2))["over"] is None
+    with pytest.raises(AssertionError):
+        table.result()
+    follow(table, game.actions[-1:])
+    over = json.loads(table.told(1, [True] * 2, [False] * 2))["over"]
+    assert over["kitty"] == list(game.kitty)
+
+
+def test_a_table_plays_the_match_of_its_seed(tmp_path):
+    table = Table(
+        "1" * 16,
+        Rules.preset("two_player"),
+        True,
+        77,
+        5,
+        [Seat("easy"), Seat("", "b", "Bo")],
+        "off",
+        Store(tmp_path).journal("1" * 16),
+    )
+    table.journal.create(table.head())
+    match, agent = Match("two_player", 5), make_agent("easy", seed=1)
+    while not match.is_over:
+        deals = match.num_deals
+        while match.num_deals == deals:
+            action = int(agent.act(match.game.view(match.player)))
+            follow(table, [action])
+            match.play(action)
+        assert table.totals() == match.totals
+        assert table.turn is None
+        assert [deal["net"] for deal in table.sheet][-1] == match.last_net
+        if not match.is_over:
+            table.next()
+    assert table.log[-1].kind == "match"
+    assert table.log[-1].facts["winner"] == match.winner
+    seq = table.seq
+    again = Table.resume(Store(tmp_path).journal("1" * 16))
+    assert again.told(1, [False] * 2, [False] * 2) == table.told(1, [False] * 2, [False] * 2)
+    assert again.is_match_over
+    assert [entry.seq for entry in again.next()] == [seq + 1]
+    assert again.sheet == []
+    assert again.number == 1
+    assert again.totals() == [0, 0]
+
+
+def test_taking_back_goes_to_ones_own_decision(tmp_path):
+    game = played("classic", 1)
+    table = table_of(game, tmp_path, 1)
+    turns, seen = [], 0
+    for action in game.actions:
+        if table.turn == 1:
+            turns.append((len(table.game.actions), table.game.clone()))
+        follow(table, [action])
+    assert table.ended is not None
+    assert table.sheet
+    while turns:
+        count, before = turns.pop()
+        (entry,) = table.undo(table.seq)
+        assert entry.kind == "undo"
+        assert table.game == before
+        assert len(table.game.actions) == count
+        assert table.sheet == []
+        assert table.turn == 1
+        seen += 1
+    assert seen == 3 + 13
+    with pytest.raises(Refusal, match="nothing to take back"):
+        table.undo(table.seq)
+    lines = table.journal.path.read_text().splitlines()
+    assert sum("undo" in line for line in lines) == seen
+
+
+def test_cards_to_pass_are_chosen_together_and_taken_back_together(tmp_path):
+    game = played("classic", 0)
+    table = table_of(game, tmp_path, 0)
+    hand = game.start().hand(0)
+    for wrong in (hand[:4], (hand[0], hand[0]), (hand[0], "XX"), ("moon:off",)):
+        with pytest.raises(Refusal) as refused:
+            table.act(0, 0, wrong)
+        assert refused.value.code == "illegal"
+    assert table.seq == 0
+    table.act(0, 0, hand[:3])
+    assert table.game.passed(0) == hand[:3]
+    assert table.turn == 1
+    table.undo(table.seq)
+    assert table.game.passed(0) == ()
+
+
+def test_with_other_people_nothing_is_taken_back(tmp_path):
+    table = table_of(played("two_player", 1), tmp_path, 0)
+    table.seats[1] = Seat()
+    with pytest.raises(Refusal, match="other people"):
+        table.undo(0)
+
+
+@pytest.mark.parametrize("rules", ["two_player", "classic", "hoyle"])
+def test_a_journal_played_again_is_the_table_whatever_was_cut_off(rules, tmp_path):
+    store, game = Store(tmp_path), Game.deal(rules, 3)
+    seats = [Seat(agent="easy") for _ in range(game.rules.players)]
+    seats[0] = Seat(owner="c" * 32, name="Cy")
+    table = Table("2" * 16, game.rules, False, 9, 3, seats, "odds", store.journal("2" * 16))
+    table.journal.create(table.head())
+    rng, told = random.Random(1), []
+    for step in range(60):
+        told.append((table.journal.path.stat().st_size, table.told(0, [False] * 7, [False] * 7)))
+        if table.ended is not None:
+            table.next()
+        elif step % 7 == 5 and table._past:
+            table.undo(table.seq)
+        elif table.turn == 0:
+            actions = table.game.legal_actions()
+            table.act(0, table.seq, (table.rules.action_name(rng.choice(actions)),))
+        else:
+            fault = "easy took too long" if step % 11 == 3 else None
+            table.act_for_agent(rng.choice(table.game.legal_actions()), fault)
+    data = table.journal.path.read_bytes()
+    for size, text in told[::4]:
+        for rest in (0, 1, 7):  # a line of which only a part was written
+            table.journal.path.write_bytes(data[: size + rest])
+            again = Table.resume(store.journal("2" * 16))
+            assert again.told(0, [False] * 7, [False] * 7) == text
+            assert table.journal.path.stat().st_size == size
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{}\n", b"[1]\n", b"\xff\xfe\n", b'{"format":1}\n', b"[" * 100_000 + b"\n"],
+)
+def test_a_damaged_journal_is_refused(damage, tmp_path):
+    store = Store(tmp_path)
+    path = store.journal("3" * 16).path
+    path.write_bytes(damage)
+    with pytest.raises(HeartsError):
+        Table.resume(store.journal("3" * 16))
+
+
+def test_a_journal_of_cards_that_cannot_be_played_is_refused(tmp_path):
+    table = table_of(played("two_player", 1), tmp_path, 0)
+    for line in ({"do": [27] * 3}, {"do": "x"}, {"sit": 9, "owner": "", "name": ""}, {"what": 1}):
+        head = json.dumps(table.head())
+        table.journal.path.write_text(f"{head}\n{json.dumps(line)}\n")
+        with pytest.raises(HeartsError, match="start another table"):
+            Table.resume(table.journal)
+
+
+def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(tmp_path, monkeypatch):
+    game = played("two_player", 4)
+    table = table_of(game, tmp_path, 0)
+    follow(table, game.actions[:5])
+    before = table.told(0, [True] * 2, [False] * 2)
+    size = table.journal.path.stat().st_size
+
+    write, room = os.write, [3]
+
+    def full(handle, data):
+        if not room:
+            raise OSError(28, "No space left on device")
+        return write(handle, data[: room.pop()])
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space"):
+        follow(table, game.actions[5:6])
+    assert table.told(0, [True] * 2, [False] * 2) == before
+    assert table.journal.path.stat().st_size == size
+    monkeypatch.setattr(os, "write", write)
+    follow(table, game.actions[5:])
+    assert len(table.journal.path.read_text().splitlines()) == 1 + len(game.actions)
+
+
+# ---- help ----------------------------------------------------------------------------------------
+def test_values_are_the_means_over_all_worlds():
+    for seed in range(3):
+        game = played("two_player", seed, 7 + 2 * seed)
+        view = game.view(game.player)
+        told = helping.values_of(players().listed["pimc"], view)
+        _, margins = solve_worlds(view)
+        assert told["worlds"] == view.num_worlds == len(margins)
+        assert not told["sample"]
+        means = margins.mean(axis=0)
+        legal = [view.rules.action_name(action) for action in view.legal_actions()]
+        assert told["values"] == {
+            name: pytest.approx(mean, abs=1e-6) for name, mean in zip(legal, means, strict=True)
+        }
+
+
+@pytest.mark.parametrize("rules", ["two_player", "party players=3", "classic"])
+def test_odds_are_those_counted_over_the_worlds(rules):
+    game = played(rules, 6)
+    while not (game.phase == "play" and 1 < game.view(0).num_worlds < 3000):
+        game.undo()
+    view, seen = game.view(0), {}
+    told = helping.odds_of(view)
+    worlds = list(view.worlds())
+    for world in worlds:
+        for owner, cards in enumerate(world):
+            for card in cards:
+                name = "kitty" if owner == game.rules.players else str(owner)
+                seen.setdefault(card, {}).setdefault(name, 0)
+                seen[card][name] += 1
+    assert told["worlds"] == len(worlds)
+    assert told["chances"] == {
+        card: {owner: pytest.approx(n / len(worlds), abs=1e-6) for owner, n in seen[card].items()}
+        for card in view.unseen
+    }
+
+
+def test_odds_by_a_model_are_its_belief():
+    game = played("two_player", 8, 11)
+    view = game.view(0)
+    told = helping.odds_by(players().listed["standard"], view)
+    found = belief(view, make_agent("standard", seed=0).policy_batch, noise=0.1)
+    for card in view.unseen:
+        bit = 1 << view.rules.index[card]
+        chance = found.weights[(found.hands & bit) != 0].sum()
+        assert told["chances"][card].get("1", 0) == pytest.approx(chance, abs=1e-6)
+        assert sum(told["chances"][card].values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_name_with_quotes_is_written_so_that_it_can_be_read():
+    name = messages.parse(
+        json.dumps(
+            {"type": "sit", "table": "0" * 16, "seat": 0, "name": 'a"b]\\\n\u202ec' + "x" * 99}
+        )
+    )["name"]
+    assert len(name) <= messages.MOST_NAME
+    assert name.isprintable()
+    game = played("micro", 1)
+    text = game.to_text({"Player 0": name})
+    assert parse_records(text)[0].game == game

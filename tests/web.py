@@ -1,0 +1,96 @@
+"""A server's tables without a server: guests that note what they are sent, and whole halls."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hearts_env import Game, Match, Rules
+from hearts_train.web.hosting import Hall, Limits
+from hearts_train.web.messages import parse
+from hearts_train.web.players import Players
+from hearts_train.web.store import Store, digest_of
+from hearts_train.web.tables import Seat, Table
+
+
+@functools.cache
+def players(*more: str) -> Players:
+    """The list of agents, made once: that takes a second."""
+    return Players(more, patience=20.0)
+
+
+def hall(folder: Path, limits: Limits | None = None, *more: str) -> Hall:
+    """The tables of a folder, as a server that has just begun has them."""
+    return Hall(Store(folder), players(*more), limits or Limits())
+
+
+class Guest:
+    """A browser that notes what it is sent."""
+
+    def __init__(self, token: str, address: str = "somewhere") -> None:
+        self.owner = digest_of(token)
+        self.address = address
+        self.sent: list[str] = []
+
+    def send(self, text: str) -> None:
+        self.sent.append(text)
+
+    def take(self) -> list[dict[str, Any]]:
+        """The messages since the last time."""
+        messages, self.sent = [json.loads(text) for text in self.sent], []
+        return messages
+
+
+async def settle(at: Hall) -> None:
+    """Wait until nothing is under way at any table."""
+    for _ in range(20_000):
+        await asyncio.sleep(0)
+        if not any(host.is_busy for host in at._hosts.values()):
+            await asyncio.sleep(0)
+            if not any(host.is_busy for host in at._hosts.values()):
+                return
+        await asyncio.sleep(0.001)
+    raise AssertionError("the tables do not come to rest")
+
+
+async def ask(at: Hall, guest: Guest, **message: Any) -> list[dict[str, Any]]:
+    """Send a message to a table and return what the guest is sent until all is done."""
+    request = parse(json.dumps(message))
+    if request.type == "create":
+        host = await at.create(guest, request)
+        request = parse(json.dumps({"type": "watch", "table": host.table.id}))
+    else:
+        host = at.find(request["table"])
+    host.ask(guest, request)
+    await settle(at)
+    return guest.take()
+
+
+def table_of(game: Game, folder: Path, seat: int, *, is_match: bool = False) -> Table:
+    """A table at which the deal of `game` begins, a person in one seat and agents in the others."""
+    rules: Rules = game.rules
+    seats = [Seat(agent="easy") for _ in range(rules.players)]
+    seats[seat] = Seat(owner="a" * 32, name="Anna")
+    table = Table("0" * 16, rules, is_match, 1, None, seats, "odds", Store(folder).journal("x"))
+    table.journal.path.unlink(missing_ok=True)
+    table.journal.create({})
+    if isinstance(table.play, Match):
+        table.play.replace_deal(game.start())
+    else:
+        table.play = game.start()
+    return table
+
+
+def follow(table: Table, actions: Sequence[int]) -> None:
+    """Play actions at a table, whoever's turn it is."""
+    for action in actions:
+        seat = table.turn
+        assert seat is not None
+        if table.seats[seat].agent:
+            table.act_for_agent(action, None)
+        else:
+            table.act(seat, table.seq, (table.rules.action_name(action),))
