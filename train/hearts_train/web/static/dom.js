@@ -59,10 +59,14 @@ export function choices(legend, name, options, chosen, change) {
  * @param {(value: string) => void} change
  */
 export function picker(label, options, chosen, change) {
-  const select = el("select", {on: {change: () => change(select.value)}},
+  numbered += 1;
+  const id = `field-${numbered}`;
+  const select = el("select", {id, on: {change: () => change(select.value)}},
     ...options.map(([value, text]) => el("option", {value, text, selected: value === chosen})));
-  return el("label", {class: "field"}, el("span", {text: label}), select);
+  return el("div", {class: "field"}, el("label", {for: id, text: label}), select);
 }
+
+let numbered = 0;
 
 /**
  * Opens a dialog and waits for what was pressed.

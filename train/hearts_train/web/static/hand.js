@@ -188,7 +188,7 @@ export class Hand {
         this.raised.add(card);
       }
       this.draw();
-      this.calls.change(this.held.cards.filter((held) => this.raised.has(held)));
+      this.calls.change(this.chosen);
       return;
     }
     if (!legal.includes(card)) {
@@ -196,6 +196,11 @@ export class Hand {
       this.calls.refuse(card);
     } else if (this.raised.has(card) || setting("tap") === "one") this.calls.play(card);
     else this.raise(card);
+  }
+
+  /** The cards raised, in the order of the hand. @returns {string[]} */
+  get chosen() {
+    return this.held.cards.filter((card) => this.raised.has(card));
   }
 
   /** Raises one card alone. @param {string} card */

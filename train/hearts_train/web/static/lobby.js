@@ -150,7 +150,8 @@ class Form {
       if (!names.includes(this.others[index]) && this.others[index] !== FRIEND) {
         this.others[index] = names[0] || FRIEND;
       }
-      const about = el("span", {class: "small about"});
+      const id = `about-${index}`;
+      const about = el("p", {class: "small about", id});
       const tell = () => {
         about.textContent = this.others[index] === FRIEND
           ? "A free seat: you get a link to send."
@@ -164,8 +165,8 @@ class Form {
           this.others[index] = value;
           tell();
         });
-      field.append(about);
-      return field;
+      field.querySelector("select")?.setAttribute("aria-describedby", id);
+      return el("div", {}, field, about);
     }));
   }
 

@@ -109,9 +109,14 @@ export class Table {
       && this.seats.every((seat, index) => index === this.you || seat.kind === "agent");
   }
 
-  /** "You", or the name of a seat. @param {number} seat */
+  /** "You", or the name of a seat: "easy 2" for the second of this name. @param {number} seat */
   who(seat) {
-    return seat === this.you ? "You" : this.seats[seat].name || `Seat ${seat + 1}`;
+    if (seat === this.you) return "You";
+    const {name} = this.seats[seat];
+    if (!name || name === "You") return `Player ${seat + 1}`; // who gave none
+    const same = this.seats.flatMap((other, index) =>
+      (other.name === name && index !== this.you ? [index] : []));
+    return same.length > 1 ? `${name} ${same.indexOf(seat) + 1}` : name;
   }
 
   /**
@@ -169,7 +174,10 @@ export function asked(table) {
   }
   if (view.phase === "pass") return "";
   if (view.phase === "moon") return "You have shot the moon: choose.";
-  if (!view.trick.length) return "Your turn: lead a card.";
+  if (!view.trick.length) {
+    const isHeld = table.rules.fields.pass_count && !table.passCount && !view.history.length;
+    return `${isHeld ? "No exchange in this deal. " : ""}Your turn: lead a card.`;
+  }
   const suit = view.trick[0][1][1];
   return table.legal.every((card) => card[1] === suit)
     ? `Your turn: follow ${suitName(suit)} ${suitSign(suit)}.`
