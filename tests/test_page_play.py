@@ -254,7 +254,9 @@ def test_a_reload_finds_the_game_and_the_lobby_leads_back_to_it(browser, address
     assert person.page.url == table
     assert person.hand == hand
     person.page.get_by_role("button", name="Undo").click()
-    person.page.wait_for_function(f"document.querySelectorAll('.hand .card').length > {len(hand)}")
+    person.page.wait_for_function(
+        f"() => document.querySelectorAll('.hand .card').length > {len(hand)}"
+    )
     person.leave()
 
 
