@@ -6,6 +6,7 @@ import {pointsText} from "hearts/state.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
 
+/** @type {Record<string, string>} */
 const WHERE = {left: "to the left", right: "to the right", across: "across"};
 
 /**
@@ -18,7 +19,7 @@ export function showExchange(room, cards) {
   const table = room.table;
   const count = table.passCount - table.view.passed.length;
   const to = table.who(table.receiver(table.near));
-  const where = WHERE[/** @type {keyof typeof WHERE} */ (table.facts.direction)];
+  const where = WHERE[table.facts.direction];
   const left = count - cards.length;
   room.line.textContent = left
     ? `Choose ${left === count ? count : `${left} more`} ${left === 1 ? "card" : "cards"} for ${

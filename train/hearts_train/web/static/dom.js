@@ -19,7 +19,7 @@ export function el(tag, props = {}, ...children) {
     } else if (key === "data") Object.assign(node.dataset, value);
     else node.setAttribute(key, value === true ? "" : String(value));
   }
-  node.append(...children.filter((child) => child || child === 0));
+  for (const child of children) if (child) node.append(child);
   return node;
 }
 
@@ -85,7 +85,7 @@ export function ask({title, body = [], buttons, wide = false, must = false}) {
         {class: index === 0 ? "main" : "", autofocus: index === 0}))));
   document.body.append(dialog);
   return new Promise((resolve) => {
-    if (must) dialog.addEventListener("cancel", (event) => event.preventDefault());
+    if (must) dialog.addEventListener("cancel", (/** @type {Event} */ event) => event.preventDefault());
     dialog.addEventListener("close", () => {
       dialog.remove();
       if (opener && opener.isConnected) opener.focus({preventScroll: true});

@@ -22,7 +22,7 @@ import {Table, asked, told, whyNot} from "hearts/state.js";
 export async function mount(root, context) {
   const id = location.pathname.split("/")[2] || "";
   const room = new Room(root, context, id);
-  await room.begin();
+  room.begin();
   return () => room.end();
 }
 
@@ -30,7 +30,9 @@ export async function mount(root, context) {
 class Room {
   /** @param {HTMLElement} root @param {Context} context @param {string} id */
   constructor(root, context, id) {
-    Object.assign(this, {root, context, id});
+    this.root = root;
+    this.context = context;
+    this.id = id;
     this.connection = context.connection;
     /** @type {Table|null} */
     this.table = null;
@@ -45,32 +47,12 @@ class Room {
     this.toldAt = -1;
     /** Counts the whole states; what was being shown of an older one is given up. */
     this.era = 0;
+    /** The number of the newest event that has come. */
+    this.newest = 0;
+    /** The result that is on the screen. @type {any} */
+    this.shown = null;
     this.ends = new AbortController();
-  }
-
-  async begin() {
-    this.build();
-    const {signal} = this.ends;
-    this.connection.addEventListener("message", (/** @type {any} */ e) => this.hear(e.detail),
-      {signal});
-    this.connection.addEventListener("status", () => this.status(), {signal});
-    addEventListener("keydown", (event) => this.key(event), {signal});
-    this.forget = onChange((key) => this.changed(key));
-    if (this.connection.status === "open") this.join();
-  }
-
-  end() {
-    this.ends.abort();
-    this.connection.send({type: "leave", table: this.id});
-    this.forget?.();
-    this.hand.end();
-    this.skip?.();
-    this.queue = [];
-    delete document.documentElement.dataset.page;
-  }
-
-  build() {
-    document.documentElement.dataset.page = "table";
+    // What is on the screen.
     this.felt = new Felt({sit: (seat) => seated(this, seat)});
     this.hand = new Hand({
       play: (card) => this.play(card),
@@ -80,7 +62,8 @@ class Room {
     this.drawer = new Drawer(this);
     this.line = el("p", {class: "line", text: "…"});
     this.actions = el("div", {class: "actions"});
-    this.lastButton = button("Last trick", () => this.table && showLast(this.table), {class: "tool"});
+    this.lastButton = button("Last trick", () => this.table && showLast(this.table),
+      {class: "tool"});
     this.undoButton = button("Undo", () => this.undo(), {class: "tool"});
     this.sheetButton = button("Scores", () => this.table && showSheet(this.table),
       {class: "tool"});
@@ -91,9 +74,32 @@ class Room {
       this.lastButton, this.undoButton, this.sheetButton, this.moreButton, this.helpButton);
     this.guests = el("div", {class: "guests"});
     this.below = el("div", {class: "below"}, this.line, this.actions, this.hand.node, this.tools);
-    const play = el("div", {class: "play", on: {pointerdown: () => this.skip?.()}}, el("h1", {class: "unseen", text: "Table"}),
-      this.guests, this.felt.node, this.below);
-    this.root.replaceChildren(el("div", {class: "table"}, play, this.drawer.node));
+    this.area = el("div", {class: "play", on: {pointerdown: () => this.skip?.()}},
+      el("h1", {class: "unseen", text: "Table"}), this.guests, this.felt.node, this.below);
+  }
+
+  /** Comes onto the page, and listens. */
+  begin() {
+    document.documentElement.dataset.page = "table";
+    this.root.replaceChildren(el("div", {class: "table"}, this.area, this.drawer.node));
+    const {signal} = this.ends;
+    this.connection.addEventListener("message", (/** @type {any} */ e) => this.hear(e.detail),
+      {signal});
+    this.connection.addEventListener("status", () => this.status(), {signal});
+    addEventListener("keydown", (event) => this.key(event), {signal});
+    this.forget = onChange((key) => this.changed(key));
+    if (this.connection.status === "open") this.join();
+  }
+
+  /** Leaves the page; the seat stays. */
+  end() {
+    this.ends.abort();
+    this.connection.send({type: "leave", table: this.id});
+    this.forget?.();
+    this.hand.end();
+    this.skip?.();
+    this.queue = [];
+    delete document.documentElement.dataset.page;
   }
 
   /** Asks for the table; who has a seat there gets it back. */
@@ -233,7 +239,11 @@ class Room {
     });
   }
 
-  /** What the hand is to show. @param {boolean} [isBusy] */
+  /**
+   * What the hand is to show.
+   * @param {boolean} [isBusy]
+   * @returns {import("hearts/hand.js").Held}
+   */
   held(isBusy = false) {
     const table = /** @type {Table} */ (this.table);
     const {view} = table;
