@@ -172,6 +172,13 @@ class Person:
         self.press(name)
         self.played(count, then_wait=then_wait)
 
+    def hand_over(self, names: list[str]) -> None:
+        """Pass these cards in the exchange, and wait until the play has begun."""
+        for name in names:
+            self.press(name)
+        self.page.locator(".actions .main").click()
+        self.page.wait_for_selector(".hand[data-mode='play'], .result")
+
     def played(self, count: int, *, then_wait: bool = True) -> None:
         """Wait until there are fewer cards than `count`, and something is to be done."""
         self.page.wait_for_function(

@@ -74,7 +74,7 @@ def test_an_exchange_names_the_receiver_and_brings_what_the_other_gave(
     expect(page.locator(".line")).to_have_text("Choose 1 more card for standard (to the left).")
     person.press(given[1])
     page.locator(".actions .main").click()
-    page.wait_for_selector(".hand .card.legal, .line:has-text('turn')")
+    page.wait_for_selector(".hand[data-mode='play']")
     new = person.cards(".hand .card.new")
     left = [name for name in before if name not in given]
     assert len(new) == 3
@@ -91,10 +91,7 @@ def test_an_exchange_names_the_receiver_and_brings_what_the_other_gave(
 def test_seven_people_fit_on_a_watch(browser, address) -> None:
     person = Person(browser, address, "watch")
     person.sit_down("party players=7", ["easy"] * 3 + ["me"] + ["standard"] * 3, match=True)
-    for name in person.hand[:3]:
-        person.press(name)
-    person.page.locator(".actions .main").tap()
-    person.wait()
+    person.hand_over(person.hand[:3])
     assert person.page.locator(".seat").count() == 7
     names = person.page.locator(".seat .name").all_inner_texts()
     assert names == ["standard 1", "standard 2", "standard 3", "easy 1", "easy 2", "easy 3", "You"]

@@ -32,6 +32,11 @@ _IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*["']hearts/([\w.-]+\.js)["'
 _SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
+def index() -> bytes:
+    """The page that all addresses get."""
+    return (STATIC / "index.html").read_bytes()
+
+
 def script_digests(page: bytes) -> list[str]:
     """What a content policy must allow for the inline scripts of a page: ``'sha256-...'`` each."""
     return [

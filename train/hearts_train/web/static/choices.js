@@ -37,13 +37,13 @@ export function showExchange(room, cards) {
  * @param {any} room
  */
 export function showMoon(room) {
+  room.line.textContent = "You have shot the moon: choose.";
   if (room.actions.children.length === 2) return;
   const points = pointsText(room.table.rules.fields.moon_points);
   const [off, others] = [[`Take ${points} off mine`, "moon:off"],
     [`Give the others ${points} each`, "moon:others"]].map(([label, action]) =>
     button(label, () => room.act({action}), {class: "main"}));
   room.actions.replaceChildren(off, others);
-  room.line.textContent = "You have shot the moon: choose.";
   say(room.line.textContent);
   off.focus({preventScroll: true});
 }

@@ -97,8 +97,9 @@ export class Table {
     return this.view && !this.over ? this.view.legal : [];
   }
 
+  /** Whether one is to act; of the events of one action only the last says whose turn it is. */
   get isMyTurn() {
-    return this.legal.length > 0;
+    return this.turn !== null && this.turn === this.you && this.legal.length > 0;
   }
 
   /** How many cards each seat holds. @returns {number[]} */

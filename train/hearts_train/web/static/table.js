@@ -65,8 +65,7 @@ class Room {
     this.lastButton = button("Last trick", () => this.table && showLast(this.table),
       {class: "tool"});
     this.undoButton = button("Undo", () => this.undo(), {class: "tool"});
-    this.sheetButton = button("Scores", () => this.table && showSheet(this.table),
-      {class: "tool"});
+    this.sheetButton = button("Scores", () => this.table && showSheet(this.table), {class: "tool"});
     this.helpButton = button("Help", () => this.drawer.toggle(), {class: "tool",
       "aria-expanded": "false", "aria-controls": "drawer"});
     this.moreButton = button("Rules", () => this.table && showRules(this.table), {class: "tool"});
@@ -222,7 +221,6 @@ class Room {
       notice(words, {bad: event.kind === "fault", seconds: 4});
       this.words = `${this.words} ${words}`.trim();
     } else if (words) this.words = words;
-    if (event.kind === "received") this.words = words;
   }
 
   /** Waits, but not once somebody acts. @param {number} ms @returns {Promise<void>} */
@@ -287,7 +285,7 @@ class Room {
     if (table.over) {
       if (this.shown !== table.over) {
         this.shown = table.over;
-        const panel = result(table, {next: () => this.next(), leave: () => this.leave()});
+        const panel = result(table, {next: () => this.next(), leave: () => this.context.go("/")});
         this.felt.middle.replaceChildren(panel);
         this.actions.replaceChildren();
         this.felt.lay([]);
@@ -344,10 +342,6 @@ class Room {
     }
   }
 
-  leave() {
-    this.context.go("/");
-  }
-
   async undo() {
     const table = /** @type {Table} */ (this.table);
     this.skip?.();
@@ -400,4 +394,3 @@ class Room {
     }
   }
 }
-
