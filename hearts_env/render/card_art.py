@@ -81,16 +81,16 @@ def large_face(card: str, x: float, y: float, w: float, ink: str) -> Group:
     """An open card in large print: a rank and suit that fill what a fan shows of it."""
     h, wide = w * HEIGHT, card[0] == "T"
     rank = Text(
-        x + (0.34 if wide else 0.29) * w,
+        x + (0.31 if wide else 0.27) * w,
         y + 0.47 * w,
         rank_text(card),
-        (0.50 if wide else 0.58) * w,
+        (0.42 if wide else 0.58) * w,
         ink,
         anchor="middle",
         bold=True,
     )
-    near = suit_path(card[1], x + 0.29 * w, y + 0.75 * w, 0.40 * w, ink)
-    far = suit_path(card[1], x + 0.68 * w, y + h - 0.40 * w, -0.52 * w, ink)
+    near = suit_path(card[1], x + 0.27 * w, y + 0.74 * w, 0.38 * w, ink)
+    far = suit_path(card[1], x + 0.71 * w, y + h - 0.30 * w, -0.44 * w, ink)
     return Group("card", card, (*_blank(x, y, w, PAPER, EDGE), rank, near, far))
 
 

@@ -28,36 +28,12 @@ SPRITE = "cards.svg"
 
 _WIDTH = 100.0  # of a card in the sprite; its edge is half outside
 _MARGIN = 0.6
-_MEDIA = {
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".html": "text/html; charset=utf-8",
-    ".json": "application/json",
-}
 _IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*\(?\s*["']hearts/([\w.-]+\.js)["']""")
 _SCRIPT = re.compile(r"<script\b(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
-def asset(name: str) -> tuple[bytes, str] | None:
-    """A file of ``/static/``: its content and its media type; None where there is no such file."""
-    if name == SPRITE:
-        return sprite().encode(), _MEDIA[".svg"]
-    path = STATIC / name
-    if name not in names():
-        return None
-    return path.read_bytes(), _MEDIA[path.suffix]
-
-
-@cache
-def names() -> frozenset[str]:
-    """The names of all files of ``/static/``, the drawn one among them."""
-    listed = {path.name for path in STATIC.iterdir() if path.suffix in _MEDIA}
-    return frozenset(listed | {SPRITE})
-
-
 def index() -> bytes:
-    """The page that all routes get."""
+    """The page that all addresses get."""
     return (STATIC / "index.html").read_bytes()
 
 
@@ -108,7 +84,7 @@ def inline_modules(entry: Sequence[str]) -> str:
         name = waiting.pop()
         if f"hearts/{name}" in found:
             continue
-        if name not in names():
+        if not re.fullmatch(r"[\w.-]+\.js", name) or not (STATIC / name).is_file():
             raise HeartsError(f"modules: {name!r} is not among the page's files; is it installed?")
         text = (STATIC / name).read_text(encoding="utf-8")
         coded = base64.b64encode(text.encode()).decode()
@@ -130,6 +106,6 @@ def routes() -> list[Any]:
     from starlette.routing import Route
 
     async def cards(request: Request) -> Response:
-        return Response(sprite(), media_type=_MEDIA[".svg"])
+        return Response(sprite(), media_type="image/svg+xml")
 
     return [Route(f"/static/{SPRITE}", cards)]

@@ -4,9 +4,12 @@ import {el} from "hearts/dom.js";
 import {onChange, setting} from "hearts/settings.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+/** @type {Record<string, string>} */
 const RANKS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight",
   9: "nine", T: "ten", J: "jack", Q: "queen", K: "king", A: "ace"};
+/** @type {Record<string, string>} */
 const SUITS = {C: "clubs", D: "diamonds", S: "spades", H: "hearts"};
+/** @type {Record<string, string>} */
 const SIGNS = {C: "♣", D: "♦", S: "♠", H: "♥"};
 
 /** Brings the pictures of the cards into the page, once; an offline file has them already. */

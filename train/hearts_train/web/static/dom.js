@@ -19,7 +19,7 @@ export function el(tag, props = {}, ...children) {
     } else if (key === "data") Object.assign(node.dataset, value);
     else node.setAttribute(key, value === true ? "" : String(value));
   }
-  node.append(...children.filter((child) => child || child === 0));
+  for (const child of children) if (child) node.append(child);
   return node;
 }
 
@@ -59,10 +59,14 @@ export function choices(legend, name, options, chosen, change) {
  * @param {(value: string) => void} change
  */
 export function picker(label, options, chosen, change) {
-  const select = el("select", {on: {change: () => change(select.value)}},
+  numbered += 1;
+  const id = `field-${numbered}`;
+  const select = el("select", {id, on: {change: () => change(select.value)}},
     ...options.map(([value, text]) => el("option", {value, text, selected: value === chosen})));
-  return el("label", {class: "field"}, el("span", {text: label}), select);
+  return el("div", {class: "field"}, el("label", {for: id, text: label}), select);
 }
+
+let numbered = 0;
 
 /**
  * Opens a dialog and waits for what was pressed.
@@ -81,7 +85,7 @@ export function ask({title, body = [], buttons, wide = false, must = false}) {
         {class: index === 0 ? "main" : "", autofocus: index === 0}))));
   document.body.append(dialog);
   return new Promise((resolve) => {
-    if (must) dialog.addEventListener("cancel", (event) => event.preventDefault());
+    if (must) dialog.addEventListener("cancel", (/** @type {Event} */ event) => event.preventDefault());
     dialog.addEventListener("close", () => {
       dialog.remove();
       if (opener && opener.isConnected) opener.focus({preventScroll: true});

@@ -88,7 +88,7 @@ export class Felt {
           el("span", {class: "unseen", text: " to play"})),
         dealer === index && el("span", {class: "dealer", title: "dealer", text: "D",
           "aria-label": "dealer", role: "img"}),
-        getter === index && el("span", {class: "gets", text: "gets your cards"}),
+        getter === index && el("span", {class: "gets", text: `gets ${table.passCount}`}),
         seat.kind === "person" && seat.connected === false && index !== table.you
           && el("span", {class: "gone", text: "away"}),
       ].filter(Boolean));
@@ -122,6 +122,7 @@ export class Felt {
     /** @type {string[]} */
     const parts = [];
     if (table.match) parts.push(`Deal ${(table.facts.deal_number ?? table.number ?? 0) + 1}`);
+    if (fields.pass_count && !table.passCount && table.trickNumber === 1) parts.push("No exchange");
     if (phase === "play" && !table.over) parts.push(`Trick ${table.trickNumber} of ${fields.hand_size}`);
     if (fields.trump) parts.push(`Trump: ${suitName(fields.trump)} ${suitSign(fields.trump)}`);
     if (fields.break_on) parts.push(broken ? BROKEN : "Hearts not broken");

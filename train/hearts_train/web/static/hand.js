@@ -148,7 +148,8 @@ export class Hand {
     }
     const large = setting("print") === "large";
     const low = innerHeight < 560;
-    const w = Math.max(low ? 46 : 58, Math.min(low ? 64 : 112, width / 5.2, innerHeight * 0.12));
+    const w = low ? Math.max(46, Math.min(78, innerHeight * 0.2))
+      : Math.max(58, Math.min(112, width / 5.2, innerHeight * 0.12));
     const free = Math.max(TARGET, w * (large ? 0.56 : 0.42));
     let rows = 1;
     while (rows < 3 && n > rows && (width - w) / (Math.ceil(n / rows) - 1) < free) rows += 1;
@@ -188,7 +189,7 @@ export class Hand {
         this.raised.add(card);
       }
       this.draw();
-      this.calls.change(this.held.cards.filter((held) => this.raised.has(held)));
+      this.calls.change(this.chosen);
       return;
     }
     if (!legal.includes(card)) {
@@ -196,6 +197,11 @@ export class Hand {
       this.calls.refuse(card);
     } else if (this.raised.has(card) || setting("tap") === "one") this.calls.play(card);
     else this.raise(card);
+  }
+
+  /** The cards raised, in the order of the hand. @returns {string[]} */
+  get chosen() {
+    return this.held.cards.filter((card) => this.raised.has(card));
   }
 
   /** Raises one card alone. @param {string} card */

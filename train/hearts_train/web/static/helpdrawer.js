@@ -19,6 +19,7 @@ export class Drawer {
     this.isOpen = false;
     /** @type {{seq: number, answer: any}} */
     this.values = {seq: -1, answer: null};
+    /** @type {{key: string, answer: any}} */
     this.odds = {key: "", answer: null};
     this.advice = {seq: -1, text: /** @type {any} */ (null)};
     this.model = "";
@@ -243,6 +244,7 @@ export class Drawer {
   }
 }
 
+/** @type {Record<string, string>} */
 const MEANINGS = {
   off: "You are on your own.",
   warn: `Asks before you play a card that is ${WARN} points worse than your best one, or more.`,
@@ -285,6 +287,7 @@ function advised({agent, action, worths = [], chances = {}}) {
   return parts;
 }
 
+/** @type {Record<string, string>} */
 const MOON = {"moon:off": "points off", "moon:others": "points for the others"};
 
 /**

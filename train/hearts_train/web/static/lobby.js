@@ -9,13 +9,13 @@ import {choose, setting} from "hearts/settings.js";
 const FRIEND = "a friend";
 
 /** The package's own players in words; docs/agents.md has the figures. */
-const STRENGTHS = {
+const STRENGTHS = /** @type {Record<string, string>} */ ({
   champion: "the strongest: a network trained for this game",
   pimc: "very strong: solves every deal that is still possible",
   pro: "strong: plays every card to the end in thought",
   standard: "for beginners: ducks, and throws its highest card",
   easy: "plays any card",
-};
+});
 
 /**
  * @param {HTMLElement} root
@@ -85,7 +85,8 @@ class Form {
   constructor(context, welcome) {
     this.context = context;
     this.rules = welcome.rules;
-    this.agents = welcome.agents.filter(({name}) => name !== "random"); // another name of easy
+    this.agents = welcome.agents.filter((/** @type {any} */ agent) =>
+      agent.name !== "random"); // another name of easy
     this.rule = this.rules[0];
     this.players = this.rule.players[0];
     this.isMatch = "deal";
@@ -140,7 +141,8 @@ class Form {
   get fitting() {
     const names = [this.game];
     if (this.rule.players.length === 1 || this.players === 4) names.push(this.rule.name);
-    return this.agents.filter(({games}) => names.some((name) => games.includes(name)));
+    return this.agents.filter((/** @type {any} */ agent) =>
+      names.some((name) => agent.games.includes(name)));
   }
 
   drawSeats() {
@@ -150,7 +152,8 @@ class Form {
       if (!names.includes(this.others[index]) && this.others[index] !== FRIEND) {
         this.others[index] = names[0] || FRIEND;
       }
-      const about = el("span", {class: "small about"});
+      const id = `about-${index}`;
+      const about = el("p", {class: "small about", id});
       const tell = () => {
         about.textContent = this.others[index] === FRIEND
           ? "A free seat: you get a link to send."
@@ -164,8 +167,8 @@ class Form {
           this.others[index] = value;
           tell();
         });
-      field.append(about);
-      return field;
+      field.querySelector("select")?.setAttribute("aria-describedby", id);
+      return el("div", {}, field, about);
     }));
   }
 

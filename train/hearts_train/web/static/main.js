@@ -50,6 +50,7 @@ async function route() {
   delete document.documentElement.dataset.page;
   const name = location.pathname.split("/")[1];
   mark();
+  document.getElementById("notices")?.replaceChildren();
   const root = el("div", {class: "root"});
   const load = PARTS[/** @type {keyof typeof PARTS} */ (name)];
   if (!load) {

@@ -1,4 +1,4 @@
-// The score sheet of a match, and what a finished deal brought.
+// What can be looked up at a table: the score sheet, the last trick, the rules; and how a deal ended.
 
 import {chips} from "hearts/cards.js";
 import {ask, el} from "hearts/dom.js";
@@ -50,6 +50,20 @@ function endOf(table) {
 /** Shows the score sheet. @param {Table} table */
 export function showSheet(table) {
   return ask({title: "Score sheet", body: [sheet(table)], buttons: [["", "Close"]], wide: true});
+}
+
+/** Shows the last whole trick. @param {Table} table */
+export function showLast(table) {
+  const rows = table.lastTrick.map(([seat, card]) =>
+    el("li", {}, el("span", {text: table.who(seat)}), chips([card])));
+  return ask({title: "Last trick", buttons: [["", "Close"]],
+    body: [el("ol", {class: "last"}, ...rows)]});
+}
+
+/** Shows the rules in sentences. @param {Table} table */
+export function showRules({rules}) {
+  return ask({title: rules.title, buttons: [["", "Close"]], wide: true,
+    body: rules.text.map((/** @type {string} */ text) => el("p", {text}))});
 }
 
 /**

@@ -143,8 +143,9 @@ export class Connection extends EventTarget {
     });
   }
 
-  /** Resolves when the server has said welcome. */
+  /** Opens the line and resolves when the server has said welcome. */
   async ready() {
+    this.open();
     while (this.status !== "open") {
       await new Promise((resolve) => this.addEventListener("status", resolve, {once: true}));
     }

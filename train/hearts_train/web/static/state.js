@@ -13,6 +13,39 @@ import {cardName, suitName, suitSign} from "hearts/cards.js";
 
 /** A table as it stands. */
 export class Table {
+  /** @type {Seat[]} */
+  seats = [];
+  /** One's own seat; null for onlookers. @type {number|null} */
+  you = null;
+  /** What is played: its name, title, fields and sentences. @type {any} */
+  rules = null;
+  /** Whether deals are played to the end score. */
+  match = false;
+  /** How the deal on the table ended; null while it is played. @type {any} */
+  over = null;
+  /** How the match ended. @type {{winner: number|null, totals: number[]}|null} */
+  matchOver = null;
+  /** How much help the table allows. */
+  help = "odds";
+  /** Whether something can be taken back. */
+  canUndo = false;
+  closed = false;
+  id = "";
+  /** The number of the last event. */
+  seq = 0;
+  /** What one's own seat may know; null for onlookers. @type {any} */
+  view = null;
+  /** What onlookers may know. @type {any} */
+  public = null;
+  /** Whose turn it is. @type {number|null} */
+  turn = null;
+  /** @type {number[]} */
+  totals = [];
+  /** Which deal this is, from 0. */
+  number = 0;
+  /** The finished deals. @type {Array<{scores: number[], net: number[]}>} */
+  sheet = [];
+
   /** @param {any} message `table` of the server */
   constructor(message) {
     this.take(message);
@@ -20,17 +53,16 @@ export class Table {
 
   /** Takes over a whole state. @param {any} message */
   take(message) {
-    const {table, rules, seats, you, match, over} = message;
-    Object.assign(this, {id: table, rules, match, help: message.help || "odds"});
-    /** @type {Seat[]} */
-    this.seats = seats;
-    /** @type {number|null} */
-    this.you = you ?? null;
-    /** How the deal on the table ended; null while it is played. @type {any} */
-    this.over = over || null;
+    this.id = message.table;
+    this.rules = message.rules;
+    this.match = message.match;
+    this.seats = message.seats;
+    this.you = message.you ?? null;
+    this.help = message.help;
+    this.over = message.over || null;
     this.matchOver = message.match_over || null;
-    this.canUndo = Boolean(message.undo);
-    this.closed = Boolean(message.closed);
+    this.canUndo = message.undo;
+    this.closed = message.closed;
     this.see(message);
   }
 
@@ -65,8 +97,9 @@ export class Table {
     return this.view && !this.over ? this.view.legal : [];
   }
 
+  /** Whether one is to act; of the events of one action only the last says whose turn it is. */
   get isMyTurn() {
-    return this.legal.length > 0;
+    return this.turn !== null && this.turn === this.you && this.legal.length > 0;
   }
 
   /** How many cards each seat holds. @returns {number[]} */
@@ -98,6 +131,7 @@ export class Table {
 
   /** Who gets the cards of a seat in the exchange. @param {number} seat */
   receiver(seat) {
+    /** @type {Record<string, number>} */
     const steps = {left: 1, right: -1, across: Math.floor(this.players / 2)};
     const step = steps[this.facts.direction] || 0;
     return (seat + step + this.players) % this.players;
@@ -109,9 +143,14 @@ export class Table {
       && this.seats.every((seat, index) => index === this.you || seat.kind === "agent");
   }
 
-  /** "You", or the name of a seat. @param {number} seat */
+  /** "You", or the name of a seat: "easy 2" for the second of this name. @param {number} seat */
   who(seat) {
-    return seat === this.you ? "You" : this.seats[seat].name || `Seat ${seat + 1}`;
+    if (seat === this.you) return "You";
+    const {name} = this.seats[seat];
+    if (!name || name === "You") return `Player ${seat + 1}`; // who gave none
+    const same = this.seats.flatMap((other, index) =>
+      (other.name === name && index !== this.you ? [index] : []));
+    return same.length > 1 ? `${name} ${same.indexOf(seat) + 1}` : name;
   }
 
   /**
@@ -138,7 +177,7 @@ export function whyNot(table, card) {
   const {fields} = table.rules;
   if (trick.length) {
     const suit = trick[0][1][1];
-    if (card[1] !== suit && hand.some((held) => held[1] === suit)) {
+    if (card[1] !== suit && hand.some((/** @type {string} */ held) => held[1] === suit)) {
       return `Follow suit: you hold ${suitName(suit)} ${suitSign(suit)}.`;
     }
     if (table.trickNumber === 1 && !fields.points_on_first_trick) {
@@ -162,14 +201,18 @@ export function asked(table) {
   if (table.over) return "";
   const {facts, view, turn} = table;
   if (!table.isMyTurn) {
-    if (table.seats[turn]?.kind === "open") return "Waiting for somebody to sit down.";
-    if (turn === null || turn === undefined || turn === table.you) return "";
-    const doing = {pass: "choose cards to pass", moon: "choose"}[facts.phase] || "play";
+    if (turn !== null && table.seats[turn].kind === "open") return "Waiting for somebody to sit down.";
+    if (turn === null || turn === table.you) return "";
+    const doing = facts.phase === "pass" ? "choose cards to pass"
+      : facts.phase === "moon" ? "choose" : "play";
     return `Waiting for ${table.who(turn)} to ${doing}.`;
   }
   if (view.phase === "pass") return "";
   if (view.phase === "moon") return "You have shot the moon: choose.";
-  if (!view.trick.length) return "Your turn: lead a card.";
+  if (!view.trick.length) {
+    const isHeld = table.rules.fields.pass_count && !table.passCount && !view.history.length;
+    return `${isHeld ? "No exchange in this deal. " : ""}Your turn: lead a card.`;
+  }
   const suit = view.trick[0][1][1];
   return table.legal.every((card) => card[1] === suit)
     ? `Your turn: follow ${suitName(suit)} ${suitSign(suit)}.`

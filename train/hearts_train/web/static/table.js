@@ -1,14 +1,15 @@
 // A table: joins what the server says with the parts of the page, one event after the other.
 
-import {cardName, cardText, chips} from "hearts/cards.js";
-import {ask, button, el, notice, say} from "hearts/dom.js";
+import {cardText} from "hearts/cards.js";
+import {showExchange, showMoon} from "hearts/choices.js";
+import {button, el, notice, say} from "hearts/dom.js";
 import {Drawer} from "hearts/helpdrawer.js";
 import {Felt} from "hearts/felt.js";
 import {Hand} from "hearts/hand.js";
 import {invitation, seated} from "hearts/guests.js";
-import {result, showSheet} from "hearts/sheet.js";
+import {result, showLast, showRules, showSheet} from "hearts/sheet.js";
 import {onChange, pauses} from "hearts/settings.js";
-import {Table, asked, pointsText, told, whyNot} from "hearts/state.js";
+import {Table, asked, told, whyNot} from "hearts/state.js";
 
 /** @typedef {import("hearts/main.js").Context} Context */
 
@@ -21,7 +22,7 @@ import {Table, asked, pointsText, told, whyNot} from "hearts/state.js";
 export async function mount(root, context) {
   const id = location.pathname.split("/")[2] || "";
   const room = new Room(root, context, id);
-  await room.begin();
+  room.begin();
   return () => room.end();
 }
 
@@ -29,7 +30,9 @@ export async function mount(root, context) {
 class Room {
   /** @param {HTMLElement} root @param {Context} context @param {string} id */
   constructor(root, context, id) {
-    Object.assign(this, {root, context, id});
+    this.root = root;
+    this.context = context;
+    this.id = id;
     this.connection = context.connection;
     /** @type {Table|null} */
     this.table = null;
@@ -39,22 +42,55 @@ class Room {
     /** @type {(() => void)|null} */
     this.skip = null;
     this.isSent = false;
-    this.keepsTrick = false;
+    /** What has happened and was not yet said. */
+    this.words = "";
+    this.toldAt = -1;
+    /** Counts the whole states; what was being shown of an older one is given up. */
+    this.era = 0;
+    /** The number of the newest event that has come. */
+    this.newest = 0;
+    /** The result that is on the screen. @type {any} */
+    this.shown = null;
     this.ends = new AbortController();
+    // What is on the screen.
+    this.felt = new Felt({sit: (seat) => seated(this, seat)});
+    this.hand = new Hand({
+      play: (card) => this.play(card),
+      refuse: (card) => this.refuse(card),
+      change: (cards) => showExchange(this, cards),
+    });
+    this.drawer = new Drawer(this);
+    this.line = el("p", {class: "line", text: "…"});
+    this.actions = el("div", {class: "actions"});
+    this.lastButton = button("Last trick", () => this.table && showLast(this.table),
+      {class: "tool"});
+    this.undoButton = button("Undo", () => this.undo(), {class: "tool"});
+    this.sheetButton = button("Scores", () => this.table && showSheet(this.table), {class: "tool"});
+    this.helpButton = button("Help", () => this.drawer.toggle(), {class: "tool",
+      "aria-expanded": "false", "aria-controls": "drawer"});
+    this.moreButton = button("Rules", () => this.table && showRules(this.table), {class: "tool"});
+    this.tools = el("div", {class: "tools", role: "toolbar", "aria-label": "Table"},
+      this.lastButton, this.undoButton, this.sheetButton, this.moreButton, this.helpButton);
+    this.guests = el("div", {class: "guests"});
+    this.below = el("div", {class: "below"}, this.line, this.actions, this.hand.node, this.tools);
+    this.area = el("div", {class: "play", on: {pointerdown: () => this.skip?.()}},
+      el("h1", {class: "unseen", text: "Table"}), this.guests, this.felt.node, this.below);
   }
 
-  async begin() {
-    this.build();
+  /** Comes onto the page, and listens. */
+  begin() {
+    document.documentElement.dataset.page = "table";
+    this.root.replaceChildren(el("div", {class: "table"}, this.area, this.drawer.node));
     const {signal} = this.ends;
     this.connection.addEventListener("message", (/** @type {any} */ e) => this.hear(e.detail),
       {signal});
     this.connection.addEventListener("status", () => this.status(), {signal});
     addEventListener("keydown", (event) => this.key(event), {signal});
     this.forget = onChange((key) => this.changed(key));
-    await this.connection.ready();
-    this.join();
+    if (this.connection.status === "open") this.join();
   }
 
+  /** Leaves the page; the seat stays. */
   end() {
     this.ends.abort();
     this.connection.send({type: "leave", table: this.id});
@@ -63,33 +99,6 @@ class Room {
     this.skip?.();
     this.queue = [];
     delete document.documentElement.dataset.page;
-  }
-
-  build() {
-    document.documentElement.dataset.page = "table";
-    this.felt = new Felt({sit: (seat) => seated(this, seat)});
-    this.hand = new Hand({
-      play: (card) => this.play(card),
-      refuse: (card) => this.refuse(card),
-      change: (cards) => this.choosing(cards),
-    });
-    this.drawer = new Drawer(this);
-    this.line = el("p", {class: "line", text: "…"});
-    this.actions = el("div", {class: "actions"});
-    this.lastButton = button("Last trick", () => this.showLast(), {class: "tool"});
-    this.undoButton = button("Undo", () => this.undo(), {class: "tool"});
-    this.sheetButton = button("Scores", () => this.table && showSheet(this.table),
-      {class: "tool"});
-    this.helpButton = button("Help", () => this.drawer.toggle(), {class: "tool",
-      "aria-expanded": "false", "aria-controls": "drawer"});
-    this.moreButton = button("Rules", () => this.showRules(), {class: "tool"});
-    this.tools = el("div", {class: "tools", role: "toolbar", "aria-label": "Table"},
-      this.lastButton, this.undoButton, this.sheetButton, this.moreButton, this.helpButton);
-    this.guests = el("div", {class: "guests"});
-    this.below = el("div", {class: "below"}, this.line, this.actions, this.hand.node, this.tools);
-    const play = el("div", {class: "play"}, el("h1", {class: "unseen", text: "Table"}),
-      this.guests, this.felt.node, this.below);
-    this.root.replaceChildren(el("div", {class: "table"}, play, this.drawer.node));
   }
 
   /** Asks for the table; who has a seat there gets it back. */
@@ -140,8 +149,8 @@ class Room {
   /** A whole state: whatever was not shown yet is in it. @param {any} message */
   take(message) {
     this.queue = [];
+    this.era += 1;
     this.skip?.();
-    const isNew = !this.table;
     if (this.table) this.table.take(message);
     else this.table = new Table(message);
     this.newest = message.seq;
@@ -151,7 +160,6 @@ class Room {
     this.felt.lay(this.table.facts.trick || []);
     this.felt.mark(null);
     this.refresh();
-    if (isNew && this.table.isMyTurn && this.table.view.phase === "play") this.tellTurn("");
   }
 
   /** Shows the waiting events one after the other, at a pace that people can follow. */
@@ -170,6 +178,7 @@ class Room {
   async happen(event) {
     const table = /** @type {Table} */ (this.table);
     const [trickPause, cardPause] = pauses();
+    const {era} = this;
     if (event.kind === "play") {
       const from = event.seat === table.you ? this.hand.rect(event.action) : null;
       table.see(event);
@@ -179,8 +188,9 @@ class Room {
       this.felt.update(table);
       this.hand.update(this.held(true));
       const flight = this.felt.play(event.seat, event.action, from);
-      this.tell(this.words);
+      this.say(this.words);
       await flight;
+      if (era !== this.era) return;
       const next = this.queue[0];
       if (next && next.kind === "play") await this.wait(cardPause);
       return;
@@ -189,8 +199,9 @@ class Room {
     const words = told(table, event);
     if (event.kind === "trick") {
       this.felt.mark(event.taker);
-      this.tell(`${this.words || ""} ${words}`.trim());
+      this.say(`${this.words} ${words}`.trim());
       await this.wait(trickPause);
+      if (era !== this.era) return;
       await this.felt.take(event.taker);
       this.felt.mark(null);
       this.words = words;
@@ -205,12 +216,11 @@ class Room {
       this.felt.lay(table.facts.trick || []);
     } else if (event.kind === "broken") {
       this.felt.breakHearts(table);
-      this.words = `${this.words || ""} ${words}`.trim();
+      this.words = `${this.words} ${words}`.trim();
     } else if (["kitty", "shot", "fault"].includes(event.kind)) {
       notice(words, {bad: event.kind === "fault", seconds: 4});
-      this.words = `${this.words || ""} ${words}`.trim();
+      this.words = `${this.words} ${words}`.trim();
     } else if (words) this.words = words;
-    if (event.kind === "received") this.words = words;
   }
 
   /** Waits, but not once somebody acts. @param {number} ms @returns {Promise<void>} */
@@ -227,7 +237,11 @@ class Room {
     });
   }
 
-  /** What the hand is to show. @param {boolean} [isBusy] */
+  /**
+   * What the hand is to show.
+   * @param {boolean} [isBusy]
+   * @returns {import("hearts/hand.js").Held}
+   */
   held(isBusy = false) {
     const table = /** @type {Table} */ (this.table);
     const {view} = table;
@@ -259,7 +273,8 @@ class Room {
     this.guests.replaceChildren(...invitation(this));
     this.ways();
     this.drawer.update();
-    if (!table.over) this.tellTurn(this.words || "");
+    if (!table.over && (this.words || this.toldAt !== table.seq)) this.tellTurn(this.words);
+    this.toldAt = table.seq;
     this.words = "";
   }
 
@@ -270,56 +285,22 @@ class Room {
     if (table.over) {
       if (this.shown !== table.over) {
         this.shown = table.over;
-        const panel = result(table, {next: () => this.next(), leave: () => this.leave()});
+        const panel = result(table, {next: () => this.next(), leave: () => this.context.go("/")});
         this.felt.middle.replaceChildren(panel);
         this.actions.replaceChildren();
         this.felt.lay([]);
         const heading = /** @type {HTMLElement} */ (panel.querySelector("h2"));
         heading.focus({preventScroll: true});
-        this.tell(`${this.words || ""} ${heading.textContent}`.trim());
+        this.say(`${this.words} ${heading.textContent}`.trim());
       }
       return;
     }
     this.shown = null;
     this.felt.middle.replaceChildren();
     const phase = table.isMyTurn && !this.isSent ? table.view.phase : "";
-    if (phase === "pass") this.choosing([]);
-    else if (phase === "moon") this.chooseMoon();
+    if (phase === "pass") showExchange(this, this.hand.chosen);
+    else if (phase === "moon") showMoon(this);
     else this.actions.replaceChildren();
-  }
-
-  /** How far the choice of the exchange is. @param {string[]} cards */
-  choosing(cards) {
-    const table = /** @type {Table} */ (this.table);
-    const count = table.passCount - table.view.passed.length;
-    const to = table.who(table.receiver(table.near));
-    const where = {left: "to the left", right: "to the right", across: "across"}[
-      table.facts.direction];
-    const left = count - cards.length;
-    this.line.textContent = left
-      ? `Choose ${left === count ? count : `${left} more`} ${left === 1 ? "card" : "cards"} for ${
-        to} (${where}).`
-      : `These go to ${to} (${where}).`;
-    const pass = button(left ? `Pass ${count}` : `Pass ${cards.map(cardText).join(" ")}`,
-      () => this.act({actions: cards}), {class: "main", disabled: left > 0});
-    pass.setAttribute("aria-label", left ? `Pass ${count} cards to ${to}`
-      : `Pass ${cards.map(cardName).join(", ")} to ${to}`);
-    this.actions.replaceChildren(pass);
-    if (!cards.length) say(`${this.words || ""} ${this.line.textContent}`.trim());
-  }
-
-  chooseMoon() {
-    const table = /** @type {Table} */ (this.table);
-    const n = table.rules.fields.moon_points;
-    this.line.textContent = "You have shot the moon: choose.";
-    const off = button(`Take ${pointsText(n)} off mine`, () => this.act({action: "moon:off"}),
-      {class: "main"});
-    const others = button(`Give the others ${pointsText(n)} each`,
-      () => this.act({action: "moon:others"}), {class: "main"});
-    if (this.actions.children.length === 2) return;
-    this.actions.replaceChildren(off, others);
-    off.focus();
-    say(this.line.textContent);
   }
 
   /** @param {string} card */
@@ -355,14 +336,10 @@ class Room {
   async next() {
     try {
       await this.connection.request({type: "next", table: this.id});
-      this.say("Waiting for the others.");
+      if (this.table?.over) this.say("Waiting for the others.");
     } catch (error) {
       this.fail(/** @type {any} */ (error));
     }
-  }
-
-  leave() {
-    this.context.go("/");
   }
 
   async undo() {
@@ -375,30 +352,11 @@ class Room {
     }
   }
 
-  showLast() {
-    const table = /** @type {Table} */ (this.table);
-    const rows = table.lastTrick.map(([seat, card]) =>
-      el("li", {}, el("span", {text: table.who(seat)}), chips([card])));
-    return ask({title: "Last trick", buttons: [["", "Close"]],
-      body: [el("ol", {class: "last"}, ...rows)]});
-  }
-
-  showRules() {
-    const {rules} = /** @type {Table} */ (this.table);
-    return ask({title: rules.title, buttons: [["", "Close"]], wide: true,
-      body: rules.text.map((/** @type {string} */ text) => el("p", {text}))});
-  }
-
   /** @param {string} text */
   say(text) {
     this.line.textContent = text;
     this.line.classList.remove("refused");
     say(text);
-  }
-
-  /** What has happened, shown and said. @param {string} words */
-  tell(words) {
-    this.say(words);
   }
 
   /** What has happened and what is asked now. @param {string} words */
@@ -436,4 +394,3 @@ class Room {
     }
   }
 }
-

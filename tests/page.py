@@ -1,0 +1,218 @@
+"""The page in a real browser: a server in a thread or in a process of its own, and a person at it.
+
+python -m tests.page PORT FOLDER    a server, without the making ready of ``hearts serve``
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import shutil
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+from hearts_env import Game
+from hearts_train.web.app import create_app
+from hearts_train.web.players import Players
+from hearts_train.web.store import Store
+
+CHROMIUM = shutil.which("chromium")
+SIZES = {"wide": (1280, 800), "phone": (400, 800), "watch": (192, 384)}
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+_CREATE = """async (what) => {
+    const socket = new WebSocket(location.origin.replace('http', 'ws') + '/ws');
+    const heard = (type) => new Promise((resolve) => socket.addEventListener('message', (event) => {
+        const message = JSON.parse(event.data);
+        if (message.type === type || message.type === 'error') resolve(message);
+    }));
+    await new Promise((resolve) => { socket.onopen = resolve; });
+    let answer = heard('welcome');
+    socket.send(JSON.stringify({type: 'hello', v: 1, token: localStorage['hearts.token']}));
+    await answer;
+    answer = heard('table');
+    socket.send(JSON.stringify({type: 'create', ...what}));
+    const {table, text} = await answer;
+    socket.close();
+    return table || text;
+}"""
+_IN_SIGHT = """(node) => {
+    node.scrollIntoView({block: 'nearest'});
+    return node.getBoundingClientRect().toJSON();
+}"""
+
+
+def make_server(folder: Path) -> uvicorn.Server:
+    """The real application."""
+    app = create_app(Store(folder), Players())
+    return uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server that runs in a thread."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = make_server(folder)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+
+
+@contextlib.contextmanager
+def browsing() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_FLAGS)
+        yield browser
+        browser.close()
+
+
+class Person:
+    """Somebody at a browser of their own.
+
+    Attributes:
+        page: What is on the screen.
+        asked_for: The addresses of all that the page has loaded.
+        faults: What the page has complained of.
+    """
+
+    def __init__(self, browser: Browser, address: str, size: str = "wide", **options: Any) -> None:
+        settings = {"pace": "none", "motion": "off", **options.pop("settings", {})}
+        width, height = SIZES[size]
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, has_touch=size != "wide", **options
+        )
+        told = json.dumps(json.dumps(settings))
+        context.add_init_script(f"localStorage['hearts.settings'] ??= {told}")
+        self.address = address
+        self.uses_touch = size != "wide"
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.asked_for: list[str] = []
+        self.faults: list[str] = []
+        self.page.on("request", lambda request: self.asked_for.append(request.url))
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", self._note)
+
+    def _note(self, message: Any) -> None:
+        # A line that is lost is told by the browser as an error; the page deals with it.
+        if message.type == "error" and "WebSocket" not in message.text:
+            self.faults.append(message.text)
+
+    def leave(self) -> None:
+        """Close the browser; whatever the page did wrong on the way fails the test."""
+        strangers = [url for url in self.asked_for if not url.startswith((self.address, "data:"))]
+        self.page.context.close()
+        assert not strangers
+        assert not self.faults
+
+    def lobby(self) -> None:
+        """Go to the lobby."""
+        self.page.goto(self.address)
+        self.page.wait_for_selector(".form")
+
+    def sit_down(self, rules: str, seats: list[Any], **more: Any) -> None:
+        """Open a table of any rules and go there; seats are "me", "open" or names of agents."""
+        told = [{name: True} if name in ("me", "open") else {"agent": name} for name in seats]
+        self.lobby()
+        table = self.page.evaluate(_CREATE, {"rules": rules, "seats": told, **more})
+        self.page.goto(f"{self.address}/t/{table}")
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until something is to be done, or the deal is over."""
+        self.page.wait_for_selector(".hand .card.legal, .result, .actions .main")
+
+    def cards(self, where: str) -> list[str]:
+        """The names of the cards of these elements, in their order."""
+        told = "(nodes) => nodes.map((node) => node.dataset.card)"
+        names: list[str] = self.page.locator(where).evaluate_all(told)
+        return names
+
+    @property
+    def hand(self) -> list[str]:
+        """The cards that are shown as one's own."""
+        return self.cards(".hand .card")
+
+    @property
+    def legal(self) -> list[str]:
+        """Those that are shown as playable."""
+        return self.cards(".hand .card.legal")
+
+    def card(self, name: str) -> Locator:
+        """A card of the hand."""
+        return self.page.locator(f".hand .card[data-card='{name}']")
+
+    def press(self, name: str) -> None:
+        """Tap or click a card where it is to be seen: at its left edge, above the middle."""
+        box = self.card(name).evaluate(_IN_SIGHT)
+        x, y = box["x"] + min(18, box["width"] / 2), box["y"] + box["height"] * 0.3
+        if self.uses_touch:
+            self.page.touchscreen.tap(x, y)
+        else:
+            self.page.mouse.click(x, y)
+
+    def play(self, name: str | None = None, *, then_wait: bool = True) -> None:
+        """Play a card by two taps; without a name, the first that can be played."""
+        name, count = name or self.legal[0], len(self.hand)
+        self.press(name)
+        self.press(name)
+        self.played(count, then_wait=then_wait)
+
+    def hand_over(self, names: list[str]) -> None:
+        """Pass these cards in the exchange, and wait until the play has begun."""
+        for name in names:
+            self.press(name)
+        self.page.locator(".actions .main").click()
+        self.page.wait_for_selector(".hand[data-mode='play'], .result")
+
+    def played(self, count: int, *, then_wait: bool = True) -> None:
+        """Wait until there are fewer cards than `count`, and something is to be done."""
+        self.page.wait_for_function(
+            "n => document.querySelectorAll('.hand .card').length < n", arg=count
+        )
+        if then_wait:
+            self.wait()
+
+    def play_on(self) -> None:
+        """Play to the end of the deal."""
+        while not self.is_over:
+            self.play()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the result is shown."""
+        return self.page.locator(".result").count() > 0
+
+    def result(self) -> Game:
+        """The deal as the link to the board has it, which must agree with the scores shown."""
+        link = self.page.locator(".result a", has_text="Analyse").get_attribute("href") or ""
+        coded = link.partition("#deal=")[2]
+        game = Game.from_text(base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode())
+        assert game.is_over
+        shown = [
+            int(cell.inner_text().replace("−", "-"))
+            for cell in self.page.locator(".result tbody tr > td:nth-child(2)").all()
+        ]
+        assert shown == sorted(game.scores())
+        return game
+
+
+if __name__ == "__main__":
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", int(sys.argv[1])))
+        make_server(Path(sys.argv[2])).run(sockets=[listening])

@@ -1,0 +1,260 @@
+"""Help, settings and what everybody can use: figures as the project computes them, axe content."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("starlette")
+pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
+
+from axe_playwright_python.sync_playwright import Axe  # noqa: E402
+from playwright.sync_api import Browser, expect  # noqa: E402
+
+from hearts_agents import make_agent  # noqa: E402
+from hearts_env import Game  # noqa: E402
+from hearts_train.command import page as reports  # noqa: E402
+from hearts_train.measure.analysis import BLUNDER, SLIP  # noqa: E402
+from hearts_train.web.assets import STATIC  # noqa: E402
+from tests.page import SIZES, Person, browsing, served  # noqa: E402
+
+SEED = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+"""A deal in which the person leads the first card."""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("tables")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as found:
+        yield found
+
+
+def history(person: Person) -> Game:
+    """The game at a person's table, from the cards that the page was told of."""
+    game = Game.deal("two_player", SEED)
+    told = person.page.evaluate("window.told")
+    for seat, card in told:
+        assert game.player == seat
+        game.play(card)
+    return game
+
+
+LISTEN = """
+window.told = [];
+const Line = window.WebSocket;
+window.WebSocket = class extends Line {
+  constructor(...all) {
+    super(...all);
+    this.addEventListener("message", (event) => {
+      const {view} = JSON.parse(event.data);
+      if (view) window.told = view.history;
+    });
+  }
+};
+"""
+
+
+def judged(lost: float) -> list[str]:
+    """The class of a card that loses so many points."""
+    if lost < 1e-6:
+        return ["best"]
+    return ["blunder"] if lost >= BLUNDER else ["slip"] if lost >= SLIP else []
+
+
+def listening(browser: Browser, address: str, **options) -> Person:
+    person = Person(browser, address, **options)
+    person.page.add_init_script(LISTEN)
+    person.sit_down("two_player", ["me", "pimc"], seed=SEED)
+    return person
+
+
+def test_cards_bear_their_worth_and_a_blunder_is_asked_about(browser, address) -> None:
+    person = listening(browser, address, settings={"help": "values"})
+    page, warned = person.page, False
+    for _ in range(12):
+        legal = person.legal
+        if len(legal) > 1:
+            page.wait_for_selector(".hand .mark:not(:empty)")
+            agent = make_agent("pimc", seed=0)
+            game = history(person)
+            view = game.view(0)
+            margins, weights, _ = agent.world_margins(view)
+            means = weights / weights.sum() @ margins
+            best = means.max()
+            worst = view.rules.deck[view.legal_actions()[int(means.argmin())]]
+            for action, mean in zip(view.legal_actions(), means, strict=True):
+                told = page.locator(f".hand .card[data-card='{view.rules.deck[action]}'] .mark")
+                figure = re.sub("[✓?]", "", told.inner_text()).replace("−", "-")
+                assert float(figure) == pytest.approx(mean, abs=0.051)
+                kind = (told.get_attribute("class") or "").split()[1:]
+                lost = best - mean
+                assert kind == judged(lost)
+            if best - means.min() >= 2:
+                count = len(person.hand)
+                person.press(worst)
+                person.press(worst)
+                expect(page.locator("dialog")).to_contain_text("points worse than your best card")
+                page.keyboard.press("Escape")
+                assert len(person.hand) == count
+                person.press(worst)
+                page.locator("dialog button", has_text="Play").click()
+                person.played(count)
+                warned = True
+                break
+        person.play()
+    assert warned
+    person.leave()
+
+
+def test_odds_of_unseen_cards_are_those_of_the_worlds(browser, address) -> None:
+    person = listening(browser, address, settings={"help": "odds"})
+    page = person.page
+    page.get_by_role("button", name="Help").click()
+    page.wait_for_selector(".odds tbody tr")
+    rows = page.locator(".odds tbody tr").all_inner_texts()
+    unseen = set(Game.deal("two_player", SEED).view(0).unseen)
+    assert len(rows) == len(unseen) == 15
+    # Of 15 cards not seen the other holds 13 and two are dead.
+    assert {tuple(row.split("\t")[1:]) for row in rows} == {("87 %", "13 %")}
+    expect(page.locator(".odds caption")).to_have_text("Over 105 possible worlds.")
+    person.play()
+    page.get_by_label("If the others play like").select_option("standard")
+    page.wait_for_function("() => document.querySelectorAll('.odds tbody tr').length < 15")
+    page.get_by_label("Player", exact=True).select_option("standard")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator(".advice")).to_contain_text("standard would play")
+    advised = page.locator(".advice .chip").first.get_attribute("data-card")
+    assert advised in person.legal
+    view = history(person).view(0)
+    assert advised == view.rules.deck[make_agent("standard").act(view)]
+    page.get_by_role("radio", name="Off").check()
+    expect(page.locator(".odds")).to_have_count(0)
+    expect(page.locator(".hand .mark:not(:empty)")).to_have_count(0)
+    person.leave()
+
+
+def test_decks_are_settings_that_last(browser, address) -> None:
+    person = Person(browser, address)
+    person.sit_down("two_player", ["me", "easy"], seed=SEED)
+    page = person.page
+    face = page.locator(".hand .card[data-suit='D'] svg").first
+    colour = "(node) => getComputedStyle(node).color"
+    red = face.evaluate(colour)
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("radio", name="Four").check()
+    page.get_by_role("radio", name="Large").check()
+    page.get_by_role("button", name="Done").click()
+    blue = face.evaluate(colour)
+    assert red != blue
+    page.reload()
+    person.wait()
+    assert face.evaluate(colour) == blue
+    assert (face.locator("use").get_attribute("href") or "").startswith("#large-")
+    person.leave()
+
+
+def test_nothing_moves_for_people_who_prefer_that(browser, address) -> None:
+    for reduced, expected in (("reduce", False), ("no-preference", True)):
+        person = Person(
+            browser, address, reduced_motion=reduced, settings={"motion": "auto", "pace": "none"}
+        )
+        person.page.add_init_script(
+            "window.longest = 0; const move = Element.prototype.animate;"
+            "Element.prototype.animate = function (frames, how) {"
+            "window.longest = Math.max(window.longest, how.duration);"
+            "return move.call(this, frames, how); };"
+        )
+        person.sit_down("mini", ["me", "easy"], seed=3)
+        person.play()
+        person.page.wait_for_function("() => !document.getAnimations().length")
+        longest = person.page.evaluate("window.longest")
+        assert (longest > 0) == expected
+        assert longest <= 250
+        person.leave()
+
+
+AXE = {
+    "light": {"resultTypes": ["violations"]},
+    "dark": {"resultTypes": ["violations"], "runOnly": ["color-contrast"]},
+}
+SCREENS = ["lobby", "table", "exchange", "moon", "result", "sheet", "settings", "missing", "help"]
+
+
+def show(person: Person, screen: str) -> None:
+    """Bring one of the page's screens about."""
+    page = person.page
+    if screen in ("lobby", "settings"):
+        person.lobby()
+        if screen == "settings":
+            page.get_by_role("button", name="Settings").click()
+    elif screen in ("table", "help"):
+        person.sit_down("two_player", ["me", "easy"], seed=SEED)
+        person.play()
+        if screen == "help":
+            page.get_by_role("button", name="Help").click()
+            page.get_by_role("radio", name="Odds").check()
+            page.wait_for_selector(".odds tbody tr")
+            page.wait_for_selector(".worths")
+    elif screen == "exchange":
+        person.sit_down("classic", ["me", "easy", "easy", "easy"], match=True)
+        person.press(person.hand[0])
+    elif screen == "moon":
+        person.sit_down('micro moon=choose card_points={"AH":1}', ["me", "easy"], seed=2)
+        for _ in range(3):
+            person.play()
+    elif screen in ("result", "sheet"):
+        person.sit_down("micro", ["me", "easy"], match=True)
+        person.play_on()
+        if screen == "sheet":
+            page.get_by_role("button", name="Score sheet").click()
+    else:
+        page.goto(f"{person.address}/t/0123456789abcdef")
+        page.wait_for_selector("h1")
+
+
+@pytest.mark.parametrize("size", SIZES)  # all of it once; on small screens what is laid out anew
+def test_axe_finds_nothing_to_mend(browser, address, size) -> None:
+    person = Person(browser, address, size)
+    for screen in SCREENS if size == "wide" else ("lobby", "table", "exchange", "result", "help"):
+        show(person, screen)
+        for scheme, options in AXE.items() if size == "wide" else [*AXE.items()][:1]:
+            person.page.emulate_media(color_scheme=scheme)
+            found = Axe().run(person.page, options=options)
+            assert not found.violations_count, (screen, scheme, found.generate_report())
+        assert person.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    person.leave()
+
+
+def test_the_colours_are_those_of_the_reports() -> None:
+    text = (STATIC / "style.css").read_text()
+    light, dark = text.split("@media (prefers-color-scheme: dark)", 1)
+    for part, colors in ((light, reports.LIGHT), (dark, reports.DARK)):
+        for name, color in colors.items():
+            assert f"--{name}: {color};" in part
+
+
+def test_modules_are_short_and_import_what_is_there() -> None:
+    later = {"board.js", "puzzles.js", "runs.js"}
+    for path in STATIC.glob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 400, path.name
+        for name in re.findall(r'(?:from|import\() ?"hearts/([\w.]+)"', text):
+            assert (STATIC / name).is_file() or name in later, (path.name, name)
+        assert "innerHTML" not in text, path.name
+        assert not re.search(r"style:\s*[\"'`]", text), path.name
+
+
+def test_every_file_of_the_page_is_tracked_so_that_the_wheel_has_it() -> None:
+    root = Path(__file__).parents[1]
+    ignored = (root / ".gitignore").read_text().split()
+    assert not {path.suffix for path in STATIC.iterdir()} & {line.lstrip("*") for line in ignored}

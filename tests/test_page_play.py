@@ -1,0 +1,300 @@
+"""People at the page, in a real browser: whole deals of every kind, on screens of every size."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("starlette")
+pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
+
+from playwright.sync_api import Browser, expect  # noqa: E402
+
+from hearts_env import Game  # noqa: E402
+from tests.page import SIZES, Person, browsing, served  # noqa: E402
+
+MOON = 'micro moon=choose card_points={"AH":1}'
+"""Whoever holds the ace of hearts takes all that costs anything."""
+MOON_SEED = 2
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("tables")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as found:
+        yield found
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_deal_of_two_players_is_one_press_away(browser, address, size) -> None:
+    person = Person(browser, address, size)
+    person.lobby()
+    person.page.get_by_role("button", name="Play now").click()
+    person.wait()
+    assert len(person.hand) == 13
+    person.play_on()
+    game = person.result()
+    assert game.rules.name == "two_player"
+    assert person.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    person.page.get_by_role("button", name="Next deal").click()
+    person.page.wait_for_selector(".hand .card.legal")
+    assert len(person.hand) == 13
+    person.leave()
+
+
+@pytest.mark.parametrize("size", ["phone", "watch"])
+def test_an_exchange_names_the_receiver_and_brings_what_the_other_gave(
+    browser, address, size
+) -> None:
+    person = Person(browser, address, size)
+    person.sit_down("classic", ["easy", "me", "standard", "easy"], match=True)
+    page = person.page
+    expect(page.locator(".line")).to_have_text("Choose 3 cards for standard (to the left).")
+    expect(page.locator(".seat", has_text="standard")).to_contain_text("gets 3")
+    before = person.hand
+    given = [before[0], before[5], before[12]]
+    for name in given:
+        person.press(name)
+    expect(page.locator(".line")).to_have_text("These go to standard (to the left).")
+    person.press(given[1])
+    expect(page.locator(".line")).to_have_text("Choose 1 more card for standard (to the left).")
+    person.press(given[1])
+    page.locator(".actions .main").click()
+    page.wait_for_selector(".hand[data-mode='play']")
+    new = person.cards(".hand .card.new")
+    left = [name for name in before if name not in given]
+    assert len(new) == 3
+    assert sorted([*left, *new]) == sorted(person.hand)
+    person.play_on()
+    game = person.result()
+    assert set(game.passed(1)) == set(given)
+    assert sorted(game.passed(0)) == sorted(new)
+    page.get_by_role("button", name="Score sheet").click()
+    expect(page.locator("dialog .sheet tbody tr")).to_have_count(1)
+    person.leave()
+
+
+def test_seven_people_fit_on_a_watch(browser, address) -> None:
+    person = Person(browser, address, "watch")
+    person.sit_down("party players=7", ["easy"] * 3 + ["me"] + ["standard"] * 3, match=True)
+    person.hand_over(person.hand[:3])
+    assert person.page.locator(".seat").count() == 7
+    names = person.page.locator(".seat .name").all_inner_texts()
+    assert names == ["standard 1", "standard 2", "standard 3", "easy 1", "easy 2", "easy 3", "You"]
+    person.play_on()
+    assert person.result().rules.players == 7
+    person.leave()
+
+
+def test_a_deal_and_a_moon_by_keyboard_alone(browser, address) -> None:
+    person = Person(browser, address)
+    person.sit_down(MOON, ["me", "easy"], seed=MOON_SEED)
+    keys = person.page.keyboard
+    person.page.locator("h1").first.focus()
+    for count in (3, 2, 1):
+        keys.press("1")
+        assert len(person.cards(".hand .card.raised")) == 1
+        keys.press("Enter" if count % 2 else "1")
+        person.played(count)
+    expect(person.page.locator(".line")).to_have_text("You have shot the moon: choose.")
+    keys.press("Tab")
+    keys.press("Enter")
+    person.page.wait_for_selector(".result")
+    game = person.result()
+    assert game.scores() == [0, game.rules.moon_points]
+    keys.press("Enter")
+    person.page.wait_for_selector(".hand .card")
+    person.leave()
+
+
+def test_arrows_go_from_card_to_card_that_can_be_played(browser, address) -> None:
+    person = Person(browser, address)
+    person.sit_down("two_player", ["me", "easy"], seed=7)
+    keys, page = person.page.keyboard, person.page
+    while not person.page.locator(".hand .card.illegal").count():
+        person.play()
+    legal = person.legal
+    page.locator("body").focus()
+    for name in [*legal, legal[0]]:
+        keys.press("ArrowRight")
+        assert page.evaluate("document.activeElement.dataset.card") == name
+        raised = person.cards(".hand .card.raised")
+        assert raised == [name]
+    keys.press("ArrowDown")
+    assert not person.cards(".hand .card.raised")
+    keys.press("ArrowLeft")
+    count = len(person.hand)
+    keys.press("Enter")
+    person.played(count)
+    assert legal[-1] not in person.hand
+    person.leave()
+
+
+def test_a_card_that_cannot_be_played_says_why_and_stays(browser, address) -> None:
+    person = Person(browser, address)
+    person.sit_down("two_player", ["me", "easy"], seed=7)
+    while not person.cards(".hand .card.illegal") or not person.cards(".slot .laid"):
+        person.play()
+    illegal = person.page.locator(".hand .card.illegal").first
+    assert "cannot be played" in (illegal.get_attribute("aria-label") or "")
+    hand = person.hand
+    illegal.dispatch_event("click")
+    expect(person.page.locator(".line.refused")).to_contain_text("Follow suit: you hold")
+    assert person.hand == hand
+    person.leave()
+
+
+def test_a_card_is_dragged_onto_the_table(browser, address) -> None:
+    person = Person(browser, address)
+    person.sit_down("two_player", ["me", "easy"], seed=7)
+    mouse = person.page.mouse
+    name, count = person.legal[0], len(person.hand)
+    box = person.card(name).bounding_box() or {}
+    mouse.move(box["x"] + 10, box["y"] + 30)
+    mouse.down()
+    mouse.move(box["x"] + 60, box["y"] - 20, steps=3)
+    mouse.up()  # still over the hand: nothing is played
+    assert len(person.hand) == count
+    mouse.move(box["x"] + 10, box["y"] + 30)
+    mouse.down()
+    mouse.move(500, 300, steps=3)
+    mouse.up()
+    person.played(count)
+    assert name not in person.hand
+    person.leave()
+
+
+def test_the_live_line_tells_what_happens(browser, address) -> None:
+    person = Person(browser, address)
+    seed = next(s for s in range(50) if Game.deal("two_player", s).player == 1)
+    person.sit_down("two_player", ["me", "easy"], seed=seed)
+    lead = Game.deal("two_player", seed).legal_actions()
+    assert len(lead) == 1  # the lowest club must be led
+    card = Game.deal("two_player", seed).rules.deck[lead[0]]
+    name = {"2": "two", "4": "four", "6": "six"}[card[0]]
+    live = person.page.locator("#live")
+    assert live.get_attribute("aria-live") == "polite"
+    told = f"easy plays {name} of clubs. Your turn: "
+    person.page.get_by_role("button", name="Last trick").wait_for()
+    if told not in live.inner_text():  # the table was told whole, after the card
+        expect(live).to_contain_text("Your turn: ")
+    expect(person.page.locator(f".slot .laid[data-card='{card}']")).to_be_visible()
+    person.leave()
+
+
+def test_two_people_play_each_other_and_a_third_looks_on(browser, address) -> None:
+    anna, ben, onlooker = (
+        Person(browser, address, settings={"name": n}) for n in ("Anna", "Ben", "")
+    )
+    anna.lobby()
+    anna.page.get_by_label("Game").select_option("mini")
+    anna.page.get_by_label("Against").select_option("a friend")
+    anna.page.get_by_role("button", name="Open the table").click()
+    link = anna.page.get_by_label("Link for friends").input_value()
+    for other in (ben, onlooker):
+        other.page.goto(link)
+        other.page.wait_for_selector(".sit")
+    ben.page.get_by_role("button", name="Sit here").click()
+    ben.wait()
+    expect(anna.page.locator(".banner")).to_have_count(0)
+    expect(anna.page.locator(".seat .name").first).to_have_text("Ben")
+    expect(onlooker.page.locator(".sit")).to_have_count(0)
+    assert not set(anna.hand) & set(ben.hand)
+    while not anna.is_over:
+        assert not onlooker.hand
+        mover = anna if anna.legal else ben
+        if mover.legal:
+            mover.play(then_wait=False)
+        else:
+            mover.page.wait_for_timeout(10)
+    ben.page.wait_for_selector(".result")
+    onlooker.page.wait_for_selector(".result")
+    assert anna.result() == ben.result()
+    anna.page.get_by_role("button", name="Next deal").click()
+    expect(anna.page.locator("#live")).to_contain_text("Waiting for the others")
+    ben.page.get_by_role("button", name="Next deal").click()
+    anna.page.wait_for_selector(".hand .card")
+    for person in (anna, ben, onlooker):
+        person.leave()
+
+
+def test_a_reload_finds_the_game_and_the_lobby_leads_back_to_it(browser, address) -> None:
+    person = Person(browser, address, "phone")
+    person.sit_down("two_player", ["me", "easy"], seed=7)
+    for _ in range(4):
+        person.play()
+    hand, table = person.hand, person.page.url
+    trick = person.cards(".slot .laid")
+    person.page.reload()
+    person.wait()
+    assert person.hand == hand
+    assert person.cards(".slot .laid") == trick
+    person.page.close()
+    person.page = person.page.context.new_page()
+    person.lobby()
+    person.page.get_by_role("link", name="Two-player Hearts, with easy").first.click()
+    person.wait()
+    assert person.page.url == table
+    assert person.hand == hand
+    person.page.get_by_role("button", name="Undo").click()
+    person.page.wait_for_function(
+        f"() => document.querySelectorAll('.hand .card').length > {len(hand)}"
+    )
+    person.leave()
+
+
+def test_a_server_killed_in_mid_deal_comes_back_and_so_does_the_page(
+    browser, tmp_path: Path
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+
+    def start() -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "tests.page", str(port), str(tmp_path)]
+        process = subprocess.Popen(command, cwd=Path(__file__).parents[1])
+        while process.poll() is None:
+            try:
+                urllib.request.urlopen(f"{address}/healthz", timeout=1).close()
+                return process
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the server does not start")
+
+    server = start()
+    try:
+        person = Person(browser, address)
+        person.sit_down("mini", ["me", "easy"], seed=7)
+        for _ in range(2):
+            person.play()
+        hand = person.hand
+        server.kill()
+        server.wait()
+        expect(person.page.locator(".line-lost")).to_have_text("Reconnecting …")
+        assert not person.legal
+        server = start()
+        person.wait()
+        expect(person.page.locator(".line-lost")).to_be_empty()
+        assert person.hand == hand
+        person.play_on()
+        game = person.result()
+        assert set(hand) <= set(game.start().hand(0))
+        person.page.context.close()
+    finally:
+        server.kill()
+        server.wait()
