@@ -1,6 +1,6 @@
 // The table at one moment: every hand, the trick, and on each legal card what it is worth.
 
-import {card, cardName, label, picture} from "hearts/cards.js";
+import {card, cardName, chips, label, picture} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
 import {signed} from "hearts/figures.js";
 import {judged} from "hearts/line.js";
@@ -32,7 +32,15 @@ export function tableOf(scene) {
   const players = scene.deal.names.length;
   const above = Array.from({length: players - 1}, (_, i) => (scene.bottom + 1 + i) % players);
   return el("div", {class: "table-top", data: {players}},
-    ...above.map((seat) => seatOf(scene, seat)), middle(scene), seatOf(scene, scene.bottom));
+    ...above.map((seat) => seatOf(scene, seat)), middle(scene), seatOf(scene, scene.bottom),
+    kittyOf(scene));
+}
+
+/** The cards that were not dealt, where all hands are open. @param {Scene} scene */
+function kittyOf({deal, isOpen, instead}) {
+  const isShown = deal.kitty.length > 0 && Object.keys(instead).length === 0
+    && deal.names.every((/** @type {string} */ _, /** @type {number} */ seat) => isOpen(seat));
+  return isShown && el("p", {class: "kitty"}, "Not dealt: ", chips(deal.kitty));
 }
 
 /** @param {Scene} scene @param {number} seat */
@@ -43,7 +51,7 @@ function seatOf(scene, seat) {
   const points = `${table.points[seat]} ${table.points[seat] === 1 ? "point" : "points"}`;
   const cards = scene.instead[seat] || table.hands[seat];
   const isOpen = scene.isOpen(seat) || Boolean(scene.instead[seat]);
-  return el("section", {class: isMover ? "seat mover" : "seat", "aria-label": name},
+  return el("section", {class: `seat${isMover ? " mover" : ""}${seat === scene.bottom ? "" : " beside"}`, "aria-label": name},
     el("p", {class: "who"}, el("b", {text: name}), el("span", {text: points}),
       isMover && el("span", {class: "turn", text: "to play"}),
       scene.instead[seat] && el("span", {class: "turn", text: "as in the hand chosen below"})),
@@ -88,8 +96,8 @@ function middle(scene) {
   else if (isFresh && table.last && table.taker !== null) {
     text = `Trick ${table.tricks}: taken by ${deal.names[table.taker]}`;
   }
-  return el("section", {class: isFresh ? "felt done" : "felt", "aria-label": "The trick"},
-    el("p", {class: "felt-text", text}),
+  return el("section", {class: isFresh ? "middle done" : "middle", "aria-label": "The trick"},
+    el("p", {class: "middle-text", text}),
     shown && el("ul", {class: "cards-row"}, ...shown.map(([seat, name]) =>
       el("li", {class: isFresh && seat === table.taker ? "took" : ""}, card(name, {class: "small"}),
         el("span", {class: "by", text: deal.names[seat]})))));
