@@ -14,6 +14,7 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game
 from hearts_env.notation import Record
+from hearts_train.web import puzzles
 from hearts_train.web.offline import write_board
 from hearts_train.web.review import position, read_deal, review
 
@@ -227,7 +228,8 @@ def server() -> Iterator[str]:
 
     files = Mount("/static", StaticFiles(directory=assets.STATIC))
     parts = [*review_routes.routes(), *assets.routes()]
-    app = Starlette(routes=[Route("/board", index), *parts, files])
+    pages = [Route("/board", index), Route("/puzzles", index)]
+    app = Starlette(routes=[*pages, *parts, files])
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -236,7 +238,7 @@ def server() -> Iterator[str]:
     thread.start()
     while not served.started:
         time.sleep(0.02)
-    yield f"http://127.0.0.1:{port}/board"
+    yield f"http://127.0.0.1:{port}"
     served.should_exit = True
     thread.join(10)
 
@@ -247,7 +249,7 @@ def test_a_link_holds_the_deal_and_the_server_measures_branches(
     context = browser.new_context(viewport={"width": 1000, "height": 900})
     page = context.new_page()
     page.set_default_timeout(15_000)
-    page.goto(server)
+    page.goto(f"{server}/board")
     page.get_by_label("The text of the deal").fill("nonsense")
     page.get_by_role("button", name="Look at it").click()
     assert page.locator(".wrong").inner_text().startswith("line 1")
@@ -278,4 +280,41 @@ def test_a_link_holds_the_deal_and_the_server_measures_branches(
     assert {c: figures[1] for c, figures in picks(page).items()} == {
         c: signed(value) for c, value in after["values"].items()
     }
+    context.close()
+
+
+def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, server: str) -> None:
+    axe_core = pytest.importorskip("axe_playwright_python.sync_playwright")
+    context = browser.new_context(viewport={"width": 400, "height": 800})
+    page, faults = context.new_page(), []
+    page.set_default_timeout(15_000)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(f"{server}/puzzles#17")
+    page.wait_for_selector(".pick")
+    one = puzzles.told(17)
+    assert [p.get_attribute("data-card") for p in page.locator(".pick").all()] == one["legal"]
+    assert page.locator(".worth").count() == 0
+    assert page.get_by_label("a closed card").count() == one["others"]
+    wrong = next(card for card in one["legal"] if card != one["best"])
+    page.locator(f".pick[data-card='{wrong}']").click()
+    lost = one["means"][one["best"]] - one["means"][wrong]
+    assert f"gives away {lost:.1f} points" in page.locator(".verdict").inner_text()
+    for card, (known,) in picks(page).items():
+        assert known.lstrip("✓?") == signed(one["means"][card], 1)
+    found = axe_core.Axe().run(page)
+    assert [(v["id"], v["nodes"][0]["html"]) for v in found.response["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert "Streak 0" in page.locator(".score").inner_text()
+    page.keyboard.press("Enter")  # the button for the next one has the focus
+    page.wait_for_function("location.hash === '#18'")
+    page.wait_for_selector(".unjudged")
+    page.locator(f".pick[data-card='{puzzles.told(18)['best']}']").focus()
+    page.keyboard.press("Enter")
+    assert "Right" in page.locator(".verdict").inner_text()
+    page.reload()
+    page.wait_for_selector(".unjudged")
+    assert "Streak 1, best 1; solved 1 of 300" in page.locator(".score").inner_text()
+    page.goto(f"{server}/puzzles#999")
+    page.get_by_text("999 is out of range").wait_for()
+    assert faults == []
     context.close()

@@ -15,7 +15,7 @@ testclient = pytest.importorskip("starlette.testclient")
 
 from starlette.applications import Starlette  # noqa: E402
 
-from hearts_train.web import review_routes  # noqa: E402
+from hearts_train.web import puzzles, review_routes  # noqa: E402
 
 DEALT = Game.deal("mini", 4)
 TEXT = DEALT.to_text()
@@ -67,6 +67,17 @@ def test_what_is_no_deal_gets_one_sentence(client, path, body, status, words) ->
     assert told.status_code == status
     assert words in told.json()["text"]
     assert "\n" not in told.json()["text"]
+
+
+def test_puzzles_are_those_of_the_package(client) -> None:
+    listed = client.get("/api/puzzles").json()["puzzles"]
+    assert [one["number"] for one in listed] == list(range(1, 301))
+    told = client.get("/api/puzzles?number=300").json()
+    assert told == plain(puzzles.told(300))
+    for number in ("0", "301", "x", "-1", "9" * 30):
+        told = client.get("/api/puzzles", params={"number": number})
+        assert told.status_code == 404
+        assert "1 to 300" in told.json()["text"]
 
 
 def test_too_many_at_once_are_asked_to_come_back(client, monkeypatch) -> None:

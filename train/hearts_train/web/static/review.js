@@ -35,7 +35,7 @@ export async function mount(root, context) {
 }
 
 /** Brings the board's style into the page, once; an offline file has it already. */
-async function loadStyle() {
+export async function loadStyle() {
   const href = "/static/board.css";
   if (document.getElementById("styles") || document.querySelector(`link[href="${href}"]`)) return;
   const link = el("link", {rel: "stylesheet", href});

@@ -4,6 +4,7 @@ import {chip} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
 import {capital, percent, plain, possessive, signed} from "hearts/figures.js";
 
+const FIGURES = new Set(["Trick", "Margin", "Lost", "Expected"]);
 const OTHERS = {"moon:off": "points off", "moon:others": "others pay", revoke: "revoke"};
 
 /**
@@ -72,7 +73,8 @@ function tally(deal, order, enter) {
   return el("div", {class: "scrolls", tabindex: "0", role: "group", "aria-label": "The players"},
     el("table", {class: "tally"},
     el("caption", {class: "unseen", text: "The players"}),
-    el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", {scope: "col", text})))),
+    el("thead", {}, el("tr", {}, ...heads.map((text, i) =>
+      el("th", {scope: "col", class: i ? "n" : null, text})))),
     el("tbody", {}, ...rows)));
 }
 
@@ -109,10 +111,10 @@ export function legend(deal) {
   return el("p", {class: "legend"}, el("span", {}, el("b", {text: "Upper figure"}),
     " the margin by what the player could know"),
   el("span", {}, el("b", {text: "lower"}), deal.exact ? " all cards seen" : " half the 95 % interval"),
-  el("span", {class: "mark best", text: "✓ best"}),
-  el("span", {class: "mark slip", text: `? ${slip} or more worse`}),
-  el("span", {class: "mark blunder", text: `?? ${blunder} or more`}),
-  el("span", {class: "mark played", text: "played"}));
+  el("span", {class: "stamp best", text: "✓ best"}),
+  el("span", {class: "stamp slip", text: `? ${slip} or more worse`}),
+  el("span", {class: "stamp blunder", text: `?? ${blunder} or more`}),
+  el("span", {class: "stamp played", text: "played"}));
 }
 
 /**
@@ -141,9 +143,10 @@ export function cardList(deal, go) {
   const heads = ["Trick", "Player", "Card", exact && "Margin",
     exact && "Lost", "Expected", "Better"].filter(Boolean);
   const element = el("section", {class: "list", "aria-label": "Card by card"},
-    el("table", {class: "cards"}, el("caption", {}, "Card by card",
+    el("table", {class: "card-table"}, el("caption", {}, "Card by card",
       exact && el("span", {class: "note", text: `; margins are ${possessive(deal.names[0])}${deal.names[0] === "You" ? "s" : ""}`})),
-      el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", {scope: "col", text})))),
+      el("thead", {}, el("tr", {}, ...heads.map((text) =>
+        el("th", {scope: "col", class: FIGURES.has(String(text)) ? "n" : null, text})))),
       el("tbody", {}, ...bodies)));
   return {
     element,
@@ -167,7 +170,7 @@ function cardButton(action, moment, press) {
   const made = button("", press, {class: "go"});
   made.append(OTHERS[action] || chip(action));
   if (moment && moment.mark) {
-    made.append(el("span", {class: `mark ${moment.mark === "??" ? "blunder" : "slip"}`,
+    made.append(el("span", {class: `stamp ${moment.mark === "??" ? "blunder" : "slip"}`,
       text: moment.mark}));
   }
   return made;
@@ -179,7 +182,7 @@ function losses(moment, exact) {
     || Object.keys(moment.values || {}).length === 1;
   const isBest = forced || moment.better.includes(moment.action)
     || !(exact || moment.expected_loss);
-  const better = isBest ? [] : moment.better.slice(0, 3);
+  const better = isBest ? [] : moment.better.slice(0, 2);
   const cells = [el("td", {class: "n",
     text: forced || !moment.worlds ? "" : moment.expected_loss.toFixed(2)}),
   el("td", {class: "better"}, ...better.map((/** @type {string} */ card) => chip(card)))];
