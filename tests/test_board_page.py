@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +14,12 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import Game
 from hearts_env.notation import Record
+from hearts_train.web import puzzles
 from hearts_train.web.offline import write_board
-from hearts_train.web.review import review
+from hearts_train.web.review import position, read_deal, review
 
 sync_api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("starlette")
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 
@@ -93,7 +98,7 @@ def test_every_card_bears_both_of_its_worths(page: sync_api.Page, told: list[dic
         page.keyboard.press("ArrowRight")
     scores = told[0]["scores"]
     assert page.locator(".where").inner_text() == "The end"
-    assert page.locator(".felt-text").inner_text() == f"{NAME} {scores[0]}, standard {scores[1]}"
+    assert page.locator(".middle-text").inner_text() == f"{NAME} {scores[0]}, standard {scores[1]}"
 
 
 def test_it_goes_by_keyboard_slider_list_and_curve(page: sync_api.Page) -> None:
@@ -204,4 +209,112 @@ def test_everybody_can_use_it(
         ".map(b => b.outerHTML.slice(0, 80))"
     )
     assert small == []
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The board's part of the server, without its tables."""
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.responses import HTMLResponse
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
+
+    from hearts_train.web import assets, review_routes
+
+    async def index(request: object) -> HTMLResponse:
+        return HTMLResponse(assets.index())
+
+    files = Mount("/static", StaticFiles(directory=assets.STATIC))
+    parts = [*review_routes.routes(), *assets.routes()]
+    pages = [Route("/board", index), Route("/puzzles", index)]
+    app = Starlette(routes=[*pages, *parts, files])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    served = uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical", ws="none"))
+    thread = threading.Thread(target=served.run, daemon=True)
+    thread.start()
+    while not served.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{port}"
+    served.should_exit = True
+    thread.join(10)
+
+
+def test_a_link_holds_the_deal_and_the_server_measures_branches(
+    browser: sync_api.Browser, server: str, told: list[dict]
+) -> None:
+    context = browser.new_context(viewport={"width": 1000, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    page.goto(f"{server}/board")
+    page.get_by_label("The text of the deal").fill("nonsense")
+    page.get_by_role("button", name="Look at it").click()
+    assert page.locator(".wrong").inner_text().startswith("line 1")
+    page.get_by_label("The text of the deal").fill(told[0]["deal"])
+    page.get_by_role("button", name="Look at it").click()
+    page.wait_for_selector(".table-top")
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")
+    page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; }")
+    page.get_by_role("button", name="Copy a link").click()
+    link = page.evaluate("window.copied")
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_selector(".table-top")
+    moment = told[0]["moments"][6]
+    assert set(picks(page)) == set(moment["values"])
+    assert page.locator(".summary h2").inner_text().startswith(NAME)
+    # Other cards are measured where the person is.
+    moment = next(m for m in told[0]["moments"][6:] if len(m["values"]) > 2)
+    for _ in range(moment["number"] - 6):
+        page.keyboard.press("ArrowRight")
+    card = next(c for c in moment["values"] if c != moment["action"])
+    page.locator(f".pick[data-card='{card}']").click()
+    page.wait_for_selector(".pick")
+    record = read_deal(told[0]["deal"])
+    names = [step[1] for step in told[0]["steps"][: moment["number"]]]
+    after = position(record, [*names, card])["moment"]
+    assert {c: figures[1] for c, figures in picks(page).items()} == {
+        c: signed(value) for c, value in after["values"].items()
+    }
+    context.close()
+
+
+def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, server: str) -> None:
+    axe_core = pytest.importorskip("axe_playwright_python.sync_playwright")
+    context = browser.new_context(viewport={"width": 400, "height": 800})
+    page, faults = context.new_page(), []
+    page.set_default_timeout(15_000)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(f"{server}/puzzles#17")
+    page.wait_for_selector(".pick")
+    one = puzzles.told(17)
+    assert [p.get_attribute("data-card") for p in page.locator(".pick").all()] == one["legal"]
+    assert page.locator(".worth").count() == 0
+    assert page.get_by_label("a closed card").count() == one["others"]
+    wrong = next(card for card in one["legal"] if card != one["best"])
+    page.locator(f".pick[data-card='{wrong}']").click()
+    lost = one["means"][one["best"]] - one["means"][wrong]
+    assert f"gives away {lost:.1f} points" in page.locator(".verdict").inner_text()
+    for card, (known,) in picks(page).items():
+        assert known.lstrip("✓?") == signed(one["means"][card], 1)
+    found = axe_core.Axe().run(page)
+    assert [(v["id"], v["nodes"][0]["html"]) for v in found.response["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert "Streak 0" in page.locator(".score").inner_text()
+    page.keyboard.press("Enter")  # the button for the next one has the focus
+    page.wait_for_function("location.hash === '#18'")
+    page.wait_for_selector(".unjudged")
+    page.locator(f".pick[data-card='{puzzles.told(18)['best']}']").focus()
+    page.keyboard.press("Enter")
+    assert "Right" in page.locator(".verdict").inner_text()
+    page.reload()
+    page.wait_for_selector(".unjudged")
+    assert "Streak 1, best 1; solved 1 of 300" in page.locator(".score").inner_text()
+    page.goto(f"{server}/puzzles#999")
+    page.get_by_text("999 is out of range").wait_for()
+    assert faults == []
     context.close()

@@ -16,6 +16,7 @@ from hearts_train.command import (  # noqa: F401
     cli_matches,
     cli_measure,
     cli_play,
+    cli_puzzle,
     cli_runs,
     cli_serve,
     cli_solve,

@@ -9,7 +9,8 @@ Its figures are those of ``hearts_train.measure.analysis``. What comes on top:
   it kept. A choice puts the gap between its best and its worst card at stake.
 - **Champion**: the same deal played again with the package's strongest quick player in one's seat.
   In the other seats sit the players named in the deal, where the package has them by that name, and
-  the champion in the place of people. Seeds are fixed: the same deal gives the same answer.
+  the champion in the place of people. Seeds are fixed: the same deal gives the same answer. With
+  more than two players it is only done for people, or for ``You`` where that is one of the names.
 
 Games of two without an exchange are measured exactly. All others, and decks too large for a board,
 are estimated as ``hearts_train.measure.sampled`` does; then there is no double-dummy value, no luck
@@ -303,15 +304,28 @@ def _players(
     record: Record, moments: Sequence[Moment | SampledMoment], losses: Sequence[Json]
 ) -> list[Json]:
     """What each player gave away and kept, and how the champion would have done."""
+    replaying = _replaying(record)
     return [
         {
             "name": name,
             **losses[seat],
             "kept": kept(moments, seat),
-            "champion": replayed(record, seat) if record.game.is_over else None,
+            "champion": replayed(record, seat) if seat in replaying else None,
         }
         for seat, name in enumerate(record.names())
     ]
+
+
+def _replaying(record: Record) -> list[int]:
+    """The seats for which the champion plays the deal again; it takes seconds with many players."""
+    names = record.names()
+    if not record.game.is_over:
+        return []
+    if len(names) == 2:
+        return [0, 1]
+    if "You" in names:
+        return [names.index("You")]
+    return [seat for seat in range(len(names)) if _plain(record, seat) not in QUICK]
 
 
 def kept(moments: Sequence[Moment | SampledMoment], seat: int) -> float | None:
@@ -333,7 +347,7 @@ def replayed(record: Record, seat: int) -> Json:
     game = record.game.start()
     best = strongest(game.rules)
     names = [
-        best if p == seat else _named(record.tags.get(f"Player {p}", ""), best, game.rules)
+        best if p == seat else _named(_plain(record, p), best, game.rules)
         for p in range(game.rules.players)
     ]
     agents: list[Agent] = [make_agent(name, seed=p) for p, name in enumerate(names)]
@@ -344,13 +358,17 @@ def replayed(record: Record, seat: int) -> Json:
     return {"agent": best, "others": others, "points": game.scores()[seat], "steps": steps}
 
 
+def _plain(record: Record, seat: int) -> str:
+    """The name of a player without options, such as ``champion`` of ``champion?search=2s``."""
+    return record.tags.get(f"Player {seat}", "").partition("?")[0].partition(" ")[0]
+
+
 def _named(name: str, best: str, rules: Rules) -> str:
     """The player of the package with this name, if it plays these rules; else the best."""
-    plain = name.partition("?")[0].partition(" ")[0]
-    if plain not in QUICK:
+    if name not in QUICK:
         return best
     try:
-        check_rules(make_agent(plain, seed=0), rules)
+        check_rules(make_agent(name, seed=0), rules)
     except HeartsError:
         return best
-    return plain
+    return name

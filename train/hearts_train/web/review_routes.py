@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from hearts_env import HeartsError
+from hearts_train.web import puzzles
 from hearts_train.web.moments import Json
 from hearts_train.web.review import position, read_deal, review
 
@@ -37,6 +38,7 @@ def routes() -> list[BaseRoute]:
     return [
         Route("/api/review", ask_review, methods=["POST"]),
         Route("/api/position", ask_position, methods=["POST"]),
+        Route("/api/puzzles", ask_puzzles),
     ]
 
 
@@ -57,6 +59,18 @@ async def ask_position(request: Request) -> Response:
         return position(read_deal(_deal_of(given)), actions)
 
     return await _answer(request, look)
+
+
+async def ask_puzzles(request: Request) -> Response:
+    """All puzzles; with ``?number=N`` one of them."""
+    number = request.query_params.get("number")
+    if number is None:
+        return JSONResponse({"puzzles": puzzles.listed()})
+    try:
+        told = puzzles.told(int(number) if number.isascii() and number.isdigit() else 0)
+    except HeartsError as error:
+        return _refused(404, "unknown_puzzle", str(error))
+    return JSONResponse(told)
 
 
 def _deal_of(given: Json) -> str:

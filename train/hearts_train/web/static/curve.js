@@ -89,7 +89,7 @@ function picture(curve, width, at, branch, go) {
         String(index + 1)));
     }
   });
-  svg.append(draw("path", {d: path(curve, x, y), class: "line"}));
+  svg.append(draw("path", {d: path(curve, x, y), class: "curve-line"}));
   if (branch) {
     svg.append(draw("path", {class: "branch",
       d: `M${x(branch.at - 1)} ${y(curve.values[branch.at - 1] ?? branch.value)}`

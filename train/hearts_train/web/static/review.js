@@ -35,7 +35,7 @@ export async function mount(root, context) {
 }
 
 /** Brings the board's style into the page, once; an offline file has it already. */
-async function loadStyle() {
+export async function loadStyle() {
   const href = "/static/board.css";
   if (document.getElementById("styles") || document.querySelector(`link[href="${href}"]`)) return;
   const link = el("link", {rel: "stylesheet", href});
@@ -87,17 +87,24 @@ class Review {
       button("»", () => this.go(this.steps.length), {"aria-label": "To the end", class: "step"}),
     ];
     const [first, back, on, last] = this.walk;
-    this.curve = this.makeCurve();
+    this.curveBox = el("div");
+    this.drawCurve();
     this.list = cardList(this.deal, (at) => this.go(at, {leaving: true}));
     root.replaceChildren(el("article", {class: "review"},
       summaryOf(this.deal, this.bottom, (line, note) => this.enter(0, line, note, null)),
       el("div", {class: "desk"},
         el("div", {class: "board"},
           el("div", {class: "walk"}, first, back, this.where, on, last),
-          this.aside, this.stage, legend(this.deal), this.curve && this.curve.figure,
+          this.aside, this.stage, legend(this.deal), this.curveBox,
           this.controls(), this.panels),
         this.list.element),
       inWords(this.deal)));
+  }
+
+  /** The curve of the seat below. */
+  drawCurve() {
+    this.curve = this.makeCurve();
+    this.curveBox.replaceChildren(...(this.curve ? [this.curve.figure] : []));
   }
 
   makeCurve() {
@@ -122,11 +129,16 @@ class Review {
       }
       if (tricks.length < moment.trick) tricks.push(at);
     }
+    if (!deal.exact && deal.scores) {
+      const [own, all] = [deal.scores[bottom], deal.scores.reduce(
+        (/** @type {number} */ sum, /** @type {number} */ score) => sum + score, 0)];
+      values[values.length - 1] = (all - own) / (deal.names.length - 1) - own;
+    }
     if (values.filter((value) => value !== null).length < 2) return null;
     const whose = possessive(deal.names[bottom]);
     const label = deal.exact
       ? `${whose} margin if both play as well as possible from there on, all cards seen`
-      : `${whose} margin at each card of its own, by what could be known (sampled)`;
+      : `${whose} margin at the cards of that hand, by what could be known (sampled), and the result`;
     return curveOf({values, slips, tricks, steps: deal.exact,
       label: capital(label)},
     (at) => this.go(at, {leaving: true}), (at) => this.told(at));
@@ -139,7 +151,10 @@ class Review {
         [String(seat), `${name === "You" ? "your hand" : `${possessive(name)} hand`} alone`])],
     "all", (seen) => {
       this.seen = seen;
-      if (seen !== "all") this.bottom = Number(seen);
+      if (seen !== "all" && this.bottom !== Number(seen)) {
+        this.bottom = Number(seen);
+        this.drawCurve();
+      }
       this.show();
     });
     const file = new Blob([deal.deal], {type: "text/plain"});
@@ -258,7 +273,7 @@ class Review {
     this.showAside(isBranch);
     this.list.show(this.branch ? this.branch.at : at);
     const value = this.branch && this.branch.value !== null && at > this.branch.at
-      ? {at: this.branch.at + 1, value: this.branch.value} : null;
+      ? {at: this.branch.at + 1, value: this.branch.value * (this.bottom === 0 ? 1 : -1)} : null;
     if (this.curve) this.curve.show(Math.min(at, deal.steps.length), value);
     this.showPanels(moment);
   }
@@ -331,21 +346,43 @@ class Review {
   }
 
   /** Another card is played, or the same: on in the deal. @param {string} card */
-  choose(card) {
+  async choose(card) {
     const {at, deal} = this;
     if (!this.branch && at < deal.steps.length && deal.steps[at][1] === card) {
       this.go(at + 1);
       return;
     }
     const moment = this.momentAt(at);
-    const line = moment.lines ? moment.lines[card] : [[moment.seat, card]];
-    const value = moment.values ? moment.values[card] : null;
     const name = deal.names[moment.seat];
-    let note = `What if ${does(name, "plays")} ${cardText(card)}? `;
-    note += moment.lines ? `Then best play by both, all cards seen: ${signed(value)} for ${object(name)}.`
-      : "";
-    this.enter(at, [...this.steps.slice(0, at), ...line], note,
-      value === null || value === undefined ? null : value * (moment.seat === this.bottom ? 1 : -1));
+    const asked = `What if ${does(name, "plays")} ${cardText(card)}? `;
+    if (moment.lines) {
+      const value = moment.values[card];
+      this.enter(at, [...this.steps.slice(0, at), ...moment.lines[card]],
+        `${asked}Then best play by both, all cards seen: ${signed(value)} for ${object(name)}.`,
+        value * (moment.seat === 0 ? 1 : -1));
+      return;
+    }
+    if (!this.context.position) {
+      notice("Other lines of this game are computed by a server: run “hearts serve” and paste the "
+        + "deal there.");
+      return;
+    }
+    const actions = [...this.steps.slice(0, at).map((/** @type {any} */ step) => step[1]), card];
+    const told = await this.look(actions);
+    if (!told) return;
+    this.enter(at, told.steps, asked, null);
+    /** @type {any} */ (this.branch).known.set(at + 1, told);
+    this.show();
+  }
+
+  /** A position from the server; null if it cannot say. @param {string[]} actions */
+  async look(actions) {
+    try {
+      return await /** @type {any} */ (this.context).position(this.deal.deal, actions);
+    } catch (error) {
+      notice(String(/** @type {any} */ (error).message || error), {bad: true});
+      return null;
+    }
   }
 
   /**
@@ -364,18 +401,15 @@ class Review {
     if (at === 0) this.stage.scrollIntoView({block: "nearest"});
   }
 
-  /** Asks the server for the position that is shown. */
+  /** Asks the server for the position that is shown, once a person stays there. */
   async ask() {
     const {branch, at, context} = this;
     if (!branch || at <= branch.at || branch.known.has(at) || !context.position) return;
-    try {
-      const names = this.steps.slice(0, at).map((/** @type {any} */ step) => step[1]);
-      const told = await context.position(this.deal.deal, names);
-      branch.known.set(at, told);
-      if (this.branch === branch && this.at === at) this.show();
-    } catch (error) {
-      notice(String(/** @type {any} */ (error).message || error), {bad: true});
-    }
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    if (this.branch !== branch || this.at !== at || branch.known.has(at)) return;
+    const told = await this.look(this.steps.slice(0, at).map((/** @type {any} */ s) => s[1]));
+    if (told) branch.known.set(at, told);
+    if (told && this.branch === branch && this.at === at) this.show();
   }
 }
 

@@ -1,8 +1,8 @@
 // The table at one moment: every hand, the trick, and on each legal card what it is worth.
 
-import {card, cardName, label, picture} from "hearts/cards.js";
+import {card, cardName, chips, label, picture} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
-import {signed} from "hearts/figures.js";
+import {object, signed} from "hearts/figures.js";
 import {judged} from "hearts/line.js";
 
 /**
@@ -22,6 +22,7 @@ import {judged} from "hearts/line.js";
  * @property {(seat: number) => boolean} isOpen
  * @property {Record<number, string[]>} instead hands of the world that is chosen
  * @property {Worths|null} worths of the mover's cards
+ * @property {string[]} [legal] cards that can be chosen while their worth is not shown
  * @property {string|null} played what was played here
  * @property {string} ending what is written in the middle when nobody is to act
  * @property {(card: string) => void} choose
@@ -32,7 +33,15 @@ export function tableOf(scene) {
   const players = scene.deal.names.length;
   const above = Array.from({length: players - 1}, (_, i) => (scene.bottom + 1 + i) % players);
   return el("div", {class: "table-top", data: {players}},
-    ...above.map((seat) => seatOf(scene, seat)), middle(scene), seatOf(scene, scene.bottom));
+    ...above.map((seat) => seatOf(scene, seat)), middle(scene), seatOf(scene, scene.bottom),
+    kittyOf(scene));
+}
+
+/** The cards that were not dealt, where all hands are open. @param {Scene} scene */
+function kittyOf({deal, isOpen, instead}) {
+  const isShown = deal.kitty.length > 0 && Object.keys(instead).length === 0
+    && deal.names.every((/** @type {string} */ _, /** @type {number} */ seat) => isOpen(seat));
+  return isShown && el("p", {class: "kitty"}, "Not dealt: ", chips(deal.kitty));
 }
 
 /** @param {Scene} scene @param {number} seat */
@@ -43,10 +52,10 @@ function seatOf(scene, seat) {
   const points = `${table.points[seat]} ${table.points[seat] === 1 ? "point" : "points"}`;
   const cards = scene.instead[seat] || table.hands[seat];
   const isOpen = scene.isOpen(seat) || Boolean(scene.instead[seat]);
-  return el("section", {class: isMover ? "seat mover" : "seat", "aria-label": name},
-    el("p", {class: "who"}, el("b", {text: name}), el("span", {text: points}),
-      isMover && el("span", {class: "turn", text: "to play"}),
-      scene.instead[seat] && el("span", {class: "turn", text: "as in the hand chosen below"})),
+  return el("section", {class: `seat-box${isMover ? " mover" : ""}${seat === scene.bottom ? "" : " beside"}`, "aria-label": name},
+    el("p", {class: "seat-name"}, el("b", {text: name}), el("span", {text: points}),
+      isMover && el("span", {class: "to-move", text: "to play"}),
+      scene.instead[seat] && el("span", {class: "to-move", text: "as in the hand chosen below"})),
     el("ul", {class: "cards-row"},
       ...cards.map((name) => el("li", {}, isOpen ? held(scene, seat, name) : closed()))));
 }
@@ -54,8 +63,14 @@ function seatOf(scene, seat) {
 /** @param {Scene} scene @param {number} seat @param {string} name */
 function held(scene, seat, name) {
   const {worths, mover} = scene;
+  if (seat === mover && !worths && scene.legal && scene.legal.includes(name)) {
+    return el("button", {type: "button", class: "pick unjudged", "aria-label": cardName(name),
+      data: {card: name}, on: {click: () => scene.choose(name)}},
+    el("span", {class: "card small", data: {card: name, suit: name[1]}}, picture(name),
+      label(name)));
+  }
   if (seat !== mover || !worths || !(name in worths.known)) {
-    return card(name, {class: seat === mover && worths ? "small out" : "small"});
+    return card(name, {class: seat === mover && (worths || scene.legal) ? "small out" : "small"});
   }
   const verdict = judged(worths.known, name, scene.deal.marks, worths.close);
   const known = signed(worths.known[name], 1);
@@ -86,10 +101,10 @@ function middle(scene) {
   if (table.passing) text = "Cards are passed";
   else if (scene.mover === null) text = scene.ending;
   else if (isFresh && table.last && table.taker !== null) {
-    text = `Trick ${table.tricks}: taken by ${deal.names[table.taker]}`;
+    text = `Trick ${table.tricks}: taken by ${object(deal.names[table.taker])}`;
   }
-  return el("section", {class: isFresh ? "felt done" : "felt", "aria-label": "The trick"},
-    el("p", {class: "felt-text", text}),
+  return el("section", {class: isFresh ? "trick-box done" : "trick-box", "aria-label": "The trick"},
+    el("p", {class: "middle-text", text}),
     shown && el("ul", {class: "cards-row"}, ...shown.map(([seat, name]) =>
       el("li", {class: isFresh && seat === table.taker ? "took" : ""}, card(name, {class: "small"}),
         el("span", {class: "by", text: deal.names[seat]})))));

@@ -4,6 +4,7 @@ import {chip} from "hearts/cards.js";
 import {button, el} from "hearts/dom.js";
 import {capital, percent, plain, possessive, signed} from "hearts/figures.js";
 
+const FIGURES = new Set(["Trick", "Margin", "Lost", "Expected"]);
 const OTHERS = {"moon:off": "points off", "moon:others": "others pay", revoke: "revoke"};
 
 /**
@@ -43,7 +44,7 @@ function equation(deal, [own, other]) {
     term("term", signed(luck.dealt[own]), "the cards, played best by both"),
     term("term", signed(-players[own].lost), `${names[own]} gave away`),
     term("term", signed(players[other].lost), `${names[other]} gave away`),
-    term("term result", signed(result), capital(`${possessive(names[own])} margin`)));
+    term("term sum-result", signed(result), capital(`${possessive(names[own])} margin`)));
 }
 
 /**
@@ -53,14 +54,15 @@ function equation(deal, [own, other]) {
 function tally(deal, order, enter) {
   const exact = deal.exact;
   const heads = ["Player", deal.scores && "Points", exact && "Lost", "Expected", "Kept",
-    exact && "Hand", deal.players[0].champion && "Champion"].filter(Boolean);
+    exact && "Hand", hasChampion(deal) && "Champion"].filter(Boolean);
   const rows = order.map((seat) => {
     const player = deal.players[seat];
     const champion = player.champion;
-    const again = champion && el("td", {class: "n"}, button(String(champion.points), () =>
+    const again = champion ? el("td", {class: "n"}, button(String(champion.points), () =>
       enter(champion.steps, `The same deal with ${champion.agent} in ${possessive(player.name)} `
         + `seat against ${champion.others.join(", ")}: ${champion.points} points.`),
-    {class: "watch", "aria-label": `${champion.points} points; show how`}));
+    {class: "watch", "aria-label": `${champion.points} points; show how`}))
+      : hasChampion(deal) && el("td", {class: "n", text: "–"});
     return el("tr", {}, el("th", {scope: "row", text: player.name}),
       deal.scores && el("td", {class: "n", text: String(deal.scores[seat])}),
       exact && el("td", {class: "n", text: String(player.lost)}),
@@ -71,14 +73,20 @@ function tally(deal, order, enter) {
   return el("div", {class: "scrolls", tabindex: "0", role: "group", "aria-label": "The players"},
     el("table", {class: "tally"},
     el("caption", {class: "unseen", text: "The players"}),
-    el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", {scope: "col", text})))),
+    el("thead", {}, el("tr", {}, ...heads.map((text, i) =>
+      el("th", {scope: "col", class: i ? "n" : null, text})))),
     el("tbody", {}, ...rows)));
+}
+
+/** The first replay by the champion, if there is one. @param {any} deal */
+function hasChampion(deal) {
+  return deal.players.map((/** @type {any} */ player) => player.champion).find(Boolean);
 }
 
 /** @param {any} deal */
 function explained(deal) {
   const {exact} = deal;
-  const champion = deal.players[0].champion;
+  const champion = hasChampion(deal);
   /** @type {(string|false|null)[][]} */
   const words = [
     [exact && "Lost", "points that the cards played cost, all cards seen."],
@@ -103,10 +111,10 @@ export function legend(deal) {
   return el("p", {class: "legend"}, el("span", {}, el("b", {text: "Upper figure"}),
     " the margin by what the player could know"),
   el("span", {}, el("b", {text: "lower"}), deal.exact ? " all cards seen" : " half the 95 % interval"),
-  el("span", {class: "mark best", text: "✓ best"}),
-  el("span", {class: "mark slip", text: `? ${slip} or more worse`}),
-  el("span", {class: "mark blunder", text: `?? ${blunder} or more`}),
-  el("span", {class: "mark played", text: "played"}));
+  el("span", {class: "stamp best", text: "✓ best"}),
+  el("span", {class: "stamp slip", text: `? ${slip} or more worse`}),
+  el("span", {class: "stamp blunder", text: `?? ${blunder} or more`}),
+  el("span", {class: "stamp played", text: "played"}));
 }
 
 /**
@@ -125,7 +133,7 @@ export function cardList(deal, go) {
     const isFirst = trick !== before;
     before = trick;
     const cells = [el("td", {class: "n", text: isFirst && trick ? String(trick) : ""}),
-      el("td", {class: "name", text: deal.names[seat]}), el("td", {}, cardButton(action, moment, () => go(at)))];
+      el("td", {class: "player", text: deal.names[seat]}), el("td", {}, cardButton(action, moment, () => go(at)))];
     if (exact) cells.push(el("td", {class: "n", text: moment ? signed(moment.after) : ""}));
     cells.push(...losses(moment, exact));
     const row = el("tr", {class: isFirst ? "first" : ""}, ...cells);
@@ -135,9 +143,10 @@ export function cardList(deal, go) {
   const heads = ["Trick", "Player", "Card", exact && "Margin",
     exact && "Lost", "Expected", "Better"].filter(Boolean);
   const element = el("section", {class: "list", "aria-label": "Card by card"},
-    el("table", {class: "cards"}, el("caption", {}, "Card by card",
-      exact && el("span", {class: "note", text: `; margins are ${possessive(deal.names[0])}`})),
-      el("thead", {}, el("tr", {}, ...heads.map((text) => el("th", {scope: "col", text})))),
+    el("table", {class: "card-table"}, el("caption", {}, "Card by card",
+      exact && el("span", {class: "note", text: `; margins are ${possessive(deal.names[0])}${deal.names[0] === "You" ? "s" : ""}`})),
+      el("thead", {}, el("tr", {}, ...heads.map((text) =>
+        el("th", {scope: "col", class: FIGURES.has(String(text)) ? "n" : null, text})))),
       el("tbody", {}, ...bodies)));
   return {
     element,
@@ -161,7 +170,7 @@ function cardButton(action, moment, press) {
   const made = button("", press, {class: "go"});
   made.append(OTHERS[action] || chip(action));
   if (moment && moment.mark) {
-    made.append(el("span", {class: `mark ${moment.mark === "??" ? "blunder" : "slip"}`,
+    made.append(el("span", {class: `stamp ${moment.mark === "??" ? "blunder" : "slip"}`,
       text: moment.mark}));
   }
   return made;
@@ -171,7 +180,9 @@ function cardButton(action, moment, press) {
 function losses(moment, exact) {
   const forced = !moment || Object.keys(moment.means || {}).length === 1
     || Object.keys(moment.values || {}).length === 1;
-  const better = forced || moment.better.includes(moment.action) ? [] : moment.better.slice(0, 3);
+  const isBest = forced || moment.better.includes(moment.action)
+    || !(exact || moment.expected_loss);
+  const better = isBest ? [] : moment.better.slice(0, 2);
   const cells = [el("td", {class: "n",
     text: forced || !moment.worlds ? "" : moment.expected_loss.toFixed(2)}),
   el("td", {class: "better"}, ...better.map((/** @type {string} */ card) => chip(card)))];

@@ -39,10 +39,10 @@ export function worldsOf(deal, moment, picked, pick, key) {
 
 /** @param {any} others @param {number[]} chances */
 function oddsOf(others, chances) {
-  return el("ul", {class: "odds"}, ...odds(others, chances).map(([card, chance]) => {
+  return el("ul", {class: "odds-list"}, ...odds(others, chances).map(([card, chance]) => {
     const bar = el("span", {class: "bar"});
     bar.style.width = `${100 * chance}%`;
-    return el("li", {}, chip(card), el("span", {class: "odd", text: percent(chance)}),
+    return el("li", {}, chip(card), el("span", {class: "odds-share", text: percent(chance)}),
       el("span", {class: "rail", "aria-hidden": "true"}, bar));
   }));
 }
@@ -82,7 +82,7 @@ export function endgameOf(deal, moment) {
     const bar = el("span", {class: "bar"});
     bar.style.width = `${100 * chances[card]}%`;
     return el("tr", {}, el("th", {scope: "row"}, chip(card)),
-      el("td", {class: "wide"}, el("span", {class: "odd", text: percent(chances[card])}),
+      el("td", {class: "wide"}, el("span", {class: "odds-share", text: percent(chances[card])}),
         el("span", {class: "rail", "aria-hidden": "true"}, bar)),
       el("td", {class: "n", text: worths[card] === null ? "–" : signed(worths[card], 2)}));
   });

@@ -1,0 +1,104 @@
+"""Finds the puzzles that come with the package, in deals played by its own players.
+
+    python docs/puzzles.py
+
+Deals of the seeds from 0 on are played, by pairs of players in turn; a deal gives one puzzle at
+most. What ``hearts_train.web.puzzles.judge`` takes for a puzzle is checked twice more: its solution
+must stay the best card where the worlds are weighed as if ``champion`` had played the other hand,
+and in the last four tricks the equilibrium must play it more often than not. Of each level the same
+number is kept, the widest gaps first, and the whole is written to
+``train/hearts_train/web/data/puzzles.jsonl``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+
+import numpy as np
+
+from hearts_agents import Agent, make_agent
+from hearts_env import Game, PlayerView
+from hearts_env.files import write_whole
+from hearts_env.solve import solve_worlds
+from hearts_env.solve.beliefs import belief
+from hearts_train.console import note, progress
+from hearts_train.web.moments import NOISE, endgame_of
+from hearts_train.web.puzzles import FILE, RULES, Judge, Puzzle, Verdict
+
+PLAYERS = ("champion", "pro", "standard", "pimc", "standard_trump", "easy")
+LEVELS = 3
+
+
+class Search:
+    """Plays deals and looks for puzzles."""
+
+    def __init__(self) -> None:
+        self._players: dict[str, Agent] = {name: make_agent(name, seed=0) for name in PLAYERS}
+        self._pairs = list(itertools.product(PLAYERS, repeat=2))
+        self._judge = Judge()
+
+    def in_deal(self, seed: int, wanted: set[int]) -> Puzzle | None:
+        """The puzzle with the widest gap in the deal of a seed, of one of the levels wanted."""
+        names = self._pairs[seed % len(self._pairs)]
+        game, found = Game.deal(RULES, seed), []
+        for name in names:
+            self._players[name].reseed(seed)
+        while game.player is not None:
+            view = game.view(game.player)
+            verdict = self._judge.judge(view)
+            if verdict is not None and verdict.level in wanted:
+                found.append((verdict.gap, game.clone(), verdict))
+            game.play(self._players[names[game.player]].act(view))
+        for _, position, verdict in sorted(found, key=lambda one: -one[0]):
+            if self.is_sound(position.view(position.player or 0), verdict):
+                return _puzzle(position, verdict, names)
+        return None
+
+    def is_sound(self, view: PlayerView, verdict: Verdict) -> bool:
+        """Whether the solution holds against a champion, and in the equilibrium of the end."""
+        champion = self._players["champion"]
+        weights = belief(view, champion.policy_batch, noise=NOISE).weights
+        _, margins = solve_worlds(view)
+        means = weights @ margins
+        names = [view.rules.deck[action] for action in view.legal_actions()]
+        if names[int(np.argmax(means))] != verdict.best:
+            return False
+        solved = endgame_of(view, champion)
+        return solved is None or solved["chances"][verdict.best] > 0.5
+
+
+def _puzzle(game: Game, verdict: Verdict, names: tuple[str, str]) -> Puzzle:
+    start = game.start()
+    hands = ("".join(start.hand(0)), "".join(start.hand(1)))
+    play = "".join(card for _, card in game.history)
+    gap = round(verdict.gap, 2)
+    missed, level = verdict.missed, verdict.level
+    return Puzzle(hands, game.dealer, play, verdict.best, gap, missed, level, names)
+
+
+def main() -> None:
+    """Read the command line, search, and write the file."""
+    parser = argparse.ArgumentParser(description="Find the puzzles of the package.")
+    parser.add_argument("--each", type=int, default=100, help="puzzles of each level")
+    given = parser.parse_args()
+    search = Search()
+    kept: dict[int, list[Puzzle]] = {level: [] for level in range(1, LEVELS + 1)}
+    with progress("puzzles") as tell:
+        for seed in itertools.count():
+            wanted = {level for level, ones in kept.items() if len(ones) < given.each}
+            tell(sum(map(len, kept.values())), LEVELS * given.each)
+            if not wanted:
+                break
+            one = search.in_deal(seed, wanted)
+            if one is not None:
+                kept[one.level].append(one)
+    ordered = [one for level in kept for one in sorted(kept[level], key=lambda puzzle: -puzzle.gap)]
+    text = "".join(f"{one.to_line()}\n" for one in ordered)
+    FILE.parent.mkdir(exist_ok=True)
+    write_whole(FILE, text.encode())
+    note(f"{FILE.name}: {len(ordered)} puzzles of {seed} deals, {len(text):,} bytes")
+
+
+if __name__ == "__main__":
+    main()

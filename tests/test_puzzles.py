@@ -1,0 +1,123 @@
+"""The puzzles of the package, each solved again; how they are found, told and played."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hearts_agents import make_agent
+from hearts_env import HeartsError
+from hearts_env.batch_view import BatchView
+from hearts_env.solve import solve_worlds
+from hearts_train.command.cli import app
+from hearts_train.web.puzzles import (
+    ASKED,
+    FILE,
+    GAP,
+    LEGAL,
+    Judge,
+    cards_in,
+    listed,
+    puzzle,
+    puzzles,
+    read_puzzles,
+    told,
+)
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_each_of_the_300_is_one() -> None:
+    """All worlds solved by the solver itself, all players asked: the file is not believed."""
+    found = puzzles()
+    assert len(found) == 300
+    views = []
+    for one in found:
+        game = one.game()
+        assert game.rules.name == "two_player"
+        view = game.view(game.player)
+        worlds, margins = solve_worlds(view)
+        assert len(worlds) == view.num_worlds
+        means = margins.mean(0)
+        names = [game.rules.deck[action] for action in view.legal_actions()]
+        second, first = np.sort(means)[-2:]
+        assert len(names) >= LEGAL
+        assert first - second >= GAP
+        assert one.gap == round(first - second, 2)
+        assert names[int(means.argmax())] == one.best
+        views.append(view)
+    batch = BatchView.of(views)
+    best = np.array([view.rules.index[one.best] for view, one in zip(views, found, strict=True)])
+    missed = {name: make_agent(name, seed=7).act_batch(batch) != best for name in ASKED}
+    assert missed["standard"].all()
+    assert missed["pro"].all()
+    for number, one in enumerate(found):
+        assert set(one.missed) == {name for name in ASKED if missed[name][number]}
+        aware = missed["standard_trump"][number] and missed["pro_trump"][number]
+        assert one.level == (3 if missed["champion"][number] else 2 if aware else 1)
+
+
+def test_they_are_small_distinct_and_in_order() -> None:
+    assert FILE.stat().st_size < 300_000
+    found = puzzles()
+    assert len({(one.hands, one.play) for one in found}) == 300
+    order = [(one.level, -one.gap) for one in found]
+    assert order == sorted(order)
+    assert [sum(one.level == level for one in found) for level in (1, 2, 3)] == [100, 100, 100]
+    assert read_puzzles("".join(f"{one.to_line()}\n" for one in found)) == list(found)
+
+
+def test_the_search_finds_what_the_judge_takes_for_one() -> None:
+    looking, judge = runpy.run_path(str(ROOT / "docs" / "puzzles.py"))["Search"](), Judge()
+    found = [looking.in_deal(seed, {1, 2, 3}) for seed in range(12)]
+    assert any(found)
+    for one in filter(None, found):
+        game = one.game()
+        verdict = judge.judge(game.view(game.player))
+        assert (verdict.best, verdict.missed, verdict.level) == (one.best, one.missed, one.level)
+        assert round(verdict.gap, 2) == one.gap
+    # The file is what the search gives: each deal of it is found by its seed.
+    assert any(one in puzzles() for one in found)
+
+
+def test_a_puzzle_is_told_as_its_player_sees_it() -> None:
+    one = puzzle(17)
+    shown = json.loads(json.dumps(told(17)))
+    game = one.game()
+    view = game.view(game.player)
+    assert shown["hand"] == list(view.hand)
+    assert shown["others"] == view.cards_left(1 - view.player)
+    assert [step[1] for step in shown["steps"]] == cards_in(one.play)
+    assert shown["legal"] == [game.rules.deck[a] for a in view.legal_actions()]
+    assert max(shown["means"], key=shown["means"].get) == shown["best"] == one.best
+    for card, values in shown["worlds"].items():
+        assert np.mean(values) == pytest.approx(shown["means"][card])
+    assert shown["deal"] == game.to_text()
+    assert listed()[16] == {"number": 17, "level": one.level, "trick": view.trick_number + 1}
+    for number in (0, 301, "x"):
+        with pytest.raises(HeartsError, match="number"):
+            puzzle(number)
+
+
+def test_at_the_terminal() -> None:
+    one = puzzle(5)
+    wrong = next(card for card in told(5)["legal"] if card != one.best)
+    solved = CliRunner().invoke(app, ["puzzle", "5"], input=f"{one.best.lower()}\n")
+    assert solved.exit_code == 0, solved.output
+    assert "Right" in solved.output
+    missed = CliRunner().invoke(app, ["puzzle", "5"], input=f"zz\n{wrong}\n")
+    assert "legal" in missed.output
+    assert "gives away" in missed.output
+    for left in ("q\n", ""):
+        assert CliRunner().invoke(app, ["puzzle", "5"], input=left).exit_code == 0
+    for number in ("0", "301"):
+        result = CliRunner().invoke(app, ["puzzle", number])
+        assert result.exit_code == 2
+        assert "1 to 300" in result.stderr
+    shown = json.loads(CliRunner().invoke(app, ["puzzle", "5", "--json"]).stdout)
+    assert shown["best"] == one.best

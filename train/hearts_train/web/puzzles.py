@@ -1,0 +1,210 @@
+"""Puzzles: positions from real play with one card that is clearly best, which others miss.
+
+A puzzle is a decision of two-player Hearts with three legal cards or more. Over all worlds that the
+player can think possible, all alike, the mean double-dummy margin of one card is at least two
+points above that of every other; ``standard`` and ``pro`` choose another. `judge` says so, and the
+file that comes with the package holds what ``docs/puzzles.py`` has found.
+
+Levels: 1, the players that know of trump find it; 2, all baselines miss it, and ``champion`` finds
+it; 3, ``champion`` misses it too.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hearts_agents import Agent, make_agent
+from hearts_agents.search import Pimc
+from hearts_env import Game, PlayerView
+from hearts_env.arguments import check_number
+from hearts_train.web.moments import Json, play_step
+
+RULES = "two_player"
+FILE = Path(__file__).parent / "data" / "puzzles.jsonl"
+GAP = 2.0
+"""Points by which the best card leads at least."""
+LEGAL = 3
+"""Cards that may be played at least."""
+MISSING = ("standard", "pro")
+"""Who misses every puzzle."""
+ASKED = ("standard", "standard_trump", "pro", "pro_trump", "champion")
+"""Whose choices rate a puzzle."""
+
+
+@dataclass(frozen=True)
+class Puzzle:
+    """A position.
+
+    Attributes:
+        hands: the cards dealt to both seats, each as one text such as ``2C4CQS``.
+        dealer: the seat that dealt.
+        play: the cards played before it, as one text.
+        best: the solution.
+        gap: points by which it leads the second best card.
+        missed: those of `ASKED` who choose another card.
+        level: 1, 2 or 3.
+        players: who sat there when it came up.
+    """
+
+    hands: tuple[str, str]
+    dealer: int
+    play: str
+    best: str
+    gap: float
+    missed: tuple[str, ...]
+    level: int
+    players: tuple[str, str]
+
+    def game(self) -> Game:
+        """The position, all cards open."""
+        game = Game(RULES, [cards_in(hand) for hand in self.hands], dealer=self.dealer)
+        for card in cards_in(self.play):
+            game.play(card)
+        return game
+
+    def to_line(self) -> str:
+        """A line of the file."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What makes a position a puzzle.
+
+    Attributes:
+        means: the mean margin of each legal card over all worlds.
+        best: the card with the highest.
+        gap: by how much it leads.
+        missed: those of `ASKED` who choose another.
+    """
+
+    means: dict[str, float]
+    best: str
+    gap: float
+    missed: tuple[str, ...]
+
+    @property
+    def level(self) -> int:
+        """How hard it is, from 1 to 3."""
+        if "champion" in self.missed:
+            return 3
+        return 2 if {"standard_trump", "pro_trump"} <= set(self.missed) else 1
+
+
+class Judge:
+    """Tells puzzles from other positions; it keeps its players."""
+
+    def __init__(self) -> None:
+        self._pimc = Pimc(seed=0)
+        self._asked: dict[str, Agent] = {name: make_agent(name, seed=0) for name in ASKED}
+
+    def judge(self, view: PlayerView) -> Verdict | None:
+        """What makes a position a puzzle; None: it is none."""
+        legal = view.legal_actions()
+        if view.phase != "play" or len(legal) < LEGAL:
+            return None
+        margins = self._pimc.margins(view)
+        second, first = sorted(margins)[-2:]
+        if first - second < GAP:
+            return None
+        best = legal[margins.index(first)]
+        missed = tuple(name for name, agent in self._asked.items() if agent.act(view) != best)
+        if not set(MISSING) <= set(missed):
+            return None
+        deck = view.rules.deck
+        means = {deck[action]: margin for action, margin in zip(legal, margins, strict=True)}
+        return Verdict(means, deck[best], first - second, missed)
+
+
+def cards_in(text: str) -> list[str]:
+    """``2C4C`` as its cards."""
+    return [text[place : place + 2] for place in range(0, len(text), 2)]
+
+
+def read_puzzles(text: str) -> list[Puzzle]:
+    """The puzzles of a file, a line each."""
+    return [_of(json.loads(line)) for line in text.splitlines()]
+
+
+def _of(fields: dict[str, Any]) -> Puzzle:
+    listed = {name: tuple(fields[name]) for name in ("hands", "missed", "players")}
+    return Puzzle(**{**fields, **listed})
+
+
+@cache
+def puzzles() -> tuple[Puzzle, ...]:
+    """The puzzles of the package, the easiest first."""
+    return tuple(read_puzzles(FILE.read_text(encoding="utf-8")))
+
+
+def puzzle(number: int) -> Puzzle:
+    """The puzzle of this number, from 1.
+
+    Raises:
+        HeartsError: if there is none.
+    """
+    found = puzzles()
+    return found[check_number("number", number, 1, len(found)) - 1]
+
+
+def listed() -> list[Json]:
+    """All puzzles for a page to choose from."""
+    return [
+        {"number": number, "level": one.level, "trick": len(one.play) // 4 + 1}
+        for number, one in enumerate(puzzles(), 1)
+    ]
+
+
+def told(number: int) -> Json:
+    """A puzzle as the page shows it: what its player sees, and what each card is worth.
+
+    ``worlds`` has the worth of each card in each of the worlds; ``deal``, which is for the board
+    afterwards, all cards.
+
+    Raises:
+        HeartsError: if there is no puzzle of that number.
+    """
+    one = puzzle(number)
+    game, steps = one.game().start(), []
+    for card in cards_in(one.play):
+        steps.append(play_step(game, game.action_of(card)))
+    seat = game.player
+    assert seat is not None
+    view = game.view(seat)
+    pimc = Pimc(seed=0)
+    _, _, margins = pimc.examined(view)
+    names = [game.rules.deck[action] for action in view.legal_actions()]
+    return {
+        "number": number,
+        "of": len(puzzles()),
+        "level": one.level,
+        "missed": list(one.missed),
+        "players": list(one.players),
+        "seat": seat,
+        "hand": list(view.hand),
+        "others": view.cards_left(1 - seat),
+        "points": view.points,
+        "steps": steps,
+        "trick": view.trick_number + 1,
+        "legal": names,
+        "best": one.best,
+        "gap": one.gap,
+        "means": dict(zip(names, pimc.margins(view), strict=True)),
+        "worlds": {name: margins[:, place].tolist() for place, name in enumerate(names)},
+        "card_points": {card: points for card, points in game.rules.card_points.items() if points},
+        "deal": one.game().to_text(),
+    }
+
+
+def level_words(level: int) -> str:
+    """How hard a level is, in words."""
+    words = (
+        "standard and pro miss it",
+        "all baselines miss it",
+        "the champion misses it too",
+    )
+    return words[level - 1]
