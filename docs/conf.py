@@ -37,6 +37,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 
 default_role = "code"
+smartquotes = False  # --resume is two dashes
 autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

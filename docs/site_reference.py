@@ -233,7 +233,9 @@ def api() -> str:
 
 def summary(names: Iterable[str]) -> str:
     """A table of these names, each with the first line of its docstring."""
-    return ".. autosummary::\n\n" + "".join(f"   {name}\n" for name in names) + "\n"
+    return (
+        ".. autosummary::\n   :nosignatures:\n\n" + "".join(f"   {name}\n" for name in names) + "\n"
+    )
 
 
 def api_page(part: Part) -> str:
