@@ -212,9 +212,8 @@ def setup(app: Any) -> None:
         if path.suffix == ".md":
             content[0] = prepared(content[0], path)
 
-    def untyped(_app: object, what: str, *rest: Any) -> None:
-        if what in ("property", "attribute"):  # Napoleon reads "Words: more" there as a type
-            rest[-1].insert(0, "")
+    def document(_app: object, what: str, *rest: Any) -> None:
+        site_reference.mend_docstring(what, rest[-1])
 
     def finish(_app: object, failure: Exception | None) -> None:
         if failure is None and app.builder.format == "html":
@@ -224,5 +223,5 @@ def setup(app: Any) -> None:
 
     site_reference.write_pages(DOCS / "reference")
     app.connect("source-read", read)
-    app.connect("autodoc-process-docstring", untyped, priority=100)
+    app.connect("autodoc-process-docstring", document, priority=900)  # after Napoleon
     app.connect("build-finished", finish)

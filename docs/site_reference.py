@@ -256,6 +256,19 @@ def api_page(part: Part) -> str:
     return "".join(parts)
 
 
+def mend_docstring(what: str, lines: list[str]) -> None:
+    """Put right, in place, what Napoleon has made of a docstring; pages of the docs become links.
+
+    In a property's "The length: of the vector." Napoleon takes all before the colon for a type.
+    """
+    typed = [line for line in lines if line.startswith(":type: ")]
+    if what in ("property", "attribute") and typed:
+        lines[lines.index(typed[-1])] = ""
+        lines[0] = f"{typed[-1].removeprefix(':type: ')}: {lines[0]}"
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"(?<![/\w])docs/([\w/]+)\.md", r":doc:`docs/\1.md </\1>`", line)
+
+
 def is_ours(thing: Any) -> bool:
     """Whether a class is of these packages."""
     return str(thing.__module__).startswith("hearts_")
