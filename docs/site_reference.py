@@ -52,8 +52,8 @@ def commands() -> str:
 def command_text(command: Any, name: str, parent: Any, line: str) -> str:
     """One command, and those below it."""
     context = typer.Context(command, info_name=name, parent=parent)
-    path = context.command_path
-    usage = " ".join(command.collect_usage_pieces(context))
+    path = re.sub(r"[{}]", "", context.command_path)  # a group's own argument, as league's DIR
+    usage = re.sub(r"[{}]", "", " ".join(command.collect_usage_pieces(context)))
     parts = [
         f".. program:: {path}\n\n",
         heading(path, line),
