@@ -54,6 +54,7 @@ html_theme = "furo"
 html_title = "hearts-env"
 html_static_path = ["site"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
