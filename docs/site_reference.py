@@ -57,7 +57,7 @@ def command_text(command: Any, name: str, parent: Any, line: str) -> str:
     parts = [
         f".. program:: {path}\n\n",
         heading(path, line),
-        f"{escaped(command.help or '')}\n\n",
+        "".join(f"{escaped(words)}\n\n" for words in (command.help or "").split("\n\n")),
         f".. code-block:: text\n   :class: usage\n\n   {path} {usage}\n\n",
     ]
     for parameter in command.get_params(context):
@@ -75,8 +75,9 @@ def command_text(command: Any, name: str, parent: Any, line: str) -> str:
 
 def examples(epilog: str) -> Iterator[str]:
     """The examples that a command's help ends with."""
-    text = re.sub(r"\s*\n\s*", " ", epilog).removeprefix("Example: ")
+    text = re.sub(r"^Examples?: ", "", re.sub(r"\s*\n\s*", " ", epilog))
     lines = re.split(r"; (?:then )?(?=hearts )", text)
+    yield "Example:\n\n" if len(lines) == 1 else "Examples:\n\n"
     yield ".. code-block:: text\n\n" + "".join(f"   {line}\n" for line in lines) + "\n"
 
 

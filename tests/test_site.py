@@ -177,8 +177,8 @@ def test_every_command_with_every_option_is_in_the_reference() -> None:
 
 def test_words_of_a_help_are_plain() -> None:
     assert reference.escaped("a *b* `c` d_e\n  f") == r"a \*b\* \`c\` d\_e f"
-    assert "".join(reference.examples("Example: hearts a x; then hearts\n  b")) == (
-        ".. code-block:: text\n\n   hearts a x\n   hearts b\n\n"
+    assert "".join(reference.examples("Examples: hearts a x; then hearts\n  b")) == (
+        "Examples:\n\n.. code-block:: text\n\n   hearts a x\n   hearts b\n\n"
     )
 
 
