@@ -37,6 +37,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 
 default_role = "code"
+smartquotes = False  # --resume is two dashes
 autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -53,6 +54,7 @@ html_theme = "furo"
 html_title = "hearts-env"
 html_static_path = ["site"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False

@@ -4,16 +4,22 @@
   part of the side bar, each row a page of it. Pages that are built stand in `BUILT`.
 - Links to files outside ``docs`` lead to their twin on the site, or are downloads.
 - What a block of Python prints looks like output.
+- Each tutorial is a notebook too, and every link of the built site is followed.
 
-Nothing here needs Sphinx, except `setup` and what it connects.
+Nothing here needs Sphinx, except `setup`.
 """
 
 from __future__ import annotations
 
+import html
+import json
 import os
 import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -43,6 +49,15 @@ _FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s:]+)(?P<anchor>#[^)\s]*)?\)")
 _ROW = re.compile(r"^\| \[(?P<title>[^\]]+)\]\((?P<page>[^)#\s:]+)\) \|", re.MULTILINE)
 _OUTPUT = re.compile(r"^<!-- generated: output -->\n```text\n", re.MULTILINE)
+_MOVING = re.compile(r"^!\[(.*)\]\(images/deal\.gif\)$", re.MULTILINE)
+_STILL = "images/table.png"
+"""Shown in its place to whoever prefers that nothing moves."""
+_DOORS = re.compile(r"^<!-- doors -->\n(.*?)^<!-- end doors -->$", re.DOTALL | re.MULTILINE)
+_CELL = re.compile(
+    r"^```python\n(?P<code>.*?)^```$"
+    r"|^<!-- generated: (?:shown (?P<shown>.+?)(?: as .*?)?|[^\n]*) -->\n.*?^<!-- end -->$",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 # ---- links ---------------------------------------------------------------------------------------
@@ -105,19 +120,108 @@ def with_toctrees(text: str) -> str:
 def prepared(text: str, page: Path) -> str:
     """The text of a Markdown page as Sphinx is to read it."""
     if page == DOCS / "index.md":
+        text = _DOORS.sub(r"::::{container} doors\n\1::::", text)
+        text = _MOVING.sub(rf"\g<0>\n\n```{{image}} {_STILL}\n:alt: \1\n:class: still\n```", text)
         text = with_toctrees(with_built_pages(text))
     text = _OUTPUT.sub("```{code-block} text\n:class: output\n\n", text)
+    if page.parent.name == "tutorials":
+        title, _, rest = text.partition("\n")
+        link = f'<a href="../notebooks/{page.stem}.ipynb" download>a notebook</a>'
+        text = f'{title}\n\n<p class="notebook">This page as {link}</p>\n{rest}'
     return rewritten_links(text, page)
+
+
+# ---- notebooks -----------------------------------------------------------------------------------
+def notebook_of(text: str) -> dict[str, Any]:
+    """A page as a Jupyter notebook: its code without output, and what it shows as a cell.
+
+    Links to other pages, which would lead nowhere, keep their text alone.
+    """
+    cells: list[dict[str, Any]] = []
+
+    def add(kind: str, source: str) -> None:
+        source = source.strip("\n")
+        if source:
+            code = {"execution_count": None, "outputs": []} if kind == "code" else {}
+            lines = source.splitlines(keepends=True)
+            cell = {"cell_type": kind, "id": f"cell-{len(cells)}", "metadata": {}, "source": lines}
+            cells.append(cell | code)
+
+    last = 0
+    for found in _CELL.finditer(text):
+        add("markdown", _LINK.sub(r"\g<text>", text[last : found.start()]))
+        add("code", found["code"] or found["shown"] or "")
+        last = found.end()
+    add("markdown", _LINK.sub(r"\g<text>", text[last:]))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def write_notebooks(folder: Path) -> None:
+    """Write every tutorial as a notebook."""
+    folder.mkdir(exist_ok=True)
+    for page in sorted((DOCS / "tutorials").glob("*.md")):
+        notebook = notebook_of(page.read_text(encoding="utf-8"))
+        text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+        (folder / f"{page.stem}.ipynb").write_text(text, encoding="utf-8")
+
+
+# ---- the built site ------------------------------------------------------------------------------
+class _Page(HTMLParser):
+    """The ids and the links of a page of the site."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what a tag has."""
+        for name, value in attrs:
+            if value and name == "id":
+                self.ids.add(value)
+            elif value and name in ("href", "src"):
+                self.links.add(html.unescape(value))
+
+
+def dead_links(site: Path) -> Iterator[str]:
+    """Every link of a built site that leads nowhere on it, with its page."""
+    pages = {path.resolve(): _Page(path.read_text()) for path in sorted(site.rglob("*.html"))}
+    for path, page in pages.items():
+        for link in sorted(page.links):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchor = unquote(parts.fragment)
+            known = pages[target].ids if target in pages else None
+            if not target.is_file() or (anchor and known is not None and anchor not in known):
+                yield f"{path.relative_to(site.resolve())}: {link} leads nowhere"
 
 
 def setup(app: Any) -> None:
     """Connect all of this to Sphinx."""
     import site_reference
+    from sphinx.util import logging
+
+    site = Path(app.outdir)
 
     def read(_app: object, name: str, content: list[str]) -> None:
         path = Path(app.env.doc2path(name))
         if path.suffix == ".md":
             content[0] = prepared(content[0], path)
 
+    def document(_app: object, what: str, *rest: Any) -> None:
+        site_reference.mend_docstring(what, rest[-1])
+
+    def finish(_app: object, failure: Exception | None) -> None:
+        if failure is None and app.builder.format == "html":
+            write_notebooks(site / "notebooks")
+            for line in dead_links(site):
+                logging.getLogger(__name__).warning(line)
+
     site_reference.write_pages(DOCS / "reference")
     app.connect("source-read", read)
+    app.connect("autodoc-process-docstring", document, priority=900)  # after Napoleon
+    app.connect("build-finished", finish)

@@ -52,12 +52,12 @@ def commands() -> str:
 def command_text(command: Any, name: str, parent: Any, line: str) -> str:
     """One command, and those below it."""
     context = typer.Context(command, info_name=name, parent=parent)
-    path = context.command_path
-    usage = " ".join(command.collect_usage_pieces(context))
+    path = re.sub(r"[{}]", "", context.command_path)  # a group's own argument, as league's DIR
+    usage = re.sub(r"[{}]", "", " ".join(command.collect_usage_pieces(context)))
     parts = [
         f".. program:: {path}\n\n",
         heading(path, line),
-        f"{escaped(command.help or '')}\n\n",
+        "".join(f"{escaped(words)}\n\n" for words in (command.help or "").split("\n\n")),
         f".. code-block:: text\n   :class: usage\n\n   {path} {usage}\n\n",
     ]
     for parameter in command.get_params(context):
@@ -75,8 +75,9 @@ def command_text(command: Any, name: str, parent: Any, line: str) -> str:
 
 def examples(epilog: str) -> Iterator[str]:
     """The examples that a command's help ends with."""
-    text = re.sub(r"\s*\n\s*", " ", epilog).removeprefix("Example: ")
+    text = re.sub(r"^Examples?: ", "", re.sub(r"\s*\n\s*", " ", epilog))
     lines = re.split(r"; (?:then )?(?=hearts )", text)
+    yield "Example:\n\n" if len(lines) == 1 else "Examples:\n\n"
     yield ".. code-block:: text\n\n" + "".join(f"   {line}\n" for line in lines) + "\n"
 
 
@@ -233,7 +234,9 @@ def api() -> str:
 
 def summary(names: Iterable[str]) -> str:
     """A table of these names, each with the first line of its docstring."""
-    return ".. autosummary::\n\n" + "".join(f"   {name}\n" for name in names) + "\n"
+    return (
+        ".. autosummary::\n   :nosignatures:\n\n" + "".join(f"   {name}\n" for name in names) + "\n"
+    )
 
 
 def api_page(part: Part) -> str:
@@ -252,6 +255,19 @@ def api_page(part: Part) -> str:
             parts.append(f"   :inherited-members: {', '.join(sorted(foreign))}\n")
         parts.append("\n")
     return "".join(parts)
+
+
+def mend_docstring(what: str, lines: list[str]) -> None:
+    """Put right, in place, what Napoleon has made of a docstring; pages of the docs become links.
+
+    In a property's "The length: of the vector." Napoleon takes all before the colon for a type.
+    """
+    typed = [line for line in lines if line.startswith(":type: ")]
+    if what in ("property", "attribute") and typed:
+        lines[lines.index(typed[-1])] = ""
+        lines[0] = f"{typed[-1].removeprefix(':type: ')}: {lines[0]}"
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"(?<![/\w])docs/([\w/]+)\.md", r":doc:`docs/\1.md </\1>`", line)
 
 
 def is_ours(thing: Any) -> bool:

@@ -7,7 +7,11 @@ A generated part stands between two comments and is never edited by hand::
 
 NAME is one of `PARTS` with its arguments. ``output`` is special: the part is what the Python
 blocks of the page before it print, back to the last such part. So a page cannot show an answer
-that the code no longer gives.
+that the code no longer gives. ``shown EXPRESSION`` is what a notebook would show of a value: its
+``_repr_html_``, or with ``as NAME.svg: what it shows`` after it its ``_repr_svg_``, kept as
+``docs/images/NAME.svg``. ``drawn FILE as NAME.png: what it shows`` is a picture that the blocks
+have written; another version of Matplotlib draws other bytes, so it is copied only where
+``docs/images`` has none yet.
 
     python docs/tables.py            write every part anew
     python docs/tables.py --check    write nothing; exit status 1 when a part is stale
@@ -840,14 +844,39 @@ def empty_folder() -> Iterator[None]:
             ENCODERS.update(known)
 
 
-def render(text: str, name: str = "page", *, run_all: bool = True) -> str:
+def shown(name: str, words: str, page: Path, names: dict[str, Any], *, write: bool) -> str:
+    """The body of a ``shown`` or ``drawn`` part.
+
+    Raises:
+        SystemExit: if the picture in ``docs/images`` is another, and it is not to be written.
+    """
+    expression, _, rest = words.partition(" as ")
+    if not rest:
+        return str(eval(expression, names)._repr_html_())
+    file, _, told = rest.partition(": ")
+    path = DOCS / "images" / file
+    if name == "shown":
+        data = eval(expression, names)._repr_svg_().encode()
+        is_stale = not path.exists() or path.read_bytes() != data
+    else:
+        data = Path(expression).read_bytes()  # in the page's empty folder
+        is_stale = not path.exists()
+    if is_stale and not write:
+        raise SystemExit(f"{page}: docs/images/{file} is stale; run make docs-tables")
+    if is_stale:
+        path.write_bytes(data)
+    return f"![{told}]({os.path.relpath(path, page.parent)})\n"
+
+
+def render(text: str, name: str = "page", *, run_all: bool = True, write: bool = False) -> str:
     """A page with its generated parts written anew.
 
     Its Python blocks are run in order, in one namespace and in an empty folder, but for those
-    marked ``no-run``; without `run_all` only where the page shows their output.
+    marked ``no-run``; without `run_all` only where the page shows what came of them. With `write`
+    stale pictures are drawn anew.
     """
     names: dict[str, Any] = {"__name__": "__main__"}
-    run = run_all or "<!-- generated: output -->" in text
+    run = run_all or re.search(r"<!-- generated: (output|shown|drawn)\b", text) is not None
     printed: list[str] = []
 
     def write(found: re.Match[str]) -> str:
@@ -859,6 +888,9 @@ def render(text: str, name: str = "page", *, run_all: bool = True) -> str:
         if found["name"] == "output":
             body = "```text\n" + "".join(printed).rstrip("\n") + "\n```\n"
             printed.clear()
+        elif found["name"].startswith(("shown ", "drawn ")):
+            word, _, words = found["name"].partition(" ")
+            body = shown(word, words, Path(name), names, write=write)
         else:
             word, *arguments = found["name"].split()
             if word not in PARTS:
@@ -880,7 +912,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not page.exists():
             continue
         old = page.read_text(encoding="utf-8")
-        new = render(old, str(page), run_all=False)
+        new = render(old, str(page), run_all=False, write=not check)
         if new != old:
             stale.append(str(page.relative_to(DOCS.parent)))
             if not check:
