@@ -285,10 +285,13 @@ def test_a_journal_of_cards_that_cannot_be_played_is_refused(tmp_path):
             Table.resume(table.journal)
 
 
-def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(tmp_path, monkeypatch):
+@pytest.mark.parametrize("turn", [0, 1])  # a person's, an agent's
+def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(turn, tmp_path, monkeypatch):
     game = played("two_player", 4)
     table = table_of(game, tmp_path, 0)
-    follow(table, game.actions[:5])
+    while table.turn != turn or len(table.game.actions) < 4:
+        follow(table, [game.actions[len(table.game.actions)]])
+    count = len(table.game.actions)
     before = table.told(0, [True] * 2, [False] * 2)
     size = table.journal.path.stat().st_size
 
@@ -301,11 +304,11 @@ def test_a_disk_that_refuses_a_line_leaves_the_table_as_it_was(tmp_path, monkeyp
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space"):
-        follow(table, game.actions[5:6])
+        follow(table, game.actions[count : count + 1])
     assert table.told(0, [True] * 2, [False] * 2) == before
     assert table.journal.path.stat().st_size == size
     monkeypatch.setattr(os, "write", write)
-    follow(table, game.actions[5:])
+    follow(table, game.actions[count:])
     assert len(table.journal.path.read_text().splitlines()) == 1 + len(game.actions)
 
 
