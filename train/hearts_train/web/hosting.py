@@ -111,7 +111,10 @@ class Host:
         while True:
             work = await self._inbox.get()
             self.last_used = time.monotonic()
-            work()
+            try:
+                work()
+            except Exception:  # a mistake of ours must not end the table
+                log.exception("table %s", self.table.id)
 
     # -- requests ----------------------------------------------------------------------------------
     def _answer(self, guest: Guest, request: Request) -> None:
