@@ -230,7 +230,11 @@ def serving(record: dict[str, Any]) -> Rows:
         ],
         ["a card is played: p50, p99, longest", milliseconds(told)],
         ["the agent has answered: p50, p99, longest", milliseconds(answered)],
-        ["cores busy with the server", f"{record['server_cores']:g}"],
+        [
+            "processor of the server: cores busy, time a card",
+            f"{record['server_cores']:g}, "
+            f"{1e3 * record['server_cores'] / record['cards_per_second']:.1f} ms",
+        ],
         ["memory: empty, with all games", f"{memory['empty']:.0f} MB, {memory['full']:.0f} MB"],
         ["on disk a table", f"{record['kilobytes_a_table_on_disk']:g} kB"],
         ["lost by a kill in the midst", f"{record['lost']} of {record['games']} tables"],
