@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,7 @@ from websockets.sync.client import connect
 
 from hearts_env.notation import parse_games
 from hearts_train.web import assets
-from tests.test_cli import command, refused, run
+from tests.test_cli import ROOT, command, refused, run
 
 
 @contextmanager
@@ -154,6 +155,16 @@ def test_two_servers_do_not_share_a_folder(tmp_path):
 
     with Store(tmp_path).holding():
         refused(run("serve", "--port", "0", "--data", tmp_path), "in use by process")
+
+
+def test_the_server_needs_no_torch():
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'stable_baselines3', 'sb3_contrib', 'matplotlib', 'pygame', 'PIL'):\n"
+        "    sys.modules[name] = None\n"
+        "import hearts_train.command.serve_command\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
 def test_help_teaches():
