@@ -160,7 +160,7 @@ def test_two_servers_do_not_share_a_folder(tmp_path):
 def test_the_server_needs_no_torch():
     code = (
         "import sys\n"
-        "for name in ('torch', 'stable_baselines3', 'sb3_contrib', 'matplotlib', 'pygame', 'PIL'):\n"
+        "for name in ('torch', 'stable_baselines3', 'sb3_contrib', 'matplotlib', 'PIL'):\n"
         "    sys.modules[name] = None\n"
         "import hearts_train.command.serve_command\n"
     )
