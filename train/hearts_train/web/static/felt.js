@@ -1,6 +1,6 @@
 // The table itself: who sits where, what they have taken, and the trick in the middle.
 
-import {back, card as cardPicture, suitName, suitSign} from "hearts/cards.js";
+import {back, card as cardPicture, cardText, suitName, suitSign} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
 import {moves} from "hearts/settings.js";
 import {pointsText} from "hearts/state.js";
@@ -126,7 +126,9 @@ export class Felt {
     if (phase === "play" && !table.over) parts.push(`Trick ${table.trickNumber} of ${fields.hand_size}`);
     if (fields.trump) parts.push(`Trump: ${suitName(fields.trump)} ${suitSign(fields.trump)}`);
     if (fields.break_on) parts.push(broken ? BROKEN : "Hearts not broken");
-    if (kitty.length) parts.push(`Kitty: ${kitty.length}`);
+    if (kitty.length) {
+      parts.push(`Kitty (${table.who(table.facts.kitty_taker)}): ${kitty.map(cardText).join(" ")}`);
+    }
     const isFresh = Date.now() - this.brokenAt < FRESH;
     this.info.replaceChildren(...parts.map((text) => el("span", {text,
       class: isFresh && text === BROKEN ? "fresh" : null})));
