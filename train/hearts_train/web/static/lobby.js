@@ -73,7 +73,8 @@ function tables(context, welcome) {
 
 /** @param {any} table */
 function describe({title, match, seats, you, your_turn: isTurn}) {
-  const others = seats.filter((/** @type {string} */ _, /** @type {number} */ seat) => seat !== you);
+  const others = seats.filter((/** @type {string} */ _, /** @type {number} */ seat) =>
+    seat !== you);
   return `${title}${match ? ", a match" : ""}, with ${others.join(", ")}${isTurn ? " (your turn)"
     : ""}`;
 }
@@ -87,7 +88,8 @@ function describe({title, match, seats, you, your_turn: isTurn}) {
 async function create(context, pressed, what) {
   pressed.disabled = true;
   try {
-    const table = await context.connection.request({type: "create", name: setting("name"), ...what});
+    const name = setting("name");
+    const table = await context.connection.request({type: "create", name, ...what});
     context.go(`/t/${table.table}`);
   } catch (error) {
     notice(/** @type {Error} */ (error).message, {bad: true});
@@ -120,7 +122,8 @@ class Form {
       picker("Game", this.rules.map((/** @type {any} */ rule) => [rule.name, rule.title]),
         this.rule.name, (value) => this.chooseRule(value)),
       this.about, this.size, this.seats,
-      this.helps, choices("How long", "long", [["deal", "One deal"], ["match", "A match"]], this.isMatch,
+      this.helps,
+      choices("How long", "long", [["deal", "One deal"], ["match", "A match"]], this.isMatch,
         (value) => {
           this.isMatch = value;
         }),

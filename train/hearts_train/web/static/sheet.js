@@ -1,4 +1,4 @@
-// What can be looked up at a table: the score sheet, the last trick, the rules; and how a deal ended.
+// What can be looked up at a table (scores, the last trick, the rules), and how a deal ended.
 
 import {chips} from "hearts/cards.js";
 import {ask, el} from "hearts/dom.js";
