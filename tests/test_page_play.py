@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="there is n
 
 from playwright.sync_api import Browser, expect  # noqa: E402
 
-from hearts_env import Game  # noqa: E402
+from hearts_env import Game, Match  # noqa: E402
 from tests.page import SIZES, Person, browsing, served  # noqa: E402
 
 MOON = 'micro moon=choose card_points={"AH":1}'
@@ -85,6 +85,15 @@ def test_an_exchange_names_the_receiver_and_brings_what_the_other_gave(
     assert sorted(game.passed(0)) == sorted(new)
     page.get_by_role("button", name="Score sheet").click()
     expect(page.locator("dialog .sheet tbody tr")).to_have_count(1)
+    person.leave()
+
+
+def test_who_passes_last_and_leads_is_not_kept_waiting(browser, address) -> None:
+    seed = next(s for s in range(50) if "2C" in Match("classic", s).game.hand(3))
+    person = Person(browser, address)
+    person.sit_down("classic", ["easy", "easy", "easy", "me"], seed=seed, match=True)
+    person.hand_over(person.hand[1:4])
+    assert person.legal == ["2C"]
     person.leave()
 
 
@@ -254,6 +263,31 @@ def test_a_reload_finds_the_game_and_the_lobby_leads_back_to_it(browser, address
     person.page.wait_for_function(
         f"() => document.querySelectorAll('.hand .card').length > {len(hand)}"
     )
+    person.leave()
+
+
+def test_a_table_that_was_left_can_be_closed(browser, address) -> None:
+    person = Person(browser, address)
+    for _ in range(2):
+        person.sit_down("mini", ["me", "easy"])
+    person.lobby()
+    link = person.page.get_by_role("link", name="Mini, with easy")
+    expect(link).to_have_count(2)
+    person.page.get_by_role("button", name="Close: Mini, with easy").first.click()
+    expect(link).to_have_count(1)
+    person.page.reload()
+    expect(link).to_have_count(1)
+    person.leave()
+
+
+def test_a_token_of_nobodys_making_is_replaced(browser, address) -> None:
+    person = Person(browser, address)
+    person.lobby()
+    person.page.evaluate("localStorage['hearts.token'] = 'not one'")
+    person.lobby()
+    person.page.get_by_role("button", name="Play now").click()
+    person.wait()
+    assert len(person.hand) == 13
     person.leave()
 
 

@@ -2,8 +2,8 @@
 
 /**
  * An element with attributes, listeners and children.
- * `class`, `text`, `on` (listeners by event) and `data` are special; null, undefined and false leave
- * an attribute out, true writes an empty one.
+ * `text`, `on` (listeners by event) and `data` are special; null, undefined and false leave an
+ * attribute out, true writes an empty one.
  * @param {string} tag
  * @param {Record<string, any>} [props]
  * @param {...(Node|string|null|undefined|false)} children
@@ -85,7 +85,9 @@ export function ask({title, body = [], buttons, wide = false, must = false}) {
         {class: index === 0 ? "main" : "", autofocus: index === 0}))));
   document.body.append(dialog);
   return new Promise((resolve) => {
-    if (must) dialog.addEventListener("cancel", (/** @type {Event} */ event) => event.preventDefault());
+    if (must) {
+      dialog.addEventListener("cancel", (/** @type {Event} */ event) => event.preventDefault());
+    }
     dialog.addEventListener("close", () => {
       dialog.remove();
       if (opener && opener.isConnected) opener.focus({preventScroll: true});

@@ -1,6 +1,6 @@
 // The table itself: who sits where, what they have taken, and the trick in the middle.
 
-import {back, card as cardPicture, suitName, suitSign} from "hearts/cards.js";
+import {back, card as cardPicture, cardText, suitName, suitSign} from "hearts/cards.js";
 import {el} from "hearts/dom.js";
 import {moves} from "hearts/settings.js";
 import {pointsText} from "hearts/state.js";
@@ -123,10 +123,15 @@ export class Felt {
     const parts = [];
     if (table.match) parts.push(`Deal ${(table.facts.deal_number ?? table.number ?? 0) + 1}`);
     if (fields.pass_count && !table.passCount && table.trickNumber === 1) parts.push("No exchange");
-    if (phase === "play" && !table.over) parts.push(`Trick ${table.trickNumber} of ${fields.hand_size}`);
+    if (phase === "play" && !table.over) {
+      const isWhole = this.seats.every(({slot}) => slot.childElementCount); // and still lies there
+      parts.push(`Trick ${table.trickNumber - Number(isWhole)} of ${fields.hand_size}`);
+    }
     if (fields.trump) parts.push(`Trump: ${suitName(fields.trump)} ${suitSign(fields.trump)}`);
     if (fields.break_on) parts.push(broken ? BROKEN : "Hearts not broken");
-    if (kitty.length) parts.push(`Kitty: ${kitty.length}`);
+    if (kitty.length) {
+      parts.push(`Kitty (${table.who(table.facts.kitty_taker)}): ${kitty.map(cardText).join(" ")}`);
+    }
     const isFresh = Date.now() - this.brokenAt < FRESH;
     this.info.replaceChildren(...parts.map((text) => el("span", {text,
       class: isFresh && text === BROKEN ? "fresh" : null})));
@@ -186,7 +191,8 @@ async function fly(node, rect, isComing) {
   if (!moves() || !here.width || !rect.width || document.hidden) return;
   const x = rect.left + rect.width / 2 - here.left - here.width / 2;
   const y = rect.top + rect.height / 2 - here.top - here.height / 2;
-  const there = {translate: `${x}px ${y}px`, scale: isComing ? "1" : "0.5", opacity: isComing ? 1 : 0};
+  const [scale, opacity] = isComing ? ["1", 1] : ["0.5", 0];
+  const there = {translate: `${x}px ${y}px`, scale, opacity};
   const rest = {translate: "0 0", scale: "1", opacity: 1};
   const flight = node.animate(isComing ? [there, rest] : [rest, there],
     {duration: FLIGHT, easing: "ease-out", fill: isComing ? "none" : "forwards"});

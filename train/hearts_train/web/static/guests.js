@@ -21,7 +21,8 @@ export function invitation(room) {
   const address = `${location.origin}/t/${table.id}`;
   const field = el("input", {type: "text", readonly: true, value: address,
     "aria-label": "Link for friends", on: {focus: () => field.select()}});
-  return [el("div", {class: "banner"}, el("span", {text: "Send this link to whoever is to sit down:"}),
+  return [el("div", {class: "banner"},
+    el("span", {text: "Send this link to whoever is to sit down:"}),
     field, button("Copy", () => copy(address, field)))];
 }
 
@@ -55,7 +56,8 @@ async function nameOf() {
   const field = el("input", {type: "text", maxlength: "24", autocomplete: "nickname",
     autofocus: true});
   await ask({title: "Sit down", body: [el("label", {class: "field"},
-    el("span", {text: "What shall the others call you?"}), field)], buttons: [["sit", "Sit down"]]});
+    el("span", {text: "What shall the others call you?"}), field)],
+  buttons: [["sit", "Sit down"]]});
   choose("name", field.value.trim());
   return field.value.trim();
 }

@@ -117,7 +117,8 @@ export class Hand {
       if (mode === "wait") node.removeAttribute("aria-pressed");
       else node.setAttribute("aria-pressed", String(up));
       const number = legal.indexOf(card);
-      if (mode === "play" && number >= 0 && number < 10) node.dataset.key = String((number + 1) % 10);
+      const isKeyed = mode === "play" && number >= 0 && number < 10;
+      if (isKeyed) node.dataset.key = String((number + 1) % 10);
       else delete node.dataset.key;
       if (!focused) node.tabIndex = index === 0 ? 0 : -1;
     });
@@ -251,7 +252,7 @@ export class Hand {
   }
 
   /**
-   * A digit: the n-th card that can be played; a second time plays it. In an exchange the n-th card.
+   * A digit: the n-th card that can be played; a second time plays it. In an exchange the n-th.
    * @param {number} digit
    */
   digit(digit) {

@@ -177,8 +177,8 @@ export class Drawer {
     const over = sample ? `${worlds} sampled worlds` : `all ${worlds} possible worlds`;
     const chosen = await ask({
       title: `${cardText(card)}: are you sure?`,
-      body: [el("p", {text: `Over ${over}, the ${cardName(card)} is ${lost.toFixed(1)} points worse `
-        + "than your best card."})],
+      body: [el("p", {text: `Over ${over}, the ${cardName(card)} is ${lost.toFixed(1)} points `
+        + "worse than your best card."})],
       buttons: [["back", "Choose again"], ["play", `Play ${cardText(card)}`]],
     });
     return chosen === "play" && table.seq === seq;
@@ -277,8 +277,10 @@ function advised({agent, action, worths = [], chances = {}}) {
   const named = (/** @type {string} */ name) => (name.includes(":") ? MOON[name] : chip(name));
   const parts = [`${agent} would play `, named(action), "."];
   const likely = Object.entries(chances).filter(([, p]) => p >= 0.005).slice(0, 5);
-  if (likely.length > 1) likely.forEach(([name, p], index) => parts.push(index ? ", " : " Its probabilities: ",
-    named(name), ` ${Math.round(100 * p)} %`));
+  if (likely.length > 1) {
+    likely.forEach(([name, p], index) => parts.push(index ? ", " : " Its probabilities: ",
+      named(name), ` ${Math.round(100 * p)} %`));
+  }
   if (worths.length) {
     worths.slice(0, 5).forEach((/** @type {any} */ worth, /** @type {number} */ index) =>
       parts.push(index ? ", " : " It reckons: ", named(worth.action), ` ${signed(worth.margin, 1)}${

@@ -27,8 +27,8 @@ export async function mount(root, context) {
   root.replaceChildren(el("p", {class: "waiting", text: "Shuffling …"}));
   const welcome = await context.connection.ready();
   const form = new Form(context, welcome);
-  root.replaceChildren(el("div", {class: "lobby"}, hero(context, welcome), tables(welcome),
-    form.node));
+  root.replaceChildren(el("div", {class: "lobby"}, hero(context, welcome),
+    tables(context, welcome), form.node));
   return () => delete document.documentElement.dataset.page;
 }
 
@@ -46,18 +46,35 @@ function hero(context, welcome) {
       + `You against ${strongest}.`}), play);
 }
 
-/** The tables that were left. @param {any} welcome */
-function tables(welcome) {
+/** The tables that were left; one at which nobody else plays can be closed for good. */
+/** @param {Context} context @param {any} welcome */
+function tables(context, welcome) {
   const mine = (welcome.tables || []).filter((/** @type {any} */ table) => table.unfinished);
   if (!mine.length) return null;
-  return el("section", {class: "mine"}, el("h2", {text: "Go on"}),
-    el("ul", {}, ...mine.slice(-6).reverse().map((/** @type {any} */ table) =>
-      el("li", {}, el("a", {class: "button", href: `/t/${table.table}`}, describe(table))))));
+  const section = el("section", {class: "mine"}, el("h2", {text: "Go on"}),
+    el("ul", {}, ...mine.reverse().map((/** @type {any} */ table) => {
+      const item = el("li", {}, el("a", {class: "button", href: `/t/${table.table}`},
+        describe(table)), button("✕", close, {"aria-label": `Close: ${describe(table)}`,
+        title: "Close this table"}));
+      async function close() {
+        try {
+          await context.connection.request({type: "leave", table: table.table, close: true});
+          welcome.tables = welcome.tables.filter((/** @type {any} */ one) => one !== table);
+          item.remove();
+          section.hidden = !section.querySelector("li");
+        } catch (error) {
+          notice(/** @type {Error} */ (error).message, {bad: true});
+        }
+      }
+      return item;
+    })));
+  return section;
 }
 
 /** @param {any} table */
 function describe({title, match, seats, you, your_turn: isTurn}) {
-  const others = seats.filter((/** @type {string} */ _, /** @type {number} */ seat) => seat !== you);
+  const others = seats.filter((/** @type {string} */ _, /** @type {number} */ seat) =>
+    seat !== you);
   return `${title}${match ? ", a match" : ""}, with ${others.join(", ")}${isTurn ? " (your turn)"
     : ""}`;
 }
@@ -71,7 +88,8 @@ function describe({title, match, seats, you, your_turn: isTurn}) {
 async function create(context, pressed, what) {
   pressed.disabled = true;
   try {
-    const table = await context.connection.request({type: "create", name: setting("name"), ...what});
+    const name = setting("name");
+    const table = await context.connection.request({type: "create", name, ...what});
     context.go(`/t/${table.table}`);
   } catch (error) {
     notice(/** @type {Error} */ (error).message, {bad: true});
@@ -90,11 +108,13 @@ class Form {
     this.rule = this.rules[0];
     this.players = this.rule.players[0];
     this.isMatch = "deal";
+    this.help = "off";
     /** Who sits in the other seats. @type {string[]} */
     this.others = [];
     this.about = el("p", {class: "small"});
     this.size = el("div");
     this.seats = el("div", {class: "seat-fields"});
+    this.helps = el("div");
     this.start = button("Open the table", () => this.open(), {class: "main"});
     const name = el("input", {type: "text", maxlength: "24", value: setting("name"),
       autocomplete: "nickname", on: {change: () => choose("name", name.value.trim())}});
@@ -102,6 +122,7 @@ class Form {
       picker("Game", this.rules.map((/** @type {any} */ rule) => [rule.name, rule.title]),
         this.rule.name, (value) => this.chooseRule(value)),
       this.about, this.size, this.seats,
+      this.helps,
       choices("How long", "long", [["deal", "One deal"], ["match", "A match"]], this.isMatch,
         (value) => {
           this.isMatch = value;
@@ -155,6 +176,7 @@ class Form {
       const id = `about-${index}`;
       const about = el("p", {class: "small about", id});
       const tell = () => {
+        this.drawHelp();
         about.textContent = this.others[index] === FRIEND
           ? "A free seat: you get a link to send."
           : STRENGTHS[this.others[index]]
@@ -172,10 +194,22 @@ class Form {
     }));
   }
 
+  /** With friends, how much help is allowed is to be chosen; alone, all of it. */
+  drawHelp() {
+    const isAlone = !this.others.slice(0, this.players - 1).includes(FRIEND);
+    this.helps.replaceChildren(...(isAlone ? [] : [picker("Help for everybody", [
+      ["off", "none"], ["warn", "a warning before a blunder"], ["values", "the worth of each card"],
+      ["odds", "that, and the odds of unseen cards"]], this.help, (value) => {
+      this.help = value;
+    })]));
+    this.allowed = isAlone ? undefined : this.help;
+  }
+
   open() {
+    this.drawHelp();
     const others = this.others.slice(0, this.players - 1).map((name) =>
       (name === FRIEND ? {open: true} : {agent: name}));
     create(this.context, this.start, {rules: this.game, match: this.isMatch === "match",
-      seats: [{me: true}, ...others]});
+      help: this.allowed, seats: [{me: true}, ...others]});
   }
 }

@@ -1,4 +1,4 @@
-// What can be looked up at a table: the score sheet, the last trick, the rules; and how a deal ended.
+// What can be looked up at a table (scores, the last trick, the rules), and how a deal ended.
 
 import {chips} from "hearts/cards.js";
 import {ask, el} from "hearts/dom.js";
@@ -82,6 +82,8 @@ export function result(table, {next, leave}) {
     el("th", {scope: "row"}, table.who(seat), scores[seat] === best
       && el("span", {class: "sign", role: "img", "aria-label": ", lowest score", text: " ✓"})),
     el("td", {class: "n", data: {label: "score"}, text: number(scores[seat])}),
+    !table.match && isChips(table) && el("td", {class: "n", data: {label: "chips"},
+      text: number(over.net[seat])}),
     table.match && el("td", {class: "n", data: {label: "total"}, text: number(table.totals[seat])}),
     el("td", {class: "cards"}, over.hands ? chips(over.hands[seat]) : "")));
   const kitty = over.kitty || [];
@@ -92,6 +94,7 @@ export function result(table, {next, leave}) {
     el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores and hands"},
       el("table", {}, el("thead", {}, el("tr", {}, el("th", {scope: "col", text: "Player"}),
         el("th", {scope: "col", class: "n", text: "Score"}),
+        !table.match && isChips(table) && el("th", {scope: "col", class: "n", text: "Chips"}),
         table.match && el("th", {scope: "col", class: "n", text: "Total"}),
         el("th", {scope: "col", text: "Cards dealt"}))), el("tbody", {}, ...rows))),
     kitty.length ? el("p", {}, "Not dealt: ", chips(kitty)) : null,

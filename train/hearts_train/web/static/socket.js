@@ -78,7 +78,10 @@ export class Connection extends EventTarget {
       if (message.type === "error") waiting.reject(new Refusal(message));
       else waiting.resolve(message);
     }
-    if (message.type === "error" && message.code === "unknown_token") keep("");
+    if (message.type === "error" && this.status !== "open" && message.text.startsWith("token")) {
+      keep(""); // not one of this server's making; it gives another
+      this.socket?.close();
+    }
     this.dispatchEvent(new CustomEvent("message", {detail: message}));
   }
 

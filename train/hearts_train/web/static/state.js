@@ -201,7 +201,9 @@ export function asked(table) {
   if (table.over) return "";
   const {facts, view, turn} = table;
   if (!table.isMyTurn) {
-    if (turn !== null && table.seats[turn].kind === "open") return "Waiting for somebody to sit down.";
+    if (turn !== null && table.seats[turn].kind === "open") {
+      return "Waiting for somebody to sit down.";
+    }
     if (turn === null || turn === table.you) return "";
     const doing = facts.phase === "pass" ? "choose cards to pass"
       : facts.phase === "moon" ? "choose" : "play";
@@ -232,7 +234,9 @@ export function told(table, event) {
     const points = event.worth ? `: ${pointsText(event.worth)}` : "";
     return `${table.does(event.taker, "take", "takes")} the trick${points}.`;
   }
-  if (kind === "broken") return `Hearts are broken by ${seat === table.you ? "you" : table.who(seat)}.`;
+  if (kind === "broken") {
+    return `Hearts are broken by ${seat === table.you ? "you" : table.who(seat)}.`;
+  }
   if (kind === "passed") {
     return seat !== table.you && event.count === table.passCount
       ? `${table.who(seat)} has chosen what to pass.` : "";

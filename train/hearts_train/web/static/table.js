@@ -42,6 +42,7 @@ class Room {
     /** @type {(() => void)|null} */
     this.skip = null;
     this.isSent = false;
+    this.isAsking = false;
     /** What has happened and was not yet said. */
     this.words = "";
     this.toldAt = -1;
@@ -113,7 +114,7 @@ class Room {
 
   /** @param {any} error a `Refusal` */
   fail(error) {
-    if (error.code === "lost") return; // it comes back by itself
+    if (error.code === "lost" || error.code === "stale") return; // it mends itself
     if (error.code === "unknown_table") {
       this.root.replaceChildren(el("section", {class: "lobby"},
         el("h1", {text: "There is no such table"}), el("p", {text: error.message}),
@@ -155,7 +156,6 @@ class Room {
     else this.table = new Table(message);
     this.newest = message.seq;
     this.isSent = false;
-    this.context.title(this.table.rules.title);
     this.felt.update(this.table);
     this.felt.lay(this.table.facts.trick || []);
     this.felt.mark(null);
@@ -183,7 +183,6 @@ class Room {
       const from = event.seat === table.you ? this.hand.rect(event.action) : null;
       table.see(event);
       if (event.seat === table.you) table.canUndo = table.isAlone;
-      this.isSent = false;
       this.words = told(table, event);
       this.felt.update(table);
       this.hand.update(this.held(true));
@@ -273,6 +272,7 @@ class Room {
     this.guests.replaceChildren(...invitation(this));
     this.ways();
     this.drawer.update();
+    this.context.title(`${table.isMyTurn ? "▶ Your turn · " : ""}${table.rules.title}`);
     if (!table.over && (this.words || this.toldAt !== table.seq)) this.tellTurn(this.words);
     this.toldAt = table.seq;
     this.words = "";
@@ -305,8 +305,11 @@ class Room {
 
   /** @param {string} card */
   async play(card) {
-    if (!(await this.drawer.confirms(card))) return;
-    this.act({action: card});
+    if (this.isAsking) return;
+    this.isAsking = true; // whether that is wise; meanwhile nothing else is played
+    const goesOn = await this.drawer.confirms(card);
+    this.isAsking = false;
+    if (goesOn) this.act({action: card});
   }
 
   /** Does something on one's turn. @param {Record<string, any>} what */
@@ -318,11 +321,10 @@ class Room {
     try {
       await this.connection.request({type: "act", table: this.id, seq: table.seq, ...what});
     } catch (error) {
-      this.isSent = false;
-      if (/** @type {any} */ (error).code === "stale") this.join();
-      else this.fail(/** @type {any} */ (error));
-      this.refresh();
+      this.fail(/** @type {any} */ (error)); // where it was stale, the whole table follows
     }
+    this.isSent = false;
+    this.refresh();
   }
 
   /** @param {string} card */
