@@ -258,6 +258,8 @@ def test_a_link_holds_the_deal_and_the_server_measures_branches(
     page.wait_for_selector(".table-top")
     for _ in range(6):
         page.keyboard.press("ArrowRight")
+    page.get_by_label("standard’s hand alone").check()
+    page.get_by_label("all hands").check()
     page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; }")
     page.get_by_role("button", name="Copy a link").click()
     link = page.evaluate("window.copied")
@@ -266,7 +268,8 @@ def test_a_link_holds_the_deal_and_the_server_measures_branches(
     page.wait_for_selector(".table-top")
     moment = told[0]["moments"][6]
     assert set(picks(page)) == set(moment["values"])
-    assert page.locator(".summary h2").inner_text().startswith(NAME)
+    scores = told[0]["scores"]
+    assert page.locator(".summary h2").inner_text() == f"standard {scores[1]} : {NAME} {scores[0]}"
     # Other cards are measured where the person is.
     moment = next(m for m in told[0]["moments"][6:] if len(m["values"]) > 2)
     for _ in range(moment["number"] - 6):

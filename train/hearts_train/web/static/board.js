@@ -47,7 +47,8 @@ function titleOf(deal, i) {
 /** A deal that the server looks at. @param {HTMLElement} root */
 async function online(root) {
   let end = () => {};
-  const show = async (/** @type {string} */ text, /** @type {number} */ at) => {
+  const show = async (/** @type {string} */ text, /** @type {number} */ at = 0,
+    /** @type {number|undefined} */ seat = undefined) => {
     end();
     root.replaceChildren(el("p", {class: "waiting", role: "status", text: "Looking at the deal …"}));
     try {
@@ -58,21 +59,21 @@ async function online(root) {
         end();
         form("");
       })));
-      end = await review(place, {document, at, link: linkTo,
+      end = await review(place, {document, at, seat, link: linkTo,
         position: (deal, actions) => post("/api/position", {deal, actions})});
-      history.replaceState(null, "", fragmentOf(text, at));
+      history.replaceState(null, "", fragmentOf(text, at, seat));
     } catch (error) {
       form(text, String(/** @type {any} */ (error).message || error));
     }
   };
   const form = (/** @type {string} */ text, /** @type {string} */ wrong = "") => {
-    root.replaceChildren(entry(text, wrong, (given) => show(given, 0)));
+    root.replaceChildren(entry(text, wrong, (given) => show(given)));
   };
   const follow = () => {
-    const {text, at} = addressed();
+    const {text, at, seat} = addressed();
     if (text === null) form("", location.hash.startsWith("#deal=")
       ? "The address does not hold a deal; it may have been cut off." : "");
-    else show(text, at);
+    else show(text, at, seat);
   };
   window.addEventListener("hashchange", follow);
   follow();
@@ -103,21 +104,22 @@ function entry(text, wrong, use) {
     el("p", {}, button("Look at it", () => use(box.value), {class: "main"})));
 }
 
-/** The deal and the card of the address. */
+/** The deal, the card and the seat of the address. */
 function addressed() {
   const given = new URLSearchParams(location.hash.slice(1));
   const coded = given.get("deal");
-  return {text: coded ? fromFragment(coded) : null, at: Number(given.get("at")) || 0};
+  return {text: coded ? fromFragment(coded) : null, at: Number(given.get("at")) || 0,
+    seat: given.has("seat") ? Number(given.get("seat")) || 0 : undefined};
 }
 
-/** @param {string} text @param {number} at */
-function fragmentOf(text, at) {
-  return `#deal=${toFragment(text)}${at ? `&at=${at}` : ""}`;
+/** @param {string} text @param {number} at @param {number|undefined} seat */
+function fragmentOf(text, at, seat) {
+  return `#deal=${toFragment(text)}${at ? `&at=${at}` : ""}${seat ? `&seat=${seat}` : ""}`;
 }
 
-/** @param {any} deal @param {number} at */
-function linkTo(deal, at) {
-  return `${location.origin}/board${fragmentOf(deal.deal, at)}`;
+/** @param {any} deal @param {number} at @param {number} seat */
+function linkTo(deal, at, seat) {
+  return `${location.origin}/board${fragmentOf(deal.deal, at, seat)}`;
 }
 
 /** @param {string} path @param {any} body */
