@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent
-from hearts_env import HeartsError
+from hearts_env import Game, HeartsError
 from hearts_env.batch_view import BatchView
 from hearts_env.solve import solve_worlds
 from hearts_train.command.cli import app
@@ -20,6 +20,7 @@ from hearts_train.web.puzzles import (
     FILE,
     GAP,
     LEGAL,
+    MISSING,
     Judge,
     cards_in,
     listed,
@@ -83,6 +84,29 @@ def test_the_search_finds_what_the_judge_takes_for_one() -> None:
         assert round(verdict.gap, 2) == one.gap
     # The file is what the search gives: each deal of it is found by its seed.
     assert any(one in puzzles() for one in found)
+
+
+def test_the_judge_goes_by_the_worlds_and_by_what_others_play() -> None:
+    judge, agents = Judge(), [make_agent(name, seed=0) for name in MISSING]
+    seen = set()
+    for seed in range(20):
+        game = Game.deal("two_player", seed)
+        while not game.is_over:
+            view = game.view(game.player)
+            legal = view.legal_actions()
+            if view.num_worlds > 50 or len(legal) < 2:
+                game.play(legal[-1])
+                continue
+            means = solve_worlds(view)[1].mean(0)
+            second, first = np.sort(means)[-2:]
+            best = legal[int(means.argmax())]
+            is_far, is_many = first - second >= GAP, len(legal) >= LEGAL
+            is_missed = [agent.act(view) != best for agent in agents]
+            is_one = is_far and is_many and all(is_missed)
+            assert (judge.judge(view) is not None) == is_one
+            seen.add((bool(is_far), is_many, sum(is_missed)))
+            game.play(legal[seed % len(legal)])
+    assert {(True, True, n) for n in range(3)} | {(False, True, 2)} <= seen
 
 
 def test_a_puzzle_is_told_as_its_player_sees_it() -> None:

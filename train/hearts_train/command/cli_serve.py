@@ -12,7 +12,7 @@ from hearts_train.command.cli_options import Trust, app
 
 @app.command(
     rich_help_panel="Play",
-    epilog="Examples: hearts serve --open; hearts serve --agent runs/demo; "
+    epilog="Example: hearts serve --open; hearts serve --agent runs/demo; "
     "hearts serve --host 0.0.0.0 --allow-host hearts.example.org",
 )
 def serve(

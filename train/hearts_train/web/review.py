@@ -10,7 +10,7 @@ Its figures are those of ``hearts_train.measure.analysis``. What comes on top:
 - **Champion**: the same deal played again with the package's strongest quick player in one's seat.
   In the other seats sit the players named in the deal, where the package has them by that name, and
   the champion in the place of people. Seeds are fixed: the same deal gives the same answer. With
-  more than two players it is only done for people, or for ``You`` where that is one of the names.
+  more than two players it is only done for one person: ``You``, or the first who is none of ours.
 
 Games of two without an exchange are measured exactly. All others, and decks too large for a board,
 are estimated as ``hearts_train.measure.sampled`` does; then there is no double-dummy value, no luck
@@ -325,7 +325,8 @@ def _replaying(record: Record) -> list[int]:
         return [0, 1]
     if "You" in names:
         return [names.index("You")]
-    return [seat for seat in range(len(names)) if _plain(record, seat) not in QUICK]
+    people = [seat for seat in range(len(names)) if _plain(record, seat) not in QUICK]
+    return people[:1]
 
 
 def kept(moments: Sequence[Moment | SampledMoment], seat: int) -> float | None:

@@ -3,9 +3,36 @@
 import {loadCards} from "hearts/cards.js";
 import {button, el, picker} from "hearts/dom.js";
 import {fromFragment, toFragment} from "hearts/line.js";
-import {mount as review} from "hearts/review.js";
+import {loadStyle, mount as review} from "hearts/review.js";
 
-/** @typedef {{documents?: any[]}} Context `documents` are the deals of an offline file */
+/** @typedef {{documents?: any[], title?: (text: string) => void}} Context `documents` are the deals
+ *  of an offline file */
+
+/** standard against pro, seed 3: a deal with blunders in it. */
+const EXAMPLE = `[Rules "two_player"]
+[Player 0 "standard"]
+[Player 1 "pro"]
+[Deal "0"]
+[Dealer "0"]
+[Hand 0 "2C QC AC 4D TD AD 4S 6S 8S TS AS 6H TH"]
+[Hand 1 "4C 6C 8C TC 2D 6D QD 2S QS 2H 4H 8H AH"]
+[Kitty "8D QH"]
+[Scores "4 15"]
+
+1. 0: 2C 4C
+2. 1: 6D AD
+3. 0: 4D QD
+4. 1: 2D TD
+5. 0: 4S 2S
+6. 0: 6S QS
+7. 1: 6C AC
+8. 0: 8S 8C
+9. 0: 6H 2H
+10. 0: TH 4H
+11. 0: TS TC
+12. 0: QC AH
+13. 1: 8H AS
+`;
 
 /**
  * @param {HTMLElement} root
@@ -13,7 +40,8 @@ import {mount as review} from "hearts/review.js";
  * @returns {Promise<() => void>} ends it
  */
 export async function mount(root, context = {}) {
-  await loadCards();
+  await Promise.all([loadCards(), loadStyle()]);
+  context.title?.("Analysis board");
   const board = el("div", {class: "board-page"});
   root.replaceChildren(board);
   if (context.documents) return many(board, context.documents);
@@ -47,32 +75,33 @@ function titleOf(deal, i) {
 /** A deal that the server looks at. @param {HTMLElement} root */
 async function online(root) {
   let end = () => {};
-  const show = async (/** @type {string} */ text, /** @type {number} */ at) => {
+  const show = async (/** @type {string} */ text, /** @type {number} */ at = 0,
+    /** @type {number|undefined} */ seat = undefined) => {
     end();
     root.replaceChildren(el("p", {class: "waiting", role: "status", text: "Looking at the deal …"}));
     try {
       const document = await post("/api/review", {deal: text});
       const place = el("div");
-      root.replaceChildren(place, el("p", {}, button("Another deal", () => {
+      root.replaceChildren(el("h1", {class: "unseen", text: "Analysis board"}), place, el("p", {}, button("Another deal", () => {
         history.replaceState(null, "", location.pathname);
         end();
         form("");
       })));
-      end = await review(place, {document, at, link: linkTo,
+      end = await review(place, {document, at, seat, link: linkTo,
         position: (deal, actions) => post("/api/position", {deal, actions})});
-      history.replaceState(null, "", fragmentOf(text, at));
+      history.replaceState(null, "", fragmentOf(text, at, seat));
     } catch (error) {
       form(text, String(/** @type {any} */ (error).message || error));
     }
   };
   const form = (/** @type {string} */ text, /** @type {string} */ wrong = "") => {
-    root.replaceChildren(entry(text, wrong, (given) => show(given, 0)));
+    root.replaceChildren(entry(text, wrong, (given) => show(given)));
   };
   const follow = () => {
-    const {text, at} = addressed();
+    const {text, at, seat} = addressed();
     if (text === null) form("", location.hash.startsWith("#deal=")
       ? "The address does not hold a deal; it may have been cut off." : "");
-    else show(text, at);
+    else show(text, at, seat);
   };
   window.addEventListener("hashchange", follow);
   follow();
@@ -94,30 +123,32 @@ function entry(text, wrong, use) {
   const file = el("input", {type: "file", accept: ".txt,text/plain", on: {change: async () => {
     if (file.files && file.files[0]) box.value = await file.files[0].text();
   }}});
-  return el("section", {class: "entry"}, el("h2", {text: "Analysis board"}),
+  return el("section", {class: "entry"}, el("h1", {text: "Analysis board"}),
     el("p", {text: "What was every card of a deal worth? Give the text of one deal, as a finished "
       + "table, “hearts play” or game.to_text() write it."}),
     wrong && el("p", {class: "wrong", id: "deal-wrong", role: "alert", text: wrong}),
     el("label", {class: "field"}, el("span", {text: "The text of the deal"}), box),
     el("label", {class: "field"}, el("span", {text: "or a file"}), file),
-    el("p", {}, button("Look at it", () => use(box.value), {class: "main"})));
+    el("p", {}, button("Look at it", () => use(box.value), {class: "main"}), " ",
+      button("Show an example", () => use(EXAMPLE))));
 }
 
-/** The deal and the card of the address. */
+/** The deal, the card and the seat of the address. */
 function addressed() {
   const given = new URLSearchParams(location.hash.slice(1));
   const coded = given.get("deal");
-  return {text: coded ? fromFragment(coded) : null, at: Number(given.get("at")) || 0};
+  return {text: coded ? fromFragment(coded) : null, at: Number(given.get("at")) || 0,
+    seat: given.has("seat") ? Number(given.get("seat")) || 0 : undefined};
 }
 
-/** @param {string} text @param {number} at */
-function fragmentOf(text, at) {
-  return `#deal=${toFragment(text)}${at ? `&at=${at}` : ""}`;
+/** @param {string} text @param {number} at @param {number|undefined} seat */
+function fragmentOf(text, at, seat) {
+  return `#deal=${toFragment(text)}${at ? `&at=${at}` : ""}${seat ? `&seat=${seat}` : ""}`;
 }
 
-/** @param {any} deal @param {number} at */
-function linkTo(deal, at) {
-  return `${location.origin}/board${fragmentOf(deal.deal, at)}`;
+/** @param {any} deal @param {number} at @param {number} seat */
+function linkTo(deal, at, seat) {
+  return `${location.origin}/board${fragmentOf(deal.deal, at, seat)}`;
 }
 
 /** @param {string} path @param {any} body */

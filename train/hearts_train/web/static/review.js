@@ -18,8 +18,10 @@ let boards = 0;
  * @property {any} document the deal, as the server or the offline file tells it
  * @property {((deal: string, actions: string[]) => Promise<any>)|null} [position] asks for a
  *   position of a branch; null where there is no server
- * @property {((deal: any, at: number) => string)|null} [link] an address of the board at a card
+ * @property {((deal: any, at: number, seat: number) => string)|null} [link] an address of the
+ *   board at a card, a seat below
  * @property {number} [at] where to begin; by default before the first card
+ * @property {number} [seat] who is shown below; by default "You", or the first
  */
 
 /**
@@ -59,7 +61,8 @@ class Review {
     this.steps = this.deal.steps;
     /** @type {{at: number, note: string, value: number|null, known: Map<number, any>}|null} */
     this.branch = null;
-    this.bottom = Math.max(0, this.deal.names.indexOf("You"));
+    this.bottom = context.seat !== undefined && context.seat < this.deal.names.length
+      ? context.seat : Math.max(0, this.deal.names.indexOf("You"));
     this.seen = "all";
     /** @type {import("hearts/worlds.js").Picked} */
     this.picked = {weigh: "alike", world: null};
@@ -165,7 +168,8 @@ class Review {
     };
     const {link} = this.context;
     return el("div", {class: "controls"}, seats, el("div", {class: "buttons"},
-      link && button("Copy a link", () => copy(link(deal, this.branch ? this.branch.at : this.at))),
+      link && button("Copy a link", () => copy(link(deal,
+        this.branch ? this.branch.at : this.at, this.bottom))),
       button("Save the deal", save),
       button("Copy its text", () => copy(deal.deal))));
   }
@@ -264,7 +268,8 @@ class Review {
       choose: (card) => this.choose(card)}));
     if (focused) this.stage.focus({preventScroll: true});
     const trick = Math.min(table.tricks + 1, deal.rules.tricks);
-    this.where.replaceChildren(mover === null ? "The end" : table.passing ? "The exchange"
+    this.where.replaceChildren(mover === null
+      ? this.branch || deal.scores ? "The end" : "As far as it was played" : table.passing ? "The exchange"
       : `Trick ${trick} · ${does(deal.names[mover], "plays")} `,
     played && !OTHERS[played] ? chip(played) : "", moment && moment.mark ? ` ${moment.mark}` : "");
     const [first, back, on, last] = this.walk;
