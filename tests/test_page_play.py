@@ -218,7 +218,7 @@ def test_two_people_play_each_other_and_a_third_looks_on(browser, address) -> No
         other.page.goto(link)
         other.page.wait_for_selector(".sit")
     ben.page.get_by_role("button", name="Sit here").click()
-    ben.wait()
+    ben.page.wait_for_selector(".hand .card")
     expect(anna.page.locator(".banner")).to_have_count(0)
     expect(anna.page.locator(".seat .name").first).to_have_text("Ben")
     expect(onlooker.page.locator(".sit")).to_have_count(0)
