@@ -368,10 +368,8 @@ class Table:
         Raises:
             Quit: when the person leaves.
         """
-        two = game.rules.players == 2 and not game.rules.pass_count
-        menu = ["[a]nalyse"] if two else []
-        menu += ["[r]eplay", "[s]ave FILE", "[u]ndo", "[n]ext", "[q]uit"]
-        self.announcer.say(" ".join(menu))
+        menu = "[a]nalyse [r]eplay [s]ave FILE [u]ndo [n]ext [q]uit"
+        self.announcer.say(menu)
         while self._ended is game:
             line = self._line("Next")
             word, _, argument = line.partition(" ")
@@ -387,10 +385,10 @@ class Table:
                 case "replay":
                     record = Record(game, self._tags(game))
                     replay.show([record], self.announcer.cards, self.ask)
-                case "analyse" if two:
+                case "analyse":
                     self._analyse(game)
                 case _:
-                    self.announcer.say(" ".join(menu) + "; Enter alone: next")
+                    self.announcer.say(menu + "; Enter alone: next")
 
     def _next(self) -> None:
         """Continue the match, or begin another deal or match."""
@@ -407,14 +405,14 @@ class Table:
         self.announcer.begin_deal(self.play)
 
     def _analyse(self, game: Game) -> None:
-        from hearts_train.console import print_table
-        from hearts_train.measure import (
-            analysis,  # loads the solver, which play itself does not need
-        )
+        # It loads the solver, which play itself does not need.
+        from hearts_train.command.analysis_page import analysed, told
+        from hearts_train.console import print_table, progress
 
-        result = analysis.analyse(game, names=Record(game, self._tags(game)).names())
-        print_table("card by card", analysis.columns(result), analysis.rows(result))
-        for line in analysis.summary(result):
+        with progress("analysing") as tell:
+            shown = told(analysed(Record(game, self._tags(game)), tell))
+        print_table("card by card", shown.columns, shown.rows)
+        for line in shown.summary:
             self.announcer.say(line)
 
     # -- saving ------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 import {cardName, cardText, chip, suitName, suitSign} from "hearts/cards.js";
 import {ask, button, choices, el, picker} from "hearts/dom.js";
 import {choose, setting} from "hearts/settings.js";
-import {signed} from "hearts/state.js";
+import {signed} from "hearts/figures.js";
 
 export const LEVELS = ["off", "warn", "values", "odds"];
 const WARN = 2; // points that a card must be worse by, for a warning

@@ -2,7 +2,9 @@
 
 import {chips} from "hearts/cards.js";
 import {ask, el} from "hearts/dom.js";
-import {encodeDeal, pointsText, signed} from "hearts/state.js";
+import {signed} from "hearts/figures.js";
+import {toFragment} from "hearts/line.js";
+import {pointsText} from "hearts/state.js";
 
 /** @typedef {import("hearts/state.js").Table} Table */
 
@@ -99,7 +101,8 @@ export function result(table, {next, leave}) {
         el("th", {scope: "col", text: "Cards dealt"}))), el("tbody", {}, ...rows))),
     kitty.length ? el("p", {}, "Not dealt: ", chips(kitty)) : null,
     el("div", {class: "buttons"}, main,
-      over.deal && el("a", {class: "button", href: `/board#deal=${encodeDeal(over.deal)}`,
+      over.deal && el("a", {class: "button", href: `/board#deal=${toFragment(over.deal)}${
+        table.you ? `&seat=${table.you}` : ""}`,
         text: "Analyse"}),
       table.match && el("button", {type: "button", text: "Score sheet",
         on: {click: () => showSheet(table)}}),

@@ -264,25 +264,3 @@ export function told(table, event) {
 export function pointsText(n) {
   return `${n} ${Math.abs(n) === 1 ? "point" : "points"}`.replace("-", "−");
 }
-
-/** A score with its sign: "+3", "−10", "0". @param {number} n @param {number} [digits] */
-export function signed(n, digits = 0) {
-  const text = Math.abs(n).toFixed(digits);
-  return Number(text) === 0 ? text : `${n < 0 ? "−" : "+"}${text}`;
-}
-
-/**
- * Text as base64url, for the part of an address behind #.
- * @param {string} text
- */
-export function encodeDeal(text) {
-  const bytes = new TextEncoder().encode(text);
-  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_")
-    .replaceAll("=", "");
-}
-
-/** The text of such an address. @param {string} coded */
-export function decodeDeal(coded) {
-  const plain = atob(coded.replaceAll("-", "+").replaceAll("_", "/"));
-  return new TextDecoder().decode(Uint8Array.from(plain, (c) => c.charCodeAt(0)));
-}
