@@ -128,6 +128,13 @@ def test_a_finished_deal_is_kept_and_can_be_analysed(capsys):
     assert "You lost" in result.stdout
 
 
+def test_a_deal_of_more_players_is_analysed_by_estimates(capsys):
+    play_on(sit(Person("a", "q"), rules="party players=7"))
+    out = capsys.readouterr().out
+    assert "card by card" in out
+    assert "±" in out or "estimate" in out
+
+
 def test_the_next_deal_is_another_and_all_are_kept():
     play_on(sit(Person("n", "", "q")))
     deals = kept_deals()
