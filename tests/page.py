@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,18 +50,18 @@ _IN_SIGHT = """(node) => {
 }"""
 
 
-def make_server(folder: Path) -> uvicorn.Server:
+def make_server(folder: Path, runs: Sequence[Path] = ()) -> uvicorn.Server:
     """The real application."""
-    app = create_app(Store(folder), Players())
+    app = create_app(Store(folder), Players(), runs=runs)
     return uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
 
 
 @contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder: Path, runs: Sequence[Path] = ()) -> Iterator[str]:
     """The address of a server that runs in a thread."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    server = make_server(folder)
+    server = make_server(folder, runs)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:

@@ -17,10 +17,8 @@ from tests.test_runs import evaluation, make, update
 DATA = Path(__file__).parents[1] / "agents" / "hearts_agents" / "data"
 
 
-@pytest.fixture
-def runs(tmp_path):
+def two_runs(folder: Path) -> Path:
     """Two seeds of one experiment, one of which has a player."""
-    folder = tmp_path / "mine"
     for seed, end in enumerate((3.0, 5.0)):
         rows = (evaluation(0, -4.0), update(10**6, entropy=0.5), evaluation(2 * 10**6, end))
         run = make(folder / f"demo-{seed}", *rows, seed=seed, ent_coef=0.01)
@@ -32,6 +30,11 @@ def runs(tmp_path):
         folder / "demo-1" / "checkpoint.safetensors",
     )
     return folder
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return two_runs(tmp_path / "mine")
 
 
 @pytest.fixture
