@@ -92,6 +92,28 @@ def test_a_run_is_played(client, runs):
         assert message["seats"][0]["agent"] == "demo-1"
 
 
+def test_a_table_with_a_run_goes_on_after_a_restart(client, runs, tmp_path):
+    client.post("/api/runs/play", json={"run": "demo-1"})
+    with client.websocket_connect("ws://localhost/ws") as socket:
+        socket.send_json({"type": "hello", "v": 1})
+        token = socket.receive_json()["token"]
+        seats = [{"agent": "demo-1"}, {"me": True}]
+        socket.send_json({"type": "create", "rules": "two_player", "seats": seats})
+        while (message := socket.receive_json())["type"] != "table":
+            pass
+    again = create_app(Store(tmp_path / "data"), Players(), runs=[runs])
+    with (
+        TestClient(again, "http://localhost") as other,
+        other.websocket_connect("ws://localhost/ws") as socket,
+    ):
+        socket.send_json({"type": "hello", "v": 1, "token": token})
+        socket.receive_json()
+        socket.send_json({"type": "watch", "table": message["table"]})
+        while (told := socket.receive_json())["type"] not in ("table", "error"):
+            pass
+        assert (told["type"], told.get("you")) == ("table", 1)
+
+
 @pytest.mark.parametrize("name", ["nobody", "../mine/demo-1", "", None, 3, ["demo-1"]])
 def test_only_runs_on_the_shelf_are_played(client, name):
     answer = client.post("/api/runs/play", json={"run": name})

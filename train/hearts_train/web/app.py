@@ -93,6 +93,7 @@ def create_app(
     )
     app.state.hall = hall
     app.state.runs = RunShelf(runs)
+    players.elsewhere = app.state.runs.player_of
     policy = content_policy(assets.script_digests(assets.index()))
     app.add_middleware(Gate, policy=policy, hosts=tuple(hosts))
     return app

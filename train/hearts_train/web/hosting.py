@@ -398,8 +398,10 @@ class Hall:
             log.error("table %s: %s", name, error)
             text = "table: its file cannot be read; start another"
             raise Refusal("unknown_table", text) from None
-        lacking = {seat.agent for seat in table.seats if seat.agent} - self.players.listed.keys()
-        if lacking:
+        agents = {seat.agent for seat in table.seats if seat.agent}
+        for agent in agents - self.players.listed.keys():
+            self.players.recall(agent)
+        if lacking := agents - self.players.listed.keys():
             text = f"table: {min(lacking)} is not here now; start the server with --agent for it"
             raise Refusal("unknown_agent", text)
         return table

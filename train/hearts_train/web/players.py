@@ -219,6 +219,7 @@ class Players:
         """
         self.patience = patience
         self.listed: dict[str, Listed] = {}
+        self.elsewhere: Callable[[str], str | None] = lambda _name: None
         self._specs: dict[str, str] = {}  # the name of each spec that is on the list
         self._adding = threading.Lock()
         for spec in [*SHIPPED, *more]:
@@ -236,6 +237,13 @@ class Players:
             self._specs[spec] = name
             agent = self.listed[name] = Listed(spec, name)
         return agent
+
+    def recall(self, name: str) -> None:
+        """Put an agent on the list again that was there before the server was last started."""
+        spec = self.elsewhere(name)
+        if spec is not None:
+            with contextlib.suppress(HeartsError):
+                self.add(spec)
 
     def _short(self, spec: str) -> str:
         """A name that no other has: the spec's last part, with a number if it must be."""

@@ -90,6 +90,11 @@ class RunShelf:
             raise CheckpointError(f"run: {quoted(name)} is not here; reload the page")
         return runs[name]
 
+    def player_of(self, agent: str) -> str | None:
+        """The folder of the newest run whose player is on the list of agents under this name."""
+        runs = (run for run in self.runs().values() if run.has_player)
+        return next((str(run.path) for run in runs if run.path.name == agent), None)
+
     def told(self) -> dict[str, Any]:
         """All runs, as the page lists them."""
         runs = self.runs()
