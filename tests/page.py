@@ -200,7 +200,7 @@ class Person:
     def result(self) -> Game:
         """The deal as the link to the board has it, which must agree with the scores shown."""
         link = self.page.locator(".result a", has_text="Analyse").get_attribute("href") or ""
-        coded = link.partition("#deal=")[2]
+        coded = link.partition("#deal=")[2].partition("&")[0]
         game = Game.from_text(base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode())
         assert game.is_over
         shown = [

@@ -23,13 +23,13 @@ from hearts_env.seeds import derived_seed
 from hearts_train.command import benchmark_page
 from hearts_train.command.cli import app
 from hearts_train.command.page import bar
-from hearts_train.command.reports import format_margin
 from hearts_train.measure import benchmark as bench
 from hearts_train.measure.benchmark import FIELD_VERSION, TRACKS, Benchmark, silent
 from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.field import read_field
+from hearts_train.measure.shown import format_margin
 
 LEADS_LOW = """
 import numpy as np
