@@ -332,3 +332,16 @@ def test_a_server_killed_in_mid_deal_comes_back_and_so_does_the_page(
     finally:
         server.kill()
         server.wait()
+
+
+def test_the_lobby_knows_the_tables_without_being_loaded_anew(
+    browser: Browser, address: str
+) -> None:
+    person = Person(browser, address)
+    person.lobby()
+    expect(person.page.locator(".mine")).to_have_count(0)
+    person.page.get_by_role("button", name="Play now").click()
+    person.wait()
+    person.page.locator("#top .home").click()
+    expect(person.page.locator(".mine li")).to_have_count(1)
+    person.leave()

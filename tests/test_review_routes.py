@@ -48,6 +48,12 @@ def test_reviews_and_positions_are_those_of_the_library(client) -> None:
         ("review", b"", 400, "not a JSON object"),
         ("review", b"[" * 100_000, 400, "not a JSON object"),
         ("review", b"[1]", 400, "not a JSON object"),
+        (
+            "review",
+            json.dumps({"deal": f'[Player 0 "\ud800"]\n{TEXT}'}).encode(),
+            422,
+            "characters that cannot be written",
+        ),
         ("review", b"\xff\xfe", 400, "not a JSON object"),
         ("review", {}, 422, "give the text of one deal"),
         ("review", {"deal": 7}, 422, "give the text of one deal"),

@@ -170,3 +170,34 @@ def test_mistakes_are_told_in_one_line(four, words, told, monkeypatch):
     assert result.exit_code != 0
     assert isinstance(result.exception, SystemExit | HeartsError | console.Mistake)
     assert told in result.output + str(result.exception)
+
+
+def test_what_is_not_finite_is_left_out_and_no_common_range_is_no_curve(tmp_path):
+    rows = [update(n * 10**6, entropy=value) for n, value in enumerate((0.5, math.nan, 0.3))]
+    make(tmp_path / "a", *rows)
+    make(tmp_path / "b", update(9 * 10**6, entropy=0.1), seed=1)
+    runs, _ = find_runs([tmp_path])
+    alone = curve("a", [run for run in runs if run.seed == 0], "entropy", "decisions")
+    assert alone is not None
+    assert (alone.x, alone.mean) == ([0.0, 2.0], [0.5, 0.3])
+    assert curve("both", runs, "entropy", "decisions") is None
+
+
+def test_a_folder_that_cannot_be_read_is_passed_over(four, monkeypatch):
+    listed = Path.iterdir
+
+    def closed(folder: Path):
+        if folder.name == "more":
+            raise PermissionError(13, "Permission denied")
+        return listed(folder)
+
+    monkeypatch.setattr(Path, "iterdir", closed)
+    assert len(find_runs([four])[0]) == 3
+
+
+def test_long_curves_are_thinned_to_their_end(tmp_path):
+    make(tmp_path / "a", *(update(n * 1000, entropy=float(n)) for n in range(1001)))
+    one = curve("a", find_runs([tmp_path])[0], "entropy", "decisions")
+    assert one is not None
+    assert len(one.x) == 400
+    assert (one.mean[0], one.mean[-1]) == (0.0, 1000.0)

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players
+from hearts_train.web.run_shelf import RunShelf
 from hearts_train.web.store import Store
 from tests.test_runs import evaluation, make, update
 
@@ -145,3 +146,12 @@ def test_a_card_comes_as_text(client):
     told = client.get("/api/runs/card", params={"run": "demo-1"}).json()
     assert told["card"] == "# <b>demo</b>\n"
     assert told["settings"]["ppo.ent_coef"] == 0.01
+
+
+def test_runs_of_one_name_in_several_places_are_all_there(tmp_path):
+    places = [two_runs(tmp_path / place / "runs") for place in "abc"]
+    names = set(RunShelf(places).runs())
+    assert names == {f"demo-{seed}{more}" for seed in (0, 1) for more in ("", " (2)", " (3)")}
+    assert set(RunShelf([places[0] / "demo-0"]).runs()) == {"demo-0"}
+    told = RunShelf(places).curves([], [], "decisions", ["seed"])
+    assert str(tmp_path) not in str(told)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hearts_env import HeartsError
 from hearts_env.errors import install
@@ -17,6 +17,9 @@ from hearts_train.command.replay import pictures_of
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+Frame: TypeAlias = "tuple[NDArray[np.uint8], float]"
+"""A picture, and for how many seconds it is shown."""
 
 END = 3
 """How many times as long the end of a deal is shown."""
@@ -44,48 +47,42 @@ def write_moving(records: Sequence[Record], path: Path, width: int, seconds: flo
         raise HeartsError(f"moving picture: {path.name!r} has an unknown suffix; choose {known}")
     if not 0.02 <= seconds <= 60:
         raise HeartsError(f"--seconds: {seconds:g} is not within 0.02 to 60")
-    frames, times = [], []
-    for record in records:
-        for pixels in _frames(record, width):
-            frames.append(pixels)
-            times.append(seconds)
-        times[-1] *= END
-    write_whole(path, write(frames, times))
-    return len(frames)
+    data, number = write(_frames(records, width, seconds))
+    write_whole(path, data)
+    return number
 
 
-def _frames(record: Record, width: int) -> Iterator[NDArray[np.uint8]]:
+def _frames(records: Sequence[Record], width: int, seconds: float) -> Iterator[Frame]:
     from hearts_env.render import render_rgb
 
-    for picture in pictures_of(record):
-        try:
-            yield render_rgb(picture, width)
-        except ValueError as error:
-            raise HeartsError(f"--{error}") from None
-        except ImportError as error:
-            raise HeartsError(str(error)) from None
+    for record in records:
+        shown = len(record.game.actions)
+        for number, picture in enumerate(pictures_of(record)):
+            try:
+                pixels = render_rgb(picture, width)
+            except ValueError as error:
+                raise HeartsError(f"--{error}") from None
+            except ImportError as error:
+                raise HeartsError(str(error)) from None
+            yield pixels, seconds * (END if number == shown else 1)
 
 
-def _gif(frames: Sequence[NDArray[np.uint8]], times: Sequence[float]) -> bytes:
+def _gif(frames: Iterable[Frame]) -> tuple[bytes, int]:
     from PIL import Image
 
-    images: list[Any] = [
-        Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE) for pixels in frames
-    ]
+    images: list[Any] = []
+    times = []
+    for pixels, time in frames:  # a byte a pixel is kept, a third of what is drawn
+        images.append(Image.fromarray(pixels).quantize(64, dither=Image.Dither.NONE))
+        times.append(round(1000 * time))
     out = io.BytesIO()
     images[0].save(
-        out,
-        "GIF",
-        save_all=True,
-        append_images=images[1:],
-        duration=[round(1000 * time) for time in times],
-        loop=0,
-        optimize=True,
+        out, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0, optimize=True
     )
-    return out.getvalue()
+    return out.getvalue(), len(images)
 
 
-def _mp4(frames: Sequence[NDArray[np.uint8]], times: Sequence[float]) -> bytes:
+def _mp4(frames: Iterable[Frame]) -> tuple[bytes, int]:
     """H.264 with 25 frames a second, which every browser plays; width and height are made even."""
     try:
         import imageio_ffmpeg
@@ -94,21 +91,31 @@ def _mp4(frames: Sequence[NDArray[np.uint8]], times: Sequence[float]) -> bytes:
             f"moving picture: .mp4 needs imageio-ffmpeg; install it: {install('video')}, or "
             "write a .gif"
         ) from None
-    height, width = (size // 2 * 2 for size in frames[0].shape[:2])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "deal.mp4"
-        writer = imageio_ffmpeg.write_frames(
-            str(path), (width, height), fps=_FPS, macro_block_size=2, ffmpeg_log_level="error"
-        )
-        writer.send(None)
-        for pixels, time in zip(frames, times, strict=True):
-            for _ in range(max(1, round(_FPS * time))):
-                writer.send(pixels[:height, :width].tobytes())
-        writer.close()
-        return path.read_bytes()
+        writer: Any = None
+        shown = number = 0
+        due = 0.0
+        try:
+            for pixels, time in frames:
+                height, width = (size // 2 * 2 for size in pixels.shape[:2])
+                if writer is None:
+                    writer = imageio_ffmpeg.write_frames(
+                        str(path), (width, height), fps=_FPS, macro_block_size=2
+                    )
+                    writer.send(None)
+                number += 1
+                due += _FPS * time  # of all so far, so that short times add up
+                while shown < round(due) or shown < 1:
+                    writer.send(pixels[:height, :width].tobytes())
+                    shown += 1
+        finally:
+            if writer is not None:
+                writer.close()
+        return path.read_bytes(), number
 
 
-_WRITERS: dict[str, Callable[[Sequence[NDArray[np.uint8]], Sequence[float]], bytes]] = {
+_WRITERS: dict[str, Callable[[Iterable[Frame]], tuple[bytes, int]]] = {
     ".gif": _gif,
     ".mp4": _mp4,
 }

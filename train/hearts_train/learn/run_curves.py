@@ -116,11 +116,13 @@ def curve(label: str, runs: Sequence[RunFolder], quantity: str, x: str) -> Curve
         last = min(line[0][-1] for line in lines)
         places = np.unique(np.concatenate([line[0] for line in lines]))
         places = places[(places >= first) & (places <= last)]
+        if not len(places):  # they have no range in common
+            return None
         table = np.array([np.interp(places, line[0], line[1]) for line in lines])
         values, spread = table.mean(0), table.std(0, ddof=1)
         low, high = values - spread, values + spread
-    step = max(1, -(-len(places) // _MOST_POINTS))
-    shown = [array[::step].tolist() for array in (places, values, low, high)]
+    kept = np.unique(np.linspace(0, len(places) - 1, _MOST_POINTS).round().astype(int))
+    shown = [array[kept].tolist() for array in (places, values, low, high)]
     return Curve(label, len(lines), *shown)
 
 
@@ -141,8 +143,10 @@ def _line(run: RunFolder, quantity: str, x: str) -> _Line:
         rows = [row for row in run.of_kind("update") if isinstance(row.get(quantity), float)]
         told = [(row[quantity],) * 3 for row in rows]
     places = np.array([row[_X_FIELDS[x]] * X_AXES[x][0] for row in rows])
-    order = np.unique(places, return_index=True)[1]
-    values = np.array(told, np.float64).reshape(len(rows), 3)[order]
+    values = np.array(told, np.float64).reshape(len(rows), 3)
+    finite = np.flatnonzero(np.isfinite(values).all(1))  # a run that diverges logs others too
+    order = finite[np.unique(places[finite], return_index=True)[1]]
+    values = values[order]
     return places[order], values[:, 0], values[:, 1], values[:, 2]
 
 

@@ -25,7 +25,8 @@ from hearts_train.learn.runs import (
 )
 
 IGNORED = ("name", "seed", "threads", "device", "precision", "evaluation", "checkpoint")
-"""Settings that do not make another experiment: runs that differ in nothing else are alike."""
+"""Settings that do not make another experiment. Runs of one name that differ in nothing else are
+alike."""
 
 _DEPTH = 3
 _MOST_SHOWN = 3  # settings in a label
@@ -168,13 +169,20 @@ def find_runs(places: Sequence[Path]) -> tuple[list[RunFolder], list[str]]:
 
 
 def run_folders(place: Path, depth: int = _DEPTH) -> Iterator[Path]:
-    """The folders of runs in or a little under a folder, by name; none if there is no such one."""
-    if (place / CONFIG_NAME).is_file() and (place / METRICS_NAME).is_file():
-        yield place
-    elif depth and place.is_dir():
-        for folder in sorted(place.iterdir()):
-            if not folder.name.startswith("."):
-                yield from run_folders(folder, depth - 1)
+    """The folders of runs in or a little under a folder, by name.
+
+    There are none where nothing can be read.
+    """
+    try:
+        if (place / CONFIG_NAME).is_file() and (place / METRICS_NAME).is_file():
+            yield place
+            return
+        folders = sorted(place.iterdir()) if depth and place.is_dir() else []
+    except OSError:
+        return
+    for folder in folders:
+        if not folder.name.startswith("."):
+            yield from run_folders(folder, depth - 1)
 
 
 def began(folder: Path) -> float:
@@ -227,9 +235,14 @@ def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list
     labels = {key: _label(shown, group[0]) for key, group in keys.items()}
     if not by and len(shown) > _MOST_SHOWN:  # then a folder's name says more
         labels |= {key: group[0].path.name for key, group in keys.items() if len(group) == 1}
-    if len(set(labels.values())) < len(labels):
-        labels = {key: str(group[0].path) for key, group in keys.items()}
-    return {labels[key]: group for key, group in keys.items()}
+    found: dict[str, list[RunFolder]] = {}
+    for key, group in keys.items():
+        label, number = labels[key], 1
+        while label in found:
+            number += 1
+            label = f"{labels[key]} ({number})"
+        found[label] = group
+    return found
 
 
 def _fewest(told: Sequence[str], keys: Sequence[tuple[str, ...]]) -> list[str]:

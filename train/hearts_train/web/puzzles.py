@@ -6,7 +6,7 @@ points above that of every other; ``standard`` and ``pro`` choose another. `judg
 file that comes with the package holds what ``docs/puzzles.py`` has found.
 
 Levels: 1, the players that know of trump find it; 2, all baselines miss it, and ``champion`` finds
-it; 3, ``champion`` misses it too.
+it; 3, ``champion`` misses it.
 """
 
 from __future__ import annotations
@@ -205,6 +205,6 @@ def level_words(level: int) -> str:
     words = (
         "standard and pro miss it",
         "all baselines miss it",
-        "the champion misses it too",
+        "the champion misses it",
     )
     return words[level - 1]

@@ -101,6 +101,9 @@ async def _answer(request: Request, work: Callable[[Json], Any]) -> Response:
     _waiting += 1
     try:
         told = await asyncio.get_running_loop().run_in_executor(_worker, work, given)
+        return JSONResponse(told)
+    except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can carry
+        return _refused(422, "bad_deal", "deal: it has characters that cannot be written; mend it")
     except HeartsError as error:
         return _refused(422, "bad_deal", str(error))
     except Exception:
@@ -108,7 +111,6 @@ async def _answer(request: Request, work: Callable[[Json], Any]) -> Response:
         return _refused(500, "internal", "the server made a mistake with this deal")
     finally:
         _waiting -= 1
-    return JSONResponse(told)
 
 
 def _refused(status: int, code: str, text: str) -> Response:

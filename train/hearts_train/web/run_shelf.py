@@ -64,9 +64,12 @@ class RunShelf:
         found: dict[str, Path] = {}
         for place in self.places:
             for path in run_folders(place):
-                name = path.relative_to(place).as_posix() if path != place else place.name
-                if name in found:
-                    name = f"{place.name}/{name}"
+                inside = path.relative_to(place).as_posix()
+                plain = name = path.resolve().name if path == place else inside
+                number = 1
+                while name in found:
+                    number += 1
+                    name = f"{plain} ({number})"
                 found[name] = path
         return dict(sorted(found.items(), key=lambda item: began(item[1]), reverse=True))
 

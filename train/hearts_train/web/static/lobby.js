@@ -25,7 +25,7 @@ export async function mount(root, context) {
   document.documentElement.dataset.page = "lobby";
   context.title("");
   root.replaceChildren(el("p", {class: "waiting", text: "Shuffling …"}));
-  const welcome = await context.connection.ready();
+  const welcome = await context.connection.greet();
   const form = new Form(context, welcome);
   root.replaceChildren(el("div", {class: "lobby"}, hero(context, welcome),
     tables(context, welcome), form.node));

@@ -9,7 +9,7 @@ import {tableOf} from "hearts/seats.js";
 
 const KEY = "hearts.puzzles";
 const LEVELS = ["", "standard and pro miss it", "all baselines miss it",
-  "the champion misses it too"];
+  "the champion misses it"];
 const MARKS = {slip: 1, blunder: 5};
 
 /**

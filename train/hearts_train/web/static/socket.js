@@ -66,11 +66,17 @@ export class Connection extends EventTarget {
   /** @param {any} message */
   hear(message) {
     if (message.type === "welcome") {
+      const known = token();
+      if (known && known !== message.token) {
+        this.socket?.close(); // another tab was quicker on the first visit: come back as its owner
+        return;
+      }
+      const isNew = this.status !== "open";
       this.welcome = message;
       this.tries = 0;
       this.status = "open";
       keep(message.token);
-      this.dispatchEvent(new CustomEvent("status", {detail: "open"}));
+      if (isNew) this.dispatchEvent(new CustomEvent("status", {detail: "open"}));
     }
     const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
     if (waiting) {
@@ -144,6 +150,12 @@ export class Connection extends EventTarget {
         reject(new Refusal({code: "lost", text: "The line to the server is lost; it comes back."}));
       }
     });
+  }
+
+  /** What the server says now of our tables and of the agents; as `welcome`, but fresh. */
+  async greet() {
+    await this.ready();
+    return this.request({type: "hello", token: token() || undefined});
   }
 
   /** Opens the line and resolves when the server has said welcome. */
