@@ -18,8 +18,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from hearts_agents import make_agent, register_agent
-from hearts_env import Game
+from hearts_agents import Agent, make_agent, register_agent
+from hearts_env import Game, HeartsError
 from hearts_env.notation import parse_games
 from hearts_train.web import assets, helping, players, store
 from hearts_train.web.app import create_app
@@ -691,6 +691,40 @@ def test_each_seat_of_an_outside_agent_has_a_player_of_its_own(tmp_path):
         browser.create("party players=3", "mine", "mine")
         browser.play_on()
         assert [len(one.seen) for one in made] == [1, 1]
+
+
+def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat():
+    made: list[Any] = []
+
+    class Mine(Agent):
+        def __init__(self) -> None:
+            self.seen: list[int] = []
+            self.is_closed = False
+
+        def __deepcopy__(self, memo: Any) -> Mine:
+            made.append(Mine())
+            return made[-1]
+
+        def act(self, view: Any) -> int:
+            self.seen.append(view.player)
+            if view.rules.name == "classic":
+                raise RuntimeError("no such game")
+            return view.legal_actions()[0]
+
+        def close(self) -> None:
+            self.is_closed = True
+
+    register_agent("mine", lambda seed=None: Mine())
+    agent = Players(["mine"]).listed["mine"]
+    made.clear()
+    for seed in range(4):
+        game = Game.deal("two_player", seed)
+        assert helping.hint_of(agent, game.view(game.player))["action"] in game.hand(game.player)
+    with pytest.raises(HeartsError):
+        helping.hint_of(agent, Game.deal("classic", 0).view(0))
+    assert len({seat for one in made for seat in one.seen}) == 2
+    assert [len(set(one.seen)) for one in made] == [1] * 5
+    assert all(one.is_closed for one in made)
 
 
 def test_a_further_agent_is_listed_by_its_last_name_and_its_path_is_not_told(tmp_path):

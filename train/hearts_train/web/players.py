@@ -181,7 +181,18 @@ class Listed:
 
     @contextlib.contextmanager
     def lent(self) -> Any:
-        """One of its players that nobody else asks in this block; of its own threads only."""
+        """One of its players that nobody else asks in this block; for threads.
+
+        One of ours may have been asked before; one that could remember a seat's cards has not.
+        """
+        if not self.is_ours:
+            player = self.fresh()
+            try:
+                yield player
+            finally:
+                with contextlib.suppress(Exception):
+                    player.close()
+            return
         try:
             player = self._spare.pop()
         except IndexError:
