@@ -549,6 +549,45 @@ def test_tables_of_one_person_are_limited_and_finished_or_closed_ones_do_not_cou
         assert browser.ask(type="next", table=first)["code"] == "not_allowed"
 
 
+def test_a_table_with_an_open_seat_can_be_closed(tmp_path):
+    with serving(tmp_path, limits=Limits(own=1)) as client, browsing(client) as browser:
+        seats = [{"me": True}, {"open": True}]
+        table = browser.ask(type="create", rules="micro", seats=seats)["table"]
+        assert browser.create("micro", "easy")["code"] == "too_many_tables"
+        assert browser.ask(type="leave", table=table, close=True)["type"] == "done"
+        assert browser.ask(type="watch", table=table)["closed"]
+        assert browser.create("micro", "easy")["type"] == "table"
+
+
+def test_nobody_closes_a_table_under_another_but_may_take_it_off_the_own_list(tmp_path):
+    with (
+        serving(tmp_path, limits=Limits(own=1)) as client,
+        browsing(client) as anna,
+        browsing(client) as ben,
+    ):
+        seats = [{"me": True}, {"open": True}]
+        table = anna.ask(type="create", rules="micro", seats=seats)["table"]
+        ben.ask(type="sit", table=table, seat=1)
+        while not anna.events or anna.events[-1]["kind"] != "over":
+            for person in (anna, ben):
+                if person.state["turn"] == person.state["you"]:
+                    person.act()
+            for person in (anna, ben):
+                while person.state["seq"] < max(anna.state["seq"], ben.state["seq"]):
+                    person.read()
+        leave = {"type": "leave", "table": table, "close": True}
+        assert anna.ask(**leave)["type"] == "done"  # between two deals
+        assert ben.ask(type="next", table=table)["type"] == "done"
+        assert not ben.ask(type="watch", table=table)["closed"]
+        assert ben.create("micro", "easy")["code"] == "too_many_tables"
+        assert anna.create("micro", "easy")["type"] == "table"
+        with browsing(client, anna.token) as again:
+            assert table not in [one["table"] for one in again.welcome["tables"]]
+            assert again.ask(type="watch", table=table)["you"] == 0  # the seat is still hers
+        assert ben.ask(**leave)["type"] == "done"
+        assert ben.create("micro", "easy")["type"] == "table"
+
+
 @pytest.mark.parametrize("limits", [Limits(created=1), Limits(stored=1)])
 def test_new_tables_are_limited(limits, tmp_path):
     with serving(tmp_path, limits=limits) as client:

@@ -191,11 +191,10 @@ class Host:
         return True
 
     def _do_leave(self, guest: Guest, request: Request) -> bool:
-        seat, table = self.table.seat_of(guest.owner), self.table
-        if request["close"] and seat is not None and not table.is_closed:
-            if len(table.persons) > 1 and table.is_unfinished:
-                raise Refusal("not_allowed", "leave: other people play here; only leave the table")
-            table.close()
+        table = self.table
+        if request["close"] and table.seat_of(guest.owner) is not None and not table.is_closed:
+            if not table.others(guest.owner):
+                table.close()
             self.hall.store.remove_table(guest.owner, table.id)
         self._detach(guest)
         return True

@@ -210,6 +210,10 @@ class Table:
         """The seats that are not agents'."""
         return [p for p, seat in enumerate(self.seats) if not seat.agent]
 
+    def others(self, owner: str) -> list[int]:
+        """The seats that other people have; open ones are nobody's."""
+        return [p for p, seat in enumerate(self.seats) if seat.owner not in ("", owner)]
+
     @property
     def is_unfinished(self) -> bool:
         """Whether something is left to play."""
