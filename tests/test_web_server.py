@@ -275,6 +275,23 @@ def test_a_match_is_scored_deal_by_deal(client):
             assert browser.state["view"]["totals"] == over["totals"]
 
 
+def test_a_card_sent_again_after_something_was_taken_back_gets_the_whole_table(client):
+    with browsing(client) as browser:
+        seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+        table = browser.create("two_player", "easy", seed=seed)["table"]
+        first = {"type": "act", "table": table, "seq": browser.state["seq"]}
+        first["action"] = browser.state["view"]["legal"][0]
+        assert browser.ask(**first)["type"] == "done"
+        browser.act()
+        while browser.state["turn"] != 0:
+            browser.read()
+        undone = browser.ask(type="undo", table=table, seq=browser.state["seq"])["seq"]
+        browser.state = {}
+        told = browser.ask(**first)
+        assert (told["type"], told["seq"]) == ("done", undone)
+        assert browser.state["seq"] == undone
+
+
 # ---- help ----------------------------------------------------------------------------------------
 def test_help_is_computed_from_the_view(client, monkeypatch):
     counted = []

@@ -165,7 +165,8 @@ class Host:
         seat, seq, table = self._seat(guest), request["seq"], self.table
         names = request["actions"] or (request["action"],)
         if table.repeated(seat, seq, names):
-            self._tell_one(guest, table.after(seq) or [])
+            missed = table.after(seq)
+            self._show(guest) if missed is None else self._tell_one(guest, missed)
             return True
         self._tell(table.act(seat, seq, names))
         return True
