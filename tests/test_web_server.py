@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import hashlib
@@ -24,7 +25,7 @@ from hearts_env.notation import parse_games
 from hearts_train.web import assets, helping, players, store
 from hearts_train.web.app import create_app
 from hearts_train.web.hosting import Limits
-from hearts_train.web.players import Players
+from hearts_train.web.players import Players, Workers
 from hearts_train.web.store import Store
 from tests import web
 
@@ -690,6 +691,48 @@ def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(kind, wo
         fault = browser.until("fault")
         assert fault["text"] == f"bad {words}; its first legal card is played for it"
         assert browser.play_on()["scores"]
+
+
+def test_the_clock_of_a_decision_starts_when_a_thread_takes_it():
+    async def play() -> None:
+        workers, begun, go = Workers("one", 1), threading.Event(), threading.Event()
+
+        def first() -> str:
+            begun.set()
+            go.wait(10)
+            return "first"
+
+        one = asyncio.create_task(workers.run(first, 10.0))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        other = asyncio.create_task(workers.run(lambda: "other", 0.05))
+        given_up = asyncio.create_task(workers.run(lambda: done.append(1), 10.0))
+        await asyncio.sleep(0.2)  # longer than `other` may take
+        given_up.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        assert await one == "first"
+        assert await other == "other"
+        assert await workers.run(lambda: "last", 10.0) == "last"
+        assert done == []  # nobody waited for it any more
+
+    done: list[int] = []
+    asyncio.run(play())
+
+
+def test_an_agent_whose_threads_are_all_stuck_takes_too_long_and_recovers():
+    async def play() -> None:
+        workers, go = Workers("stuck", 1), threading.Event()
+        most = players._MOST_THREADS
+        asked = [workers.run(lambda: go.wait(20), 0.01) for _ in range(most + 2)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(one) for one in found] == [TimeoutError] * (most + 2)
+        go.set()
+        assert await workers.run(lambda: "again", 10.0) == "again"
+        while workers._stuck:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(play())
 
 
 def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
