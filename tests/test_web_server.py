@@ -222,6 +222,40 @@ def test_two_people_play_each_other_by_a_link_and_others_look_on(client):
         assert anna.state["view"]["phase"] == "play"
 
 
+@pytest.mark.parametrize("is_full", [False, True])
+def test_whoever_goes_is_not_waited_for_with_the_next_deal(is_full, client, monkeypatch):
+    with browsing(client) as anna:
+        seats = [{"me": True}, {"agent": "easy"}, {"open": True}]
+        with browsing(client) as ben:
+            table = anna.ask(type="create", rules="party players=3", seats=seats)["table"]
+            ben.ask(type="sit", table=table, seat=2)
+            while not anna.events or anna.events[-1]["kind"] != "over":
+                for person in (anna, ben):
+                    if person.state["turn"] == person.state["you"]:
+                        person.act()
+                for person in (anna, ben):
+                    while person.state["seq"] < max(anna.state["seq"], ben.state["seq"]):
+                        person.read()
+                if anna.state["turn"] not in (0, 2) and anna.events[-1]["kind"] != "over":
+                    anna.read()
+            anna.ask(type="next", table=table)
+            if is_full:  # or the disk
+
+                def fail(self: Any, line: Any) -> None:
+                    raise OSError(28, "No space left on device")
+
+                monkeypatch.setattr(store.Journal, "append", fail)
+        told = anna.until("seat" if is_full else "deal")
+        assert is_full or told["number"] == 1
+        if is_full:
+            assert not told["seats"][2]["connected"]
+            assert anna.ask(type="next", table=table)["code"] == "internal"
+            monkeypatch.undo()
+            assert anna.ask(type="next", table=table)["type"] == "done"
+        while anna.state["turn"] not in (0, 2):  # the agent goes on, too
+            anna.read()
+
+
 def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
     with browsing(client) as browser:
         token = browser.token

@@ -184,12 +184,17 @@ class Host:
             self._show(guest)
             return True
         self.ready.add(seat)
-        if self.ready >= {p for p in self.guests.values() if p is not None}:
-            self._tell(table.next())
-            self.ready.clear()
-        else:
+        if not self._deal_next():
             self._tell_seats()
         return True
+
+    def _deal_next(self) -> bool:
+        """Deal the next one, if all people who are here have asked for it; returns whether."""
+        if self.ready >= {p for p in self.guests.values() if p is not None}:
+            self._tell(self.table.next())
+            self.ready.clear()
+            return True
+        return False
 
     def _do_leave(self, guest: Guest, request: Request) -> bool:
         table = self.table
@@ -282,8 +287,18 @@ class Host:
 
     def _detach(self, guest: Guest) -> None:
         seat = self.guests.pop(guest, None)
-        if seat is not None and seat not in self.guests.values():
-            self._tell_seats()
+        if seat is None or seat in self.guests.values():
+            return
+        self._tell_seats()
+        is_waiting = self.ready & set(self.guests.values())  # somebody for who has just gone
+        if is_waiting and self.table.ended is not None and not self.table.is_closed:
+            try:
+                self._deal_next()
+            except OSError as error:
+                log.error("table %s cannot be written: %s", self.table.id, error)
+            except Refusal:  # the table is full: who asks again is told
+                pass
+            self._wake()
 
     def _presence(self) -> tuple[list[bool], list[bool]]:
         seats = range(self.table.rules.players)
