@@ -826,6 +826,46 @@ def test_each_seat_of_an_outside_agent_has_a_player_of_its_own(tmp_path):
         assert [len(one.seen) for one in made] == [1, 1]
 
 
+def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(tmp_path):
+    begun, go = threading.Semaphore(0), threading.Event()
+    made: list[Any] = []
+
+    class Slow(Agent):
+        def __init__(self) -> None:
+            self.asked = self.closed = 0
+
+        def __deepcopy__(self, memo: Any) -> Slow:
+            made.append(Slow())
+            return made[-1]
+
+        def act(self, view: Any) -> int:
+            self.asked += 1
+            begun.release()
+            go.wait(10)
+            return view.legal_actions()[0]
+
+        def close(self) -> None:
+            self.closed += 1
+
+    register_agent("slow", lambda seed=None: Slow())
+    app = create_app(Store(tmp_path), Players(["slow"], patience=20.0))
+    with TestClient(app, base_url="http://localhost") as client, browsing(client) as browser:
+        made.clear()
+        seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+        table = browser.create("two_player", "slow", seed=seed)["table"]
+        for _ in range(2):
+            browser.act()
+            assert begun.acquire(timeout=5)
+            asked = {"type": "undo", "table": table, "seq": browser.state["seq"]}
+            assert browser.ask(**asked)["type"] == "done"
+        assert [one.asked for one in made] == [1, 1]
+        go.set()
+        for _ in range(500):
+            time.sleep(0.0 if all(one.closed for one in made) else 0.01)
+        assert all(one.closed for one in made)
+        assert [one.asked for one in made] == [1, 1]
+
+
 def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat():
     made: list[Any] = []
 

@@ -103,8 +103,8 @@ class Host:
         """Leave the memory; the journal has everything that was done."""
         for task in (self._task, *self._helps.values(), *self._others):
             task.cancel()
-        for seat, chair in self._chairs.items():
-            self.hall.players.listed[self.table.seats[seat].agent].close(chair)
+        for seat in self._chairs:
+            self._renew(seat)
 
     async def _run(self) -> None:
         self._wake()
@@ -173,7 +173,10 @@ class Host:
 
     def _do_undo(self, guest: Guest, request: Request) -> bool:
         self._seat(guest)
-        self._tell(self.table.undo(request["seq"]))
+        entries = self.table.undo(request["seq"])
+        for seat in self._chairs:  # who still thinks there must not be asked by a second thread
+            self._renew(seat)
+        self._tell(entries)
         return True
 
     def _do_next(self, guest: Guest, request: Request) -> bool:
@@ -347,13 +350,20 @@ class Host:
         table, players = self.table, self.hall.players
         agent = players.listed[table.seats[seat].agent]
         view, seed = table.game.view(seat), table.agent_seed()
-        action, fault = await players.decide(agent, self._chairs[seat], view, seed)
+        chair = self._chairs[seat]
+        action, fault = await players.decide(agent, chair, view, seed)
         text = None
         if fault is not None:
             log.warning("table %s: %s %s: %s", table.id, agent.name, fault.kind, fault.text)
             text = f"{agent.name} {MISDEEDS[fault.kind]}; its first legal card is played for it"
-            self._chairs[seat] = Chair()  # whatever state the old one is in
+            if self._chairs[seat] is chair:  # whatever state its player is in
+                self._renew(seat)
         self._inbox.put_nowait(lambda: self._played(seq, action, text))
+
+    def _renew(self, seat: int) -> None:
+        """Give an agent a new chair, and end what the player in the old one has started."""
+        old, self._chairs[seat] = self._chairs[seat], Chair()
+        self.hall.players.listed[self.table.seats[seat].agent].close(old)
 
     def _played(self, seq: int, action: int, fault: str | None) -> None:
         """Do what an agent has chosen, unless it was taken back meanwhile."""

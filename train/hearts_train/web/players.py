@@ -182,6 +182,8 @@ class Chair:
     """An agent's place at a table: its own player there, once it has been asked."""
 
     player: Agent | None = None
+    is_left: bool = False
+    """Whether nobody will be asked there again; somebody may still be thinking."""
 
 
 class Listed:
@@ -261,10 +263,15 @@ class Listed:
                 return ask_one(one, view, seed)
         if chair.player is None:
             chair.player = self.fresh()
-        return ask_one(chair.player, view, seed)
+        try:
+            return ask_one(chair.player, view, seed)
+        finally:
+            if chair.is_left:  # since it was asked, so that it may have started something again
+                self.close(chair)
 
     def close(self, chair: Chair) -> None:
-        """End what the player in a chair has started."""
+        """End what the player in a chair has started; it is not asked there again."""
+        chair.is_left = True
         if chair.player is not None:
             self.workers.begin(chair.player.close)
 
