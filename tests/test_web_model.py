@@ -248,6 +248,8 @@ class People(RuleBasedStateMachine):
             await settle(self.hall)
 
         self.run(go())
+        if self.ended is not None and self.ready & self.here() and self.ready >= self.here():
+            self.deal_next()  # whoever has just gone was the last who had not asked for it
         for other in self.windows:
             if other is not None:
                 other.read()
@@ -274,15 +276,19 @@ class People(RuleBasedStateMachine):
             return
         self.ready.add(person)
         if self.ready >= self.here():
-            self.ended = None
-            if self.play.player is None:
-                self.number += 1
-                self.deal()
-            self.ready = set()
-            for window in self.windows:
-                if window is not None:
-                    window.sent_last = None
+            self.deal_next()
         self.ask(person, type="next", table=self.id)
+
+    def deal_next(self) -> None:
+        """What the model does then."""
+        self.ended = None
+        if self.play.player is None:
+            self.number += 1
+            self.deal()
+        self.ready = set()
+        for window in self.windows:
+            if window is not None:
+                window.sent_last = None
 
     @rule()
     def kill(self) -> None:

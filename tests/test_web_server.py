@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import hashlib
@@ -18,13 +19,13 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from hearts_agents import make_agent, register_agent
-from hearts_env import Game
+from hearts_agents import Agent, make_agent, register_agent
+from hearts_env import Game, HeartsError
 from hearts_env.notation import parse_games
 from hearts_train.web import assets, helping, players, store
 from hearts_train.web.app import create_app
 from hearts_train.web.hosting import Limits
-from hearts_train.web.players import Players
+from hearts_train.web.players import Players, Workers
 from hearts_train.web.store import Store
 from tests import web
 
@@ -221,6 +222,40 @@ def test_two_people_play_each_other_by_a_link_and_others_look_on(client):
         assert anna.state["view"]["phase"] == "play"
 
 
+@pytest.mark.parametrize("is_full", [False, True])
+def test_whoever_goes_is_not_waited_for_with_the_next_deal(is_full, client, monkeypatch):
+    with browsing(client) as anna:
+        seats = [{"me": True}, {"agent": "easy"}, {"open": True}]
+        with browsing(client) as ben:
+            table = anna.ask(type="create", rules="party players=3", seats=seats)["table"]
+            ben.ask(type="sit", table=table, seat=2)
+            while not anna.events or anna.events[-1]["kind"] != "over":
+                for person in (anna, ben):
+                    if person.state["turn"] == person.state["you"]:
+                        person.act()
+                for person in (anna, ben):
+                    while person.state["seq"] < max(anna.state["seq"], ben.state["seq"]):
+                        person.read()
+                if anna.state["turn"] not in (0, 2) and anna.events[-1]["kind"] != "over":
+                    anna.read()
+            anna.ask(type="next", table=table)
+            if is_full:  # or the disk
+
+                def fail(self: Any, line: Any) -> None:
+                    raise OSError(28, "No space left on device")
+
+                monkeypatch.setattr(store.Journal, "append", fail)
+        told = anna.until("seat" if is_full else "deal")
+        assert is_full or told["number"] == 1
+        if is_full:
+            assert not told["seats"][2]["connected"]
+            assert anna.ask(type="next", table=table)["code"] == "internal"
+            monkeypatch.undo()
+            assert anna.ask(type="next", table=table)["type"] == "done"
+        while anna.state["turn"] not in (0, 2):  # the agent goes on, too
+            anna.read()
+
+
 def test_who_comes_back_with_the_token_has_the_seat_and_nobody_else(client):
     with browsing(client) as browser:
         token = browser.token
@@ -273,6 +308,23 @@ def test_a_match_is_scored_deal_by_deal(client):
             assert over["totals"] == [sum(net) for net in nets]
             browser.ask(type="next", table=table)
             assert browser.state["view"]["totals"] == over["totals"]
+
+
+def test_a_card_sent_again_after_something_was_taken_back_gets_the_whole_table(client):
+    with browsing(client) as browser:
+        seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+        table = browser.create("two_player", "easy", seed=seed)["table"]
+        first = {"type": "act", "table": table, "seq": browser.state["seq"]}
+        first["action"] = browser.state["view"]["legal"][0]
+        assert browser.ask(**first)["type"] == "done"
+        browser.act()
+        while browser.state["turn"] != 0:
+            browser.read()
+        undone = browser.ask(type="undo", table=table, seq=browser.state["seq"])["seq"]
+        browser.state = {}
+        told = browser.ask(**first)
+        assert (told["type"], told["seq"]) == ("done", undone)
+        assert browser.state["seq"] == undone
 
 
 # ---- help ----------------------------------------------------------------------------------------
@@ -549,6 +601,45 @@ def test_tables_of_one_person_are_limited_and_finished_or_closed_ones_do_not_cou
         assert browser.ask(type="next", table=first)["code"] == "not_allowed"
 
 
+def test_a_table_with_an_open_seat_can_be_closed(tmp_path):
+    with serving(tmp_path, limits=Limits(own=1)) as client, browsing(client) as browser:
+        seats = [{"me": True}, {"open": True}]
+        table = browser.ask(type="create", rules="micro", seats=seats)["table"]
+        assert browser.create("micro", "easy")["code"] == "too_many_tables"
+        assert browser.ask(type="leave", table=table, close=True)["type"] == "done"
+        assert browser.ask(type="watch", table=table)["closed"]
+        assert browser.create("micro", "easy")["type"] == "table"
+
+
+def test_nobody_closes_a_table_under_another_but_may_take_it_off_the_own_list(tmp_path):
+    with (
+        serving(tmp_path, limits=Limits(own=1)) as client,
+        browsing(client) as anna,
+        browsing(client) as ben,
+    ):
+        seats = [{"me": True}, {"open": True}]
+        table = anna.ask(type="create", rules="micro", seats=seats)["table"]
+        ben.ask(type="sit", table=table, seat=1)
+        while not anna.events or anna.events[-1]["kind"] != "over":
+            for person in (anna, ben):
+                if person.state["turn"] == person.state["you"]:
+                    person.act()
+            for person in (anna, ben):
+                while person.state["seq"] < max(anna.state["seq"], ben.state["seq"]):
+                    person.read()
+        leave = {"type": "leave", "table": table, "close": True}
+        assert anna.ask(**leave)["type"] == "done"  # between two deals
+        assert ben.ask(type="next", table=table)["type"] == "done"
+        assert not ben.ask(type="watch", table=table)["closed"]
+        assert ben.create("micro", "easy")["code"] == "too_many_tables"
+        assert anna.create("micro", "easy")["type"] == "table"
+        with browsing(client, anna.token) as again:
+            assert table not in [one["table"] for one in again.welcome["tables"]]
+            assert again.ask(type="watch", table=table)["you"] == 0  # the seat is still hers
+        assert ben.ask(**leave)["type"] == "done"
+        assert ben.create("micro", "easy")["type"] == "table"
+
+
 @pytest.mark.parametrize("limits", [Limits(created=1), Limits(stored=1)])
 def test_new_tables_are_limited(limits, tmp_path):
     with serving(tmp_path, limits=limits) as client:
@@ -636,6 +727,48 @@ def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(kind, wo
         assert browser.play_on()["scores"]
 
 
+def test_the_clock_of_a_decision_starts_when_a_thread_takes_it():
+    async def play() -> None:
+        workers, begun, go = Workers("one", 1), threading.Event(), threading.Event()
+
+        def first() -> str:
+            begun.set()
+            go.wait(10)
+            return "first"
+
+        one = asyncio.create_task(workers.run(first, 10.0))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        other = asyncio.create_task(workers.run(lambda: "other", 0.05))
+        given_up = asyncio.create_task(workers.run(lambda: done.append(1), 10.0))
+        await asyncio.sleep(0.2)  # longer than `other` may take
+        given_up.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        assert await one == "first"
+        assert await other == "other"
+        assert await workers.run(lambda: "last", 10.0) == "last"
+        assert done == []  # nobody waited for it any more
+
+    done: list[int] = []
+    asyncio.run(play())
+
+
+def test_an_agent_whose_threads_are_all_stuck_takes_too_long_and_recovers():
+    async def play() -> None:
+        workers, go = Workers("stuck", 1), threading.Event()
+        most = players._MOST_THREADS
+        asked = [workers.run(lambda: go.wait(20), 0.01) for _ in range(most + 2)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(one) for one in found] == [TimeoutError] * (most + 2)
+        go.set()
+        assert await workers.run(lambda: "again", 10.0) == "again"
+        while workers._stuck:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(play())
+
+
 def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
     begun, go = threading.Event(), threading.Event()
 
@@ -691,6 +824,80 @@ def test_each_seat_of_an_outside_agent_has_a_player_of_its_own(tmp_path):
         browser.create("party players=3", "mine", "mine")
         browser.play_on()
         assert [len(one.seen) for one in made] == [1, 1]
+
+
+def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(tmp_path):
+    begun, go = threading.Semaphore(0), threading.Event()
+    made: list[Any] = []
+
+    class Slow(Agent):
+        def __init__(self) -> None:
+            self.asked = self.closed = 0
+
+        def __deepcopy__(self, memo: Any) -> Slow:
+            made.append(Slow())
+            return made[-1]
+
+        def act(self, view: Any) -> int:
+            self.asked += 1
+            begun.release()
+            go.wait(10)
+            return view.legal_actions()[0]
+
+        def close(self) -> None:
+            self.closed += 1
+
+    register_agent("slow", lambda seed=None: Slow())
+    app = create_app(Store(tmp_path), Players(["slow"], patience=20.0))
+    with TestClient(app, base_url="http://localhost") as client, browsing(client) as browser:
+        made.clear()
+        seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+        table = browser.create("two_player", "slow", seed=seed)["table"]
+        for _ in range(2):
+            browser.act()
+            assert begun.acquire(timeout=5)
+            asked = {"type": "undo", "table": table, "seq": browser.state["seq"]}
+            assert browser.ask(**asked)["type"] == "done"
+        assert [one.asked for one in made] == [1, 1]
+        go.set()
+        for _ in range(500):
+            time.sleep(0.0 if all(one.closed for one in made) else 0.01)
+        assert all(one.closed for one in made)
+        assert [one.asked for one in made] == [1, 1]
+
+
+def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat():
+    made: list[Any] = []
+
+    class Mine(Agent):
+        def __init__(self) -> None:
+            self.seen: list[int] = []
+            self.is_closed = False
+
+        def __deepcopy__(self, memo: Any) -> Mine:
+            made.append(Mine())
+            return made[-1]
+
+        def act(self, view: Any) -> int:
+            self.seen.append(view.player)
+            if view.rules.name == "classic":
+                raise RuntimeError("no such game")
+            return view.legal_actions()[0]
+
+        def close(self) -> None:
+            self.is_closed = True
+
+    register_agent("mine", lambda seed=None: Mine())
+    agent = Players(["mine"]).listed["mine"]
+    made.clear()
+    for seed in range(4):
+        game = Game.deal("two_player", seed)
+        assert helping.hint_of(agent, game.view(game.player))["action"] in game.hand(game.player)
+    with pytest.raises(HeartsError):
+        helping.hint_of(agent, Game.deal("classic", 0).view(0))
+    assert len({seat for one in made for seat in one.seen}) == 2
+    assert [len(set(one.seen)) for one in made] == [1] * 5
+    assert all(one.is_closed for one in made)
 
 
 def test_a_further_agent_is_listed_by_its_last_name_and_its_path_is_not_told(tmp_path):

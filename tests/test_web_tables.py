@@ -16,7 +16,7 @@ from hearts_env.batch_view import BatchView
 from hearts_env.notation import parse_records
 from hearts_env.solve import solve_worlds
 from hearts_env.solve.beliefs import belief
-from hearts_train.web import helping, messages
+from hearts_train.web import helping, messages, store
 from hearts_train.web.messages import Refusal
 from hearts_train.web.store import Store
 from hearts_train.web.tables import Seat, Table
@@ -233,6 +233,51 @@ def test_with_other_people_nothing_is_taken_back(tmp_path):
     table.seats[1] = Seat()
     with pytest.raises(Refusal, match="other people"):
         table.undo(0)
+
+
+def test_what_is_taken_back_is_forgotten(tmp_path):
+    game = played("two_player", 1)
+    table = table_of(game, tmp_path, 0)
+    while table.turn != 0:
+        follow(table, [game.actions[len(table.game.actions)]])
+    card = game.actions[len(table.game.actions)]
+    seen = table.seq
+    for _ in range(5):
+        follow(table, [card])
+        assert len(table._done) == 1
+        (entry,) = table.undo(table.seq)
+        assert table.log == [entry]
+        assert table._done == []
+        assert table.after(entry.seq - 1) == [entry]
+        assert table.after(seen) is None
+    follow(table, [card])
+    assert table.after(entry.seq - 1) == table.log
+
+
+@pytest.mark.parametrize("turns", [False, True])
+def test_a_table_ends_while_its_journal_can_be_read_again(turns, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_MOST_BYTES", 16_000)
+    at, rules = Store(tmp_path), Rules.preset("micro")
+    seats = [Seat(owner="a" * 32, name="Anna"), Seat(agent="easy")]
+    table = Table("4" * 16, rules, False, 1, None, seats, "odds", at.journal("4" * 16))
+    table.journal.create(table.head())
+
+    def play_on() -> None:
+        for _ in range(3_000):
+            if turns and table._past:
+                table.undo(table.seq)
+            elif table.ended is not None:
+                table.next()
+            else:
+                follow(table, table.game.legal_actions()[:1])
+
+    with pytest.raises(Refusal, match="start another table"):
+        play_on()
+    while table.ended is None:  # the deal on the table is played to its end
+        follow(table, table.game.legal_actions()[:1])
+    with pytest.raises(Refusal, match="start another table"):
+        table.next()
+    assert Table.resume(at.journal("4" * 16)).seq == table.seq
 
 
 @pytest.mark.parametrize("rules", ["two_player", "classic", "hoyle"])

@@ -103,8 +103,8 @@ class Host:
         """Leave the memory; the journal has everything that was done."""
         for task in (self._task, *self._helps.values(), *self._others):
             task.cancel()
-        for seat, chair in self._chairs.items():
-            self.hall.players.listed[self.table.seats[seat].agent].close(chair)
+        for seat in self._chairs:
+            self._renew(seat)
 
     async def _run(self) -> None:
         self._wake()
@@ -165,14 +165,18 @@ class Host:
         seat, seq, table = self._seat(guest), request["seq"], self.table
         names = request["actions"] or (request["action"],)
         if table.repeated(seat, seq, names):
-            self._tell_one(guest, table.after(seq) or [])
+            missed = table.after(seq)
+            self._show(guest) if missed is None else self._tell_one(guest, missed)
             return True
         self._tell(table.act(seat, seq, names))
         return True
 
     def _do_undo(self, guest: Guest, request: Request) -> bool:
         self._seat(guest)
-        self._tell(self.table.undo(request["seq"]))
+        entries = self.table.undo(request["seq"])
+        for seat in self._chairs:  # who still thinks there must not be asked by a second thread
+            self._renew(seat)
+        self._tell(entries)
         return True
 
     def _do_next(self, guest: Guest, request: Request) -> bool:
@@ -183,19 +187,23 @@ class Host:
             self._show(guest)
             return True
         self.ready.add(seat)
-        if self.ready >= {p for p in self.guests.values() if p is not None}:
-            self._tell(table.next())
-            self.ready.clear()
-        else:
+        if not self._deal_next():
             self._tell_seats()
         return True
 
+    def _deal_next(self) -> bool:
+        """Deal the next one, if all people who are here have asked for it; returns whether."""
+        if self.ready >= {p for p in self.guests.values() if p is not None}:
+            self._tell(self.table.next())
+            self.ready.clear()
+            return True
+        return False
+
     def _do_leave(self, guest: Guest, request: Request) -> bool:
-        seat, table = self.table.seat_of(guest.owner), self.table
-        if request["close"] and seat is not None and not table.is_closed:
-            if len(table.persons) > 1 and table.is_unfinished:
-                raise Refusal("not_allowed", "leave: other people play here; only leave the table")
-            table.close()
+        table = self.table
+        if request["close"] and table.seat_of(guest.owner) is not None and not table.is_closed:
+            if not table.others(guest.owner):
+                table.close()
             self.hall.store.remove_table(guest.owner, table.id)
         self._detach(guest)
         return True
@@ -282,8 +290,18 @@ class Host:
 
     def _detach(self, guest: Guest) -> None:
         seat = self.guests.pop(guest, None)
-        if seat is not None and seat not in self.guests.values():
-            self._tell_seats()
+        if seat is None or seat in self.guests.values():
+            return
+        self._tell_seats()
+        is_waiting = self.ready & set(self.guests.values())  # somebody for who has just gone
+        if is_waiting and self.table.ended is not None and not self.table.is_closed:
+            try:
+                self._deal_next()
+            except OSError as error:
+                log.error("table %s cannot be written: %s", self.table.id, error)
+            except Refusal:  # the table is full: who asks again is told
+                pass
+            self._wake()
 
     def _presence(self) -> tuple[list[bool], list[bool]]:
         seats = range(self.table.rules.players)
@@ -332,13 +350,20 @@ class Host:
         table, players = self.table, self.hall.players
         agent = players.listed[table.seats[seat].agent]
         view, seed = table.game.view(seat), table.agent_seed()
-        action, fault = await players.decide(agent, self._chairs[seat], view, seed)
+        chair = self._chairs[seat]
+        action, fault = await players.decide(agent, chair, view, seed)
         text = None
         if fault is not None:
             log.warning("table %s: %s %s: %s", table.id, agent.name, fault.kind, fault.text)
             text = f"{agent.name} {MISDEEDS[fault.kind]}; its first legal card is played for it"
-            self._chairs[seat] = Chair()  # whatever state the old one is in
+            if self._chairs[seat] is chair:  # whatever state its player is in
+                self._renew(seat)
         self._inbox.put_nowait(lambda: self._played(seq, action, text))
+
+    def _renew(self, seat: int) -> None:
+        """Give an agent a new chair, and end what the player in the old one has started."""
+        old, self._chairs[seat] = self._chairs[seat], Chair()
+        self.hall.players.listed[self.table.seats[seat].agent].close(old)
 
     def _played(self, seq: int, action: int, fault: str | None) -> None:
         """Do what an agent has chosen, unless it was taken back meanwhile."""

@@ -43,6 +43,16 @@ _REST = 30.0  # seconds until a thread without work ends
 _T = TypeVar("_T")
 
 
+@dataclass
+class _Piece:
+    """A piece of work; changed by whoever holds the lock of its workers."""
+
+    is_begun: bool = False
+    is_over: bool = False
+    is_left: bool = False
+    """Whether nobody waits for it any more."""
+
+
 class Workers:
     """Threads that do one piece of work after another.
 
@@ -55,15 +65,23 @@ class Workers:
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads = self._waiting = 0  # threads, and pieces of work begun or to be begun
+        self._stuck = 0  # threads with work for which nobody waits; others stand in for them
 
     async def run(self, work: Callable[[], _T], seconds: float | None = None) -> _T:
-        """What `work` returns.
+        """What `work` returns; the clock starts when a thread takes it.
 
         Raises:
-            TimeoutError: if it takes longer; its thread is replaced by another.
+            TimeoutError: if it takes longer; its thread is replaced by another. Also if all
+                threads that there may be are stuck.
         """
         loop = asyncio.get_running_loop()
+        begun: asyncio.Future[None] = loop.create_future()
         future: asyncio.Future[_T] = loop.create_future()
+        piece = _Piece()
+
+        def begin() -> None:
+            if not begun.done():
+                begun.set_result(None)
 
         def finish(result: Any, failure: BaseException | None) -> None:
             if future.cancelled():
@@ -74,39 +92,75 @@ class Workers:
                 future.set_exception(failure)
 
         def do() -> None:
+            if not self._take(piece):
+                return
             result: Any = None
             failure: BaseException | None = None
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(begin)
             try:
                 result = work()
             except BaseException as error:
                 failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
-            with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._end(piece)
+            with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(finish, result, failure)
 
         self._put(do)
         try:
+            while not (await asyncio.wait([begun], timeout=seconds))[0]:
+                if self._stuck >= _MOST_THREADS:
+                    raise TimeoutError
             return await asyncio.wait_for(future, seconds)
-        except TimeoutError:
-            self._size = min(self._size + 1, _MOST_THREADS)
-            raise
+        finally:
+            future.cancel()
+            self._leave(piece)
 
     def begin(self, work: Callable[[], object]) -> None:
         """Have something done whose end nobody waits for."""
+        piece = _Piece()
 
         def do() -> None:
+            self._take(piece)
+            self._leave(piece)
             with contextlib.suppress(Exception):
                 work()
+            self._end(piece)
 
         self._put(do)
+
+    def _take(self, piece: _Piece) -> bool:
+        """Begin a piece of work, unless nobody waits for it any more."""
+        with self._lock:
+            piece.is_begun = not piece.is_left
+        return piece.is_begun
+
+    def _end(self, piece: _Piece) -> None:
+        with self._lock:
+            piece.is_over = True
+            self._stuck -= piece.is_left
+
+    def _leave(self, piece: _Piece) -> None:
+        """Wait for a piece of work no more; if a thread is at it, another takes its place."""
+        with self._lock:
+            piece.is_left = not piece.is_over
+            if piece.is_left and piece.is_begun:
+                self._stuck += 1
+                self._staff()
 
     def _put(self, do: Callable[[], None]) -> None:
         with self._lock:
             self._waiting += 1
             self._work.put(do)
-            if self._threads < min(self._size, self._waiting):
-                self._threads += 1
-                name = f"agent {self._name}"
-                threading.Thread(target=self._serve, name=name, daemon=True).start()
+            self._staff()
+
+    def _staff(self) -> None:
+        """Start a thread if there is work for it; for whoever holds the lock."""
+        most = min(self._size + self._stuck, _MOST_THREADS)
+        if self._threads < min(most, self._waiting):
+            self._threads += 1
+            name = f"agent {self._name}"
+            threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     def _serve(self) -> None:
         while True:
@@ -128,6 +182,8 @@ class Chair:
     """An agent's place at a table: its own player there, once it has been asked."""
 
     player: Agent | None = None
+    is_left: bool = False
+    """Whether nobody will be asked there again; somebody may still be thinking."""
 
 
 class Listed:
@@ -181,7 +237,18 @@ class Listed:
 
     @contextlib.contextmanager
     def lent(self) -> Any:
-        """One of its players that nobody else asks in this block; of its own threads only."""
+        """One of its players that nobody else asks in this block; for threads.
+
+        One of ours may have been asked before; one that could remember a seat's cards has not.
+        """
+        if not self.is_ours:
+            player = self.fresh()
+            try:
+                yield player
+            finally:
+                with contextlib.suppress(Exception):
+                    player.close()
+            return
         try:
             player = self._spare.pop()
         except IndexError:
@@ -196,10 +263,15 @@ class Listed:
                 return ask_one(one, view, seed)
         if chair.player is None:
             chair.player = self.fresh()
-        return ask_one(chair.player, view, seed)
+        try:
+            return ask_one(chair.player, view, seed)
+        finally:
+            if chair.is_left:  # since it was asked, so that it may have started something again
+                self.close(chair)
 
     def close(self, chair: Chair) -> None:
-        """End what the player in a chair has started."""
+        """End what the player in a chair has started; it is not asked there again."""
+        chair.is_left = True
         if chair.player is not None:
             self.workers.begin(chair.player.close)
 

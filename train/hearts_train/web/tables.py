@@ -79,6 +79,7 @@ class _Position:
 
     play: Game | Match
     sheet: int
+    done: int
 
 
 @dataclass
@@ -97,7 +98,7 @@ class Table:
         number: How many deals or matches are finished and put away.
         seq: The number of the last event.
         since: That of the first event after which the position was what it is now.
-        log: The events of the present deal.
+        log: The events of the present deal, from the last one that took something back.
         ended: The deal that has just ended, until the next one is dealt.
         sheet: The finished deals of this match (or of this table, deal by deal).
         is_closed: Whether nobody will play on.
@@ -210,6 +211,10 @@ class Table:
         """The seats that are not agents'."""
         return [p for p, seat in enumerate(self.seats) if not seat.agent]
 
+    def others(self, owner: str) -> list[int]:
+        """The seats that other people have; open ones are nobody's."""
+        return [p for p, seat in enumerate(self.seats) if seat.owner not in ("", owner)]
+
     @property
     def is_unfinished(self) -> bool:
         """Whether something is left to play."""
@@ -315,6 +320,7 @@ class Table:
             raise Refusal("not_allowed", "undo: other people sit here; only agents take cards back")
         if not self._past or self.is_closed:
             raise Refusal("not_allowed", "undo: there is nothing to take back")
+        self._check_length("undo")
         self.journal.append({"undo": 1})
         return self._undo()
 
@@ -322,10 +328,23 @@ class Table:
         """Put the finished deal away and deal the next one; returns the new event.
 
         Raises:
+            Refusal: if the journal is full.
             OSError: if it cannot be written; then nothing was done.
         """
+        self._check_length("next")
         self.journal.append({"next": 1})
         return self._next()
+
+    def _check_length(self, what: str) -> None:
+        """Refuse what would make a full journal longer; the deal on the table has room to end.
+
+        Raises:
+            Refusal: if the journal is full.
+        """
+        if self.journal.is_full:
+            raise Refusal(
+                "not_allowed", f"{what}: this table has no room for more; start another table"
+            )
 
     def sit(self, seat: int, owner: str, name: str) -> None:
         """Give an open seat to a person.
@@ -368,8 +387,8 @@ class Table:
             self._note("fault", {"seat": seat, "text": fault}, self.game.clone())
         if not self.seats[seat].agent:
             names = tuple(map(self.rules.action_name, actions))
+            self._past.append(_Position(self.play.clone(), len(self.sheet), len(self._done)))
             self._done.append((seat, self.since, self.seq, names))
-            self._past.append(_Position(self.play.clone(), len(self.sheet)))
         for action in actions:
             self._do(seat, action)
         for entry in self.log[first:-1]:
@@ -405,7 +424,8 @@ class Table:
     def _undo(self) -> list[Entry]:
         place = self._past.pop()
         self.play, self.ended = place.play, None
-        del self.sheet[place.sheet :]
+        del self.sheet[place.sheet :], self._done[place.done :]
+        self.log.clear()  # else it grows for ever, a card played and taken back in turn
         self.since = self.seq + 1
         return [self._note("undo", {**self.score()}, self.game.clone())]
 
