@@ -119,7 +119,7 @@ def test_what_the_server_sends_is_as_the_page_shows_it(name, sent):
 
 def test_the_page_shows_all_that_is_sent(sent):
     assert set(sent) <= set(SHOWN)
-    assert {"event fault"} == set(SHOWN) - set(sent)  # tests/test_web_server.py has those
+    assert {"event fault"} == set(SHOWN) - set(sent)  # tests/test_web_agents.py has those
 
 
 def test_the_view_of_the_page_is_whole(sent):

@@ -1,0 +1,255 @@
+"""Agents at the table server: those that misbehave, are slow, or come from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from hearts_agents import Agent, make_agent, register_agent
+from hearts_env import Game, HeartsError
+from hearts_train.web import helping, players
+from hearts_train.web.app import create_app
+from hearts_train.web.players import Players, Workers
+from hearts_train.web.store import Store
+from tests.web_browser import browsing, serving
+from tests.web_browser import client as client
+
+
+class Bad:
+    """Misbehaves in one of several ways; its name says how."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.inner = make_agent("easy", seed=0)
+
+    def act(self, view: Any) -> Any:
+        match self.kind:
+            case "raises":
+                raise RuntimeError(f"my cards are {view.hand}")
+            case "illegal":
+                return -1
+            case "slow":
+                threading.Event().wait(1.5)
+        return self.inner.act(view)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("raises", "raised an error"),
+        ("illegal", "chose an illegal action"),
+        ("slow", "took too long"),
+    ],
+)
+def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(kind, words, tmp_path):
+    register_agent("bad", lambda seed=None: Bad(kind))
+    with serving(tmp_path, "bad") as client, browsing(client) as browser:
+        table = browser.create("micro", "bad")
+        assert table["seats"][1]["name"] == "bad"
+        browser.act() if browser.state["turn"] == 0 else None
+        fault = browser.until("fault")
+        assert fault["text"] == f"bad {words}; its first legal card is played for it"
+        assert browser.play_on()["scores"]
+
+
+def test_the_clock_of_a_decision_starts_when_a_thread_takes_it():
+    async def play() -> None:
+        workers, begun, go = Workers("one", 1), threading.Event(), threading.Event()
+
+        def first() -> str:
+            begun.set()
+            go.wait(10)
+            return "first"
+
+        one = asyncio.create_task(workers.run(first, 10.0))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        other = asyncio.create_task(workers.run(lambda: "other", 0.05))
+        given_up = asyncio.create_task(workers.run(lambda: done.append(1), 10.0))
+        await asyncio.sleep(0.2)  # longer than `other` may take
+        given_up.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        assert await one == "first"
+        assert await other == "other"
+        assert await workers.run(lambda: "last", 10.0) == "last"
+        assert done == []  # nobody waited for it any more
+
+    done: list[int] = []
+    asyncio.run(play())
+
+
+def test_an_agent_whose_threads_are_all_stuck_takes_too_long_and_recovers():
+    async def play() -> None:
+        workers, go = Workers("stuck", 1), threading.Event()
+        most = players._MOST_THREADS
+        asked = [workers.run(lambda: go.wait(20), 0.01) for _ in range(most + 2)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(one) for one in found] == [TimeoutError] * (most + 2)
+        go.set()
+        assert await workers.run(lambda: "again", 10.0) == "again"
+        while workers._stuck:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(play())
+
+
+def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
+    begun, go = threading.Event(), threading.Event()
+
+    class Slow:
+        def act(self, view: Any) -> int:
+            begun.set()
+            go.wait(10)
+            return view.legal_actions()[0]
+
+    register_agent("slow", lambda seed=None: Slow())
+    listed = Players(["slow"], patience=20.0)
+    app = create_app(Store(tmp_path), listed)
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(TestClient(app, base_url="http://localhost"))
+        first, second = (stack.enter_context(browsing(client)) for _ in range(2))
+        seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+        slow = first.create("two_player", "slow", seed=seed)["table"]
+        first.act()
+        assert begun.wait(5)
+        second.create("two_player", "easy")
+        assert second.play_on()["scores"]
+        assert first.ask(type="watch", table=slow)["turn"] == 1  # its table answers, too
+        undone = first.ask(type="undo", table=slow, seq=first.state["seq"])
+        go.set()
+        (host,) = (h for h in app.state.hall._hosts.values() if h.table.id == slow)
+        for _ in range(500):  # until what it chose meanwhile has come, and is forgotten
+            time.sleep(0.01 if host.is_busy else 0.0)
+        now = first.ask(type="watch", table=slow)
+        assert (now["seq"], now["turn"]) == (undone["seq"], 0)
+        assert now["view"]["history"] == []
+        assert not caplog.records
+        assert first.play_on()["scores"]
+
+
+def test_each_seat_of_an_outside_agent_has_a_player_of_its_own(tmp_path):
+    made: list[Any] = []
+
+    class Mine:
+        def __init__(self) -> None:
+            self.seen: set[tuple[int, Any]] = set()
+
+        def __deepcopy__(self, memo: Any) -> Mine:
+            made.append(Mine())
+            return made[-1]
+
+        def act(self, view: Any) -> int:
+            self.seen.add((view.player, view.rules.players))
+            return view.legal_actions()[0]
+
+    register_agent("mine", lambda seed=None: Mine())
+    with serving(tmp_path, "mine") as client, browsing(client) as browser:
+        made.clear()
+        browser.create("party players=3", "mine", "mine")
+        browser.play_on()
+        assert [len(one.seen) for one in made] == [1, 1]
+
+
+def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(tmp_path):
+    begun, go = threading.Semaphore(0), threading.Event()
+    made: list[Any] = []
+
+    class Slow(Agent):
+        def __init__(self) -> None:
+            self.asked = self.closed = 0
+
+        def __deepcopy__(self, memo: Any) -> Slow:
+            made.append(Slow())
+            return made[-1]
+
+        def act(self, view: Any) -> int:
+            self.asked += 1
+            begun.release()
+            go.wait(10)
+            return view.legal_actions()[0]
+
+        def close(self) -> None:
+            self.closed += 1
+
+    register_agent("slow", lambda seed=None: Slow())
+    app = create_app(Store(tmp_path), Players(["slow"], patience=20.0))
+    with TestClient(app, base_url="http://localhost") as client, browsing(client) as browser:
+        made.clear()
+        seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
+        table = browser.create("two_player", "slow", seed=seed)["table"]
+        for _ in range(2):
+            browser.act()
+            assert begun.acquire(timeout=5)
+            asked = {"type": "undo", "table": table, "seq": browser.state["seq"]}
+            assert browser.ask(**asked)["type"] == "done"
+        assert [one.asked for one in made] == [1, 1]
+        go.set()
+        for _ in range(500):
+            time.sleep(0.0 if all(one.closed for one in made) else 0.01)
+        assert all(one.closed for one in made)
+        assert [one.asked for one in made] == [1, 1]
+
+
+def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat():
+    made: list[Any] = []
+
+    class Mine(Agent):
+        def __init__(self) -> None:
+            self.seen: list[int] = []
+            self.is_closed = False
+
+        def __deepcopy__(self, memo: Any) -> Mine:
+            made.append(Mine())
+            return made[-1]
+
+        def act(self, view: Any) -> int:
+            self.seen.append(view.player)
+            if view.rules.name == "classic":
+                raise RuntimeError("no such game")
+            return view.legal_actions()[0]
+
+        def close(self) -> None:
+            self.is_closed = True
+
+    register_agent("mine", lambda seed=None: Mine())
+    agent = Players(["mine"]).listed["mine"]
+    made.clear()
+    for seed in range(4):
+        game = Game.deal("two_player", seed)
+        assert helping.hint_of(agent, game.view(game.player))["action"] in game.hand(game.player)
+    with pytest.raises(HeartsError):
+        helping.hint_of(agent, Game.deal("classic", 0).view(0))
+    assert len({seat for one in made for seat in one.seen}) == 2
+    assert [len(set(one.seen)) for one in made] == [1] * 5
+    assert all(one.is_closed for one in made)
+
+
+def test_a_further_agent_is_listed_by_its_last_name_and_its_path_is_not_told(tmp_path):
+    path = tmp_path / "run" / "mine.py"
+    path.parent.mkdir()
+    path.write_text(
+        "class Mine:\n    def act(self, view):\n        return view.legal_actions()[0]\n"
+    )
+    listed = Players([f"{path}:Mine", "pro?worlds=5", "pro"])
+    names = list(listed.listed)
+    assert names == [*players.SHIPPED, "mine.py:Mine", "pro (2)"]
+    assert str(tmp_path) not in json.dumps(listed.told())
+
+
+def test_a_table_whose_agent_is_gone_says_so(tmp_path):
+    register_agent("mine", lambda seed=None: make_agent("easy", seed=0))
+    with serving(tmp_path, "mine") as client, browsing(client) as browser:
+        token, table = browser.token, browser.create("micro", "mine")["table"]
+    with serving(tmp_path) as client, browsing(client, token) as browser:
+        assert browser.welcome["tables"] == []
+        told = browser.ask(type="watch", table=table)
+        assert told["code"] == "unknown_agent"
+        assert "--agent" in told["text"]

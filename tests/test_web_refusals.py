@@ -1,0 +1,302 @@
+"""What the table server refuses: wrong messages, strangers, floods, too many tables, full disks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.websockets import WebSocketDisconnect
+
+from hearts_train.web import store
+from hearts_train.web.hosting import Limits
+from tests.web_browser import SOCKET, Browser, browsing, serving
+from tests.web_browser import client as client
+
+HELLO = {"type": "hello", "v": 1}
+TABLE = "0" * 16
+CREATE = {"type": "create", "rules": "two_player", "seats": [{"me": True}, {"agent": "easy"}]}
+WRONG = [
+    ("", "bad_message"),
+    ("{", "bad_message"),
+    ("[]", "bad_message"),
+    ("null", "bad_message"),
+    ("[" * 10_000, "bad_message"),
+    ("9" * 5_000, "bad_message"),
+    ('{"type": "act", "seq": NaN}', "bad_message"),
+    ('"\\ud800"', "bad_message"),
+    ({}, "bad_message"),
+    ({"type": "fly"}, "bad_message"),
+    ({"type": ["hello"]}, "bad_message"),
+    ({"type": "hello"}, "bad_message"),
+    ({"type": "hello", "v": 2}, "bad_message"),
+    ({"type": "hello", "v": True}, "bad_message"),
+    ({**HELLO, "token": "x"}, "bad_message"),
+    ({**HELLO, "token": "f" * 32}, "bad_message"),  # a second person on one connection
+    ({"type": "watch"}, "bad_message"),
+    ({"type": "watch", "table": 5}, "unknown_table"),
+    ({"type": "watch", "table": "../people"}, "unknown_table"),
+    ({"type": "watch", "table": TABLE}, "unknown_table"),
+    ({"type": "sit", "table": TABLE, "seat": 0}, "unknown_table"),
+    ({"type": "watch", "table": TABLE, "seq": -1}, "bad_message"),
+    ({"type": "act", "table": TABLE, "seq": 0}, "bad_message"),
+    ({"type": "act", "table": TABLE, "seq": 1.0, "action": "2C"}, "bad_message"),
+    ({"type": "act", "table": TABLE, "seq": 0, "actions": []}, "bad_message"),
+    ({"type": "act", "table": TABLE, "seq": 0, "action": "x" * 400}, "bad_message"),
+    ({**CREATE, "rules": "bridge"}, "unknown_rules"),
+    ({**CREATE, "rules": "two_player hand_size=99"}, "unknown_rules"),
+    ({**CREATE, "rules": "x" * 400}, "bad_message"),
+    ({**CREATE, "rules": "classic"}, "not_fit"),
+    ({**CREATE, "seats": "me"}, "bad_message"),
+    ({**CREATE, "seats": [{"me": True}] * 2}, "bad_message"),
+    ({**CREATE, "seats": [{"me": 1}, {"open": True}]}, "bad_message"),
+    ({**CREATE, "seats": [{"agent": "easy"}] * 2}, "bad_message"),
+    ({**CREATE, "seats": [{"me": True}, {"agent": "easy", "open": True}]}, "bad_message"),
+    ({**CREATE, "seats": [{"me": True}, {}]}, "bad_message"),
+    ({**CREATE, "seats": [{"me": True}, 7]}, "bad_message"),
+    ({**CREATE, "help": "all"}, "bad_message"),
+    ({**CREATE, "help": {}}, "bad_message"),
+    ({**CREATE, "match": 1}, "bad_message"),
+    ({**CREATE, "seed": -1}, "bad_message"),
+    ({**CREATE, "name": 5}, "bad_message"),
+    ({**CREATE, "seats": [{"me": True}, {"open": True}], "seed": 1}, "not_allowed"),
+    (
+        {
+            "type": "create",
+            "rules": "classic",
+            "seats": [{"me": True}, *[{"agent": "pimc"}] * 3],
+        },
+        "not_fit",
+    ),
+]
+
+
+def test_what_is_wrong_is_refused_in_a_sentence_and_the_connection_lives(tmp_path):
+    limits = Limits(burst=1000)
+    with serving(tmp_path, limits=limits) as client, browsing(client) as browser:
+        for wrong, code in WRONG:
+            if isinstance(wrong, dict):
+                wrong = json.dumps({**wrong, "id": "w"})
+            browser.socket.send_text(wrong)
+            told = browser.read()
+            assert (told["type"], told["code"]) == ("error", code), wrong
+            assert 10 < len(told["text"]) < 400
+            assert told.get("id", "w") == "w"
+        assert browser.ask(type="ping")["type"] == "pong"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../champion",
+        "/etc/passwd",
+        "os:system",
+        "exec:ls",
+        "pro?worlds=1",
+        "pro-v1",
+        "pimc_belief",
+        "champion.safetensors",
+        "",
+        "\x00",
+    ],
+)
+def test_only_agents_of_the_list_can_be_named(name, client, monkeypatch):
+    def fail(*args: Any, **options: Any) -> Any:
+        raise AssertionError("made from what a browser said")
+
+    for module in ("hearts_agents.registry", "hearts_train.measure.contenders"):
+        monkeypatch.setattr(f"{module}.make_agent", fail)
+    with browsing(client) as browser:
+        assert browser.create("two_player", name)["code"] == "unknown_agent"
+        table = browser.create("two_player", "easy")["table"]
+        while browser.state["turn"] != 0:
+            browser.read()
+        for kind, field in (("hint", "agent"), ("odds", "model")):
+            asked = {"type": kind, "table": table, "seq": browser.state["seq"], field: name}
+            assert browser.ask(**asked)["code"] == "unknown_agent"
+
+
+def test_before_a_greeting_nothing_is_done(client):
+    with client.websocket_connect(SOCKET) as socket:
+        for message in (CREATE, {"type": "ping"}, {"type": "watch", "table": TABLE}):
+            socket.send_text(json.dumps(message))
+            assert json.loads(socket.receive_text())["code"] == "bad_message"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "http://localhost:9999"},
+        {"origin": "null"},
+        {"host": "evil.example"},
+        {"host": "evil.example", "origin": "http://evil.example"},
+        {"host": "[::1"},
+    ],
+)
+def test_other_sites_and_other_names_are_refused(headers, client):
+    with (
+        pytest.raises(WebSocketDisconnect) as refused,
+        client.websocket_connect(SOCKET, headers=headers),
+    ):
+        pass
+    assert refused.value.code == 1008
+    assert client.get("/", headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://localhost"},
+        {"host": "127.0.0.1:8650", "origin": "http://127.0.0.1:8650"},
+        {"host": "[::1]:8650"},
+        {"host": "cards.example:80", "origin": "https://cards.example:80"},
+    ],
+)
+def test_its_own_page_is_served_by_address_and_by_the_names_given(headers, tmp_path):
+    with serving(tmp_path, hosts=["Cards.Example"]) as client:
+        assert client.get("/", headers=headers).status_code == 200
+        with client.websocket_connect(SOCKET, headers=headers) as socket:
+            Browser(socket)
+
+
+def test_a_message_that_is_too_large_ends_the_connection(client):
+    for data in ("x" * 20_000, json.dumps({**HELLO, "more": "x" * 20_000})):
+        with browsing(client) as browser:
+            browser.socket.send_text(data)
+            with pytest.raises(WebSocketDisconnect) as ended:
+                browser.read()
+            assert ended.value.code == 1009
+
+
+def test_a_flood_is_told_to_wait_and_then_cut_off(tmp_path):
+    with serving(tmp_path, limits=Limits(burst=10, rate=0.001)) as client, browsing(client) as one:
+        codes: list[str] = []
+        for _ in range(40):
+            one.send(type="ping")
+        while len(codes) < 19:
+            codes.append(one.read().get("code", "pong"))
+        with pytest.raises(WebSocketDisconnect) as ended:
+            one.read()
+        assert ended.value.code == 1008
+        assert codes == ["pong"] * 9 + ["too_fast"] * 10
+        with browsing(client) as other:  # others are served meanwhile
+            assert other.ask(type="ping")["type"] == "pong"
+
+
+def test_connections_of_one_address_are_limited(tmp_path):
+    with serving(tmp_path, limits=Limits(connections_each=2)) as client:
+        with browsing(client), browsing(client):
+            with pytest.raises(WebSocketDisconnect) as refused, client.websocket_connect(SOCKET):
+                pass
+            assert refused.value.code == 1013
+        with browsing(client):
+            assert client.get("/healthz").json() == {"ok": True, "connections": 1, "tables": 0}
+
+
+def test_tables_of_one_person_are_limited_and_finished_or_closed_ones_do_not_count(tmp_path):
+    with serving(tmp_path, limits=Limits(own=2)) as client, browsing(client) as browser:
+        first = browser.create("micro", "easy")["table"]
+        second = browser.create("micro", "easy")["table"]
+        assert browser.create("micro", "easy")["code"] == "too_many_tables"
+        assert browser.ask(type="leave", table=first, close=True)["type"] == "done"
+        browser.state = browser.ask(type="watch", table=second)
+        browser.events.clear()
+        browser.play_on()
+        third = browser.create("micro", "easy")["table"]
+        assert browser.create("micro", "easy")["type"] == "table"
+        assert browser.create("micro", "easy")["code"] == "too_many_tables"
+        with browsing(client, browser.token) as again:
+            listed = [table["table"] for table in again.welcome["tables"]]
+            assert listed[:2] == [second, third]
+            assert first not in listed
+        assert browser.ask(type="watch", table=first)["closed"]
+        assert browser.ask(type="next", table=first)["code"] == "not_allowed"
+
+
+def test_a_table_with_an_open_seat_can_be_closed(tmp_path):
+    with serving(tmp_path, limits=Limits(own=1)) as client, browsing(client) as browser:
+        seats = [{"me": True}, {"open": True}]
+        table = browser.ask(type="create", rules="micro", seats=seats)["table"]
+        assert browser.create("micro", "easy")["code"] == "too_many_tables"
+        assert browser.ask(type="leave", table=table, close=True)["type"] == "done"
+        assert browser.ask(type="watch", table=table)["closed"]
+        assert browser.create("micro", "easy")["type"] == "table"
+
+
+def test_nobody_closes_a_table_under_another_but_may_take_it_off_the_own_list(tmp_path):
+    with (
+        serving(tmp_path, limits=Limits(own=1)) as client,
+        browsing(client) as anna,
+        browsing(client) as ben,
+    ):
+        seats = [{"me": True}, {"open": True}]
+        table = anna.ask(type="create", rules="micro", seats=seats)["table"]
+        ben.ask(type="sit", table=table, seat=1)
+        while not anna.events or anna.events[-1]["kind"] != "over":
+            for person in (anna, ben):
+                if person.state["turn"] == person.state["you"]:
+                    person.act()
+            for person in (anna, ben):
+                while person.state["seq"] < max(anna.state["seq"], ben.state["seq"]):
+                    person.read()
+        leave = {"type": "leave", "table": table, "close": True}
+        assert anna.ask(**leave)["type"] == "done"  # between two deals
+        assert ben.ask(type="next", table=table)["type"] == "done"
+        assert not ben.ask(type="watch", table=table)["closed"]
+        assert ben.create("micro", "easy")["code"] == "too_many_tables"
+        assert anna.create("micro", "easy")["type"] == "table"
+        with browsing(client, anna.token) as again:
+            assert table not in [one["table"] for one in again.welcome["tables"]]
+            assert again.ask(type="watch", table=table)["you"] == 0  # the seat is still hers
+        assert ben.ask(**leave)["type"] == "done"
+        assert ben.create("micro", "easy")["type"] == "table"
+
+
+@pytest.mark.parametrize("limits", [Limits(created=1), Limits(stored=1)])
+def test_new_tables_are_limited(limits, tmp_path):
+    with serving(tmp_path, limits=limits) as client:
+        with browsing(client) as browser:
+            assert browser.create("micro", "easy")["type"] == "table"
+        with browsing(client) as browser:
+            assert browser.create("micro", "easy")["code"] == "too_many_tables"
+
+
+def test_tables_at_which_nobody_is_make_room_and_come_back(tmp_path):
+    with serving(tmp_path, limits=Limits(live=1, idle=0.0)) as client:
+        with browsing(client) as browser:
+            token = browser.token
+            table = browser.create("two_player", "easy")["table"]
+            browser.act()
+            with browsing(client) as other:
+                assert other.create("micro", "easy")["code"] == "too_many_tables"
+            while browser.state["turn"] != 0:
+                browser.read()
+            seen = browser.state["view"]
+        with browsing(client) as other:
+            assert other.create("micro", "easy")["type"] == "table"
+        with browsing(client, token) as browser:
+            assert browser.ask(type="watch", table=table)["view"] == seen
+        client.app.state.hall.sweep()
+        assert client.get("/healthz").json()["tables"] == 0
+
+
+def test_a_disk_that_cannot_be_written_plays_no_card(client, monkeypatch):
+    with browsing(client) as browser:
+        table = browser.create("two_player", "easy")["table"]
+        while browser.state["turn"] != 0:
+            browser.read()
+        before = browser.state["seq"]
+        action = {"type": "act", "table": table, "seq": before}
+        action["action"] = browser.state["view"]["legal"][0]
+
+        def fail(self: Any, line: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store.Journal, "append", fail)
+            told = browser.ask(**action)
+            assert told["code"] == "internal"
+            assert "saved" in told["text"]
+        assert browser.ask(type="watch", table=table)["seq"] == before
+        assert browser.ask(**action)["type"] == "done"

@@ -1,0 +1,110 @@
+"""A browser at the table server, played by a test: its socket, and what it was told."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from hearts_train.web.app import create_app
+from hearts_train.web.hosting import Limits
+from hearts_train.web.players import Players
+from hearts_train.web.store import Store
+from tests import web
+
+SOCKET = "ws://localhost/ws"
+
+
+class Browser:
+    """A socket that says hello, and keeps what it was told of one table."""
+
+    def __init__(self, socket: Any, token: str | None = None) -> None:
+        self.socket = socket
+        self.send(type="hello", v=1, **({"token": token} if token else {}))
+        self.welcome = self.read()
+        self.state: dict[str, Any] = {}
+        self.events: list[dict[str, Any]] = []
+
+    @property
+    def token(self) -> str:
+        return self.welcome["token"]
+
+    def send(self, **message: Any) -> None:
+        self.socket.send_text(json.dumps(message))
+
+    def read(self) -> dict[str, Any]:
+        message = json.loads(self.socket.receive_text())
+        if message["type"] == "table":
+            self.state = message
+        elif message["type"] == "event":
+            self.events.append(message)
+            if message["kind"] == "seat":
+                self.state["seats"] = message["seats"]
+            else:
+                keys = ("seq", "view", "public", "turn")
+                self.state.update({k: message[k] for k in keys if k in message})
+        return message
+
+    def until(self, *wanted: str) -> dict[str, Any]:
+        """The next message of these types, or event of these kinds."""
+        while True:
+            message = self.read()
+            if message["type"] in wanted or message.get("kind") in wanted:
+                return message
+
+    def ask(self, **message: Any) -> dict[str, Any]:
+        """What a request is answered with."""
+        self.send(**message, id=5)
+        while (found := self.read()).get("id") != 5:
+            pass
+        return found
+
+    def create(self, rules: str, *agents: str, **more: Any) -> dict[str, Any]:
+        seats = [{"me": True}, *({"agent": agent} for agent in agents)]
+        return self.ask(type="create", rules=rules, seats=seats, **more)
+
+    def act(self, pick: int = 0) -> None:
+        """Do one of the legal actions, when it is one's turn."""
+        state = self.state
+        while state["turn"] != state["you"]:
+            self.read()
+        legal = state["view"]["legal"]
+        action = legal[pick % len(legal)]
+        message = {"type": "act", "table": state["table"], "action": action}
+        assert self.ask(**message, seq=state["seq"])["type"] == "done"
+
+    def play_on(self) -> dict[str, Any]:
+        """Play to the end of the deal; returns the event that says so."""
+        while True:
+            if self.events and self.events[-1]["kind"] == "over":
+                return self.events[-1]
+            if self.state["turn"] == self.state["you"]:
+                self.act(len(self.events))
+            else:
+                self.read()
+
+
+@contextlib.contextmanager
+def serving(
+    folder, *agents: str, limits: Limits | None = None, **more: Any
+) -> Iterator[TestClient]:
+    listed = web.players() if not agents else Players(agents, patience=0.5)
+    app = create_app(Store(folder), listed, limits=limits, **more)
+    with TestClient(app, base_url="http://localhost") as client:
+        yield client
+
+
+@pytest.fixture
+def client(tmp_path) -> Iterator[TestClient]:
+    with serving(tmp_path) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def browsing(client: TestClient, token: str | None = None) -> Iterator[Browser]:
+    with client.websocket_connect(SOCKET) as socket:
+        yield Browser(socket, token)
