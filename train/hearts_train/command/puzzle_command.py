@@ -6,6 +6,7 @@ from typing import Any
 
 from hearts_env import HeartsError
 from hearts_env.cards import parse_card
+from hearts_env.render.scene import count_text
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.terminal import ask_at_terminal
 from hearts_train.console import print_table
@@ -51,7 +52,7 @@ def position(puzzle: dict[str, Any], cards: CardText) -> str:
             lines.append(f"{number:2}. {names[trick[0][0]]}: {shown}, taken by {taker}")
             trick = []
     own, other = puzzle["points"][seat], puzzle["points"][1 - seat]
-    lines.append(f"You have {own} points, your opponent has {other}.")
+    lines.append(f"You have {count_text(own, 'point')}, your opponent has {other}.")
     if trick:
         lines.append(f"Your opponent leads {cards.card(trick[0][1])}.")
     else:
