@@ -15,7 +15,7 @@ from hearts_env import Game, HeartsError, Match, Rules
 from hearts_env.batch_view import BatchView
 from hearts_env.notation import parse_records
 from hearts_env.solve import solve_worlds
-from hearts_env.solve.beliefs import belief
+from hearts_env.solve.beliefs import belief, has_exact_worlds
 from hearts_train.web import helping, messages, store
 from hearts_train.web.messages import Refusal
 from hearts_train.web.store import Store
@@ -58,10 +58,10 @@ def everything(game: Game, seat: int | None, folder: Path, *, helps: bool) -> li
         view = table.game.view(seat)
         sent.append(json.dumps(helping.odds_of(view)))
         if table.turn == seat and view.phase == "play":
-            weigher = listed["pimc" if helping.is_exact(view.rules) else "pro"]
+            weigher = listed["pimc" if has_exact_worlds(view.rules) else "pro"]
             sent.append(json.dumps(helping.values_of(weigher, view)))
             sent.append(json.dumps(helping.hint_of(weigher, view)))
-            if helping.is_exact(view.rules):
+            if has_exact_worlds(view.rules):
                 sent.append(json.dumps(helping.odds_by(listed["standard"], view)))
     return sent
 

@@ -83,6 +83,11 @@ def check_view(view: PlayerView) -> None:
         raise HeartsError("view: cards are still being passed; worlds are weighed in the play")
 
 
+def has_exact_worlds(rules: Rules) -> bool:
+    """Whether there is exactly one other player, and no exchange: see ``check_two_players``."""
+    return rules.players == 2 and not rules.pass_count
+
+
 def check_two_players(rules: Rules) -> None:
     """Refuse rules without exactly one other player.
 

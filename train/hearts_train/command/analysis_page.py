@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hearts_env import Rules
 from hearts_env.notation import Record
+from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_train.measure.analysis import (
     Analysis,
     Progress,
@@ -48,17 +48,12 @@ class Told(NamedTuple):
     summary: list[str]
 
 
-def is_exact(rules: Rules) -> bool:
-    """Whether deals of these rules are measured exactly: of two players, without an exchange."""
-    return rules.players == 2 and not rules.pass_count
-
-
 def analysed(
     record: Record, progress: Progress, *, worlds: bool = True
 ) -> Analysis | SampledAnalysis:
     """Measure a deal: exactly with two players and no exchange, else by samples."""
     game, names = record.game, record.names()
-    if is_exact(game.rules):
+    if has_exact_worlds(game.rules):
         return analyse(game, worlds=worlds, progress=progress, names=names)
     return analyse_sampled(game, progress=progress, names=names)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from hearts_env import Game
 from hearts_env.files import write_whole
+from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_train.command.page import bar, cards_html, page
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.field import read_field
@@ -205,7 +206,7 @@ def _tricks(game: Game) -> list[list[tuple[int, str, str]]]:
     """Each trick's cards in order of play: player, card, mark."""
     n = game.rules.players
     marks = [""] * len(game.history)
-    if n == 2 and not game.rules.pass_count:
+    if has_exact_worlds(game.rules):
         marks = [moment.mark for moment in analyse(game, worlds=False).moments]
     plays = [(*play, mark) for play, mark in zip(game.history, marks, strict=True)]
     return [plays[first : first + n] for first in range(0, len(plays), n)]

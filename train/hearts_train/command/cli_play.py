@@ -164,6 +164,7 @@ def analyse(
 
     Deals of two players are measured exactly; of more players, or with an exchange, estimated.
     """
+    from hearts_env.solve.beliefs import has_exact_worlds
     from hearts_train.command import analysis_page
     from hearts_train.command.replay import read_records
     from hearts_train.measure.analysis import pick
@@ -175,7 +176,7 @@ def analyse(
     records = pick(read_records(file), number)
     if plot is not None and len(records) != 1:
         raise Mistake("--plot: it draws one deal; say which with --game N")
-    if plot is not None and not analysis_page.is_exact(records[0].game.rules):
+    if plot is not None and not has_exact_worlds(records[0].game.rules):
         raise Mistake("--plot: it draws exact margins, of two players without an exchange")
     found = []
     for place, record in enumerate(records, 1):

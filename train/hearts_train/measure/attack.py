@@ -27,7 +27,7 @@ from hearts_agents.attackers import METHODS, Attacker, asked, played_by
 from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env.arguments import check_number, check_seed
 from hearts_env.batch_view import BatchView
-from hearts_env.solve.beliefs import check_two_players
+from hearts_env.solve.beliefs import check_two_players, has_exact_worlds
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.response import Chooser, Responses, whole_game
 from hearts_env.solve.tree import Tree
@@ -134,7 +134,7 @@ class Attack:
 
 def is_small(rules: Rules) -> bool:
     """Whether a deck is so small that a best response and all deals can be computed."""
-    return rules.players == 2 and not rules.pass_count and num_deals(rules) <= _MOST_DEALS
+    return has_exact_worlds(rules) and num_deals(rules) <= _MOST_DEALS
 
 
 class Play(NamedTuple):

@@ -30,6 +30,7 @@ from hearts_env.arrays import Floats, Ints
 from hearts_env.deals import num_deals
 from hearts_env.presets import PRESETS
 from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.tree_size import DEFAULT_MEMORY, TreeSize, measure
 from hearts_env.view import PlayerView
 from hearts_train.measure.crew import spread
@@ -186,7 +187,7 @@ class Measurement:
         )
 
     def _tree(self, rules: Rules, seed: int) -> tuple[Estimate, Estimate, Estimate]:
-        if rules.players == 2 and not rules.pass_count:
+        if has_exact_worlds(rules):
             size = measure(rules, self.max_memory)
             if size.exact:
                 return counted(rules, size)

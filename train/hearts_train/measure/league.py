@@ -26,6 +26,7 @@ from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.arguments import check_seed
 from hearts_env.presets import PRESETS
 from hearts_env.seeds import secret_seed
+from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.tree import Tree
 from hearts_train.measure import duel, evaluation
 from hearts_train.measure.benchmark import Show, exploited
@@ -485,7 +486,7 @@ def find_exact(play: Play, show: Show) -> None:
     game, contest = play.game, play.table.contest
     rules = game.rules
     missing = [c for c in contest.contenders if c.name not in game.exact]
-    is_small = rules.players == 2 and len(rules.deck) <= _MOST_EXACT and not rules.pass_count
+    is_small = has_exact_worlds(rules) and len(rules.deck) <= _MOST_EXACT
     if not is_small or not missing:
         return
     tree = Tree(rules)

@@ -16,6 +16,7 @@ from hearts_env.encoders import ENCODERS, make_encoder
 from hearts_env.errors import did_you_mean, install, quoted
 from hearts_env.form import MASKS, Form
 from hearts_env.rewards import Rewarder
+from hearts_env.solve.beliefs import has_exact_worlds
 
 FORMATS = ("parquet", "minari")
 VIEWS = ("text", "json")
@@ -198,7 +199,7 @@ def knows_seen_values(rules: Rules) -> bool:
 
 def knows_mean_values(rules: Rules) -> bool:
     """Whether a card's mean value over all worlds is known: in games of two without an exchange."""
-    return rules.players == 2 and not rules.pass_count
+    return has_exact_worlds(rules)
 
 
 # ---- checks --------------------------------------------------------------------------------------

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.outside import blamed
-from hearts_env import HeartsError, PlayerView, Rules
-from hearts_env.solve.beliefs import belief, check_two_players
+from hearts_env import Game, HeartsError, PlayerView
+from hearts_env.solve.beliefs import belief, check_two_players, has_exact_worlds
 from hearts_env.worlds import Worlds
 from hearts_train.measure.hints import Hint, hint, values
 from hearts_train.web.messages import Refusal
+from hearts_train.web.moments import NOISE
 from hearts_train.web.players import Listed, Players, Workers
 
 EXACT, SAMPLED = "pimc", "pro"
@@ -23,8 +24,6 @@ EXACT, SAMPLED = "pimc", "pro"
 
 _MOST_WORLDS = 5_000
 """All worlds are weighed up to this number; the two-player game has at most 105."""
-_NOISE = 0.1
-"""The chance of a random card in a model of the other player, as `hearts calibrate` has it."""
 _DIGITS = 6
 _PATIENCE = 60.0
 
@@ -80,14 +79,12 @@ class Helper:
 
     def _weigher(self, view: PlayerView) -> Listed:
         agent = self.players.listed[EXACT]
-        if is_exact(view.rules) and view.num_worlds <= _MOST_WORLDS:
+        if has_exact_worlds(view.rules) and view.num_worlds <= _MOST_WORLDS:
             return agent
         return self.players.listed[SAMPLED]
 
     def warm_up(self) -> None:
         """Compute everything once, so that nobody waits for the compilation."""
-        from hearts_env import Game
-
         game = Game.deal("two_player", 0)
         for _ in range(3):
             game.play(game.legal_actions()[0])
@@ -95,11 +92,6 @@ class Helper:
         values_of(self._weigher(view), view)
         odds_of(view)
         odds_by(self.players.listed["standard"], view)
-
-
-def is_exact(rules: Rules) -> bool:
-    """Whether all worlds can be weighed under these rules."""
-    return rules.players == 2 and not rules.pass_count
 
 
 def hint_of(agent: Listed, view: PlayerView) -> dict[str, Any]:
@@ -159,7 +151,7 @@ def odds_by(agent: Listed, view: PlayerView) -> dict[str, Any]:
     """
     blames = blamed(f"model: {agent.name} gives no odds", "take another model")
     with agent.lent() as player, blames:
-        found = belief(view, player.policy_batch, noise=_NOISE)
+        found = belief(view, player.policy_batch, noise=NOISE)
     cards = np.arange(len(view.rules.deck))
     other = found.weights @ (found.hands[:, None] >> cards & 1)
     rows = np.stack([other, 1 - other])  # what the other does not hold is dead

@@ -14,7 +14,7 @@ import numpy as np
 from hearts_agents import Agent, make_agent
 from hearts_agents.champion import strongest
 from hearts_agents.search import Pimc
-from hearts_env import Game, HeartsError, PlayerView
+from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.arrays import Floats
 from hearts_env.batch_view import BatchView
 from hearts_env.cards import cards_of
@@ -28,7 +28,8 @@ Json = dict[str, Any]
 Step = list[Any]
 
 NOISE = 0.1
-"""The model of a player is taken to play a random card so often, in beliefs and in endgames."""
+"""The model of a player is taken to play a random card so often, in odds, beliefs and endgames; so
+`hearts calibrate` has it."""
 ENDGAME_TRICKS = 4
 """The equilibrium is computed in the last tricks, so many."""
 _TARGET = 0.01  # points to which an endgame is solved
@@ -42,7 +43,7 @@ class Tools:
     Not for two threads at a time.
     """
 
-    def __init__(self, rules: Any) -> None:
+    def __init__(self, rules: Rules) -> None:
         """Tools for two players without an exchange."""
         self.table = Table(rules)
         self.pimc = Pimc(seed=0)

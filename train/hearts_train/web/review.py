@@ -31,6 +31,7 @@ from hearts_agents.champion import strongest
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.notation import Record, parse_records
 from hearts_env.solve import solve_batch
+from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_train.measure.analysis import (
     BLUNDER,
     SLIP,
@@ -84,7 +85,7 @@ def read_deal(text: str) -> Record:
 
 def is_exact(rules: Rules) -> bool:
     """Whether the board measures deals of these rules exactly."""
-    if rules.players != 2 or rules.pass_count or rules.hand_size > MOST_CARDS:
+    if not has_exact_worlds(rules) or rules.hand_size > MOST_CARDS:
         return False
     unseen = len(rules.deck) - rules.hand_size
     return math.comb(unseen, rules.hand_size) <= MOST_WORLDS
