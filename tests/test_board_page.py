@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,8 +17,10 @@ from hearts_train.web.review import position, read_deal, review
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("starlette")
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="no Chromium here")
+
+from tests.page import address as address  # noqa: E402
+from tests.page import browser as browser  # noqa: E402
 
 NAME = "<b>Ann</b> & 'Bo'"
 
@@ -36,17 +35,6 @@ def told() -> list[dict]:
             game.play(agents[game.player].act(game.view(game.player)))
         documents.append(review(Record(game, {"Player 0": NAME, "Player 1": "standard"})))
     return documents
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[sync_api.Browser]:
-    with sync_api.sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=[*options, "--no-first-run"]
-        )
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +169,7 @@ def test_the_champion_plays_the_cards_again(page: sync_api.Page, told: list[dict
 
 def test_several_deals_are_in_one_file(page: sync_api.Page, told: list[dict]) -> None:
     page.locator(".board-page select").select_option("1")
-    page.wait_for_function("document.querySelectorAll('.list .go').length === 10")
+    page.wait_for_function("() => document.querySelectorAll('.list .go').length === 10")
     assert set(picks(page)) == set(told[1]["moments"][0]["values"])
     assert page.locator("b", has_text="Ann").first.inner_text() == NAME
 
@@ -212,44 +200,13 @@ def test_everybody_can_use_it(
     context.close()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The board's part of the server, without its tables."""
-    import uvicorn
-    from starlette.applications import Starlette
-    from starlette.responses import HTMLResponse
-    from starlette.routing import Mount, Route
-    from starlette.staticfiles import StaticFiles
-
-    from hearts_train.web import assets, review_routes
-
-    async def index(request: object) -> HTMLResponse:
-        return HTMLResponse(assets.index())
-
-    files = Mount("/static", StaticFiles(directory=assets.STATIC))
-    parts = [*review_routes.routes(), *assets.routes()]
-    pages = [Route("/board", index), Route("/puzzles", index)]
-    app = Starlette(routes=[*pages, *parts, files])
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    served = uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical", ws="none"))
-    thread = threading.Thread(target=served.run, daemon=True)
-    thread.start()
-    while not served.started:
-        time.sleep(0.02)
-    yield f"http://127.0.0.1:{port}"
-    served.should_exit = True
-    thread.join(10)
-
-
 def test_a_link_holds_the_deal_and_the_server_measures_branches(
-    browser: sync_api.Browser, server: str, told: list[dict]
+    browser: sync_api.Browser, address: str, told: list[dict]
 ) -> None:
     context = browser.new_context(viewport={"width": 1000, "height": 900})
     page = context.new_page()
     page.set_default_timeout(15_000)
-    page.goto(f"{server}/board")
+    page.goto(f"{address}/board")
     page.get_by_label("The text of the deal").fill("nonsense")
     page.get_by_role("button", name="Look at it").click()
     assert page.locator(".wrong").inner_text().startswith("line 1")
@@ -290,13 +247,13 @@ def test_a_link_holds_the_deal_and_the_server_measures_branches(
     context.close()
 
 
-def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, server: str) -> None:
+def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, address: str) -> None:
     axe_core = pytest.importorskip("axe_playwright_python.sync_playwright")
     context = browser.new_context(viewport={"width": 400, "height": 800})
     page, faults = context.new_page(), []
     page.set_default_timeout(15_000)
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.goto(f"{server}/puzzles#17")
+    page.goto(f"{address}/puzzles#17")
     page.wait_for_selector(".pick")
     one = puzzles.told(17)
     assert [p.get_attribute("data-card") for p in page.locator(".pick").all()] == one["legal"]
@@ -313,7 +270,7 @@ def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, server: str)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert "Streak 0" in page.locator(".score").inner_text()
     page.keyboard.press("Enter")  # the button for the next one has the focus
-    page.wait_for_function("location.hash === '#18'")
+    page.wait_for_function("() => location.hash === '#18'")
     page.wait_for_selector(".unjudged")
     page.locator(f".pick[data-card='{puzzles.told(18)['best']}']").focus()
     page.keyboard.press("Enter")
@@ -321,7 +278,7 @@ def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, server: str)
     page.reload()
     page.wait_for_selector(".unjudged")
     assert "Streak 1, best 1; solved 1 of 300" in page.locator(".score").inner_text()
-    page.goto(f"{server}/puzzles#999")
+    page.goto(f"{address}/puzzles#999")
     page.get_by_text("999 is out of range").wait_for()
     assert faults == []
     context.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,22 +20,12 @@ from hearts_env import Game  # noqa: E402
 from hearts_train.command import page as reports  # noqa: E402
 from hearts_train.measure.analysis import BLUNDER, SLIP  # noqa: E402
 from hearts_train.web.assets import STATIC  # noqa: E402
-from tests.page import SIZES, Person, browsing, served  # noqa: E402
+from tests.page import SIZES, Person  # noqa: E402
+from tests.page import address as address  # noqa: E402
+from tests.page import browser as browser  # noqa: E402
 
 SEED = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
 """A deal in which the person leads the first card."""
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("tables")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as found:
-        yield found
 
 
 def history(person: Person) -> Game:

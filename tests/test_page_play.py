@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,23 +19,13 @@ pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="there is n
 from playwright.sync_api import Browser, expect  # noqa: E402
 
 from hearts_env import Game, Match  # noqa: E402
-from tests.page import SIZES, Person, browsing, served  # noqa: E402
+from tests.page import SIZES, Person  # noqa: E402
+from tests.page import address as address  # noqa: E402
+from tests.page import browser as browser  # noqa: E402
 
 MOON = 'micro moon=choose card_points={"AH":1}'
 """Whoever holds the ace of hearts takes all that costs anything."""
 MOON_SEED = 2
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("tables")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as found:
-        yield found
 
 
 @pytest.mark.parametrize("size", SIZES)

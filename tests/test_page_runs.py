@@ -16,7 +16,8 @@ pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="there is n
 from axe_playwright_python.sync_playwright import Axe  # noqa: E402
 from playwright.sync_api import Browser, expect  # noqa: E402
 
-from tests.page import SIZES, Person, browsing, served  # noqa: E402
+from tests.page import SIZES, Person, served  # noqa: E402
+from tests.page import browser as browser  # noqa: E402
 from tests.test_web_runs import two_runs  # noqa: E402
 
 
@@ -24,12 +25,6 @@ from tests.test_web_runs import two_runs  # noqa: E402
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("served")
     with served(folder / "tables", [two_runs(folder / "mine")]) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as found:
         yield found
 
 

@@ -1,9 +1,10 @@
 // The page of the analysis board: a deal from the address, from a text, or inside an offline file.
 
 import {loadCards} from "hearts/cards.js";
-import {button, el, picker} from "hearts/dom.js";
+import {button, el, loadStyle, picker} from "hearts/dom.js";
 import {fromFragment, toFragment} from "hearts/line.js";
-import {loadStyle, mount as review} from "hearts/review.js";
+import {mount as review} from "hearts/review.js";
+import {asked} from "hearts/server.js";
 
 /** @typedef {{documents?: any[], title?: (text: string) => void}} Context `documents` are the deals
  *  of an offline file */
@@ -40,7 +41,7 @@ const EXAMPLE = `[Rules "two_player"]
  * @returns {Promise<() => void>} ends it
  */
 export async function mount(root, context = {}) {
-  await Promise.all([loadCards(), loadStyle()]);
+  await Promise.all([loadCards(), loadStyle("board.css")]);
   context.title?.("Analysis board");
   const board = el("div", {class: "board-page"});
   root.replaceChildren(board);
@@ -80,7 +81,7 @@ async function online(root) {
     end();
     root.replaceChildren(el("p", {class: "waiting", role: "status", text: "Looking at the deal …"}));
     try {
-      const document = await post("/api/review", {deal: text});
+      const document = await asked("/api/review", {deal: text});
       const place = el("div");
       root.replaceChildren(el("h1", {class: "unseen", text: "Analysis board"}), place, el("p", {}, button("Another deal", () => {
         history.replaceState(null, "", location.pathname);
@@ -88,7 +89,7 @@ async function online(root) {
         form("");
       })));
       end = await review(place, {document, at, seat, link: linkTo,
-        position: (deal, actions) => post("/api/position", {deal, actions})});
+        position: (deal, actions) => asked("/api/position", {deal, actions})});
       history.replaceState(null, "", fragmentOf(text, at, seat));
     } catch (error) {
       form(text, String(/** @type {any} */ (error).message || error));
@@ -149,13 +150,4 @@ function fragmentOf(text, at, seat) {
 /** @param {any} deal @param {number} at @param {number} seat */
 function linkTo(deal, at, seat) {
   return `${location.origin}/board${fragmentOf(deal.deal, at, seat)}`;
-}
-
-/** @param {string} path @param {any} body */
-async function post(path, body) {
-  const answer = await fetch(path, {method: "POST", headers: {"content-type": "application/json"},
-    body: JSON.stringify(body)});
-  const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(told.text || `the server answered ${answer.status}`);
-  return told;
 }

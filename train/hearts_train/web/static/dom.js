@@ -124,3 +124,19 @@ export function say(text) {
   telling += 1;
   live.textContent = telling % 2 ? text : `${text}\u00a0`;
 }
+
+/**
+ * Brings the style of a part into the page, once; an offline file has it already.
+ * @param {string} name such as "board.css"
+ */
+export async function loadStyle(name) {
+  const href = `/static/${name}`;
+  if (document.getElementById("styles") || document.querySelector(`link[href="${href}"]`)) return;
+  const link = el("link", {rel: "stylesheet", href});
+  const loaded = new Promise((resolve) => {
+    link.addEventListener("load", resolve);
+    link.addEventListener("error", resolve); // plain, but all is there
+  });
+  document.head.append(link);
+  await loaded;
+}

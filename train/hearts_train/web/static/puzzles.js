@@ -1,11 +1,11 @@
 // Puzzles: one card is clearly best, over all that could be in the other hand. Which?
 
 import {cardText, chip, loadCards} from "hearts/cards.js";
-import {button, choices, el, say} from "hearts/dom.js";
+import {button, choices, el, loadStyle, say} from "hearts/dom.js";
 import {percent, signed} from "hearts/figures.js";
 import {tableAfter, toFragment} from "hearts/line.js";
-import {loadStyle} from "hearts/review.js";
 import {tableOf} from "hearts/seats.js";
+import {asked} from "hearts/server.js";
 
 const KEY = "hearts.puzzles";
 const LEVELS = ["", "standard and pro miss it", "all baselines miss it",
@@ -42,9 +42,9 @@ function keep(state) {
  * @returns {Promise<() => void>} ends it
  */
 export async function mount(root, context = {}) {
-  await Promise.all([loadCards(), loadStyle()]);
+  await Promise.all([loadCards(), loadStyle("board.css")]);
   context.title?.("Puzzles");
-  const {puzzles} = await ask("/api/puzzles");
+  const {puzzles} = await asked("/api/puzzles");
   const page = new Page(root, puzzles);
   const follow = () => page.open(numbered() || page.number);
   window.addEventListener("hashchange", follow);
@@ -55,14 +55,6 @@ export async function mount(root, context = {}) {
 /** The number in the address; 0 for none. */
 function numbered() {
   return Number(location.hash.slice(1)) || 0;
-}
-
-/** @param {string} path */
-async function ask(path) {
-  const answer = await fetch(path);
-  const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(told.text || `the server answered ${answer.status}`);
-  return told;
 }
 
 class Page {
@@ -99,7 +91,7 @@ class Page {
   async open(number) {
     if (number === this.number) return;
     try {
-      this.puzzle = await ask(`/api/puzzles?number=${number}`);
+      this.puzzle = await asked(`/api/puzzles?number=${number}`);
     } catch (error) {
       this.body.replaceChildren(el("p", {class: "wrong", role: "alert",
         text: String(/** @type {any} */ (error).message)}),

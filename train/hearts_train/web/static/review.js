@@ -2,7 +2,7 @@
 
 import {cardName, cardText, chip, loadCards} from "hearts/cards.js";
 import {curveOf} from "hearts/curve.js";
-import {button, choices, el, notice, say} from "hearts/dom.js";
+import {button, choices, el, notice, say, loadStyle} from "hearts/dom.js";
 import {capital, does, object, possessive, signed} from "hearts/figures.js";
 import {meansOver, moverAt, tableAfter, worldChances, worldHands} from "hearts/line.js";
 import {tableOf} from "hearts/seats.js";
@@ -31,22 +31,9 @@ let boards = 0;
  * @returns {Promise<() => void>} ends it
  */
 export async function mount(root, context) {
-  await Promise.all([loadCards(), loadStyle()]);
+  await Promise.all([loadCards(), loadStyle("board.css")]);
   const review = new Review(root, context);
   return () => review.end();
-}
-
-/** Brings the board's style into the page, once; an offline file has it already. */
-export async function loadStyle() {
-  const href = "/static/board.css";
-  if (document.getElementById("styles") || document.querySelector(`link[href="${href}"]`)) return;
-  const link = el("link", {rel: "stylesheet", href});
-  const loaded = new Promise((resolve) => {
-    link.addEventListener("load", resolve);
-    link.addEventListener("error", resolve); // plain, but all is there
-  });
-  document.head.append(link);
-  await loaded;
 }
 
 class Review {

@@ -1,9 +1,10 @@
 // The page of training runs: learning curves, how far each run is, how they differ, "play it".
 
-import {ask, button, choices, el, notice, picker} from "hearts/dom.js";
+import {ask, button, choices, el, loadStyle, notice, picker} from "hearts/dom.js";
 import {signed} from "hearts/figures.js";
 import {legend, panel} from "hearts/learning.js";
 import {markdown} from "hearts/markdown.js";
+import {asked} from "hearts/server.js";
 
 /** @typedef {import("hearts/main.js").Context} Context */
 
@@ -17,20 +18,13 @@ const DRAWN = 8; // runs that are drawn at first: the newest
  */
 export async function mount(root, context) {
   context.title("Training runs");
+  await loadStyle("runs.css");
   const page = new Runs(root, context);
   await page.refresh();
   const timer = setInterval(() => {
     if (!document.hidden && page.isLive) page.refresh().catch(() => {});
   }, EVERY);
   return () => clearInterval(timer);
-}
-
-/** @param {string} path @param {RequestInit} [how] */
-async function get(path, how) {
-  const answer = await fetch(path, how);
-  const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(told.text || `the server answered ${answer.status}`);
-  return told;
 }
 
 class Runs {
@@ -64,7 +58,7 @@ class Runs {
 
   /** Reads the runs again, and draws what has changed. */
   async refresh() {
-    const told = await get("/api/runs");
+    const told = await asked("/api/runs");
     const isNew = JSON.stringify(told) !== JSON.stringify(this.told);
     if (!this.told) {
       for (const run of told.runs.slice(DRAWN)) {
@@ -132,7 +126,7 @@ class Runs {
       return;
     }
     try {
-      const told = await get(`/api/runs/curves?${query}`);
+      const told = await asked(`/api/runs/curves?${query}`);
       const text = JSON.stringify(told);
       if (text === this.drawn) return;
       this.drawn = text;
@@ -209,7 +203,7 @@ class Runs {
   /** Shows what a run's player is. @param {any} run */
   async card(run) {
     try {
-      const {card, settings} = await get(`/api/runs/card?${new URLSearchParams({run: run.run})}`);
+      const {card, settings} = await asked(`/api/runs/card?${new URLSearchParams({run: run.run})}`);
       const rows = Object.entries(settings).map(([name, value]) =>
         el("tr", {}, el("th", {scope: "row", text: name}), el("td", {text: shown(value)})));
       await ask({title: run.run, wide: true, buttons: [["", "Close"]], body: [
@@ -224,8 +218,8 @@ class Runs {
   /** Opens a table with a run's player in all other seats. @param {any} run */
   async play(run) {
     try {
-      const {agent, rules, players} = await get("/api/runs/play", {method: "POST",
-        headers: {"content-type": "application/json"}, body: JSON.stringify({run: run.run})});
+      const {agent, rules, players} = await asked("/api/runs/play",
+        {run: run.run});
       await this.context.connection.ready();
       const others = Array.from({length: players - 1}, () => ({agent}));
       const table = await this.context.connection.request({type: "create", rules, match: false,
