@@ -126,7 +126,6 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.episode = check_choice("episode", episode, EPISODES)
         self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         self.drawer = Drawer(self.rules, render_mode, render_for, render_scale, render_names)
-        self.render_mode = render_mode
         self.max_deals = check_max_deals(max_deals, episode)
         self.form = Form(self.rules, observation, dtype, mask)
         self.texts = check_flag("texts", texts)
@@ -462,6 +461,15 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             message=message,
             is_over=self._is_stopped,
         )
+
+    @property
+    def render_mode(self) -> str | None:
+        """One of ``drawing.RENDER_MODES``, or None; may be changed."""
+        return self.drawer.mode
+
+    @render_mode.setter
+    def render_mode(self, mode: str | None) -> None:
+        self.drawer.mode = mode
 
     @property
     def render_for(self) -> str:

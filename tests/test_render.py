@@ -272,6 +272,15 @@ def test_only_all_shows_closed_cards(mode: str, game: tuple[str, int]) -> None:
     assert named(env.render()) == set(env.rules.deck)  # at the end all have seen all
 
 
+def test_how_it_is_drawn_may_be_changed() -> None:
+    env: Any = hearts_v0.raw_env(render_mode="ansi")
+    env.reset(seed=1)
+    assert env.render().startswith("two_player |")
+    env.render_mode = "svg"
+    assert env.render().startswith("<svg")
+    assert env.render_mode == "svg"
+
+
 @pytest.mark.parametrize("scale", [0.5, 2])
 def test_pictures_of_any_size_and_with_names(scale: float) -> None:
     options: dict[str, Any] = {"render_scale": scale, "render_names": ["Ann", "Bob <b>"]}

@@ -45,6 +45,7 @@ def runs(
 ) -> None:
     """List training runs: how far they are, what they win, how they differ."""
     from hearts_train.learn.run_folders import differing
+    from hearts_train.measure.shown import format_margin
 
     found = _find(folders)
     names = differing(found) if settings else []
@@ -56,7 +57,8 @@ def runs(
     rows = []
     for run in found:
         row = [str(run.path), run.name, str(run.seed), f"{run.decisions:,}", _status(run)]
-        row += [_margin(run.latest.get(opponent)) for opponent in opponents]
+        latest = [run.latest.get(opponent) for opponent in opponents]
+        row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in latest]
         if is_exploited:
             last = run.of_kind("exploitability")[-1:]
             row += [f"{last[0]['drawn']:.3f}" if last else ""]
@@ -76,13 +78,6 @@ def _status(run: RunFolder) -> str:
     if run.is_training and run.seconds_left is not None:
         return f"{share}training, about {console.format_seconds(run.seconds_left)} left"
     return "finished" if run.status == "finished" else f"{share}{run.status}"
-
-
-def _margin(row: Any) -> str:
-    if row is None:
-        return ""
-    low, high = row["ci95"]
-    return f"{row['margin']:+.2f} ± {(high - low) / 2:.2f}"
 
 
 def _told(run: RunFolder) -> dict[str, Any]:
@@ -135,11 +130,12 @@ def plot(
 
     The band of a single run is the 95 % interval of its evaluations.
     """
-    from hearts_train.learn.run_curves import X_AXES, chosen, draw
+    from hearts_train.learn.run_curves import chosen, draw
     from hearts_train.learn.run_folders import grouped
+    from hearts_train.learn.run_report import TIMES
 
-    if x not in X_AXES:
-        raise Mistake(f"--x: {x!r} is unknown; choose {' or '.join(X_AXES)}")
+    if x not in TIMES:
+        raise Mistake(f"--x: {x!r} is unknown; choose {' or '.join(TIMES)}")
     check_plot(out, "--out")
     found = _find(folders)
     groups = grouped(found, by or [])

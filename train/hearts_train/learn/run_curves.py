@@ -11,16 +11,12 @@ import numpy as np
 
 from hearts_env import HeartsError
 from hearts_train.learn.run_folders import RunFolder
+from hearts_train.learn.run_report import TIMES
 from hearts_train.measure.pictures import literal, save_figure, styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-X_AXES = {
-    "decisions": (1e-6, "decisions of the learner, millions"),
-    "minutes": (1 / 60, "minutes of training"),
-}
-_X_FIELDS = {"decisions": "decisions", "minutes": "seconds"}
 _MOST_POINTS = 400
 EXPLOITABILITY = "exploitability"
 OVER = "over "
@@ -142,7 +138,7 @@ def _line(run: RunFolder, quantity: str, x: str) -> _Line:
     else:
         rows = [row for row in run.of_kind("update") if isinstance(row.get(quantity), float)]
         told = [(row[quantity],) * 3 for row in rows]
-    places = np.array([row[_X_FIELDS[x]] * X_AXES[x][0] for row in rows])
+    places = np.array([row[TIMES[x].field] * TIMES[x].scale for row in rows])
     values = np.array(told, np.float64).reshape(len(rows), 3)
     finite = np.flatnonzero(np.isfinite(values).all(1))  # a run that diverges logs others too
     order = finite[np.unique(places[finite], return_index=True)[1]]
@@ -189,7 +185,7 @@ def draw(
         if quantity == EXPLOITABILITY:
             axes.set_yscale("log")
         axes.set_ylabel(literal(axis_label(quantity)))
-        axes.set_xlabel(X_AXES[x][1])
+        axes.set_xlabel(TIMES[x].label)
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
     for axes in list(figure.axes)[len(wanted) :]:

@@ -72,7 +72,7 @@ class RunFolder:
     @property
     def has_player(self) -> bool:
         """Whether there is a player to play against."""
-        return (self.path / CHECKPOINT_NAME).is_file()
+        return has_player(self.path)
 
     @cached_property
     def share(self) -> float | None:
@@ -113,6 +113,11 @@ class RunFolder:
     def latest(self) -> dict[str, Mapping[str, Any]]:
         """The last evaluation over each opponent."""
         return {row["opponent"]: row for row in self.of_kind("evaluation")}
+
+
+def has_player(folder: Path) -> bool:
+    """Whether a run's folder has a player to play against."""
+    return (folder / CHECKPOINT_NAME).is_file()
 
 
 def read_run(folder: Path) -> RunFolder:

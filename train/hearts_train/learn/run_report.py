@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hearts_agents.checkpoint import Checkpoint, read_checkpoint
 from hearts_env.files import write_whole
@@ -14,6 +14,20 @@ from hearts_train.measure.pictures import literal, save_figure, short_names, sty
 
 EXPLOITED = {"drawn": "cards drawn", "preferred": "the preferred cards"}
 """What exploitability is computed of, and how pictures call it."""
+
+
+class Time(NamedTuple):
+    """What learning curves are drawn against: a field of a log's lines, its scale and its name."""
+
+    field: str
+    scale: float
+    label: str
+
+
+TIMES = {
+    "decisions": Time("decisions", 1e-6, "decisions of the learner, millions"),
+    "minutes": Time("seconds", 1 / 60, "minutes of training"),
+}
 
 
 def draw_curve(
@@ -38,41 +52,35 @@ def draw_curve(
     FigureCanvasAgg(figure)
     figure.suptitle(wrapped(title, 110))
     panels = figure.subplots(number, 2, sharey="row", squeeze=False)
-    for axes, (key, scale) in zip(panels[0], _TIMES.items(), strict=True):
-        _draw_margins(axes, evaluations, key, scale)
+    for axes, time in zip(panels[0], TIMES.values(), strict=True):
+        _draw_margins(axes, evaluations, time)
     panels[0][0].set_ylabel("margin, points a deal (95 % interval)")
     if evaluations:
         panels[0][0].legend(loc="lower right")
-    for axes, (key, scale) in zip(panels[-1] if exploited else (), _TIMES.items(), strict=False):
+    for axes, time in zip(panels[-1] if exploited else (), TIMES.values(), strict=False):
         for name, label in EXPLOITED.items():
-            x = [row[key] * scale for row in exploited]
+            x = [row[time.field] * time.scale for row in exploited]
             axes.plot(x, [row[name] for row in exploited], marker="o", markersize=4, label=label)
         axes.set_yscale("log")
     if exploited:
         panels[-1][0].set_ylabel("exploitability, points a deal")
         panels[-1][0].legend(loc="upper right")
-    for axes, label in zip(panels[-1], _TIME_LABELS, strict=True):
-        axes.set_xlabel(label)
+    for axes, time in zip(panels[-1], TIMES.values(), strict=True):
+        axes.set_xlabel(time.label)
     for axes in panels.flat:
         axes.grid(alpha=0.3)
     save_figure(figure, path, dpi=120)
 
 
-_TIMES = {"decisions": 1e-6, "seconds": 1 / 60}
-_TIME_LABELS = ("decisions of the learner, millions", "minutes of training")
-
-
-def _draw_margins(
-    axes: Any, evaluations: Sequence[Mapping[str, Any]], key: str, scale: float
-) -> None:
-    """Draw the margin over each opponent against `key` of the rows, times `scale`."""
+def _draw_margins(axes: Any, evaluations: Sequence[Mapping[str, Any]], time: Time) -> None:
+    """Draw the margin over each opponent against a time."""
     opponents = list(dict.fromkeys(row["opponent"] for row in evaluations))
     short = short_names(opponents)
     style = styles(list(short.values()))
     axes.axhline(0.0, color="black", linewidth=0.8)
     for opponent in opponents:
         rows = [row for row in evaluations if row["opponent"] == opponent]
-        x = [row[key] * scale for row in rows]
+        x = [row[time.field] * time.scale for row in rows]
         color, marker = style[short[opponent]]
         margins = [row["margin"] for row in rows]
         (line,) = axes.plot(x, margins, color=color, marker=marker, markersize=4)

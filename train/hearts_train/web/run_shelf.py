@@ -12,7 +12,6 @@ from hearts_env import HeartsError
 from hearts_env.errors import CheckpointError, quoted
 from hearts_env.rules import Rules
 from hearts_train.learn.run_curves import (
-    X_AXES,
     axis_label,
     chosen,
     curves,
@@ -24,9 +23,11 @@ from hearts_train.learn.run_folders import (
     began,
     differing,
     grouped,
+    has_player,
     read_run,
     run_folders,
 )
+from hearts_train.learn.run_report import TIMES
 from hearts_train.learn.runs import METRICS_NAME
 
 _LOOK = 2.0  # seconds between two looks for new folders
@@ -95,8 +96,8 @@ class RunShelf:
 
     def player_of(self, agent: str) -> str | None:
         """The folder of the newest run whose player is on the list of agents under this name."""
-        runs = (run for run in self.runs().values() if run.has_player)
-        return next((str(run.path) for run in runs if run.path.name == agent), None)
+        folders = (path for path in self._names().values() if path.name == agent)
+        return next((str(path) for path in folders if has_player(path)), None)
 
     def told(self) -> dict[str, Any]:
         """All runs, as the page lists them."""
@@ -107,7 +108,7 @@ class RunShelf:
             "differing": names,
             "quantities": quantities(list(runs.values())),
             "standing": standing(list(runs.values())),
-            "x": {name: label for name, (_, label) in X_AXES.items()},
+            "x": {name: time.label for name, time in TIMES.items()},
             "runs": [_summary(name, run, names) for name, run in runs.items()],
         }
 
@@ -125,14 +126,14 @@ class RunShelf:
         Raises:
             HeartsError: if one of them is unknown.
         """
-        if x not in X_AXES:
-            raise HeartsError(f"x: {quoted(x)} is unknown; choose {' or '.join(X_AXES)}")
+        if x not in TIMES:
+            raise HeartsError(f"x: {quoted(x)} is unknown; choose {' or '.join(TIMES)}")
         runs = self.runs()
         picked = [self.find(name) for name in wanted] if wanted else list(runs.values())
         groups = grouped(picked, by)
         names = {run.path: name for name, run in runs.items()}
         return {
-            "x": X_AXES[x][1],
+            "x": TIMES[x].label,
             "groups": {
                 label: [names.get(run.path, run.path.name) for run in group]
                 for label, group in groups.items()
