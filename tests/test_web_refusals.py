@@ -10,7 +10,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from hearts_train.web import store
 from hearts_train.web.hosting import Limits
-from tests.web_browser import SOCKET, Browser, browsing, serving
+from tests.web_browser import SOCKET, Browser, browsing, serving, take_turns
 from tests.web_browser import client as client
 
 HELLO = {"type": "hello", "v": 1}
@@ -234,12 +234,7 @@ def test_nobody_closes_a_table_under_another_but_may_take_it_off_the_own_list(tm
         table = anna.ask(type="create", rules="micro", seats=seats)["table"]
         ben.ask(type="sit", table=table, seat=1)
         while not anna.events or anna.events[-1]["kind"] != "over":
-            for person in (anna, ben):
-                if person.state["turn"] == person.state["you"]:
-                    person.act()
-            for person in (anna, ben):
-                while person.state["seq"] < max(anna.state["seq"], ben.state["seq"]):
-                    person.read()
+            take_turns(anna, ben)
         leave = {"type": "leave", "table": table, "close": True}
         assert anna.ask(**leave)["type"] == "done"  # between two deals
         assert ben.ask(type="next", table=table)["type"] == "done"

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from hearts_env import Game
 from hearts_env.notation import parse_games
 from hearts_train.web import assets, helping, players, store
-from tests.web_browser import browsing, serving
+from tests.web_browser import browsing, serving, take_turns
 from tests.web_browser import client as client
 
 
@@ -99,12 +99,7 @@ def test_two_people_play_each_other_by_a_link_and_others_look_on(client):
         assert cleo.ask(type="sit", table=table, seat=1)["code"] == "seat_taken"
         assert cleo.ask(type="watch", table=table)["view"] is None
         while not anna.events or anna.events[-1]["kind"] != "over":
-            for person in (anna, ben):
-                if person.state["turn"] == person.state["you"]:
-                    person.act()
-            for person in (anna, ben):
-                while person.state["seq"] < max(anna.state["seq"], ben.state["seq"]):
-                    person.read()
+            take_turns(anna, ben)
         over = cleo.until("over")
         assert over["deal"] == anna.events[-1]["deal"]
         assert '[Player 1 "Ben"]' in over["deal"]
@@ -125,12 +120,7 @@ def test_whoever_goes_is_not_waited_for_with_the_next_deal(is_full, client, monk
             table = anna.ask(type="create", rules="party players=3", seats=seats)["table"]
             ben.ask(type="sit", table=table, seat=2)
             while not anna.events or anna.events[-1]["kind"] != "over":
-                for person in (anna, ben):
-                    if person.state["turn"] == person.state["you"]:
-                        person.act()
-                for person in (anna, ben):
-                    while person.state["seq"] < max(anna.state["seq"], ben.state["seq"]):
-                        person.read()
+                take_turns(anna, ben)
                 if anna.state["turn"] not in (0, 2) and anna.events[-1]["kind"] != "over":
                     anna.read()
             anna.ask(type="next", table=table)

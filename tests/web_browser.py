@@ -108,3 +108,13 @@ def client(tmp_path) -> Iterator[TestClient]:
 def browsing(client: TestClient, token: str | None = None) -> Iterator[Browser]:
     with client.websocket_connect(SOCKET) as socket:
         yield Browser(socket, token)
+
+
+def take_turns(*people: Browser) -> None:
+    """Whoever's turn it is plays a card, and all hear of it."""
+    for person in people:
+        if person.state["turn"] == person.state["you"]:
+            person.act()
+    for person in people:
+        while person.state["seq"] < max(other.state["seq"] for other in people):
+            person.read()
