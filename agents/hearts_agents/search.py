@@ -9,7 +9,6 @@ weights them by how a model of the other player would have played in each (Bayes
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,7 +32,13 @@ from hearts_env.arguments import check_chance, check_number
 from hearts_env.arrays import Floats, Ints
 from hearts_env.hidden import worlds_of_two
 from hearts_env.solve import Table
-from hearts_env.solve.beliefs import belief, check_two_players, check_view, hidden_hands
+from hearts_env.solve.beliefs import (
+    belief,
+    check_two_players,
+    check_view,
+    hidden_hands,
+    num_first_worlds,
+)
 from hearts_env.solve.dd.states import card_values, world_values
 from hearts_env.view import MAX_WORLDS
 
@@ -107,7 +112,7 @@ class Pimc(DrawingAgent):
                 f"rules: {self.name} plays games without an exchange only; {rules.name!r} passes "
                 f"{rules.pass_count} cards"
             )
-        worlds = math.comb(len(rules.deck) - rules.hand_size, rules.hand_size)
+        worlds = num_first_worlds(rules)
         if worlds > MAX_WORLDS:
             raise HeartsError(
                 f"rules: {self.name} lists all worlds; {rules.name!r} begins with {worlds:,}, more "

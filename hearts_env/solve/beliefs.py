@@ -7,6 +7,7 @@ that hand, have played each card it did play. Cards are dealt uniformly, so noth
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,6 +87,11 @@ def check_view(view: PlayerView) -> None:
 def has_exact_worlds(rules: Rules) -> bool:
     """Whether there is exactly one other player, and no exchange: see ``check_two_players``."""
     return rules.players == 2 and not rules.pass_count
+
+
+def num_first_worlds(rules: Rules) -> int:
+    """How many hands the other player of two may have before the first card."""
+    return math.comb(len(rules.deck) - rules.hand_size, rules.hand_size)
 
 
 def check_two_players(rules: Rules) -> None:

@@ -19,7 +19,6 @@ and no line of best play.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -31,7 +30,7 @@ from hearts_agents.champion import strongest
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.notation import Record, parse_records
 from hearts_env.solve import solve_batch
-from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.solve.beliefs import has_exact_worlds, num_first_worlds
 from hearts_train.measure.analysis import (
     BLUNDER,
     SLIP,
@@ -87,8 +86,7 @@ def is_exact(rules: Rules) -> bool:
     """Whether the board measures deals of these rules exactly."""
     if not has_exact_worlds(rules) or rules.hand_size > MOST_CARDS:
         return False
-    unseen = len(rules.deck) - rules.hand_size
-    return math.comb(unseen, rules.hand_size) <= MOST_WORLDS
+    return num_first_worlds(rules) <= MOST_WORLDS
 
 
 def review(
