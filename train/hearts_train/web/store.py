@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import CheckpointError
-from hearts_env.files import held, read_limited
+from hearts_env.files import held, read_limited, write_whole
 
 _MOST_BYTES = 8 * 2**20
 """Of a journal; some 100,000 cards."""
@@ -155,7 +155,4 @@ class Store:
     def remove_table(self, owner: str, table: str) -> None:
         """Take a table off a person's list; the table stays."""
         left = [name for name in self.tables_of(owner) if name != table]
-        path = self._people / owner
-        temporary = path.with_name(f".{owner}.tmp")
-        temporary.write_text("".join(f"{name}\n" for name in left))
-        os.replace(temporary, path)
+        write_whole(self._people / owner, "".join(f"{name}\n" for name in left).encode())
