@@ -57,6 +57,7 @@ TRAININGS = {
         "demo", "two_player", 16_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
     ),
     "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
+    "champion": Training("champion", "two_player", 60_000_000, ("pro", "pimc"), 20_000),
     "champion_plain": Training(
         "champion",
         "two_player",

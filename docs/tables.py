@@ -589,6 +589,19 @@ def lessons_lost() -> str:
     return table(head, rows)
 
 
+def resolved() -> str:
+    """What a network of ``mini`` loses to a best response with its last tricks solved, by the way."""
+    if not is_measured("resolving"):
+        return unmeasured("resolving", bench_command("resolving"))
+    alone, *ways = read_result("resolving")["rows"]
+    rows = [["the network alone", "", points(alone["exploitability"])]]
+    for row in ways:
+        share = f"{row['guessed']:.0%} by the range"
+        words = {0.0: "safe", 1.0: "unsafe"}.get(row["guessed"], share)
+        rows.append([words, f"{row['noise']:.0%}", points(row["exploitability"])])
+    return table(["last tricks", "noise in the ranges", "exploitability"], rows)
+
+
 def exploited(name: str = "exploit") -> str:
     """The exact exploitability of some players of the small decks."""
     if not is_measured(name):
@@ -797,6 +810,7 @@ PARTS: dict[str, Callable[..., str]] = {
         short_trainings,
         lessons_lost,
         external_speed,
+        resolved,
         exploited,
         attackers,
         attacked,

@@ -119,6 +119,12 @@ def test_games_that_cannot_be_listed_are_refused(rules, words):
         make_learner(recipe(env={"rules": rules}))
 
 
+def test_a_game_that_does_not_fit_into_memory_is_refused(monkeypatch):
+    monkeypatch.setattr("hearts_train.learn.exact.DEFAULT_MEMORY", 1e-6)
+    with pytest.raises(ConfigError, match=r"env.rules: micro has .* information sets.* smaller"):
+        make_learner(recipe())
+
+
 def test_settings_that_it_has_no_use_for_are_refused():
     with pytest.raises(ValueError, match=r"lessons.positions: not for exact; leave it out, or"):
         recipe(lessons={"positions": 1000})

@@ -11,6 +11,7 @@ from pathlib import Path
 from hearts_agents.base import Agent, ByRules
 from hearts_agents.improver import Budget, Improver
 from hearts_agents.network import load_agent
+from hearts_agents.resolving import Resolver, check_tricks
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_flag
 
@@ -35,6 +36,7 @@ class Champion(ByRules):
         self,
         seed: int | None = None,
         search: str | int | None = None,
+        endings: int | None = None,
         *,
         greedy: bool | None = None,
         small: bool = False,
@@ -46,6 +48,8 @@ class Champion(ByRules):
             seed: of its draws, where it is not greedy.
             search: look at what the cards lead to: a time for each card (``50ms``), a number of
                 worlds (``32``) or ``all``; None: the network alone.
+            endings: so many last tricks are solved as a game of their own (``Resolver``), and
+                their cards drawn from its equilibrium; None: none.
             greedy: take the preferred action; False: draw from the policy's probabilities; None:
                 as ``SHIPPED`` has it. A search plays the best card that it finds.
             small: the network of a sixth of the weights, where there is one.
@@ -56,6 +60,7 @@ class Champion(ByRules):
         """
         super().__init__(seed)
         self.search = None if search is None else Budget(search).text
+        self.endings = None if endings is None else check_tricks("endings", endings)
         self.greedy = greedy
         self.small = small
         self.match = check_flag("match", match)
@@ -83,9 +88,12 @@ class Champion(ByRules):
         self._rules = rules
         greedy = SHIPPED[name] if self.greedy is None else self.greedy
         network = load_agent(weights_of(name, small=self.small), greedy=greedy)
-        if self.search is None:
-            return network
-        return Improver(network, self.search, match=self.match)
+        early: Agent = network
+        if self.search is not None:
+            early = Improver(network, self.search, match=self.match)
+        if self.endings is None:
+            return early
+        return Resolver(network, self.endings, early=early)
 
 
 def strongest(rules: Rules) -> str:

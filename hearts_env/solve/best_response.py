@@ -26,7 +26,7 @@ from hearts_env.arrays import Array, Floats, Ints, Ints32
 from hearts_env.batch_view import BatchView
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
-from hearts_env.solve.policies import check_policy
+from hearts_env.solve.policies import Policy, check_policy
 from hearts_env.solve.side import backward_best
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.tree_size import DEFAULT_MEMORY
@@ -167,19 +167,33 @@ def policy_of(
     ask = policy_asker(agent, _name(agent, name))
     total = sum(side.num_infosets for side in tree.sides)
     done, frozen = 0, False
-    found = []
-    for player, side in enumerate(tree.sides):
-        chances = np.ones(side.num_sequences)
-        for begin, views in tree.blocks(player):
-            table = ask(views)
-            if begin == 0:
-                frozen |= not np.array_equal(table, ask(views))
-            _take(side.legal, side.first, begin, table, chances)
-            done += len(views)
-            if progress is not None:
-                progress(done, total)
-        found.append(chances)
-    return (found[0], found[1]), frozen
+
+    def policy(views: BatchView) -> Floats:
+        nonlocal done, frozen
+        table = ask(views)
+        if done in (0, tree.sides[0].num_infosets):  # the first block of a player
+            frozen |= not np.array_equal(table, ask(views))
+        done += len(views)
+        if progress is not None:
+            progress(done, total)
+        return table
+
+    return (asked_chances(tree, 0, policy), asked_chances(tree, 1, policy)), frozen
+
+
+def asked_chances(tree: Tree, player: int, policy: Policy) -> Floats:
+    """The chances of a policy's actions in all information sets of a player, one a sequence.
+
+    Args:
+        tree: the game.
+        player: whose information sets.
+        policy: the chances of all actions in many views; what it says is not checked.
+    """
+    side = tree.sides[player]
+    chances = np.ones(side.num_sequences)
+    for begin, views in tree.blocks(player):
+        _take(side.legal, side.first, begin, policy(views), chances)
+    return chances
 
 
 def _name(agent: Any, name: str) -> str:

@@ -110,7 +110,7 @@ class Side:
         """The plan of a policy: the product of its chances on the way to each sequence."""
         plan = np.ones(self.num_sequences)
         plan[: len(self.hands)] = self.reach
-        _forward(self.parent, self.first, chances, plan)
+        follow(self.parent, self.first, chances, plan)
         return plan
 
     def chances(self, plan: Floats) -> Floats:
@@ -122,7 +122,7 @@ class Side:
 
 # ---- passes --------------------------------------------------------------------------------------
 @jit
-def _forward(parent: Ints32, first: Ints32, chances: Floats, plan: Floats) -> None:
+def follow(parent: Ints32, first: Ints32, chances: Floats, plan: Floats) -> None:
     """Make the plan of a policy, in place; the empty sequences have been set."""
     for i in range(len(parent)):
         reach = plan[parent[i]]

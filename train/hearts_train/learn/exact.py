@@ -18,6 +18,7 @@ the next.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,15 +28,17 @@ from numpy.typing import NDArray
 from hearts_env.arrays import Array, Floats
 from hearts_env.encoders import write_many
 from hearts_env.seeds import derived_seed
-from hearts_env.solve.tree import Side, backward_mean
+from hearts_env.solve.tree import DEFAULT_MEMORY, Side, backward_mean, format_gigabytes
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import ActorCritic, set_threads
-from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.learner import Tensors
 from hearts_train.learn.network_learner import NetworkLearner
 
 _AT_ONCE = 16_384
 """Information sets in a forward pass."""
+_BYTES_AN_ACTION = 48
+"""Of all arrays that an update has an entry in for each action of each information set."""
 _EVERYWHERE = 1e-4
 """How likely an information set is to be learnt from at least, as a plan has it."""
 
@@ -56,13 +59,27 @@ class ExactLearner(NetworkLearner):
         """Make everything, as ``Learner`` has it.
 
         Raises:
-            HeartsError: if the game is not of two players, or too large to be listed.
+            HeartsError: if the game is not of two players, or too large to be listed or learnt.
         """
         super().__init__(config, 1, state)
         set_threads(config.threads)
         self._add_pool()
+        self._check_memory()
         self._positions = [self._look(player) for player in range(2)]
         self._start(state)
+
+    def _check_memory(self) -> None:
+        """Refuse games whose information sets do not fit into memory with what is seen there."""
+        number = sum(side.num_infosets for side in self.tree.sides)
+        space = self.encoder.space(self.rules)
+        seen = math.prod(space.shape) * np.dtype(space.dtype).itemsize
+        gigabytes = number * (seen + self.rules.num_actions * _BYTES_AN_ACTION) / 1e9
+        if gigabytes > DEFAULT_MEMORY:
+            raise ConfigError(
+                f"env.rules: {self.rules.name} has {number:,} information sets, which take "
+                f"{format_gigabytes(gigabytes)} as {self.config.env.observation} shows them, of at most "
+                f"{format_gigabytes(DEFAULT_MEMORY)}; take a smaller deck, or algorithm: ppo"
+            )
 
     def _look(self, player: int) -> Position:
         side, space = self.tree.sides[player], self.encoder.space(self.rules)

@@ -1,0 +1,63 @@
+"""What solving the last tricks does to the exact exploitability of a network (docs/endgames.md).
+
+    python bench/resolving.py --out docs/results/resolving.json
+
+The champion of mini plays its first trick, and the other four are solved in each of the ways. Each
+way asks for a solution at every public position after the first trick, for either player.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from hearts_agents.champion import weights_of
+from hearts_agents.network import load_agent
+from hearts_agents.resolving import ITERATIONS, NOISE, Resolver
+from hearts_env import __version__
+from hearts_env.files import write_whole
+from hearts_env.solve.best_response import exploit
+from hearts_env.solve.tree import Tree
+from hearts_train import console
+from hearts_train.measure.evaluation import platform_versions
+
+GAME = "mini"
+WAYS = ((0.0, NOISE), (0.5, NOISE), (0.75, NOISE), (0.9, NOISE), (1.0, NOISE), (1.0, 0.3))
+"""The share of the guessed range, 1 being unsafe, and the noise in both players' ranges."""
+
+
+def main() -> None:
+    """Read the command line, measure, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--tricks", type=int, default=4, help="solved")
+    parser.add_argument("--out", type=Path, help="the file of results")
+    given = parser.parse_args()
+    network = load_agent(weights_of(GAME), greedy=False)
+    tree = Tree(GAME)
+    rows: list[dict[str, Any]] = [{"exploitability": exploit(network, tree).exploitability}]
+    for guessed, noise in WAYS:
+        console.progress(f"range {guessed:.0%}, noise {noise:.0%}")
+        begin = time.process_time()
+        player = Resolver(network, given.tricks, guessed=guessed, noise=noise)
+        found = exploit(player, tree).exploitability
+        seconds = time.process_time() - begin
+        rows.append({"guessed": guessed, "noise": noise, "exploitability": found})
+        rows[-1]["processor_seconds"] = seconds
+        console.note(f"range {guessed:4.0%}, noise {noise:4.0%}: {found:.4f}")
+    record = {
+        "version": __version__,
+        "platform": platform_versions(),
+        "command": f"python bench/resolving.py --tricks {given.tricks}",
+        "tricks": given.tricks,
+        "iterations": ITERATIONS,
+        "rows": rows,
+    }
+    if given.out:
+        write_whole(given.out, (json.dumps(record, indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()

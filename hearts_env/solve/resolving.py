@@ -1,0 +1,95 @@
+"""Safe resolving: one player's part of an endgame, solved so that no hand of the other gains by it.
+
+An endgame (``hearts_env.solve.endgame``) is solved for ranges. That of the player itself is known:
+it has played by its own policy. That of the other one is a guess, and who is known to have guessed
+can be led into endgames where the guess is wrong. So the other player is given a choice at the
+root (Burch, Johanson, Bowling 2014: *Solving imperfect information games using decomposition*):
+with each hand it may leave, and take what a best response to the player's policy, unsolved, would
+have won with that hand. A solution that leaves every hand no more than this cannot be exploited
+more than the policy alone, wherever the other one comes from.
+
+Of solutions that are safe so, some are better than others. With a certain chance, therefore, the
+choice is withheld, and hands are as likely as the guess says. That part of the game pulls towards
+what is right against the range; the rest holds the hands for which it would cost, no longer
+strictly, but as far as that is worth it. How much of either is best is measured in
+docs/endgames.md.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from hearts_env.arguments import check_chance, check_player
+from hearts_env.arrays import Floats
+from hearts_env.solve.equilibrium import DEFAULT_ALGORITHM, Solver
+from hearts_env.solve.regret import update_of
+from hearts_env.solve.side import backward_best, follow
+from hearts_env.solve.tree import Tree
+
+GUESSED = 0.75
+"""With this chance the other's hand is dealt by its range, without a choice."""
+
+
+class SafeSolver(Solver):
+    """Regret minimisation of one player's part of an endgame.
+
+    Attributes:
+        player: Whose part it is. Only its chances are of use; the other's come from a game in which
+            it could have left.
+    """
+
+    def __init__(
+        self, tree: Tree, player: int, policy: Floats, *, guessed: float = GUESSED
+    ) -> None:
+        """Begin with uniform play.
+
+        Args:
+            tree: the endgame; ``tree.sides[p].reach`` are the ranges.
+            player: whose part is solved.
+            policy: what it would play unsolved: its chances, one a sequence.
+            guessed: the chance that the other's hand is dealt by its range, without a choice.
+
+        Raises:
+            HeartsError: `policy` is none, or another argument is out of range.
+        """
+        super().__init__(tree, DEFAULT_ALGORITHM, num_threads=1)
+        self.player = check_player(player, 2)
+        self.guessed = check_chance("guessed", guessed)
+        side, other = tree.sides[player], tree.sides[1 - player]
+        values = tree.gradient(1 - player, side.plan(side.check(policy)))
+        backward_best(other.parent, other.first, values, np.empty(other.num_infosets, np.int64))
+        hands = len(other.hands)
+        self._left = values[:hands].copy()  # what each hand wins by leaving
+        self._hand_regrets = np.zeros((2, hands))
+        self._enter(np.full(hands, 0.5))
+
+    def step(self) -> None:
+        """One iteration: the player's turn, the other's, and the choice of its hands."""
+        begin = time.perf_counter()
+        self.iteration += 1
+        update = update_of(self.algorithm, self.iteration)
+        player, other = self.player, 1 - self.player
+        self._turn(player, update)
+        hands = len(self._left)
+        self._values[other][:hands] = 0.0
+        self._turn(other, update)
+        earned = self._values[other][:hands]
+        earned += self.tree.gradient(other, self._plans[player])[:hands]
+        gain = earned - self._left
+        # Regrets of staying and of leaving: each what it wins more than both on average.
+        self._hand_regrets[0] += (1.0 - self._stay) * gain
+        self._hand_regrets[1] -= self._stay * gain
+        np.maximum(self._hand_regrets, 0.0, out=self._hand_regrets)
+        total = self._hand_regrets.sum(0)
+        self._enter(np.where(total > 0.0, self._hand_regrets[0] / np.maximum(total, 1e-300), 0.5))
+        self.seconds += time.perf_counter() - begin
+
+    def _enter(self, stay: Floats) -> None:
+        """Set how often the other player goes on with each of its hands."""
+        other = self.tree.sides[1 - self.player]
+        plan = self._plans[1 - self.player]
+        self._stay = stay
+        plan[: len(stay)] = self.guessed * other.reach + (1.0 - self.guessed) * stay
+        follow(other.parent, other.first, self._chances[1 - self.player], plan)

@@ -1,0 +1,144 @@
+"""Endgames solved inside a player: safe against every hand, and the same whoever asks."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from hearts_agents import make_agent, resolving
+from hearts_agents.champion import weights_of
+from hearts_agents.network import load_agent
+from hearts_agents.resolving import Resolver
+from hearts_env import BatchGame, BatchView, Game, HeartsError
+from hearts_env.solve.best_response import asked_chances, exploit
+from hearts_env.solve.endgame import Endgame
+from hearts_env.solve.equilibrium import solve
+from hearts_env.solve.resolving import SafeSolver
+from hearts_env.solve.side import backward_best
+from tests.test_champion import policy
+
+
+def hand_values(tree: Endgame, player: int, chances: np.ndarray) -> np.ndarray:
+    """What a best response of `player` wins with each of its hands."""
+    side, other = tree.sides[player], tree.sides[1 - player]
+    values = tree.gradient(player, other.plan(chances))
+    backward_best(side.parent, side.first, values, np.empty(side.num_infosets, np.int64))
+    return values[: len(side.hands)]
+
+
+def late(seed: int) -> Game:
+    """A deal of mini after its first trick."""
+    player, game = make_agent("easy", seed=seed), Game.deal("mini", seed)
+    while game.trick_number < 1:
+        game.play(player.act(game.view(game.player)))
+    return game
+
+
+@pytest.mark.parametrize("player", [0, 1])
+def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player: int) -> None:
+    agent = policy("mini", seed=3)
+    agent.greedy = False
+    for seed in range(3):
+        end = Endgame(late(seed), (agent.policy_batch, agent.policy_batch), noise=0.01)
+        before = asked_chances(end, player, agent.policy_batch)
+        left = hand_values(end, 1 - player, before)
+        solver = SafeSolver(end, player, before, guessed=0.0)
+        for _ in range(400):
+            solver.step()
+        gained = hand_values(end, 1 - player, solver.chances()[player]) - left
+        assert gained.max() < 0.01 * np.abs(left).max()
+        assert gained.min() < -0.01 * np.abs(left).max()  # and with some it wins less
+
+
+def test_guessing_alone_is_the_equilibrium_of_the_ranges() -> None:
+    end = Endgame(late(5))
+    solver = SafeSolver(end, 0, end.sides[0].uniform(), guessed=1.0)
+    for _ in range(400):
+        solver.step()
+    worst = -float(hand_values(end, 1, solver.chances()[0]) @ end.sides[1].reach)
+    assert worst == pytest.approx(solve(end, target=1e-3).value, abs=0.02)
+
+
+def test_a_wrong_range_costs_who_only_guesses() -> None:
+    """The other player is taken to hold its likeliest hand nearly always, and holds another."""
+    agent = policy("mini", seed=3)
+    agent.greedy = False
+    end = Endgame(late(1), (None, agent.policy_batch))
+    before = asked_chances(end, 0, agent.policy_batch)
+    left, found = hand_values(end, 1, before), {}
+    for guessed in (0.0, 1.0):
+        solver = SafeSolver(end, 0, before, guessed=guessed)
+        for _ in range(400):
+            solver.step()
+        found[guessed] = (hand_values(end, 1, solver.chances()[0]) - left).max()
+    assert found[1.0] > 10 * max(found[0.0], 1e-4)
+
+
+def test_a_network_that_solves_the_last_tricks_is_less_exploitable() -> None:
+    agent = policy("micro", seed=1)
+    agent.greedy = False
+    alone, solving = (exploit(a, "micro").exploitability for a in (agent, Resolver(agent, 2)))
+    assert solving < 0.7 * alone
+
+
+def test_before_the_last_tricks_it_plays_as_its_policy() -> None:
+    network = load_agent(weights_of("two_player"))
+    agent, early = Resolver(network, 2, seed=1), make_agent("easy", seed=4)
+    batch = BatchGame("two_player", 20, seed=3)
+    for _ in range(16):
+        batch.play(batch.random_actions())
+    views = batch.views()
+    assert (agent.act_batch(views) == network.act_batch(views)).all()
+    other = Resolver(network, 2, early=early, seed=1)
+    np.testing.assert_array_equal(other.policy_batch(views), early.policy_batch(views))
+
+
+def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
+    agent = make_agent("champion?endings=3", seed=1)
+    batch = BatchGame("two_player", 12, seed=3)
+    for step in range(25):
+        views = batch.views()
+        if step >= 20:
+            together = agent.policy_batch(views)
+            assert np.allclose(together.sum(1), 1.0)
+            alone = make_agent("champion?endings=3", seed=2).policy_batch(
+                views.subset(np.array([7]))
+            )
+            np.testing.assert_array_equal(alone[0], together[7])
+        batch.play(batch.random_actions())
+
+
+def test_copies_draw_the_same_and_remember_nothing() -> None:
+    agent = Resolver(load_agent(weights_of("mini"), greedy=False), 4, seed=1)
+    views = BatchView.of([game.view(game.player) for game in map(late, range(8))])
+    agent.policy_batch(views)
+    assert agent._solved
+    twins = [copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))]
+    assert not any(twin._solved for twin in twins)
+    drawn = [[player.act_batch(views).tolist() for _ in range(5)] for player in (agent, *twins)]
+    assert drawn[0] == drawn[1] == drawn[2]
+    assert len({tuple(actions) for actions in drawn[0]}) > 1
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolving, "_MEMORY", 0.0)
+    agent = Resolver(load_agent(weights_of("mini"), greedy=False), 4, seed=1)
+    for seed in range(3):
+        agent.act(late(seed).view(late(seed).player))
+    assert len(agent._solved) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("champion?endings=0", "endings: "),
+        ("champion?endings=6", "endings: "),
+        ("champion?endings=two", "endings"),
+    ],
+)
+def test_numbers_of_tricks_that_cannot_be_solved(name: str, words: str) -> None:
+    with pytest.raises(HeartsError, match=words):
+        make_agent(name)
