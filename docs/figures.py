@@ -93,7 +93,7 @@ _ARMS = {
 """Ways of learning ``mini``, with the same budget: what they differ in."""
 
 TRAININGS |= {
-    f"arm_{name}": Training("mini", "mini", 4_000_000, ("pimc",), 5_000, settings=_ARM + settings)
+    f"arm_{name}": Training("mini", "mini", 2_000_000, ("pimc",), 5_000, settings=_ARM + settings)
     for name, settings in _ARMS.items()
 }
 
