@@ -98,7 +98,7 @@ TRAININGS |= {
 }
 
 COMMANDS = {
-    "exploit-champion": ["exploit champion champion?greedy=true --deck mini"],
+    "exploit-champion": ["exploit champion champion?greedy=true champion?endings=4 --deck mini"],
     "exploit": ["exploit random standard pro pimc equilibrium --deck micro,mini"],
     "calibrate": ["calibrate pro --model pro,standard --deals 200"],
     "complexity": ["complexity"],

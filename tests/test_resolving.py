@@ -29,10 +29,10 @@ def hand_values(tree: Endgame, player: int, chances: np.ndarray) -> np.ndarray:
     return values[: len(side.hands)]
 
 
-def late(seed: int) -> Game:
-    """A deal of mini after its first trick."""
+def late(seed: int, tricks: int = 1) -> Game:
+    """A deal of mini after its first tricks."""
     player, game = make_agent("easy", seed=seed), Game.deal("mini", seed)
-    while game.trick_number < 1:
+    while game.trick_number < tricks:
         game.play(player.act(game.view(game.player)))
     return game
 
@@ -41,7 +41,7 @@ def late(seed: int) -> Game:
 def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player: int) -> None:
     agent = policy("mini", seed=3)
     agent.greedy = False
-    for seed in range(3):
+    for seed in range(2):
         end = Endgame(late(seed), (agent.policy_batch, agent.policy_batch), noise=0.01)
         before = asked_chances(end, player, agent.policy_batch)
         left = hand_values(end, 1 - player, before)
@@ -112,8 +112,8 @@ def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
 
 
 def test_copies_draw_the_same_and_remember_nothing() -> None:
-    agent = Resolver(load_agent(weights_of("mini"), greedy=False), 4, seed=1)
-    views = BatchView.of([game.view(game.player) for game in map(late, range(8))])
+    agent = Resolver(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
+    views = BatchView.of([game.view(game.player) for game in (late(s, 2) for s in range(6))])
     agent.policy_batch(views)
     assert agent._solved
     twins = [copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))]
@@ -123,11 +123,24 @@ def test_copies_draw_the_same_and_remember_nothing() -> None:
     assert len({tuple(actions) for actions in drawn[0]}) > 1
 
 
+def test_whole_deals_follow_from_the_seed() -> None:
+    def played(seed: int) -> list[tuple[int, str]]:
+        player, cards = make_agent("champion?endings=3", seed=seed), []
+        for number in range(5):
+            game = Game.deal("mini", number)
+            while game.player is not None:
+                game.play(player.act(game.view(game.player)))
+            cards += game.history
+        return cards
+
+    assert played(1) == played(1) != played(2)
+
+
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolving, "_MEMORY", 0.0)
-    agent = Resolver(load_agent(weights_of("mini"), greedy=False), 4, seed=1)
+    agent = Resolver(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
     for seed in range(3):
-        agent.act(late(seed).view(late(seed).player))
+        agent.act(late(seed, 2).view(late(seed, 2).player))
     assert len(agent._solved) == 1
 
 

@@ -84,7 +84,7 @@ class Resolver(DrawingAgent):
         """
         super().__init__(seed)
         self.policy = policy
-        self.early = policy if early is None else early
+        self.early = copy.copy(policy if early is None else early)
         self.tricks = check_tricks("tricks", tricks)
         self.noise = check_chance("noise", noise)
         self.guessed = check_chance("guessed", guessed)
@@ -111,6 +111,8 @@ class Resolver(DrawingAgent):
         actions = np.empty(len(views), np.int64)
         if not late.all():
             rows = np.flatnonzero(~late)
+            if isinstance(self.early, DrawingAgent):
+                self.early._rng = self._rng  # one stream for the whole deal
             actions[rows] = self.early.act_batch(views.subset(rows))
         if late.any():
             rows = np.flatnonzero(late)
@@ -185,6 +187,11 @@ class Resolver(DrawingAgent):
             solver.step()
         return end, solver.chances()
 
+    def reseed(self, seed: int) -> None:
+        """Restart the draws, those of the early player too, from `seed`."""
+        super().reseed(seed)
+        self.early.reseed(seed)
+
     def __getstate__(self) -> dict[str, Any]:
         """All but the solutions."""
         return vars(self) | {"_solved": OrderedDict()}
@@ -192,6 +199,7 @@ class Resolver(DrawingAgent):
     def __deepcopy__(self, memo: dict[int, Any]) -> Resolver:
         """A player with draws of its own, which remembers no solution."""
         player = self.sharing_copy(memo)
+        player.early = copy.deepcopy(self.early, memo)
         player._solved = OrderedDict()
         return player
 

@@ -28,7 +28,7 @@ from hearts_env.solve.regret import update_of
 from hearts_env.solve.side import backward_best, follow
 from hearts_env.solve.tree import Tree
 
-GUESSED = 0.75
+GUESSED = 0.9
 """With this chance the other's hand is dealt by its range, without a choice."""
 
 
