@@ -354,11 +354,14 @@ def goes_wrong(what: str):
 def test_a_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, capsys):
     monkeypatch.setattr(registry, "_registered", {})
     register_agent("wrong", lambda: goes_wrong(what)())
-    say = Announcer.say
+    say, pressed = Announcer.say, []
 
     def press(announcer, text=""):
         say(announcer, text)
-        if "still thinking" in text:
+        if "was interrupted" in text:
+            pressed.clear()
+        elif "still thinking" in text and not pressed:  # on a busy machine it is said again
+            pressed.append(text)
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(Announcer, "say", press)
