@@ -192,6 +192,8 @@ FIGURES = [
     Figure("champion?search=50ms", "champion", 500, seed=1),
     Figure("champion", "pimc", 20_000, seed=1, rules="mini"),
     Figure("champion", "equilibrium", 20_000, seed=1, rules="mini"),
+    Figure("champion", "standard", 10_000, seed=1, rules="classic"),
+    Figure("champion", "pro", 250, seed=1, rules="classic"),
 ]
 
 

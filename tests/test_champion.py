@@ -39,7 +39,7 @@ def test_weights_come_with_their_card_and_are_small(game, small):
     agent = make_agent(f"champion?small={small}")
     agent.check_rules(Rules.preset(game))
     views = BatchGame(game, 32, seed=1).views()
-    same = load_agent(path, greedy=game == "two_player").policy_batch(views)
+    same = load_agent(path, greedy=SHIPPED[game]).policy_batch(views)
     np.testing.assert_array_equal(agent.policy_batch(views), same)
 
 
@@ -60,6 +60,12 @@ def test_the_champion_of_mini_is_near_the_equilibrium():
     assert evaluate("champion", "pimc", "mini", 4000, seed=1).margin > -0.05
 
 
+def test_the_champion_of_classic_beats_three_of_the_others():
+    result = evaluate("champion", "standard", "classic", 500, seed=1)
+    assert result.margin > 2.5
+    assert make_agent("champion?small=true").policy_batch(BatchGame("classic", 4).views()).any()
+
+
 def test_draws_follow_from_the_seed():
     batch = BatchGame("mini", 400, seed=1)
     for _ in range(3):
@@ -75,8 +81,10 @@ def test_draws_follow_from_the_seed():
 @pytest.mark.parametrize(
     ("name", "rules", "words"),
     [
-        ("champion", "party players=5", "champion plays two_player .*train a player"),
+        ("champion", "party players=5", "champion plays two_player, .*train a player"),
         ("champion", "two_player moon_points=10", "champion plays two_player"),
+        ("champion?search=50ms", "classic", "search: .* 'classic' has 4 players: .* without"),
+        ("champion?endings=3", "classic", "endings: .* 'classic' has 4 players: .* without"),
     ],
 )
 def test_other_games_are_refused(name, rules, words):
@@ -266,7 +274,7 @@ def test_it_plays_without_torch():
 
 def test_people_meet_it_by_default_where_it_plays():
     assert [strongest(Rules.preset(name)) for name in SHIPPED] == ["champion"] * len(SHIPPED)
-    assert strongest(Rules.preset("classic")) == "pro"
+    assert strongest(Rules.make("party players=5")) == "pro"
     assert strongest(Rules.make("two_player moon_points=10")) == "pro"
 
 

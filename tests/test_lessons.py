@@ -178,7 +178,7 @@ def test_a_magnet_that_cannot_be_one_is_refused():
     ppo = {"magnet_coef": 1.0, "batch_size": 64}
     for name, message in (
         ("pro", "ppo.magnet: 'pro' is not a trained network; give average, champion"),
-        ("champion", "ppo.magnet: rules: champion plays two_player and mini only"),
+        ("champion", "ppo.magnet: rules: champion plays two_player, mini, classic only"),
         ("no-such", "ppo.magnet: .*no-such"),
     ):
         with pytest.raises(ConfigError, match=message):

@@ -14,8 +14,9 @@ from hearts_agents.network import load_agent
 from hearts_agents.resolving import Resolver, check_tricks
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_flag
+from hearts_env.solve.beliefs import has_exact_worlds
 
-SHIPPED = {"two_player": True, "mini": False}
+SHIPPED = {"two_player": True, "mini": False, "classic": True}
 """The games, by their presets; and whether the network plays the card that it prefers, or draws.
 
 In small decks who does not mix loses more to a best response (docs/champion.md).
@@ -30,7 +31,7 @@ class Champion(ByRules):
     """``champion``: the network of the package that was trained for the rules; it may search."""
 
     name = "champion"
-    plays = " and ".join(SHIPPED)
+    plays = ", ".join(SHIPPED)
 
     def __init__(
         self,
@@ -84,6 +85,12 @@ class Champion(ByRules):
             raise HeartsError(
                 f"rules: champion plays {self.plays} only; {rules.name!r} is another game: take "
                 "pro, or train a player of yours with hearts train"
+            )
+        if (self.search is not None or self.endings is not None) and not has_exact_worlds(rules):
+            option = "endings" if self.search is None else "search"
+            raise HeartsError(
+                f"{option}: champion looks ahead in games of two; {rules.name!r} has "
+                f"{rules.players} players: let it play without, as champion"
             )
         self._rules = rules
         greedy = SHIPPED[name] if self.greedy is None else self.greedy
