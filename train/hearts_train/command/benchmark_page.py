@@ -133,7 +133,7 @@ def _table(record: dict[str, Any]) -> list[str]:
 def _cross_table(result: dict[str, Any]) -> list[str]:
     """The field against itself on the same deals, as the package has it; full results only."""
     table = read_field().get(f"{result['track']} {result['split']}")
-    if table is None or not result["is_full"]:
+    if table is None or not result["is_full"] or table["seed"] != result["deals"]["seed"]:
         return []
     name = short_names([result["agent"]["name"]])[result["agent"]["name"]]
     mine = [{**f, "agent": name} for f in result["opponents"]]
