@@ -513,6 +513,7 @@ def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
     assert "http" not in text
     assert "url(" not in text
     assert "prefers-color-scheme: dark" in text
+    assert text.count("<table class='cards'") == text.count("<div class='scroll' tabindex='0'")
     result = json.loads(kept.read_bytes())["result"]
     for figures in result["opponents"]:
         assert figures["opponent"] in shape.text
