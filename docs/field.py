@@ -2,9 +2,10 @@
 
     python docs/field.py [TRACK ...]
 
-Every player of a field meets every other on the track's own deals; on `classic` and `party-5`,
-where a deal of `pro` takes seconds, on the first of them. Each track and split that is done is in
-the package's file (``hearts_train.measure.field``) and is not played again.
+Every two players of a field meet on the track's own deals; on `classic` and `party-5`, where a deal
+of `pro` takes seconds, on the first of them. What is in the package's file
+(``hearts_train.measure.field``) is not played again: of a player who has joined a field, its own
+pairings only. Stop it at any time; it goes on where it stood.
 """
 
 from __future__ import annotations
@@ -13,28 +14,36 @@ import sys
 
 from hearts_env.files import write_whole
 from hearts_train import console
-from hearts_train.measure.benchmark import SPLITS, TRACKS
-from hearts_train.measure.field import FILE, encoded, pairings_of, read_field
+from hearts_train.measure.field import FILE, encoded, missing, pairings_of, read_field
+from hearts_train.measure.protocol import SPLITS, TRACKS, Track
 from hearts_train.measure.tournament import tournament
 
 _MOST = {"classic": 100, "party-5": 100}
 
 
+def play(track: Track, split: str) -> bool:
+    """Play what is missing on the deals of a split; returns whether it was stopped."""
+    tables, key, seed = read_field(), f"{track.name} {split}", track.seed(split)
+    if tables.get(key, {}).get("seed") != seed:
+        pairs = _MOST.get(track.name, track.pairs)
+        tables[key] = {"seed": seed, "pairs": pairs, "pairings": []}
+    table = tables[key]
+    for pair in list(missing(table, track.field)):
+        with console.progress(f"{key}, {' against '.join(pair)}") as tell:
+            played = tournament(pair, track.rules, table["pairs"], seed, tell)
+        if played.interrupted:
+            return True
+        table["pairings"] += pairings_of(played)
+        write_whole(FILE, encoded(tables))
+    return False
+
+
 def main(names: list[str]) -> int:
     """Play what is missing."""
-    tables = read_field()
     for track in TRACKS.values():
         for split in SPLITS:
-            key = f"{track.name} {split}"
-            if key in tables or (names and track.name not in names):
-                continue
-            with console.progress(key) as tell:
-                pairs = _MOST.get(track.name, track.pairs)
-                played = tournament(track.field, track.rules, pairs, track.seed(split), tell)
-            if played.interrupted:
+            if (not names or track.name in names) and play(track, split):
                 return console.INTERRUPTED
-            tables[key] = {"pairs": pairs, "pairings": pairings_of(played)}
-            write_whole(FILE, encoded(tables))
     return 0
 
 

@@ -23,14 +23,14 @@ FOLDER = Path(__file__).resolve().parent / "results" / "league"
 
 QUICK = "easy,standard,standard_trump"
 PLAYOUT = f"{QUICK},pro,pro_trump"
-SOLVING = f"{PLAYOUT},pimc"
+SOLVING = f"{PLAYOUT},pimc,champion"
 
 STEPS = [
     "add --built-in --rules micro",
     "run --rules micro --until 0.03",
     "add --built-in --rules mini",
     "run --rules mini --until 0.1",
-    "add easy standard standard_trump pro pro_trump pimc --rules two_player",
+    f"add {SOLVING.replace(',', ' ')} --rules two_player",
     f"run --rules two_player --agents {SOLVING} --until 0.3",
     "add pimc_belief --rules two_player",
     "run --rules two_player --pairs 48",

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.attackers import METHODS
-from hearts_agents.registry import OWN, versioned
+from hearts_agents.registry import OWN
 from hearts_env import HeartsError, Rules, kernel
 from hearts_env import rules as rules_module
 from hearts_env.cards import CardPoints
@@ -50,13 +50,14 @@ from hearts_env.rules import FIELDS
 from hearts_env.solve.deal_results import shipped_results
 from hearts_train.command import league_tables
 from hearts_train.measure.attack import TRAINED
-from hearts_train.measure.benchmark import SPLITS, TRACKS
 from hearts_train.measure.complexity import COLUMNS as SIZE_COLUMNS
 from hearts_train.measure.complexity import Complexity
 from hearts_train.measure.complexity import rows as size_rows
 from hearts_train.measure.equity import match_equity
+from hearts_train.measure.field import read_field
 from hearts_train.measure.league_file import read_folder
 from hearts_train.measure.league_table import tables as tables_of
+from hearts_train.measure.protocol import SPLITS, TRACKS
 
 DOCS = Path(__file__).resolve().parent
 _MEASURED = DOCS / "measured.py"
@@ -640,7 +641,7 @@ def benchmark_tracks() -> str:
             f"`{track.name}`",
             f"`{track.rules}`",
             f"{track.pairs:,}",
-            ", ".join(f"`{versioned(name)}`" for name in track.field),
+            ", ".join(f"`{name}`" for name in track.field),
             "exact" if track.is_exact else "",
         ]
         for track in TRACKS.values()
@@ -656,6 +657,17 @@ def benchmark_deals() -> str:
         for split in SPLITS
     ]
     return table(["track", "split", "seed", "SHA-256"], rows)
+
+
+def benchmark_field(track: str, split: str) -> str:
+    """The margins of a track's players over each other."""
+    names = TRACKS[track].field
+    played = {(p["agent"], p["opponent"]): p for p in read_field()[f"{track} {split}"]["pairings"]}
+    rows = [
+        [f"`{one}`", *("" if one == other else interval(played[one, other]) for other in names)]
+        for one in names
+    ]
+    return table(["margin of", *(f"over `{name}`" for name in names)], rows)
 
 
 def attackers() -> str:
@@ -816,6 +828,7 @@ PARTS: dict[str, Callable[..., str]] = {
         attacked,
         benchmark_tracks,
         benchmark_deals,
+        benchmark_field,
         calibrated,
         endgames_lost,
         match_chances,

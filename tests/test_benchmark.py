@@ -9,26 +9,29 @@ import signal
 from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_agents import make_agent
+from hearts_agents import make_agent, registry
 from hearts_agents.checkpoint import Checkpoint, save_checkpoint
-from hearts_agents.registry import check_recorded, versioned
-from hearts_env import Game, HeartsError, Rules
+from hearts_agents.registry import check_recorded
+from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_train.command import benchmark_page
 from hearts_train.command.cli import app
 from hearts_train.command.page import bar
 from hearts_train.measure import benchmark as bench
-from hearts_train.measure.benchmark import FIELD_VERSION, TRACKS, Benchmark, silent
+from hearts_train.measure.benchmark import Benchmark, silent
 from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
+from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import evaluate
-from hearts_train.measure.field import read_field
+from hearts_train.measure.field import missing, read_field
+from hearts_train.measure.protocol import NEWEST, SPLITS, TRACKS, VERSIONS
 from hearts_train.measure.shown import format_margin
 
 LEADS_LOW = """
@@ -44,7 +47,14 @@ POLICY = """
         legal = views.legal_table
         return legal / legal.sum(1, keepdims=True)
 """
+CHAMPIONS = {
+    "two_player": "3d6e409bb17220609270cdf64c9e092aaf41491e3c3e95869d6b046df4bfd73b",
+    "mini": "23194e52feac39bbca7a023dd9181f7e98e8aa55ecbd978307860cdd56fb7680",
+}
+"""The tracks whose field has the champion, and the SHA-256 of its file of weights there."""
 FEW = ("--track", "micro", "--pairs", "4")
+OLD = Path(__file__).parent / "data" / "benchmark_v1.json"
+"""A result that the package wrote when version 1 was the newest: of `standard`, two deals."""
 MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
 
 
@@ -70,8 +80,8 @@ def kept(tmp_path_factory):
 
 
 # ---- the protocol --------------------------------------------------------------------------------
-@pytest.mark.parametrize("split", bench.SPLITS)
-@pytest.mark.parametrize("track", TRACKS.values(), ids=list(TRACKS))
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("track", VERSIONS[1].values(), ids=list(VERSIONS[1]))
 def test_the_deals_are_those_of_the_protocol(track, split):
     text = f"HeartsBench v1 {track.name} {split}".encode()
     seed = int(hashlib.sha256(text).hexdigest()[:16], 16) // 2
@@ -79,9 +89,18 @@ def test_the_deals_are_those_of_the_protocol(track, split):
     assert deals_digest(Rules.from_text(track.rules), seed, track.pairs) == track.digest(split)
 
 
+def test_version_2_has_the_deals_of_version_1_and_the_champion_as_one_more_player():
+    for name, track in VERSIONS[2].items():
+        first = VERSIONS[1][name]
+        joined = track.field[len(first.field) :]
+        assert replace(track, field=first.field) == first
+        assert joined == (("champion-v1",) if name in CHAMPIONS else ())
+    assert "champion-v1" not in {name for track in VERSIONS[1].values() for name in track.field}
+
+
 def test_other_deals_are_refused(monkeypatch):
     monkeypatch.setattr(bench, "deals_digest", lambda *_: "00")
-    with pytest.raises(HeartsError, match=r"SHA-256 00, those of HeartsBench v1"):
+    with pytest.raises(HeartsError, match=r"SHA-256 00, those of HeartsBench v2"):
         Benchmark("easy", "micro")
 
 
@@ -95,17 +114,32 @@ class Lowest:
 def test_the_field_plays_as_it_did_when_it_got_its_version():
     # Golden on purpose: a player that plays otherwise needs another name, and the field a version.
     played = {
-        "easy": [13.0, 15.0, 1.0, 12.0],
-        "standard": [0.0, 0.0, -15.0, -1.0],
-        "standard_trump": [0.0, 2.0, -15.0, -13.0],
-        "pro": [1.0, 13.0, -2.0, -2.0],
-        "pimc": [-13.0, 1.0, -13.0, -15.0],
-        "equilibrium": [0.0, -1.5, 0.0, 0.0],
+        ("easy", "two_player", 3): [13.0, 15.0, 1.0, 12.0],
+        ("standard", "two_player", 3): [0.0, 0.0, -15.0, -1.0],
+        ("standard_trump", "two_player", 3): [0.0, 2.0, -15.0, -13.0],
+        ("pro", "two_player", 3): [1.0, 13.0, -2.0, -2.0],
+        ("pimc", "two_player", 3): [-13.0, 1.0, -13.0, -15.0],
+        ("equilibrium", "micro", 3): [0.0, -1.5, 0.0, 0.0],
+        ("champion", "two_player", 3): [-14.0, -16.5, -12.0, -14.0],
+        ("champion", "mini", 11): [-2.5, 0.0, 0.0, 0.0],  # -3.0 if it did not draw its cards
     }
-    assert set(played) == {name for track in TRACKS.values() for name in track.field}
-    for name, margins in played.items():
-        rules = "micro" if name == "equilibrium" else "two_player"
-        assert list(evaluate(Lowest(), name, rules, pairs=4, seed=3).margins) == margins, name
+    everybody = {name for track in TRACKS.values() for name in track.players()}
+    assert {name for name, _, _ in played} == everybody
+    assert {rules for name, rules, _ in played if name == "champion"} == set(CHAMPIONS)
+    for (name, rules, seed), margins in played.items():
+        found = evaluate(Lowest(), name, rules, pairs=4, seed=seed).margins
+        assert list(found) == margins, (name, rules)
+
+
+def test_the_champion_of_the_field_has_the_weights_that_it_had():
+    # As above: other weights, or other options by default, are another player.
+    assert set(CHAMPIONS) == {
+        track.name for track in TRACKS.values() if "champion" in track.players()
+    }
+    for name, digest in CHAMPIONS.items():
+        champion = Contender("champion", 0)
+        champion.check_rules(Rules.from_text(TRACKS[name].rules))
+        assert champion.digest == digest
 
 
 @pytest.mark.parametrize(
@@ -125,9 +159,52 @@ def test_pro_of_the_large_tracks_plays_as_it_did(track, cards):
     assert chosen == cards.split()
 
 
-def test_the_field_is_of_players_whose_version_is_that_of_the_field():
-    for name in {name for track in TRACKS.values() for name in track.field}:
-        assert versioned(name) == f"{name}-v{FIELD_VERSION}"
+def test_a_field_with_a_player_of_another_version_is_refused(monkeypatch):
+    assert VERSIONS[1]["micro"].players() == [
+        *("easy", "standard", "standard_trump", "pro", "pimc", "equilibrium")
+    ]
+    monkeypatch.setitem(registry.VERSIONS, "pimc", 2)
+    words = "protocol: pimc-v1 of its field is not in this package, which has pimc-v2; play Hearts"
+    with pytest.raises(HeartsError, match=words):
+        Benchmark("easy", "micro", protocol=1)
+
+
+def test_a_result_of_version_1_holds():
+    record = read_benchmark(OLD)
+    assert record["result"]["protocol"] == "HeartsBench v1"
+    record["result"]["package"] = __version__  # another one may play otherwise, and is refused
+    again, differing = bench.verify(record, show=silent)
+    assert differing == []
+    assert again["result"]["field_version"] == 1
+
+
+def test_an_older_version_is_played_and_gone_on_with(tmp_path, monkeypatch):
+    few = ("--track", "two_player", "--pairs", 2)
+    newest, out = tmp_path / "newest.json", tmp_path / "first.json"
+    assert run("standard", *few, "--out", newest).exit_code == 0
+    play = bench.Contest.play
+
+    def stop_at_the_third(contest, stretch):
+        if stretch.pairing == (0, 3):
+            raise KeyboardInterrupt
+        return play(contest, stretch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.Contest, "play", stop_at_the_third)
+        assert run("standard", *few, "--protocol", 1, "--out", out).exit_code == 130
+    refused(run("--resume", out, "--protocol", 1), "--protocol")
+    assert run("--resume", out).exit_code == 0
+    first = read_benchmark(out)["result"]
+    assert first == read_benchmark(OLD)["result"] | {"package": __version__}
+    # The margins against whom both have met are the same; only the mean over the field is not.
+    second = read_benchmark(newest)["result"]
+    assert second["protocol"] == f"HeartsBench v{NEWEST}"
+    assert second["opponents"][: len(first["opponents"])] == first["opponents"]
+    assert second["opponents"][-1]["opponent"] == "champion-v1"
+    assert second["opponents"][-1]["digest"] == CHAMPIONS["two_player"]
+    assert second["margin"] != first["margin"]
+    refused(run("pro", "--protocol", 0), "protocol: 0 is out of range", f"give 1 to {NEWEST}")
+    refused(run("pro", "--protocol", NEWEST + 1), "protocol", f"1 to {NEWEST}")
 
 
 # ---- results -------------------------------------------------------------------------------------
@@ -135,7 +212,7 @@ def test_a_result_says_what_was_played(kept):
     record = json.loads(kept.read_bytes())
     result = record["result"]
     assert (result["protocol"], result["track"], result["split"]) == (
-        "HeartsBench v1",
+        "HeartsBench v2",
         "micro",
         "dev",
     )
@@ -145,7 +222,7 @@ def test_a_result_says_what_was_played(kept):
     seed = TRACKS["micro"].seed("dev")
     assert result["deals"]["sha256"] == deals_digest(Rules.preset("micro"), seed, 4)
     names = [figures["opponent"] for figures in result["opponents"]]
-    assert names == [f"{name}-v1" for name in TRACKS["micro"].field]
+    assert names == list(TRACKS["micro"].field)
     assert set(record["run"]["ms_per_card"]) == set(names)
     assert "ms_per_card" not in json.dumps(result)
     against_easy = evaluate("standard", "easy", "micro", pairs=4, seed=seed)
@@ -265,12 +342,28 @@ def test_a_damaged_file_is_refused(kept, tmp_path, change, words):
     refused(run("--verify", path), words)
 
 
-@pytest.mark.parametrize("field", ["protocol", "field_version", "package"])
-def test_a_result_of_another_version_is_refused(kept, field):
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("protocol", "HeartsBench v7", "this package has HeartsBench v1 and HeartsBench v2; use"),
+        ("field_version", 1, "here it is 2; verify it with the version"),
+        ("package", "7", "here it is "),
+    ],
+)
+def test_a_result_of_another_version_is_refused(kept, tmp_path, field, value, words):
     record = read_benchmark(kept)
-    record["result"][field] = 7
-    with pytest.raises(HeartsError, match=f"verify: {field} of the result is 7"):
-        bench.verify(record, show=silent)
+    record["result"][field] = value
+    path = tmp_path / "other.json"
+    path.write_bytes(encoded(sealed(record["result"], record["run"])))
+    refused(run("--verify", path), f"verify: {field} of the result is {value!r}, {words}")
+
+
+def test_what_was_begun_under_a_version_that_is_not_here_is_refused(tmp_path):
+    about = {"protocol": "HeartsBench v7", "track": "micro", "split": "dev", "pairs": 2}
+    contest = bench.Contest(["easy", "easy"], "micro", 0)
+    with contest.recorded(2, tmp_path / "x.json.part", None, about):
+        pass
+    refused(run("--resume", tmp_path / "x.json"), "resume: protocol", "'HeartsBench v7'", "v1")
 
 
 def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
@@ -420,6 +513,7 @@ def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
     assert "http" not in text
     assert "url(" not in text
     assert "prefers-color-scheme: dark" in text
+    assert text.count("<table class='cards'") == text.count("<div class='scroll' tabindex='0'")
     result = json.loads(kept.read_bytes())["result"]
     for figures in result["opponents"]:
         assert figures["opponent"] in shape.text
@@ -444,12 +538,14 @@ def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
     record = json.loads(kept.read_bytes())
     table = read_field()["micro dev"]
     figures = format_margin(*(table["pairings"][0][name] for name in ("margin", "ci95")))
-    for is_full in (False, True):
+    for is_full, seed in ((False, 0), (True, 0), (True, 1)):
         record["result"]["is_full"] = is_full
+        record["result"]["deals"]["seed"] += seed  # other deals
+        has_table = is_full and not seed
         benchmark_page.write_page(record, tmp_path / "page.html")
         text = Shape((tmp_path / "page.html").read_text(encoding="utf-8")).text
-        assert ("the field among itself on the first 5,000 of these deals" in text) == is_full
-        assert (figures in text) == is_full
+        assert ("the field among itself on the first 5,000 of these deals" in text) == has_table
+        assert (figures in text) == has_table
 
 
 def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trusted(
@@ -486,24 +582,39 @@ def test_the_shipped_table_of_the_field_is_what_it_plays():
     track = TRACKS["micro"]
     table = read_field()["micro test"]
     for key, whole in read_field().items():
-        size = len(TRACKS[key.split()[0]].field)
+        name, split = key.split()
+        size = len(TRACKS[name].field)
+        assert whole["seed"] == TRACKS[name].seed(split)
+        assert not list(missing(whole, TRACKS[name].field))
         assert len(whole["pairings"]) == size * (size - 1)
     played = evaluate("standard", "pro", track.rules, track.pairs, track.seed("test"))
-    [shipped] = [
-        pairing
-        for pairing in table["pairings"]
-        if (pairing["agent"], pairing["opponent"]) == ("standard-v1", "pro-v1")
-    ]
+    shipped = pairing_of(table, "standard-v1", "pro-v1")
     assert shipped["margin"] == pytest.approx(played.margin, abs=1e-9)
     assert shipped["ci95"] == pytest.approx(played.ci95, abs=1e-9)
+
+
+def test_the_shipped_table_of_mini_has_the_champion_as_it_plays():
+    track, table = TRACKS["mini"], read_field()["mini dev"]
+    played = evaluate("easy", "champion", track.rules, track.pairs, track.seed("dev"))
+    shipped = pairing_of(table, "easy-v1", "champion-v1")
+    assert shipped["margin"] == pytest.approx(played.margin, abs=1e-9)
+    back = pairing_of(table, "champion-v1", "easy-v1")
+    assert back["margin"] == -shipped["margin"]
+    pairings = [one for one in table["pairings"] if one not in (shipped, back)]
+    assert list(missing({"pairings": pairings}, track.field)) == [("easy-v1", "champion-v1")]
+
+
+def pairing_of(table, agent, opponent):
+    [found] = [p for p in table["pairings"] if (p["agent"], p["opponent"]) == (agent, opponent)]
+    return found
 
 
 def test_the_page_of_four_players_shows_ranks_seats_and_faults(tmp_path):
     code, path = tmp_path / "<b>.py", tmp_path / "page.html"
     code.write_text("class Mine:\n    def act(self, view):\n        return 99\n")
-    track = replace(TRACKS["classic"], field=("easy",))
+    track = replace(TRACKS["classic"], field=("easy-v1",))
     game = Benchmark(f"{code}:Mine", "classic", pairs=2)
-    game.track, game.field = track, track.field
+    game.track, game.field = track, track.players()
     game.contest.pairings = [(0, 1)]
     record = game.run(show=silent)
     benchmark_page.write_page(record, path)

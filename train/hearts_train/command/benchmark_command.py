@@ -25,6 +25,7 @@ from hearts_train.measure.benchmark import (
 from hearts_train.measure.benchmark_file import read_benchmark
 from hearts_train.measure.crew import Crew
 from hearts_train.measure.pictures import short_names
+from hearts_train.measure.protocol import protocol_number
 from hearts_train.measure.records import named_agents, read_settings
 from hearts_train.measure.shown import format_margin, format_ms, format_rank
 
@@ -41,6 +42,7 @@ class Begun(NamedTuple):
     budget: str
     decisions: int | None
     isolate: bool
+    protocol: int | None
 
 
 def play(begun: Begun, crew: Crew, out: Path | None, *, resume: bool) -> dict[str, Any]:
@@ -51,6 +53,7 @@ def play(begun: Begun, crew: Crew, out: Path | None, *, resume: bool) -> dict[st
         begun.split,
         begun.pairs,
         begun.budget,
+        protocol=begun.protocol,
         decisions=begun.decisions,
         isolate=begun.isolate,
         workers=crew[0],
@@ -71,7 +74,8 @@ def read_begun(out: Path) -> Begun:
     """What the benchmark whose result will be `out` was begun with.
 
     Raises:
-        HeartsError: if it was not begun, is done, or was begun by a program.
+        HeartsError: if it was not begun, is done, was begun by a program, or is of a version of the
+            protocol that this package does not have.
     """
     check_out(out, resume=True)
     parts = unfinished(out)
@@ -79,6 +83,7 @@ def read_begun(out: Path) -> Begun:
     about: Any = settings.get("about")
     try:
         begun = Begun(
+            protocol=protocol_number(about["protocol"], "resume"),
             agent=named_agents(parts, settings)[0],
             isolate=settings["isolate"],
             **{name: about[name] for name in ("track", "split", "pairs", "budget", "decisions")},

@@ -31,6 +31,7 @@ _HEADS = (
 _STYLE = """<style>
 @media (min-width: 701px) { .cards { width: 100%; } .cards td { white-space: nowrap; }
   .cards td.wide { width: 100%; } }
+.scroll { overflow-x: auto; }
 .facts th { vertical-align: top; } .facts td { overflow-wrap: anywhere; }
 details { border: 1px solid var(--line); border-radius: .4rem; margin: .6rem 0;
   padding: .4rem .8rem; }
@@ -38,6 +39,8 @@ summary { cursor: pointer; }
 @media (max-width: 700px) { .facts, .facts tbody, .facts tr, .facts th, .facts td {
   display: block; border-bottom: 0; } .facts tr { border-bottom: 1px solid var(--line); } }
 </style>"""
+_SCROLLED = "<div class='scroll' tabindex='0' role='region' aria-label='{}'>"
+"""Around a table that may be wider than a screen, so that it scrolls alone."""
 
 
 def write_page(record: dict[str, Any], path: Path) -> None:
@@ -114,6 +117,7 @@ def _table(record: dict[str, Any]) -> list[str]:
     shown = [place for place in range(len(_HEADS)) if any(row[place] for row in rows)]
     heads = "".join(f"<th scope='col'>{_HEADS[place]}</th>" for place in shown)
     parts = [
+        _SCROLLED.format("Margins over the field"),
         "<table class='cards'><caption>Points a deal; the bars are 95 % intervals on a scale from "
         f"{low:+.1f} to {high:+.1f}, the thin line is 0</caption><thead><tr>{heads}</tr></thead>",
         "<tbody>",
@@ -127,13 +131,13 @@ def _table(record: dict[str, Any]) -> list[str]:
             for place in shown
         ]
         parts.append(f"<tr>{''.join(cells)}</tr>")
-    return [*parts, "</tbody></table>"]
+    return [*parts, "</tbody></table></div>"]
 
 
 def _cross_table(result: dict[str, Any]) -> list[str]:
     """The field against itself on the same deals, as the package has it; full results only."""
     table = read_field().get(f"{result['track']} {result['split']}")
-    if table is None or not result["is_full"]:
+    if table is None or not result["is_full"] or table["seed"] != result["deals"]["seed"]:
         return []
     name = short_names([result["agent"]["name"]])[result["agent"]["name"]]
     mine = [{**f, "agent": name} for f in result["opponents"]]
@@ -141,6 +145,7 @@ def _cross_table(result: dict[str, Any]) -> list[str]:
     columns = [f["opponent"] for f in result["opponents"]]
     heads = "".join(f"<th scope='col'>over {html.escape(column)}</th>" for column in columns)
     parts = [
+        _SCROLLED.format("The field among itself"),
         "<table class='cards'><caption>Each player's margin over each other, with 95 % intervals; "
         f"the field among itself on the first {table['pairs']:,} of these deals</caption>",
         "<thead><tr><th scope='col'>Margin of</th>",
@@ -160,7 +165,7 @@ def _cross_table(result: dict[str, Any]) -> list[str]:
             )
             + "</tr>"
         )
-    return [*parts, "</tbody></table>"]
+    return [*parts, "</tbody></table></div>"]
 
 
 def _deal(deal: dict[str, Any], agent: str, opponent: str) -> list[str]:

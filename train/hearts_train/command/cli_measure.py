@@ -188,6 +188,10 @@ def benchmark(
         int | None,
         typer.Option("--decisions", help="Claimed, seen in training; checkpoints say it."),
     ] = None,
+    protocol: Annotated[
+        int | None,
+        typer.Option("--protocol", metavar="N", help="An older version of HeartsBench: 1."),
+    ] = None,
     isolate: Isolate = False,
     workers: Workers = None,
     backend: Backend = "local",
@@ -217,7 +221,7 @@ def benchmark(
     kept = verify or resume
     if kept is not None:
         option = "--verify" if verify is not None else "--resume"
-        settled = ("track", "split", "pairs", "budget", "decisions", "out")
+        settled = ("track", "split", "pairs", "budget", "decisions", "protocol", "out")
         refuse_said(context, settled, option, kept)
     if verify is not None:
         record, differing = benching.check(verify, agent, crew, isolate=isolate)
@@ -229,7 +233,7 @@ def benchmark(
             raise Mistake("agent: none given; name one; see 'hearts benchmark --help'")
         else:
             check_folder(out, "--out")
-            begun = benching.Begun(agent, track, split, pairs, budget, decisions, isolate)
+            begun = benching.Begun(agent, track, split, pairs, budget, decisions, isolate, protocol)
         record = benching.play(begun, crew, out or resume, resume=resume is not None)
         differing = []
     benching.show(record, to_stderr=as_json)

@@ -277,6 +277,8 @@ class Assault:
             seconds = time.perf_counter() - begin
             gains.append(Gain(named(attacker), margin, ratio=ratio, seconds=seconds))
         contenders = [Contender(one, self.seed) for one in (self.entrant, *self.attackers)]
+        for contender in contenders:
+            contender.check_rules(self.rules)
         return self._attack(
             gains,
             exploitability=truth,

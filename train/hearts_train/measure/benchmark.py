@@ -1,26 +1,23 @@
 """HeartsBench: how good an agent is, in figures that anybody can repeat.
 
 A *track* is a game with its deals and its field. The *field* are players whose play does not
-change: ``pro-v1`` is the `pro` of this version of the protocol, and the plain name an alias of it.
+change: ``pro-v1`` is the `pro` of this version of the package, and the plain name an alias of it.
 An agent plays duplicate deals against every one of them (``hearts_train.measure.evaluation``); on
-small decks its exact exploitability is computed too.
+small decks its exact exploitability is computed too. Tracks and their fields are in
+``hearts_train.measure.protocol``, for every version of the protocol.
 
-The deals follow from the protocol's name, the track and the split alone: those of ``dev`` are to be
+The deals follow from the names of protocol, track and split alone: those of ``dev`` are to be
 looked at while an agent is made, those of ``test`` to be played once it is done. Both are public,
 and their SHA-256 shows that they are the protocol's.
 
-Whatever a change of this file changes in a result makes it another protocol: raise PROTOCOL, or
-FIELD_VERSION where the field is another.
+Whatever a change of this file changes in a result makes it another version of the protocol.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,112 +43,21 @@ from hearts_train.measure.evaluation import (
     mean_and_interval,
     platform_versions,
 )
+from hearts_train.measure.protocol import (
+    BUDGETS,
+    NEWEST,
+    SPLITS,
+    VERSIONS,
+    protocol_name,
+    protocol_number,
+)
 
-PROTOCOL = "HeartsBench v1"
-FIELD_VERSION = 1
-SPLITS = ("dev", "test")
-BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}
-"""Milliseconds that an agent may take for a card, on the mean of ``act_batch``."""
 _DECIMALS = 9
 """Figures are rounded, so that the last bits of a sum, which differ among processors, do not
 count."""
 
 Show = Callable[[str], AbstractContextManager[Callable[[float, float], None]]]
 """Shows the progress of something named: gives a function of what is done and all of it."""
-
-
-@dataclass(frozen=True)
-class Track:
-    """A game of the benchmark.
-
-    Attributes:
-        name: What it is called.
-        rules: Its rules, as ``Rules.from_text`` reads them.
-        pairs: Duplicate deals that a full result has.
-        field: Who is played against, by the plain names.
-        is_exact: Whether the exact exploitability is computed too.
-        digests: SHA-256 of the deals of ``dev`` and of ``test``.
-    """
-
-    name: str
-    rules: str
-    pairs: int
-    field: tuple[str, ...]
-    is_exact: bool
-    digests: tuple[str, str]
-
-    def seed(self, split: str) -> int:
-        """What the deals of a split follow from: from 0 to 2**63 - 1."""
-        digest = hashlib.sha256(f"{PROTOCOL} {self.name} {split}".encode()).digest()
-        return int.from_bytes(digest[:8], "big") >> 1
-
-    def digest(self, split: str) -> str:
-        """The SHA-256 that the deals of a split have."""
-        return self.digests[SPLITS.index(split)]
-
-
-_TWO = ("easy", "standard", "standard_trump", "pro", "pimc")
-_MANY = ("easy", "standard", "pro")
-TRACKS = {
-    track.name: track
-    for track in (
-        Track(
-            "two_player",
-            "two_player",
-            2000,
-            _TWO,
-            is_exact=False,
-            digests=(
-                "e50b61f8e93e56dd2741b1f3396d41a5eefa8a57e25f95082df7d10d676e99ca",
-                "9424d5ad35b027af45ad5d4142840e4730846c81532524725f3640b772f10cfa",
-            ),
-        ),
-        Track(
-            "mini",
-            "mini",
-            5000,
-            (*_TWO, "equilibrium"),
-            is_exact=True,
-            digests=(
-                "0aeb077d936f2248f9c3f715b42a0d3554ed6b5b062438be2b83acb0101066fb",
-                "d58e37147a7e0dad62e3dfa1d5b98024857531771be4ae313de09b4e86c94a39",
-            ),
-        ),
-        Track(
-            "micro",
-            "micro",
-            5000,
-            (*_TWO, "equilibrium"),
-            is_exact=True,
-            digests=(
-                "12b61dcb30298f34f864382e82225b430cb3cfabbfa1eaeda6944ffeb5f0e1d5",
-                "10bee9a415db0fad2ae95856fb291b4c72d0d44b0147241bc389f4f72da54ac0",
-            ),
-        ),
-        Track(
-            "classic",
-            "classic",
-            500,
-            _MANY,
-            is_exact=False,
-            digests=(
-                "e5b4aa2400fa2c416a12ce18834341f2d40e67a4ea00000b8815214875f898af",
-                "bc82d388a2174c7bbcbaed9326d167d65a47a93618cdcd6f9147030e9cf3c5ac",
-            ),
-        ),
-        Track(
-            "party-5",
-            "party players=5",
-            500,
-            _MANY,
-            is_exact=False,
-            digests=(
-                "4259f2ddedbacc8dfa2c10253347d378fec515ab186fe62af85d5d9f1415bd66",
-                "e0c1daea71ef60763a208526d47eebd41657ec352d41369cea007ae384b868f3",
-            ),
-        ),
-    )
-}
 
 
 class Benchmark:
@@ -165,6 +71,7 @@ class Benchmark:
         pairs: int | None = None,
         budget: str = "free",
         *,
+        protocol: int | None = None,
         decisions: int | None = None,
         isolate: bool = False,
         workers: int | None = None,
@@ -175,11 +82,12 @@ class Benchmark:
 
         Args:
             agent: an agent, or its name or checkpoint for ``make_agent``.
-            track: one of ``TRACKS``.
+            track: one of the protocol's.
             split: ``dev`` or ``test``.
             pairs: duplicate deals; None: as many as the protocol says. A result with fewer
                 says so.
             budget: the time that the agent claims to need for a card, one of ``BUDGETS``.
+            protocol: the version of HeartsBench, one of ``protocol.VERSIONS``; None: the newest.
             decisions: how many the agent saw in training, as claimed; None: what its checkpoint
                 says, if it is one.
             isolate: every player in a process of its own.
@@ -191,19 +99,22 @@ class Benchmark:
             HeartsError: if an argument is none of these, the agent is unknown or cannot play the
                 track's rules, or this package deals other cards than the protocol's.
         """
-        self.track = TRACKS[check_choice("track", track, tuple(TRACKS))]
+        self.version = check_number("protocol", NEWEST if protocol is None else protocol, 1, NEWEST)
+        self.protocol = protocol_name(self.version)
+        tracks = VERSIONS[self.version]
+        self.track = tracks[check_choice("track", track, tuple(tracks))]
         self.split = check_choice("split", split, SPLITS)
         self.budget = check_choice("budget", budget, tuple(BUDGETS))
         self.pairs = self.track.pairs if pairs is None else check_pairs(pairs)
         if self.pairs > self.track.pairs:
             raise HeartsError(
-                f"pairs: {self.track.name} of {PROTOCOL} has {self.track.pairs:,} deals, got "
+                f"pairs: {self.track.name} of {self.protocol} has {self.track.pairs:,} deals, got "
                 f"{self.pairs:,}; give fewer, or measure with hearts evaluate"
             )
         self.rules = Rules.from_text(self.track.rules)
         self.seed = self.track.seed(self.split)
         self._check_deals()
-        self.field = self.track.field
+        self.field = self.track.players()
         self.contest = Contest(
             [unversioned(agent) if isinstance(agent, str) else agent, *self.field],
             self.rules,
@@ -222,8 +133,8 @@ class Benchmark:
         if found != self.track.digest(self.split):
             raise HeartsError(
                 f"track: the deals of {self.track.name} {self.split} have the SHA-256 {found}, "
-                f"those of {PROTOCOL} have {self.track.digest(self.split)}; install a version of "
-                f"hearts-env that has {PROTOCOL}"
+                f"those of {self.protocol} have {self.track.digest(self.split)}; install a version "
+                f"of hearts-env that has {self.protocol}"
             )
 
     @property
@@ -234,8 +145,8 @@ class Benchmark:
     def settings(self) -> dict[str, Any]:
         """What the record follows from, besides the agent."""
         return {
-            "protocol": PROTOCOL,
-            "field_version": FIELD_VERSION,
+            "protocol": self.protocol,
+            "field_version": self.version,
             "track": self.track.name,
             "split": self.split,
             "pairs": self.pairs,
@@ -388,15 +299,12 @@ def verify(
         show: shows the progress.
 
     Raises:
-        HeartsError: if it is of another protocol or version of the package, or the agent is another
-            than that of the record.
+        HeartsError: if it is of a protocol that this package does not have or of another version of
+            the package, or the agent is another than that of the record.
     """
     result = record["result"]
-    for name, ours in (
-        ("protocol", PROTOCOL),
-        ("field_version", FIELD_VERSION),
-        ("package", __version__),
-    ):
+    version = protocol_number(result["protocol"], "verify")
+    for name, ours in (("field_version", version), ("package", __version__)):
         if result[name] != ours:
             raise HeartsError(
                 f"verify: {name} of the result is {result[name]!r}, here it is {ours!r}; verify "
@@ -406,7 +314,14 @@ def verify(
     if entrant is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
     settings = {name: result[name] for name in ("track", "split", "pairs", "budget", "decisions")}
-    bench = Benchmark(entrant, **settings, isolate=isolate, workers=crew[0], backend=crew[1])
+    bench = Benchmark(
+        entrant,
+        **settings,
+        protocol=version,
+        isolate=isolate,
+        workers=crew[0],
+        backend=crew[1],
+    )
     found = bench.contest.contenders[0].to_json()
     for name in ("kind", "options", "digest"):
         if found[name] != result["agent"][name]:

@@ -21,7 +21,7 @@ import numpy as np
 from hearts_agents import Agent, Player, make_agent
 from hearts_agents.base import Adapted, check_rules
 from hearts_agents.champion import SHIPPED as CHAMPIONS
-from hearts_agents.champion import Champion, weights_of
+from hearts_agents.champion import Champion, game_of, weights_of
 from hearts_agents.checkpoint import Checkpoint
 from hearts_agents.encoded import EncodedAgent
 from hearts_agents.external import ExternalAgent, program_files
@@ -159,15 +159,18 @@ class Contender:
         return rules if isinstance(rules, Rules) else None
 
     def check_rules(self, rules: Rules) -> None:
-        """Ask it whether it can play these rules.
+        """Ask it whether it can play these rules; from now on ``digest`` is of what it plays there.
 
         Raises:
             HeartsError: if it cannot.
         """
         if self._enquiry is not None:
             self._enquiry.check_rules(rules)
-        else:
-            check_rules(self.agent, rules)
+            return
+        check_rules(self.agent, rules)
+        if self.is_ours:
+            # A champion of one more game, or a better one there, is no other player here.
+            self.digest = _digest(self.agent, self.spec, rules)
 
     def fresh(self, seed: int) -> Agent:
         """A player as the agent was when it was entered, its random numbers from `seed`.
@@ -350,17 +353,20 @@ def _options(spec: str | None) -> dict[str, Any]:
     return parse_options(spec, factory, texts)
 
 
-def _digest(agent: Agent | None, spec: str | None) -> str | None:
-    """A SHA-256 of what distinguishes a player from others of its kind; None if nothing does."""
+def _digest(agent: Agent | None, spec: str | None, rules: Rules | None = None) -> str | None:
+    """A SHA-256 of what distinguishes a player from others of its kind; None if nothing does.
+
+    With `rules`, of what it plays these with.
+    """
     digest = hashlib.sha256()
     is_any = False
-    for part in _parts(agent, spec):
+    for part in _parts(agent, spec, rules):
         digest.update(part)
         is_any = True
     return digest.hexdigest() if is_any else None
 
 
-def _parts(agent: Agent | None, spec: str | None) -> Iterator[bytes]:
+def _parts(agent: Agent | None, spec: str | None, rules: Rules | None = None) -> Iterator[bytes]:
     """Weights, chances or source code, those of its model, and the files that its options name.
 
     Of an agent that is made in other processes only (None), what can be read without making it.
@@ -377,12 +383,13 @@ def _parts(agent: Agent | None, spec: str | None) -> Iterator[bytes]:
     elif isinstance(agent, EquilibriumAgent):  # the rules decide later which it plays
         for name in SHIPPED:
             yield shipped_file(name).read_bytes()
-    elif isinstance(agent, Champion):  # so here
-        for name in CHAMPIONS:
+    elif isinstance(agent, Champion):  # so here, until they are known
+        game = None if rules is None else game_of(rules)
+        for name in CHAMPIONS if game is None else [game]:
             yield weights_of(name, small=agent.small).read_bytes()
     elif isinstance(agent, PimcBelief):
         model = _options(spec).get("model")
-        yield from _parts(agent.model, model if isinstance(model, str) else None)
+        yield from _parts(agent.model, model if isinstance(model, str) else None, rules)
     elif agent is None and unversioned(base) in OWN:
         for text in filter(is_outside, texts.values()):
             yield from _parts(None, text)

@@ -136,11 +136,13 @@ def _enter(
     known = folder.games.get(game_name(rules))
     entering: list[Contender] = []
     for name in dict.fromkeys(agents):
+        contender = Contender(name, 0, isolate=isolate)
         if known is not None and name in known.agents:
-            _check_unchanged(known.agents[name], Contender(name, 0, isolate=isolate))
+            with contextlib.closing(contender):
+                contender.check_rules(rules)
+                _check_unchanged(known.agents[name], contender)
             found.append(Entered(known.name, name, ""))
             continue
-        contender = Contender(name, 0, isolate=isolate)
         try:
             try_out(contender, rules)
         except HeartsError as error:
