@@ -591,7 +591,7 @@ def lessons_lost() -> str:
 
 
 def resolved() -> str:
-    """What a network of ``mini`` loses to a best response with its last tricks solved, by the way."""
+    """What a network of ``mini`` loses to a best response, by how its last tricks are solved."""
     if not is_measured("resolving"):
         return unmeasured("resolving", bench_command("resolving"))
     alone, *ways = read_result("resolving")["rows"]

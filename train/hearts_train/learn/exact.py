@@ -77,8 +77,8 @@ class ExactLearner(NetworkLearner):
         if gigabytes > DEFAULT_MEMORY:
             raise ConfigError(
                 f"env.rules: {self.rules.name} has {number:,} information sets, which take "
-                f"{format_gigabytes(gigabytes)} as {self.config.env.observation} shows them, of at most "
-                f"{format_gigabytes(DEFAULT_MEMORY)}; take a smaller deck, or algorithm: ppo"
+                f"{format_gigabytes(gigabytes)} as {self.config.env.observation} shows them, of at "
+                f"most {format_gigabytes(DEFAULT_MEMORY)}; take a smaller deck, or algorithm: ppo"
             )
 
     def _look(self, player: int) -> Position:
