@@ -143,7 +143,7 @@ def _joined(tracks: Tracks, player: str, names: Iterable[str]) -> Tracks:
 
 VERSIONS: dict[int, Tracks] = {
     1: _FIRST,
-    2: _joined(_FIRST, "champion-v1", ("two_player", "mini")),
+    2: _joined(_FIRST, "champion-v1", ("two_player", "mini", "classic")),
 }
 """The tracks of each version, by name."""
 NEWEST = max(VERSIONS)
