@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import re
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from hearts_agents.remembering import Remembering
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_flag
-from hearts_env.arrays import Ints
+from hearts_env.arrays import Floats, Ints
 from hearts_env.batch_view import BatchView
 from hearts_env.errors import quoted
 from hearts_env.solve.beliefs import check_two_players
@@ -73,6 +73,18 @@ class Budget:
             f"search: {quoted(str(text))} is not a budget; give a time for each card like 50ms, a "
             "number of worlds like 32, or all"
         )
+
+
+class Weighed(NamedTuple):
+    """What a search chooses by in some views."""
+
+    values: Floats
+    """Q of every action, ``(views, num_actions)``: the mean margin over the worlds that the budget
+    allowed, -inf for illegal actions."""
+    logs: Floats
+    """log p, ``(views, num_actions)``."""
+    fan: Fan
+    """All worlds of each view, as likely as they are."""
 
 
 class Improver(Remembering):
@@ -143,6 +155,12 @@ class Improver(Remembering):
         return actions
 
     def _improved(self, views: BatchView) -> Actions:
+        found = self.weighed(views)
+        chosen: Actions = (found.values / self.tau + found.logs).argmax(1)
+        return chosen
+
+    def weighed(self, views: BatchView) -> Weighed:
+        """What it chooses by, in views of players who have a card to play."""
         begin = time.perf_counter()
         fan, responses = self._tracker.fan(views), self._of(views.rules)
         logs = np.log(np.maximum(self._chances(views), 1e-9))
@@ -159,8 +177,7 @@ class Improver(Remembering):
             spent = time.perf_counter() - begin
             if spent * (last + _AT_ONCE) / last > allowed:
                 break
-        chosen: Actions = (sums / weights[:, None] / self.tau + logs).argmax(1)
-        return chosen
+        return Weighed(sums / weights[:, None], logs, fan)
 
     def _of(self, rules: Rules) -> Responses:
         if self._responses is None or self._responses.rules != rules:
