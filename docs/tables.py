@@ -33,11 +33,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from hearts_agents.attackers import METHODS
+from hearts_agents.champion import digest_of
 from hearts_agents.registry import OWN
 from hearts_env import HeartsError, Rules, kernel
 from hearts_env import rules as rules_module
@@ -61,6 +63,9 @@ from hearts_train.measure.protocol import SPLITS, TRACKS
 
 DOCS = Path(__file__).resolve().parent
 _MEASURED = DOCS / "measured.py"
+_WEAK = DOCS / "weak_tables.py"
+CARD = "agents/hearts_agents/data/champion_two_player.md"
+"""A model card with a generated part, from the repository's root."""
 
 _TOKEN = re.compile(
     r"^```python(?P<flags>[^\n]*)\n(?P<code>.*?)^```[ ]*$"
@@ -430,18 +435,35 @@ def strengths(*names: str) -> str:
     return table(["player", "against", "margin", "duplicate deals"], rows)
 
 
-def measured(name: str) -> str:
-    """A table of ``docs/measured.py``."""
-    spec = importlib.util.spec_from_file_location("docs_measured", _MEASURED)
+def beside(path: Path) -> ModuleType:
+    """A script of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"docs_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    file, rows_of = module.TABLES[name]
+    return module
+
+
+def measured(name: str) -> str:
+    """A table of ``docs/measured.py``."""
+    file, rows_of = beside(_MEASURED).TABLES[name]
     if not (DOCS / "results" / f"{file}.json").exists():
         return f"Not measured yet: docs/results/{file}.json, by a script of bench/.\n"
     record = read_result(file)
     return table(*rows_of(record)) + f"\n`{record['command']}`\n"
+
+
+def weak(part: str, *arguments: str) -> str:
+    """A part of ``docs/weak_tables.py``: where the champion loses points."""
+    if not is_measured("weak_spots"):
+        return unmeasured("weak_spots", "docs/weak_spots.py")
+    record = read_result("weak_spots")
+    found = beside(_WEAK).PARTS[part](record, *arguments)
+    text = "\n".join(one if isinstance(one, str) else table(*one) for one in found)
+    if record["weights"] != digest_of(record["rules"]):
+        text += "\nMeasured of an earlier network than the one that comes with the package now.\n"
+    return text
 
 
 def learned(recipe: str) -> str:
@@ -816,6 +838,7 @@ PARTS: dict[str, Callable[..., str]] = {
         sizes,
         strengths,
         measured,
+        weak,
         learned,
         arms,
         learning_rates,
@@ -935,7 +958,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if one is stale")
     check: bool = parser.parse_args(arguments).check
     stale = []
-    for page in [*pages(), DOCS.parent / "README.md"]:
+    for page in [*pages(), DOCS.parent / "README.md", DOCS.parent / CARD]:
         if not page.exists():
             continue
         old = page.read_text(encoding="utf-8")

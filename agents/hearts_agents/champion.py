@@ -6,6 +6,7 @@ weights (``data/champion_*.md``) and in docs/champion.md.
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from hearts_agents.base import Agent, ByRules
@@ -117,3 +118,8 @@ def weights_of(game: str, *, small: bool = False) -> Path:
     """The file of weights that comes with the package for one of ``SHIPPED``."""
     size = "_small" if small and game in SMALL else ""
     return _FOLDER / f"champion_{game}{size}.safetensors"
+
+
+def digest_of(game: str, *, small: bool = False) -> str:
+    """The SHA-256 of that file: by it figures say which network they were measured of."""
+    return hashlib.sha256(weights_of(game, small=small).read_bytes()).hexdigest()
