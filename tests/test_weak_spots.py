@@ -1,0 +1,392 @@
+"""Where the champion loses points: what is measured, what is shown of it, and that pages agree."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearts_agents.champion import digest_of
+from hearts_env import Game, PlayerView
+from hearts_env.notation import parse_records
+from hearts_env.solve import solve_worlds
+from hearts_train.measure.situations import situations
+from tests.test_docs import DOCS, load_script, tables
+
+weak = load_script("weak_spots")
+weak_tables: ModuleType = tables.beside(tables._WEAK)
+RECORD = json.loads((DOCS / "results" / "weak_spots.json").read_text(encoding="utf-8"))
+SEEDS = range(3)
+
+
+@pytest.fixture(scope="module")
+def meeting() -> Any:
+    """The champion against itself on some deals."""
+    found = weak.Meeting(weak.Judge(), "champion")
+    found.play(SEEDS)
+    return found
+
+
+# ---- by other means ------------------------------------------------------------------------------
+def position_of(meeting: Any, one: Any) -> Game:
+    game: Game = meeting.games[one.seed].start()
+    for action in meeting.games[one.seed].actions[: one.number]:
+        game.play(action)
+    return game
+
+
+def margin_after(game: Game, card: str, seat: int, agent: Any) -> float:
+    """The margin of a seat if a card is played, and the agent plays on for both."""
+    game = game.clone()
+    game.play(card)
+    while game.player is not None:
+        game.play(agent.act(game.view(game.player)))
+    return game.margins()[seat]
+
+
+def games_left(view: PlayerView, agent: Any) -> Iterator[Game]:
+    """The worlds in which the agent would have played as the other player did."""
+    for world in view.worlds():
+        game = Game.from_view(view, world)
+        past = game.start()
+        for action in game.actions:
+            mover = past.player
+            assert mover is not None
+            if mover != view.player and agent.act(past.view(mover)) != action:
+                break
+            past.play(action)
+        else:
+            yield game
+
+
+def test_every_choice_is_measured_as_counting_world_by_world_does(meeting: Any) -> None:
+    agent, improver = meeting.judge.network, meeting.judge.improver
+    choices = 0
+    for seed in SEEDS:
+        game = meeting.games[seed].start()
+        for action in meeting.games[seed].actions:
+            choices += len(game.legal_actions()) > 1
+            game.play(action)
+    assert len(meeting.decisions) == choices
+    changed = [one for one in meeting.decisions if one.better != one.card]
+    late = [one for one in meeting.decisions if one.number > 9]
+    assert changed
+    for one in [*changed[:4], *late[::9]]:
+        game = position_of(meeting, one)
+        view = game.view(one.seat)
+        deck = view.rules.deck
+        legal = [deck[action] for action in view.legal_actions()]
+        means = dict(zip(legal, solve_worlds(view)[1].mean(0), strict=True))
+        assert one.card == deck[agent.act(view)]
+        assert one.better == deck[improver.act(view)]
+        assert one.losses["alike"] == pytest.approx(max(means.values()) - means[one.card])
+        held = [margin_after(game, card, one.seat, agent) for card in (one.card, one.better)]
+        assert one.losses["held"] == held[1] - held[0]
+        assert one.losses["search"] >= -1e-9
+        least = min(one.losses["search"], means[one.better] - means[one.card])
+        assert one.agreed == pytest.approx(max(0.0, least))
+        assert one.hands == view.num_worlds
+        left = list(games_left(view, agent))
+        assert one.left == len(left)
+        worth = {c: np.mean([margin_after(g, c, one.seat, agent) for g in left]) for c in legal}
+        assert one.reading == pytest.approx(max(worth.values()) - worth[one.card])
+        assert worth[one.answer] == pytest.approx(max(worth.values()))
+
+
+def test_the_search_is_weighed_by_its_worlds(meeting: Any) -> None:
+    one = next(one for one in meeting.decisions if one.better != one.card)
+    chosen = weak.Chosen("queen", one, meeting.games[one.seed], meeting.judge)
+    told = chosen.to_json()
+    worlds = told["worlds"]
+    assert len(worlds) == one.hands
+    assert sum(world["chance"] for world in worlds) == pytest.approx(1, abs=1e-6)
+    played = sum(world["chance"] * world["played"] for world in worlds)
+    assert played == pytest.approx(one.losses["search"], abs=1e-6)
+    worth = {card["card"]: card for card in told["cards"]}
+    assert worth[one.better]["search"] - worth[one.card]["search"] == pytest.approx(played)
+    alike = worth[one.better]["alike"] - worth[one.card]["alike"]
+    assert np.mean([world["seen"] for world in worlds]) == pytest.approx(alike)
+    assert (
+        Game.from_text(told["position"]).view(one.seat).key()
+        == chosen.position().view(one.seat).key()
+    )
+
+
+def test_groups_add_up_to_all(meeting: Any) -> None:
+    told = meeting.to_json()
+    for name in meeting.decisions[0].labels:
+        groups = [group for group in told["situations"] if group["situation"] == name]
+        assert sum(group["share"] for group in groups) == pytest.approx(1)
+        for measure in weak.MEASURES:
+            total = sum(group[measure]["margin"] for group in groups)
+            assert total == pytest.approx(told["all"][measure]["margin"])
+    by_hand = sum(one.losses["search"] for one in meeting.decisions) / len(SEEDS) / 2
+    assert told["all"]["search"]["margin"] == pytest.approx(by_hand)
+
+
+def test_against_another_only_the_champions_cards_count(meeting: Any) -> None:
+    other = weak.Meeting(meeting.judge, "pimc")
+    other.play(range(2))
+    assert {one.seat for one in other.decisions} == {0, 1}
+    assert len(other.decisions) <= 2 * 2 * 13
+    assert other.to_json()["deals"] == 2
+
+
+def test_of_the_shown_no_two_are_of_one_deal(meeting: Any) -> None:
+    found = weak.choose(meeting)
+    assert len({one.decision.seed for one in found}) == len(found) <= 3
+    queen = next(one.decision for one in found if one.kind == "queen")
+    rivals = [one for one in meeting.decisions if one.labels["queen of spades"] == "it holds QS"]
+    assert queen.agreed == max(one.agreed for one in rivals)
+    read = next(one for one in found if one.kind == "read")
+    used = {one.decision.seed for one in found if one is not read}
+    free = [one for one in meeting.decisions if one.seed not in used]
+    assert read.decision.reading == max(one.reading for one in free)
+
+
+# ---- situations ----------------------------------------------------------------------------------
+DEAL = """[Rules "two_player"]
+[Hand 0 "2C QC AC 4D TD AD 4S 6S 8S TS AS 6H TH"]
+[Hand 1 "4C 6C 8C TC 2D 6D QD 2S QS 2H 4H 8H AH"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("play", "expected"),
+    [
+        ("", {"trick": "1 to 3", "turn": "it leads", "queen of spades": "QS is not seen yet"}),
+        ("1. 0: 2C", {"turn": "it follows suit", "queen of spades": "it holds QS"}),
+        ("1. 0: 2C 4C\n2. 1: 6C AC\n3. 0: AS QS", {"queen of spades": "QS is played",
+          "points taken": "by it alone, with QS", "turn": "it leads", "trick": "4 to 6"}),
+        ("1. 0: 2C TC\n2. 1: 8C QC\n3. 0: AC 4C\n4. 0: 4D 2D\n5. 0: AD QD\n6. 0: TD",
+         {"turn": "it follows suit", "points taken": "none"}),
+    ],
+)  # fmt: skip
+def test_situations_are_named(play: str, expected: dict[str, str]) -> None:
+    game = Game.from_text(DEAL + play)
+    assert game.player is not None
+    view = game.view(game.player)
+    told = situations(view, 0.5, np.zeros((41, len(view.legal_actions())), np.int64))
+    assert {name: told[name] for name in expected} == expected
+    assert told["hands the other may have"] == "41 to 105"
+    assert told["its chance for the card"] == "50 to 89 %"
+
+
+def test_a_moon_is_within_reach_where_a_tenth_of_the_worlds_allow_it() -> None:
+    view = Game.from_text(DEAL).view(0)
+    margins = np.full((10, 2), -3)
+    margins[0] = 20, -20
+    assert situations(view, 0.1, margins)["moon within reach"] == "its own"
+    margins[1] = -20  # whatever is played, the other one makes it
+    assert situations(view, 0.1, margins)["moon within reach"] == "its own and the other's"
+    assert situations(view, 0.1, margins[2:])["moon within reach"] == "nobody's"
+
+
+# ---- tables --------------------------------------------------------------------------------------
+def world(dead: str, chance: float, seen: int, played: float) -> dict[str, Any]:
+    return {"dead": dead.split(), "chance": chance, "seen": seen, "played": played}
+
+
+def test_worlds_are_told_by_the_card_on_which_most_depends() -> None:
+    worlds = [
+        world("2S 4S", 0.5, 13, 10.0),
+        world("2S 6D", 0.25, 1, 12.0),
+        world("4S 6D", 0.125, -2, -3.0),
+        world("6D 8H", 0.125, 0, -1.0),
+    ]
+    assert weak_tables.key_card(worlds) == "2S"
+    head, rows = weak_tables._worlds({"worlds": worlds, "better": "TD"})
+    assert "TD" in head[3]
+    # (0.5 * 13 + 0.25 * 1) / 0.75 = 9 and (0.5 * 10 + 0.25 * 12) / 0.75 = 10.67
+    assert rows[2] == ["2S is dead", "2", "75.0%", "+9.00", "+10.67"]
+    assert rows[1] == ["the other holds 2S", "2", "25.0%", "-1.00", "-2.00"]
+    assert [row[0] for row in weak_tables._worlds({"worlds": worlds[:2], "better": "TD"})[1]] == [
+        "dead: 2S 4S",
+        "dead: 2S 6D",
+    ]
+
+
+def test_no_figure_is_minus_nothing() -> None:
+    assert weak_tables.signed(-0.001) == "+0.00"
+    assert weak_tables.signed(-0.01) == "-0.01"
+
+
+def test_pages_say_where_nothing_is_measured_or_of_an_earlier_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "DOCS", tmp_path)
+    assert "python docs/weak_spots.py" in tables.weak("totals")
+    (tmp_path / "results").mkdir()
+    file = tmp_path / "results" / "weak_spots.json"
+    file.write_text(json.dumps(RECORD | {"weights": digest_of("two_player")}))
+    now = tables.weak("totals")
+    file.write_text(json.dumps(RECORD | {"weights": "another"}))
+    assert tables.weak("totals") == (
+        now + "\nMeasured of an earlier network than the one that comes with the package now.\n"
+    )
+    with pytest.raises(SystemExit, match="'club' is not shown; shown: queen"):
+        tables.weak("deal", "club")
+
+
+def test_the_model_card_is_in_step_and_shipping_leaves_a_place_for_it() -> None:
+    card = (DOCS.parent / tables.CARD).read_text(encoding="utf-8")
+    assert tables.render(card, tables.CARD) == card, "run make docs-tables"
+    section = card[card.index("\n## What it is bad at\n") :]
+    empty = load_script("ship").WEAK
+    assert re.findall("<!--.*-->", empty) == re.findall("<!--.*-->", section)
+    assert tables.render(empty).strip() == section.strip()
+
+
+def test_the_deals_that_are_shown_are_those_of_the_file_of_results() -> None:
+    text = (DOCS.parent / "examples" / "champion_deals.txt").read_text(encoding="utf-8")
+    records = parse_records(text)
+    assert len(records) == len(RECORD["shown"]) == 3
+    for record, one in zip(records, RECORD["shown"], strict=True):
+        game = record.game.start()
+        assert game == Game.deal("two_player", one["seed"]).start()
+        for action in record.game.actions[: one["number"]]:
+            game.play(action)
+        assert game.to_text() == one["position"]
+        assert game.player == one["seat"]
+        assert record.game.margins() == one["margins"]
+        picture = DOCS / "images" / f"weak_{one['kind']}.svg"
+        assert picture.read_text(encoding="utf-8") == weak.picture_of(one)
+        page = (DOCS / "champion_deals.md").read_text(encoding="utf-8")
+        assert f"<!-- generated: weak deal {one['kind']} -->" in page
+
+
+def test_what_the_pages_say_of_the_figures_is_so() -> None:
+    # Change the words of docs/champion.md and docs/champion_deals.md where this fails.
+    groups = {(g["situation"], g["label"]): g for g in RECORD["against"]["champion"]["situations"]}
+    own, other = (RECORD["against"][name]["all"] for name in ("champion", "pimc"))
+
+    def loss(situation: str, label: str, measure: str = "search") -> float:
+        group = groups[situation, label]
+        lost: float = group[measure]["margin"] / group["decisions"]
+        return lost
+
+    def share(situation: str, label: str) -> float:
+        part: float = groups[situation, label]["search"]["margin"] / own["search"]["margin"]
+        return part
+
+    low, high = own["held"]["ci95"]
+    assert 0 < low < own["search"]["margin"] < high
+    low, high = other["held"]["ci95"]
+    assert low < 0 < high < other["search"]["margin"]
+    assert groups["trick", "4 to 6"]["share"] == pytest.approx(0.25, abs=0.02)
+    assert 0.4 < share("trick", "4 to 6") < 0.5
+    assert share("trick", "10 to 13") < 0.05
+    assert groups["queen of spades", "it holds QS"]["share"] == pytest.approx(1 / 3, abs=0.03)
+    assert 0.42 < share("queen of spades", "it holds QS") < 0.5
+    for measure in weak.MEASURES:
+        assert loss("moon within reach", "its own", measure) > 1.5 * loss(
+            "moon within reach", "nobody's", measure
+        )
+    assert loss("moon within reach", "the other's") > 1.5 * loss("moon within reach", "nobody's")
+    voids = [loss("the other's voids", label) for label in ("none is shown", "some are shown")]
+    assert voids[0] > 3 * voids[1]
+    sure = [loss("its chance for the card", f"{n} %") for n in ("0 to 49", "90 to 100")]
+    assert sure[1] == pytest.approx(sure[0], rel=0.3)
+    assert all(row["certain"] > 0.5 for row in RECORD["reading"] if row["trick"] >= 7)
+    found = RECORD["endings"]["agents"].values()
+    assert max(one["ci95"][0] for one in found) < min(one["ci95"][1] for one in found)
+
+
+def test_what_is_told_of_the_three_deals_is_so() -> None:
+    queen, moon, read = RECORD["shown"]
+
+    def means(one: dict[str, Any], card: str) -> dict[str, float]:
+        """The better card's gain, all cards seen, by where a card is: with the other, or dead."""
+        rows = weak_tables._worlds(one)[1]
+        told = {row[0]: float(row[3]) for row in rows}
+        return {"held": told[f"the other holds {card}"], "dead": told[f"{card} is dead"]}
+
+    def worth(one: dict[str, Any], column: str) -> dict[str, float]:
+        return {card["card"]: card[column] for card in one["cards"]}
+
+    assert (queen["card"], queen["better"]) == ("QS", "4S")
+    assert min(means(queen, "8S").values()) > 5
+    line = played_on(queen, "4S")
+    assert next(trick for trick in line if "QS" in trick)[0][1] == "H"  # thrown on a heart
+    assert (moon["card"], moon["better"]) == ("4H", "TH")
+    assert means(moon, "QH") == {"held": 0.0, "dead": pytest.approx(31)}
+    assert worth(moon, "alike")["AH"] >= worth(moon, "alike")["TH"]
+    assert worth(moon, "search")["AH"] < worth(moon, "search")["4H"]
+    assert played_on(moon, "AH")[1][0] == "2H"
+    assert moon["left"] == 1
+    assert (read["card"], read["better"]) == ("4D", "2S")
+    assert abs(worth(read, "alike")["4D"] - worth(read, "alike")["2S"]) < 2
+    assert {n["left"] for n in read["narrowing"] if n["trick"] >= 4} == {1}
+    assert [world["dead"] for world in read["worlds"]] == [["2D", "TD"]]
+    assert played_on(read, "4D")[0][1][1] == "H"
+    assert played_on(read, "2S")[-1][0] == "4D"
+
+
+def played_on(one: dict[str, Any], card: str) -> list[list[str]]:
+    """The tricks from a card on, in the deal as it lay, the champion playing on for both."""
+    agent = weak.make_agent("champion", seed=0)
+    game = Game.from_text(one["position"])
+    game.play(card)
+    while game.player is not None:
+        game.play(agent.act(game.view(game.player)))
+    played = [name for _, name in game.history][(one["trick"] - 1) * 2 :]
+    return [played[place : place + 2] for place in range(0, len(played), 2)]
+
+
+# ---- the command ---------------------------------------------------------------------------------
+def run(folder: Path, *words: str) -> int:
+    files = ["--out", f"{folder}/found.json", "--histories", f"{folder}/deals.txt"]
+    done: int = weak.main([*words, *files, "--images", str(folder)])
+    return done
+
+
+def test_the_command_writes_what_pages_are_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(tmp_path, "--deals", "2", "--pimc", "2", "--endings", "2") == 0
+    record = json.loads((tmp_path / "found.json").read_text())
+    assert record["command"] == "python docs/weak_spots.py --deals 2 --pimc 2 --endings 2"
+    assert set(record) == set(RECORD)
+    kinds = [one["kind"] for one in record["shown"]]
+    assert [found.tags["Event"].split()[5] for found in parse_records(
+        (tmp_path / "deals.txt").read_text()
+    )] == [f"{kind}," for kind in kinds]  # fmt: skip
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == sorted(
+        f"weak_{kind}.svg" for kind in kinds
+    )
+    monkeypatch.setattr(tables, "read_result", lambda _name: record)
+    for part in ("totals", "situations", "reading", "endings", "card"):
+        assert tables.weak(part)
+    assert all(tables.weak("deal", kind) for kind in kinds)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--deals", "1"], "'1' is not 2 to 100000 deals"),
+        (["--pimc", "many"], "'many' is not 2 to 100000 deals"),
+        (["--deals", "4", "--endings", "5"], "--endings: 5 is more than --deals 4; give fewer"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        run(tmp_path, *words)
+    assert left.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_stopped_it_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(weak, "Judge", stop)
+    assert run(tmp_path) == 130
+    assert not list(tmp_path.iterdir())
