@@ -26,7 +26,7 @@ from hearts_train.measure.evaluation import platform_versions
 
 GAME = "mini"
 WAYS = ((0.0, NOISE), (0.5, NOISE), (0.75, NOISE), (0.9, NOISE), (1.0, NOISE), (1.0, 0.3))
-"""The share of the guessed range, 1 being unsafe, and the noise in both players' ranges."""
+"""The weight of the guessed range, 1 being unsafe, and the noise in both players' ranges."""
 
 
 def main() -> None:

@@ -161,6 +161,9 @@ API = {
         (
             *(f"hearts_agents.{name}" for name in ("Agent", "Player", "make_agent")),
             *(f"hearts_agents.{name}" for name in ("register_agent", "agent_names", "as_agent")),
+            "hearts_agents.network.load_agent",
+            "hearts_agents.improver.Improver",
+            "hearts_agents.resolving.Resolver",
         ),
     ),
     "exact": Part(
@@ -173,6 +176,7 @@ API = {
             *(f"hearts_env.solve.best_response.{n}" for n in ("exploit", "Exploitability")),
             *(f"hearts_env.solve.equilibrium.{n}" for n in ("solve", "load", "Equilibrium")),
             "hearts_env.solve.endgame.Endgame",
+            "hearts_env.solve.resolving.SafeSolver",
             "hearts_env.solve.match_equity.MatchEquity",
         ),
     ),

@@ -619,7 +619,7 @@ def resolved() -> str:
     alone, *ways = read_result("resolving")["rows"]
     rows = [["the network alone", "", points(alone["exploitability"])]]
     for row in ways:
-        share = f"{row['guessed']:.0%} by the range"
+        share = f"the range weighs {row['guessed']:.0%}"
         words = {0.0: "safe", 1.0: "unsafe"}.get(row["guessed"], share)
         rows.append([words, f"{row['noise']:.0%}", points(row["exploitability"])])
     return table(["last tricks", "noise in the ranges", "exploitability"], rows)

@@ -113,15 +113,15 @@ def card(record: Record) -> list[str]:
         f"{points(lost['search'])} a deal; played out in the deals as they lay, one card changed "
         f"at a time,\n  {points(lost['held'])}. {lost['slips']:.1%} of its choices lose a point or "
         "more. That is lost to one who plays as it does:\n  in deals against `pimc` the same "
-        f"search's cards win {points(record['against']['pimc']['all']['held'])}.\n"
+        f"search's cards win nothing: {points(record['against']['pimc']['all']['held'])}.\n"
         "- **Where**, points a choice by the search, "
         f"{lost['search']['margin'] / lost['decisions']:.2f} over all:\n"
         + "\n".join(worst)
         + "\n- **It never mixes**, so that its cards tell its hand. At trick "
-        f"{middle['trick']} {middle['hands']:.0f} hands are possible; whoever knows how\n  it "
+        f"{middle['trick']}, {middle['hands']:.0f} hands are possible; whoever knows how\n  it "
         f"plays has {middle['left']:.1f} left, and one alone in {middle['certain']:.0%} of the "
         f"choices. The best single cards against it win {wins:.2f}\n  in a deal, added up.\n"
-        f"- Not in the last {ended['tricks']} tricks: a best response wins "
+        f"- Little in the last {ended['tricks']} tricks: a best response wins "
         f"{points(ended['agents']['champion'])} there "
         f"(from `pimc` {points(ended['agents']['pimc'])}).\n"
     ]

@@ -114,7 +114,8 @@ def test_budgets_that_are_none(search):
 def policy(rules="mini", seed=0):
     """A player with random weights."""
     rng = np.random.default_rng(seed)
-    sizes = (make_encoder("flat").size(Rules.preset(rules)), 16, Rules.preset(rules).num_actions)
+    rules = Rules.make(rules)
+    sizes = (make_encoder("flat").size(rules), 16, rules.num_actions)
     tensors = {}
     for i, (a, b) in enumerate(itertools.pairwise(sizes)):
         tensors[f"policy.{i}.weight"] = rng.normal(0, 1, (b, a)).astype(np.float32)

@@ -12,7 +12,7 @@ from hearts_agents import make_agent, resolving
 from hearts_agents.champion import weights_of
 from hearts_agents.network import load_agent
 from hearts_agents.resolving import Resolver
-from hearts_env import BatchGame, BatchView, Game, HeartsError
+from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
 from hearts_env.solve.best_response import asked_chances, exploit
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
@@ -148,10 +148,45 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "words"),
     [
         ("champion?endings=0", "endings: "),
-        ("champion?endings=6", "endings: "),
+        ("champion?endings=5", "endings: "),
         ("champion?endings=two", "endings"),
     ],
 )
 def test_numbers_of_tricks_that_cannot_be_solved(name: str, words: str) -> None:
     with pytest.raises(HeartsError, match=words):
         make_agent(name)
+
+
+def test_the_last_tricks_may_be_all_of_them() -> None:
+    agent = Resolver(policy("micro", seed=1), 4, seed=1)
+    for seed in range(4):
+        game = Game.deal("micro", seed)
+        while game.player is not None:
+            game.play(agent.act(game.view(game.player)))
+
+
+def test_deals_that_only_the_kitty_tells_apart_have_solutions_of_their_own() -> None:
+    rules = Rules.preset("micro").replace(kitty_to="first_trick")
+    agent = Resolver(policy(rules, seed=1), 2, seed=1)
+    for seed in range(12):
+        game = Game.deal(rules, seed)
+        while game.player is not None:
+            game.play(agent.act(game.view(game.player)))
+
+
+def test_it_solves_after_a_search() -> None:
+    agent = make_agent("champion?search=4&endings=2&match=true", seed=1)
+    game = Game.deal("two_player", 3)
+    while game.player is not None:
+        game.play(agent.act(game.view(game.player)))
+
+
+def test_what_cannot_work_is_refused_before_the_deal() -> None:
+    network = policy("mini")
+    with pytest.raises(HeartsError, match=r"noise: 0 leaves hands without a chance"):
+        Resolver(network, 2, noise=0.0)
+    large = Rules.preset("two_player").replace(removed=(), hand_size=13)
+    with pytest.raises(HeartsError, match=r"tricks: the last 3 of .* pairs of hands"):
+        Resolver(network, 3).check_rules(large)
+    with pytest.raises(HeartsError, match="cannot be saved"):
+        SafeSolver(Endgame(late(1)), 0, Endgame(late(1)).sides[0].uniform()).save("x.npz")

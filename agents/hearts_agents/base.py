@@ -112,6 +112,12 @@ class DrawingAgent(Agent):
         """Continue the draws from what ``random_state`` returned."""
         restore_generator(self._rng, state)
 
+    def draw(self, table: Chances) -> Actions:
+        """An action of each row of chances, ``(n, num_actions) -> (n,) int64``."""
+        sums = np.cumsum(table, axis=1)
+        actions: Actions = (sums > self._rng.random((len(table), 1)) * sums[:, -1:]).argmax(axis=1)
+        return actions
+
     def sharing_copy(self, memo: dict[int, Any]) -> Self:
         """A copy with draws of its own; all else is shared, for classes that never change it."""
         player = copy.copy(self)

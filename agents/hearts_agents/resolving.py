@@ -7,8 +7,10 @@ cards from the solution until the end. What is solved follows from what both pla
 from the player's own hand: so its chances in any view can be told, and who asks about many of them
 asks for one solution.
 
-The solution is safe: whatever the other player has done before, it wins no more than it would have
-won from the policy (``hearts_env.solve.resolving``).
+The solution is held to what the policy itself would have lost (``hearts_env.solve.resolving``), so
+that it gains the other player next to nothing to steer into endgames in which the ranges are wrong.
+The ranges are those of the policy drawing its cards: where the player before the last tricks is
+another one, greedy or searching, they are a guess about both.
 """
 
 from __future__ import annotations
@@ -22,22 +24,22 @@ import numpy as np
 from hearts_agents.attackers import asked
 from hearts_agents.base import Actions, Agent, Chances, DrawingAgent
 from hearts_agents.encoded import EncodedAgent
-from hearts_env import Rules
+from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_number
 from hearts_env.arrays import Bools
 from hearts_env.batch_view import BatchView
 from hearts_env.solve.beliefs import check_two_players, hidden_hands
 from hearts_env.solve.best_response import Profile, asked_chances
-from hearts_env.solve.endgame import Endgame
+from hearts_env.solve.endgame import Endgame, check_tricks_left
 from hearts_env.solve.policies import past_plays
 from hearts_env.solve.resolving import GUESSED, SafeSolver
 from hearts_env.view import PlayerView
 
 TRICKS = 3
 """So many last tricks are solved unless another number is asked for."""
-MOST_TRICKS = 5
-"""With more the endgames of a whole deck do not fit into memory."""
+MOST_TRICKS = 4
+"""With five an endgame of a whole deck takes gigabytes and minutes."""
 NOISE = 0.01
 """With this chance both players are taken to have played at random."""
 ITERATIONS = 200
@@ -75,8 +77,8 @@ class Resolver(DrawingAgent):
             tricks: so many last tricks are solved, 1 to `MOST_TRICKS`.
             early: who plays before them; None: `policy`, as it is.
             noise: the chance, above 0, that both are taken to have played at random instead.
-            guessed: the chance, in [0, 1], that the other player's hand is as its range says, and
-                not one with which it might have left (``SafeSolver``); 1: unsafe.
+            guessed: the weight of the other player's range, in [0, 1], against its choice to leave
+                (``SafeSolver``); 1: unsafe.
             seed: of its draws.
 
         Raises:
@@ -87,6 +89,8 @@ class Resolver(DrawingAgent):
         self.early = copy.copy(policy if early is None else early)
         self.tricks = check_tricks("tricks", tricks)
         self.noise = check_chance("noise", noise)
+        if not self.noise:  # or no hand might explain what another player has done
+            raise HeartsError("noise: 0 leaves hands without a chance; give more, like 0.01")
         self.guessed = check_chance("guessed", guessed)
         self.name = f"{self.early.name} with the last {self.tricks} tricks solved"
         self._drawn = copy.copy(policy)
@@ -95,8 +99,12 @@ class Resolver(DrawingAgent):
         self._rules: Rules | None = None
 
     def check_rules(self, rules: Rules) -> None:
-        """Refuse games of other than two players, with an exchange, or not the policy's."""
+        """Refuse games of other than two players, with an exchange, or not the policy's.
+
+        Those too of which the last tricks may have too many pairs of hands.
+        """
         check_two_players(rules)
+        check_tricks_left(rules, self.tricks)
         self.policy.check_rules(rules)
         self.early.check_rules(rules)
 
@@ -117,8 +125,7 @@ class Resolver(DrawingAgent):
         if late.any():
             rows = np.flatnonzero(late)
             table = self._endings(views.subset(rows))
-            drawn = self._rng.random((len(rows), 1)) * table.sum(axis=1, keepdims=True)
-            actions[rows] = (np.cumsum(table, axis=1) > drawn).argmax(axis=1)
+            actions[rows] = self.draw(table)
         return actions
 
     def policy_batch(self, views: BatchView) -> Chances:
@@ -158,7 +165,7 @@ class Resolver(DrawingAgent):
 
     def _root(self, view: PlayerView) -> PlayerView:
         """What the player saw at its first decision in the last tricks."""
-        first = view.rules.hand_size - self.tricks
+        first = max(view.rules.hand_size - self.tricks, 0)
         own = k.SEAT * view.player
         if int(view.vector[k.PLAYED + own]).bit_count() <= first:
             return view
@@ -172,10 +179,10 @@ class Resolver(DrawingAgent):
     def _solution(self, key: _Key, root: PlayerView) -> Solution:
         found = self._solved.get(key)
         if found is None:
-            found = self._solved[key] = self._solve(root)
             kept = sum(end.size.gigabytes for end, _ in self._solved.values())
-            while kept > _MEMORY and len(self._solved) > 1:
+            while self._solved and kept > _MEMORY:
                 kept -= self._solved.popitem(last=False)[1][0].size.gigabytes
+            found = self._solved[key] = self._solve(root)
         self._solved.move_to_end(key)
         return found
 
@@ -191,6 +198,10 @@ class Resolver(DrawingAgent):
         """Restart the draws, those of the early player too, from `seed`."""
         super().reseed(seed)
         self.early.reseed(seed)
+
+    def close(self) -> None:
+        """Close the early player, which may be a program."""
+        self.early.close()
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the solutions."""
@@ -220,5 +231,6 @@ def _key(root: PlayerView) -> _Key:
         root.player,
         int(v[k.DEALER]),
         int(v[k.FIRST_LEADER]),
+        int(v[k.KITTY]) if v[k.KITTY_TAKER] >= 0 else 0,
         *k.plays(root.rules.vector, v, 0, int(v[k.NUM_PLAYED])),
     )

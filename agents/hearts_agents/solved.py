@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hearts_agents.base import Actions, ByRules, Chances, DrawingAgent
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch_view import BatchView
@@ -49,10 +47,7 @@ class SolvedAgent(DrawingAgent):
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``."""
-        table = self.policy_batch(views)
-        drawn = self._rng.random((len(views), 1)) * table.sum(axis=1, keepdims=True)
-        actions: Actions = (np.cumsum(table, axis=1) > drawn).argmax(axis=1)
-        return actions
+        return self.draw(self.policy_batch(views))
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""

@@ -29,6 +29,7 @@ from hearts_env.batch_view import BatchView
 from hearts_env.cards import cards_of
 from hearts_env.errors import HeartsError
 from hearts_env.game import Game
+from hearts_env.rules import Rules
 from hearts_env.solve.policies import Policy, begin_past, log_likelihoods
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.tree_size import (
@@ -161,6 +162,23 @@ def _consistent_deals(position: Game | PlayerView, root: k.Vector) -> Ints:
     if found == 0:
         raise HeartsError("position: with no hands can it have come about")
     return deals[:found].copy()
+
+
+def check_tricks_left(rules: Rules, tricks: int) -> None:
+    """Refuse rules whose last tricks may have too many pairs of hands for an endgame.
+
+    Raises:
+        HeartsError: they may; the message says how many.
+    """
+    tricks = min(tricks, rules.hand_size)
+    unseen = len(rules.deck) - 2 * (rules.hand_size - tricks)
+    hands = math.comb(unseen, tricks)
+    pairs = hands * math.comb(unseen - tricks, tricks)
+    if pairs > MAX_PAIRS or hands**2 > 20 * MAX_PAIRS:
+        raise HeartsError(
+            f"tricks: the last {tricks} of {rules.name!r} may have {pairs:,} pairs of hands, too "
+            "many for an endgame; give fewer"
+        )
 
 
 def _few(cards: int, size: int) -> bool:

@@ -8,28 +8,30 @@ with each hand it may leave, and take what a best response to the player's polic
 have won with that hand. A solution that leaves every hand no more than this cannot be exploited
 more than the policy alone, wherever the other one comes from.
 
-Of solutions that are safe so, some are better than others. With a certain chance, therefore, the
-choice is withheld, and hands are as likely as the guess says. That part of the game pulls towards
-what is right against the range; the rest holds the hands for which it would cost, no longer
-strictly, but as far as that is worth it. How much of either is best is measured in
+Of solutions that are safe so, some are better than others. So the other player's hands get two
+weights, added up: one by the guess, without a choice, and one by the choice. The first pulls
+towards what is right against the range; the second holds the hands for which it would cost, no
+longer strictly, but as far as that is worth it. How much of either is best is measured in
 docs/endgames.md.
 """
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 
 from hearts_env.arguments import check_chance, check_player
 from hearts_env.arrays import Floats
+from hearts_env.errors import HeartsError
 from hearts_env.solve.equilibrium import DEFAULT_ALGORITHM, Solver
 from hearts_env.solve.regret import update_of
 from hearts_env.solve.side import backward_best, follow
 from hearts_env.solve.tree import Tree
 
 GUESSED = 0.9
-"""With this chance the other's hand is dealt by its range, without a choice."""
+"""The weight of the range, in which the likeliest hand has 1; the choice has the rest."""
 
 
 class SafeSolver(Solver):
@@ -49,7 +51,8 @@ class SafeSolver(Solver):
             tree: the endgame; ``tree.sides[p].reach`` are the ranges.
             player: whose part is solved.
             policy: what it would play unsolved: its chances, one a sequence.
-            guessed: the chance that the other's hand is dealt by its range, without a choice.
+            guessed: the weight of the other's range, in which the likeliest hand has 1; its choice
+                has the rest of 1. 0: strictly safe; 1: unsafe.
 
         Raises:
             HeartsError: `policy` is none, or another argument is out of range.
@@ -85,6 +88,14 @@ class SafeSolver(Solver):
         total = self._hand_regrets.sum(0)
         self._enter(np.where(total > 0.0, self._hand_regrets[0] / np.maximum(total, 1e-300), 0.5))
         self.seconds += time.perf_counter() - begin
+
+    def save(self, path: str | Path) -> None:
+        """Not for endgames solved for one player: what is left at the root is not in such a file.
+
+        Raises:
+            HeartsError: always.
+        """
+        raise HeartsError(f"{path}: an endgame that is solved for one player cannot be saved")
 
     def _enter(self, stay: Floats) -> None:
         """Set how often the other player goes on with each of its hands."""

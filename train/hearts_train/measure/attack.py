@@ -276,16 +276,19 @@ class Assault:
             ratio = margin / truth if truth > 1e-4 else None
             seconds = time.perf_counter() - begin
             gains.append(Gain(named(attacker), margin, ratio=ratio, seconds=seconds))
-        contenders = [Contender(one, self.seed) for one in (self.entrant, *self.attackers)]
-        for contender in contenders:
-            contender.check_rules(self.rules)
         return self._attack(
             gains,
             exploitability=truth,
             is_one_draw=is_one_draw,
-            agents=tuple(contender.to_json() for contender in contenders),
+            agents=tuple(self._described(one) for one in (self.entrant, *self.attackers)),
             command=command,
         )
+
+    def _described(self, entrant: Entrant) -> dict[str, Any]:
+        """What results say of an agent."""
+        with contextlib.closing(Contender(entrant, self.seed)) as contender:
+            contender.check_rules(self.rules)
+            return contender.to_json()
 
     def _earned(self, attacker: Entrant, policy: Callable[[BatchView], Any]) -> float:
         """What an attacker wins a deal, the mean over both seats and all deals."""
