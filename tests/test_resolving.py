@@ -13,20 +13,16 @@ from hearts_agents.champion import weights_of
 from hearts_agents.network import load_agent
 from hearts_agents.resolving import Resolver
 from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
-from hearts_env.solve.best_response import asked_chances, exploit
+from hearts_env.solve.best_response import asked_chances, best_response, exploit
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.resolving import SafeSolver
-from hearts_env.solve.side import backward_best
 from tests.test_champion import policy
 
 
 def hand_values(tree: Endgame, player: int, chances: np.ndarray) -> np.ndarray:
     """What a best response of `player` wins with each of its hands."""
-    side, other = tree.sides[player], tree.sides[1 - player]
-    values = tree.gradient(player, other.plan(chances))
-    backward_best(side.parent, side.first, values, np.empty(side.num_infosets, np.int64))
-    return values[: len(side.hands)]
+    return best_response(tree, player, chances).hand_values
 
 
 def late(seed: int, tricks: int = 1) -> Game:

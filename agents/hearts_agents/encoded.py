@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from typing import Self
 
 import numpy as np
 from gymnasium import spaces
@@ -43,6 +45,12 @@ class EncodedAgent(DrawingAgent):
     def content(self) -> Iterator[bytes]:
         """What distinguishes it from others of its kind, for digests."""
         raise NotImplementedError
+
+    def with_greedy(self, greedy: bool) -> Self:  # noqa: FBT001
+        """The same player, which takes its preferred action, or draws."""
+        player = copy.copy(self)
+        player.greedy = greedy
+        return player
 
     def act(self, view: PlayerView) -> int:
         """The action in one position."""

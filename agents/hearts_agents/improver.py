@@ -118,8 +118,7 @@ class Improver(Remembering):
         Raises:
             HeartsError: if an option has an unusable value; it is named.
         """
-        self.policy = copy.copy(policy)
-        self.policy.greedy = True
+        self.policy = policy.with_greedy(True)
         self.budget = Budget(search)
         if not 0 < tau < np.inf:
             raise HeartsError(f"tau: must be a number above 0, got {tau!r}")
@@ -130,9 +129,7 @@ class Improver(Remembering):
         self._forget()
 
     def _forget(self) -> None:
-        drawn = copy.copy(self.policy)
-        drawn.greedy = False
-        self._chances = asked(drawn)
+        self._chances = asked(self.policy.with_greedy(False))
         self._tracker = Tracker(self._chances, self.noise)
         self._responses: Responses | None = None
 

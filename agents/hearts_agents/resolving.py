@@ -93,8 +93,7 @@ class Resolver(DrawingAgent):
             raise HeartsError("noise: 0 leaves hands without a chance; give more, like 0.01")
         self.guessed = check_chance("guessed", guessed)
         self.name = f"{self.early.name} with the last {self.tricks} tricks solved"
-        self._drawn = copy.copy(policy)
-        self._drawn.greedy = False
+        self._drawn = policy.with_greedy(False)
         self._solved: OrderedDict[_Key, Solution] = OrderedDict()
         self._rules: Rules | None = None
 

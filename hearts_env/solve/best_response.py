@@ -46,11 +46,14 @@ class BestResponse:
         player: Whose it is.
         value: The points a deal by which it is ahead.
         chances: Its chances, 0 or 1, one a sequence: of equally good actions the first.
+        hand_values: What it wins with each of its hands, weighted by chance and by the other's
+            plan alone, in points a deal.
     """
 
     player: int
     value: float
     chances: Floats
+    hand_values: Floats
 
 
 def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
@@ -67,7 +70,8 @@ def best_response(tree: Tree, player: int, chances: Floats) -> BestResponse:
     best = np.zeros(side.num_sequences)
     best[: len(side.hands)] = 1.0
     best[chosen] = 1.0
-    return BestResponse(player, float(values[: len(side.hands)] @ side.reach), best)
+    hand_values = values[: len(side.hands)].copy()
+    return BestResponse(player, float(hand_values @ side.reach), best, hand_values)
 
 
 def exploitability(tree: Tree, chances: Profile) -> float:

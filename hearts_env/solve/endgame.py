@@ -43,7 +43,9 @@ from hearts_env.solve.walk import Walk
 from hearts_env.view import PlayerView
 
 MAX_PAIRS = 500_000
-"""Pairs of hands that are looked through; more belong to no endgame."""
+"""Pairs of hands of an endgame at most."""
+_MOST_TRIED = 20 * MAX_PAIRS
+"""Pairs of hands that are looked through for those."""
 
 
 class Endgame(Tree):
@@ -146,7 +148,7 @@ def _consistent_deals(position: Game | PlayerView, root: k.Vector) -> Ints:
         for p in range(2)
     ]
     number = len(choices[0]) * len(choices[1])
-    if not 0 < number <= 20 * MAX_PAIRS:
+    if not 0 < number <= _MOST_TRIED:
         raise HeartsError(
             f"position: {rules.hand_size - int(root[k.TRICK_NUM])} tricks are left, too many pairs "
             "of hands for an endgame; play on for some tricks"
@@ -174,7 +176,7 @@ def check_tricks_left(rules: Rules, tricks: int) -> None:
     unseen = len(rules.deck) - 2 * (rules.hand_size - tricks)
     hands = math.comb(unseen, tricks)
     pairs = hands * math.comb(unseen - tricks, tricks)
-    if pairs > MAX_PAIRS or hands**2 > 20 * MAX_PAIRS:
+    if pairs > MAX_PAIRS or hands**2 > _MOST_TRIED:
         raise HeartsError(
             f"tricks: the last {tricks} of {rules.name!r} may have {pairs:,} pairs of hands, too "
             "many for an endgame; give fewer"

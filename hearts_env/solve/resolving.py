@@ -25,9 +25,10 @@ import numpy as np
 from hearts_env.arguments import check_chance, check_player
 from hearts_env.arrays import Floats
 from hearts_env.errors import HeartsError
+from hearts_env.solve.best_response import best_response
 from hearts_env.solve.equilibrium import DEFAULT_ALGORITHM, Solver
 from hearts_env.solve.regret import update_of
-from hearts_env.solve.side import backward_best, follow
+from hearts_env.solve.side import follow
 from hearts_env.solve.tree import Tree
 
 GUESSED = 0.9
@@ -60,11 +61,8 @@ class SafeSolver(Solver):
         super().__init__(tree, DEFAULT_ALGORITHM, num_threads=1)
         self.player = check_player(player, 2)
         self.guessed = check_chance("guessed", guessed)
-        side, other = tree.sides[player], tree.sides[1 - player]
-        values = tree.gradient(1 - player, side.plan(side.check(policy)))
-        backward_best(other.parent, other.first, values, np.empty(other.num_infosets, np.int64))
-        hands = len(other.hands)
-        self._left = values[:hands].copy()  # what each hand wins by leaving
+        self._left = best_response(tree, 1 - player, policy).hand_values  # by leaving
+        hands = len(self._left)
         self._hand_regrets = np.zeros((2, hands))
         self._enter(np.full(hands, 0.5))
 
@@ -79,7 +77,7 @@ class SafeSolver(Solver):
         self._values[other][:hands] = 0.0
         self._turn(other, update)
         earned = self._values[other][:hands]
-        earned += self.tree.gradient(other, self._plans[player])[:hands]
+        earned += self.tree.gradient(other, self._plans[player], hands)
         gain = earned - self._left
         # Regrets of staying and of leaving: each what it wins more than both on average.
         self._hand_regrets[0] += (1.0 - self._stay) * gain

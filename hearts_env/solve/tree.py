@@ -269,13 +269,14 @@ class Tree:
         gradient = self.gradient(0, plan1)
         return float(gradient @ plan0)
 
-    def gradient(self, player: int, plan: Floats) -> Floats:
+    def gradient(self, player: int, plan: Floats, number: int | None = None) -> Floats:
         """What each sequence of `player` earns at once, given the other player's plan.
 
         In points a deal, for lines that end with it, weighted by chance and by the other's plan.
+        With `number`, of so many sequences alone, the first ones: of the hands, for example.
         """
         side = self.sides[player]
-        out = np.empty(side.num_sequences)
+        out = np.empty(side.num_sequences if number is None else number)
         _write_gradient(side.lines, plan, 1.0 / self.num_deals, out)
         return out
 
