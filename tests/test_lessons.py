@@ -1,5 +1,7 @@
 """Lessons: what they say, that they follow from the seed, and that a network learns them."""
 
+import signal
+
 import numpy as np
 import pytest
 import torch
@@ -14,7 +16,7 @@ from hearts_env.solve import Table
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.course import Course
 from hearts_train.learn.lessons import Lessons, Teaching, gather
-from hearts_train.learn.ppo import make_learner
+from hearts_train.learn.ppo import make_learner, train
 
 MICRO = Rules.make("micro")
 RECIPE = {
@@ -189,3 +191,24 @@ def test_a_magnet_that_cannot_be_one_is_refused():
                 lessons={}, env={"rules": "mini", "num_envs": 16}, ppo=ppo | {"magnet": "champion"}
             )
         )
+
+
+def test_a_signal_while_lessons_are_gathered_ends_the_run_there(tmp_path, monkeypatch, capsys):
+    taught, blocks = Teaching.__call__, []
+
+    def interrupted(teaching, number):
+        blocks.append(number)
+        if len(blocks) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return taught(teaching, number)
+
+    monkeypatch.setattr(Teaching, "__call__", interrupted)
+    lessons = RECIPE["lessons"] | {"positions": 20_000, "passes": 1}
+    config = recipe(threads=1, lessons=lessons, evaluation={"times": 0})
+    result = train(config, tmp_path / "run")
+    assert len(blocks) == 2
+    assert result.signal_number == signal.SIGINT
+    assert not result.is_finished
+    assert result.updates == 0
+    assert "gathering lessons ..." in capsys.readouterr().err
+    assert train(resume=tmp_path / "run").is_finished

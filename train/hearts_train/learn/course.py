@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from functools import cached_property
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -40,6 +41,7 @@ class Course:
         """Minibatches in all."""
         self._seed = derived_seed(config.seed, 20)
         self._pass, self._order = -1, np.empty(0, np.int64)
+        self._lessons: Lessons | None = None
         if self.size:
             self._teaching = Teaching(
                 rules,
@@ -50,20 +52,38 @@ class Course:
                 packed=self._packed,
             )
 
-    @cached_property
-    def lessons(self) -> Lessons:
-        """All of them; gathered at the first use, the same ones by any number of workers."""
+    def gather(self) -> Iterator[float]:
+        """Gather all lessons, the same ones by any number of workers; which share there is so far.
+
+        Closing the iterator ends the workers, and what they have found is lost.
+        """
         found: list[Lessons] = []
         count, block, some = 0, 0, 8 * self._workers
-        while count < self.config.positions:
-            for part in gather(self._teaching, range(block, block + some), workers=self._workers):
-                found.append(part)
-                count += len(part.values)
+        while self._lessons is None and count < self.config.positions:
+            blocks = range(block, block + some)
+            with contextlib.closing(gather(self._teaching, blocks, workers=self._workers)) as parts:
+                for part in parts:
+                    found.append(part)
+                    count += len(part.values)
+                    yield min(1.0, count / self.config.positions)
             missing = self.config.positions - count
             block += some
             some = max(1, -(-missing * block // count))
-        joined = Lessons.joined(found)
-        return Lessons(*(array[: self.config.positions] for array in joined))
+        if found:
+            joined = Lessons.joined(found)
+            self._lessons = Lessons(*(array[: self.config.positions] for array in joined))
+
+    @property
+    def lessons(self) -> Lessons:
+        """All of them; gathered at the first use."""
+        for _ in self.gather():
+            pass
+        assert self._lessons is not None
+        return self._lessons
+
+    def forget(self) -> None:
+        """Free their memory."""
+        self._lessons = None
 
     def minibatches(self, step: int) -> range:
         """The next few of them, from `step` on."""

@@ -33,6 +33,7 @@ class Display:
         self.is_shown = is_shown
         self.console = Console(file=screen())
         self.latest: dict[str, str] = {}
+        self._prepared = ""
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=16),
@@ -56,6 +57,15 @@ class Display:
         self.bar.update(self.task, text=text)
         if self.is_shown and not self.console.is_terminal:
             note(text)
+
+    def preparing(self, what: str, share: float, seconds: float) -> None:
+        """Show that something is being made before the next update, since so many seconds."""
+        if self.console.is_terminal:
+            left = _clock(seconds * (1 - share) / share)
+            self.bar.update(self.task, text=f"{what} {share:.0%} · {left} left")
+        elif what != self._prepared:
+            self.say(f"{what} ...")
+        self._prepared = what
 
     def warn(self, text: str) -> None:
         """Show a line that stays."""

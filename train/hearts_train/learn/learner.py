@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -179,6 +179,14 @@ class Learner:
             for name, weight in pool_weights(self.config, self.phase, past).items():
                 if pool.entries[pool.place(name)].weight != weight:
                     pool.set_weight(name, weight)
+
+    def prepare(self) -> Iterator[tuple[str, float]]:
+        """Make what the next update needs and what takes long to make.
+
+        Gives what is being made and which share there is so far, so that it can be shown, and
+        ended by closing the iterator. By default there is nothing.
+        """
+        return iter(())
 
     def update(self) -> dict[str, Any]:
         """Collect one rollout and learn from it; returns what is to be logged."""

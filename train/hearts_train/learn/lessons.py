@@ -7,7 +7,7 @@ of good play and of what is near it. Positions with one legal card teach nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -126,7 +126,7 @@ class Teaching:
 
 def gather(
     teaching: Teaching, blocks: range, *, workers: int | None = None, backend: str = "local"
-) -> Iterator[Lessons]:
+) -> Generator[Lessons]:
     """The lessons of these blocks, in their order, made by any number of processes.
 
     Raises:

@@ -195,6 +195,8 @@ class Trainer:
                     continue
                 if self.learner.progress >= 1.0:
                     break
+                if not self._prepare(display):
+                    break
                 row = self.learner.update()
                 counters.seconds = before + time.monotonic() - start
                 metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
@@ -221,6 +223,15 @@ class Trainer:
             evaluations=latest,
             signal_number=signal_number,
         )
+
+    def _prepare(self, display: Display) -> bool:
+        """Have the learner make what its next update needs; whether nobody has stopped it."""
+        begin = time.monotonic()
+        for what, share in self.learner.prepare():
+            display.preparing(what, share, time.monotonic() - begin)
+            if self._stopped():
+                return False
+        return True
 
     # -- evaluation --------------------------------------------------------------------------------
     def _is_evaluation_due(self) -> bool:

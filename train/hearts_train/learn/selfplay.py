@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,12 @@ class SelfPlayLearner(NetworkLearner):
             games.restore(before)
 
     # -- learning ----------------------------------------------------------------------------------
+    def prepare(self) -> Iterator[tuple[str, float]]:
+        """Gather the lessons, where any are left to be learnt."""
+        if self.counters.lessons < self.course.size:
+            for share in self.course.gather():
+                yield "gathering lessons", share
+
     def _learn(self) -> dict[str, Any]:
         if self.counters.lessons < self.course.size:
             return self._take_lessons()
@@ -121,7 +127,7 @@ class SelfPlayLearner(NetworkLearner):
             self._step(course.learning_rate(step))
             self.counters.lessons += 1
         if self.counters.lessons == course.size:  # play begins: nothing of the lessons is kept
-            del course.lessons
+            course.forget()
             self.optimizer.reset()
         if self.averaged is not None:
             self.averaged.weights.copy_(self.replicas.weights)
