@@ -17,7 +17,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from hearts_agents.champion import SHIPPED, weights_of
+from hearts_agents.champion import OTHERS, SHIPPED, weights_of
 from hearts_agents.checkpoint import read_checkpoint, save_checkpoint
 from hearts_env.files import write_whole
 from hearts_train.console import note
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("run", type=Path, help="the run's folder")
     parser.add_argument("game", choices=SHIPPED)
     parser.add_argument("recipe", help="the shipped recipe that makes it again")
-    parser.add_argument("--small", action="store_true", help="as the game's small network")
+    parser.add_argument("--kind", choices=OTHERS, default="", help="as the game's other network")
     parser.add_argument("--remark", default="", help="what the recipe does not say")
     given = parser.parse_args()
     load_config(given.recipe)
@@ -51,7 +51,7 @@ def main() -> None:
     if given.remark:
         training["remark"] = given.remark
     meta = replace(meta, training=training)
-    path = weights_of(given.game, small=given.small)
+    path = weights_of(given.game, given.kind)
     save_checkpoint(path, tensors, meta, half=True)
     final = json.loads((given.run / "evaluation.json").read_text(encoding="utf-8"))
     card = format_card(
@@ -65,7 +65,7 @@ def main() -> None:
     )
     if given.remark:
         card += f"\n## Remark\n\n{given.remark}\n"
-    if given.game == WEAK_GAME and not given.small:
+    if given.game == WEAK_GAME and not given.kind:
         card += WEAK
     write_whole(path.with_suffix(".md"), card.encode())
     write_whole(IMAGES / f"{path.stem}.png", (given.run / runs.CURVE_NAME).read_bytes())

@@ -8,8 +8,8 @@ seats of each. Every card of the champion's that was a choice is measured four t
 - *alike*: the mean double-dummy margin over all worlds, of the best card less that of its own; all
   worlds alike, as ``hearts analyse`` has it;
 - *weighed*: the same, the worlds as likely as the network's policy makes them;
-- *search*: what the card of ``champion?search=all`` is worth more, in the mean over these worlds,
-  if the network plays on for both;
+- *search*: what the card of a search through all worlds is worth more (``Improver``), in the mean
+  over these worlds, if the network plays on for both;
 - *held*: the same difference in the deal as it lay, both players going on as they do. Nothing in it
   is modelled, so it says in the mean whether *search* is right.
 
@@ -36,8 +36,9 @@ import numpy as np
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.attackers import asked, played_by
-from hearts_agents.champion import Champion, digest_of
+from hearts_agents.champion import digest_of, weights_of
 from hearts_agents.improver import Improver
+from hearts_agents.network import load_agent
 from hearts_agents.search import Pimc
 from hearts_env import Game, PlayerView, Rules, __version__
 from hearts_env import kernel as k
@@ -90,7 +91,7 @@ class Decision:
         number: Cards played before it.
         seat: Whose it is.
         card: What it played.
-        better: What ``champion?search=all`` plays.
+        better: What the search plays.
         labels: The label of each situation.
         losses: Points lost, by each of `MEASURES`.
         agreed: What *alike* and *search* both say that `better` is better by; not below 0.
@@ -123,11 +124,8 @@ class Judge:
     """Measures the champion's cards."""
 
     def __init__(self) -> None:
-        searching = make_agent("champion?search=all", seed=0)
-        assert isinstance(searching, Champion)
-        improver = searching.player_of(RULES)
-        assert isinstance(improver, Improver)
-        self.improver, self.network = improver, improver.policy
+        self.network = load_agent(weights_of(RULES.name))
+        self.improver = Improver(self.network)
         self.known = Tracker(asked(self.network))
         self.responses = Responses(RULES, asked(self.network), played_by(RULES, self.network))
         self.pimc = Pimc(seed=0)
@@ -136,7 +134,7 @@ class Judge:
         self, seeds: Sequence[int], views: BatchView, actions: Sequence[int]
     ) -> list[Decision]:
         """Measure what the champion plays in some views; what *held* says is not known yet."""
-        values, logs, fan = self.improver.weighed(views)
+        values, logs, (fan,) = self.improver.weighed(views)
         chosen = (values / self.improver.tau + logs).argmax(1)
         read = self.known.fan(views)
         answers = self.answers(read)
@@ -399,8 +397,9 @@ class Chosen:
     def fan(self, view: PlayerView) -> Fan:
         """The worlds: as the search weighs them or, of one who knows, those that are left."""
         views = BatchView.of([view])
-        judge = self.judge
-        return judge.known.fan(views) if self.kind == READ else judge.improver.weighed(views).fan
+        if self.kind == READ:
+            return self.judge.known.fan(views)
+        return self.judge.improver.weighed(views).fans[0]
 
     def cards(self, view: PlayerView) -> list[dict[str, Any]]:
         """What each legal card is worth: *alike*, played on as weighed, and to one who knows."""

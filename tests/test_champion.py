@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_agents.champion import SHIPPED, SMALL, strongest, weights_of
+from hearts_agents.champion import OTHERS, SHIPPED, strongest, weights_of
 from hearts_agents.checkpoint import read_checkpoint
-from hearts_agents.improver import Budget, Improver
+from hearts_agents.improver import Budget, Improver, _shared
 from hearts_agents.network import Network, NetworkAgent, load_agent
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch_view import BatchView
@@ -22,21 +22,24 @@ from hearts_env.encoders import make_encoder
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.deal_results import shipped_results
 from hearts_env.solve.match_equity import MatchEquity
+from hearts_env.solve.tracking import Tracker
 from hearts_train.measure.evaluation import evaluate
 
 
 @pytest.mark.parametrize(
-    ("game", "small"), [*((g, False) for g in SHIPPED), *((g, True) for g in SMALL)]
+    ("game", "kind"), [*((g, "") for g in SHIPPED), *((g, k) for k in OTHERS for g in OTHERS[k])]
 )
-def test_weights_come_with_their_card_and_are_small(game, small):
-    path = weights_of(game, small=small)
-    assert path.stat().st_size < (200_000 if small else 2_000_000)
+def test_weights_come_with_their_card_and_are_small(game, kind):
+    path = weights_of(game, kind)
+    assert path.stat().st_size < (200_000 if kind == "small" else 2_000_000)
     _, meta = read_checkpoint(path)
     assert meta.rules.is_same_deal(Rules.preset(game))
     card = path.with_suffix(".md").read_text(encoding="utf-8")
     assert str(meta.training["seed"]) in card
     assert "hearts train" in card
-    agent = make_agent(f"champion?small={small}")
+    if kind == "taught":
+        return
+    agent = make_agent(f"champion?small={kind == 'small'}")
     agent.check_rules(Rules.preset(game))
     views = BatchGame(game, 32, seed=1).views()
     same = load_agent(path, greedy=SHIPPED[game]).policy_batch(views)
@@ -50,8 +53,8 @@ def test_the_champion_beats_the_players_of_the_table():
 
 def test_the_small_champion_is_little_weaker():
     assert evaluate("champion?small=true", "champion", "two_player", 2000, seed=4).margin > -0.4
-    assert read_checkpoint(weights_of("two_player", small=True))[1].num_weights <= 60_000
-    assert weights_of("mini", small=True) == weights_of("mini")
+    assert read_checkpoint(weights_of("two_player", "small"))[1].num_weights <= 60_000
+    assert weights_of("mini", "small") == weights_of("mini")
 
 
 def test_the_champion_of_mini_is_near_the_equilibrium():
@@ -156,21 +159,23 @@ def chance_of(view, scores):
     return (chance - even) / max((ahead - behind) / (2 * half), 1e-3)
 
 
-def scores_by_hand(agent, view, tau, noise, worth=margin_of):
+def scores_by_hand(agent, view, tau, noise, worth=margin_of, models=()):
     """What a search weighs the legal cards by: one world, one card and one deal at a time."""
-    drawn = copy.copy(agent)
-    drawn.greedy = False
-    weights = belief(view, drawn.policy_batch, noise=noise).weights
     legal = view.legal_actions()
-    values = np.zeros(len(legal))
-    for world, weight in zip(view.worlds(), weights, strict=True):
-        for place, action in enumerate(legal):
-            game = game_of(view, world)
-            game.play(action)
-            while not game.is_over:
-                game.play(agent.act(game.view(game.player)))
-            values[place] += weight * worth(view, game.scores())
-    return values / tau + np.log(drawn.policy_batch(BatchView.of([view]))[0, legal])
+    values, total = np.zeros(len(legal)), 0.0
+    for model in (agent, *models):
+        found = belief(view, model.with_greedy(False).policy_batch, noise=noise)
+        for world, weight in zip(view.worlds(), np.exp(found.log_likelihoods), strict=True):
+            total += weight
+            for place, action in enumerate(legal):
+                game = game_of(view, world)
+                game.play(action)
+                while not game.is_over:
+                    mover = agent if game.player == view.player else model
+                    game.play(mover.act(game.view(game.player)))
+                values[place] += weight * worth(view, game.scores())
+    chances = agent.with_greedy(False).policy_batch(BatchView.of([view]))[0, legal]
+    return values / total / tau + np.log(np.maximum(chances, 1e-9))
 
 
 def test_the_card_is_the_one_that_counting_world_by_world_finds():
@@ -187,6 +192,40 @@ def test_the_card_is_the_one_that_counting_world_by_world_finds():
             assert scores[chosen] == pytest.approx(scores.max())
             different += searching.act(view) != agent.act(view)
     assert different > 1
+
+
+def test_other_ways_to_play_are_as_likely_as_the_cards_make_them():
+    agent, models = policy(), [policy(seed=3), policy(seed=4)]
+    searching = Improver(agent, models=models, tau=0.3, noise=0.05)
+    alone, different = Improver(agent, tau=0.3, noise=0.05), 0
+    for seed in range(25):
+        game = Game.deal("mini", seed)
+        for _ in range(seed % 6):
+            game.play(game.legal_actions()[0])
+        view = game.view(game.player)
+        if len(view.legal_actions()) > 1:
+            scores = scores_by_hand(agent, view, 0.3, 0.05, models=models)
+            chosen = view.legal_actions().index(searching.act(view))
+            assert scores[chosen] == pytest.approx(scores.max())
+            different += searching.act(view) != alone.act(view)
+            weighed = searching.weighed(BatchView.of([view]))
+            assert sum(fan.weights.sum() for fan in weighed.fans) == pytest.approx(1.0)
+    assert different
+
+
+def test_where_no_way_to_play_is_possible_all_are_alike():
+    views = BatchGame("mini", 3, seed=1).views()
+    fan = Tracker(policy().policy_batch).fan(views)
+    chances = [np.array([-np.inf, -2.0, -np.inf]), np.array([-np.inf, -np.inf, -9.0])]
+    shared = _shared([(fan, each) for each in chances])
+    sums = [np.add.reduceat(each.weights, each.starts[:-1]) for each in shared]
+    np.testing.assert_allclose(sums, [[0.5, 1.0, 0.0], [0.5, 0.0, 1.0]])
+
+
+def test_a_champion_that_searches_takes_others_for_players_like_pimc_too():
+    searching = make_agent("champion?search=8").player_of(Rules.preset("two_player"))
+    assert [m.checkpoint.training["name"] for m in searching.models] == ["champion_taught"]
+    assert make_agent("champion?search=8").player_of(Rules.preset("mini")).models == ()
 
 
 def test_for_the_match_the_chance_to_win_it_counts():

@@ -148,8 +148,9 @@ def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatc
     assert None not in (one, two, solved, digest("equilibrium"))
     assert digest("equilibrium") != solved
     champion, small = digest("champion"), digest("champion?small=true")
-    monkeypatch.setattr(contenders, "weights_of", lambda name, *, small: weights)
-    assert len({None, champion, small, digest("champion")}) == 4
+    searching = digest("champion?search=8")
+    monkeypatch.setattr(contenders, "weights_of", lambda name, kind: weights)
+    assert len({None, champion, small, searching, digest("champion")}) == 5
     assert digest("pro") is None
 
 

@@ -22,8 +22,12 @@ SHIPPED = {"two_player": True, "mini": False, "classic": True}
 
 In small decks who does not mix loses more to a best response (docs/champion.md).
 """
-SMALL = ("two_player",)
-"""The games that have a small network too; that of ``mini`` is small itself."""
+OTHERS = {"small": ("two_player",), "taught": ("two_player",)}
+"""Other networks that come with the package, and for which games.
+
+``small`` has a sixth of the weights; that of ``mini`` is small itself. ``taught`` has had
+lessons alone: it plays nearly as ``pimc`` does, and is what a search takes such a player for.
+"""
 
 _FOLDER = Path(__file__).parent / "data"
 
@@ -95,10 +99,11 @@ class Champion(ByRules):
             )
         self._rules = rules
         greedy = SHIPPED[name] if self.greedy is None else self.greedy
-        network = load_agent(weights_of(name, small=self.small), greedy=greedy)
+        network = load_agent(weights_of(name, "small" if self.small else ""), greedy=greedy)
         early: Agent = network
         if self.search is not None:
-            early = Improver(network, self.search, match=self.match)
+            models = [load_agent(weights_of(name, "taught"))] if name in OTHERS["taught"] else []
+            early = Improver(network, self.search, models=models, match=self.match)
         if self.endings is None:
             return early
         return Resolver(network, self.endings, early=early)
@@ -114,12 +119,17 @@ def game_of(rules: Rules) -> str | None:
     return next((name for name in SHIPPED if Rules.preset(name).is_same_deal(rules)), None)
 
 
-def weights_of(game: str, *, small: bool = False) -> Path:
-    """The file of weights that comes with the package for one of ``SHIPPED``."""
-    size = "_small" if small and game in SMALL else ""
-    return _FOLDER / f"champion_{game}{size}.safetensors"
+def weights_of(game: str, kind: str = "") -> Path:
+    """The file of weights that comes with the package for one of ``SHIPPED``.
+
+    Args:
+        game: which.
+        kind: one of ``OTHERS``; of games that have none, and by default, the champion's own.
+    """
+    suffix = f"_{kind}" if game in OTHERS.get(kind, ()) else ""
+    return _FOLDER / f"champion_{game}{suffix}.safetensors"
 
 
-def digest_of(game: str, *, small: bool = False) -> str:
-    """The SHA-256 of that file: by it figures say which network they were measured of."""
-    return hashlib.sha256(weights_of(game, small=small).read_bytes()).hexdigest()
+def digest_of(game: str) -> str:
+    """The SHA-256 of the champion's own: by it figures say which network they were measured of."""
+    return hashlib.sha256(weights_of(game).read_bytes()).hexdigest()

@@ -7,6 +7,10 @@ weighed against each other: the card with the highest Q / tau + log p is played.
 mirror descent from the policy, as in the update-equivalent search of Sokota et al. (2023, *The
 Update-Equivalence Framework for Decision-Time Planning*).
 
+Who the other player is, is not known. Beside the policy itself there can be models of other ways to
+play; each is as likely as Bayes' rule says after the cards that the other player has played in this
+deal, and in each of its worlds it plays as that model does.
+
 What is answered is not this deal's other player alone: worlds that only a policy without any mixing
 would rule out stay possible, and where cards are about equally good the policy decides.
 """
@@ -16,6 +20,7 @@ from __future__ import annotations
 import copy
 import re
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +32,13 @@ from hearts_agents.remembering import Remembering
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_flag
-from hearts_env.arrays import Floats, Ints
+from hearts_env.arrays import Bools, Floats, Ints
 from hearts_env.batch_view import BatchView
 from hearts_env.errors import quoted
 from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.deal_results import shipped_results
 from hearts_env.solve.match_worth import MatchWorth
-from hearts_env.solve.response import Fan, Responses
+from hearts_env.solve.response import Fan, Responses, Worth
 from hearts_env.solve.tracking import Tracker
 
 TAU = 0.5
@@ -83,8 +88,22 @@ class Weighed(NamedTuple):
     allowed, -inf for illegal actions."""
     logs: Floats
     """log p, ``(views, num_actions)``."""
-    fan: Fan
-    """All worlds of each view, as likely as they are."""
+    fans: list[Fan]
+    """All worlds of each view, a fan for each model: weights are the chance of the world and of the
+    model, and add up to 1 over all models."""
+
+
+class _Model:
+    """A way in which the other player may play: what it tells of the worlds, and what it plays."""
+
+    def __init__(self, policy: EncodedAgent, noise: float) -> None:
+        self.policy = policy.with_greedy(True)
+        self.chances = asked(policy.with_greedy(False))
+        self.tracker = Tracker(self.chances, noise)
+
+    def responses(self, own: EncodedAgent, rules: Rules, worth: Worth | None) -> Responses:
+        """What cards earn against it, for a player who goes on by a policy of its own."""
+        return Responses(rules, asked(self.policy), played_by(rules, own), worth=worth)
 
 
 class Improver(Remembering):
@@ -100,6 +119,7 @@ class Improver(Remembering):
         policy: EncodedAgent,
         search: str | int = "all",
         *,
+        models: Sequence[EncodedAgent] = (),
         tau: float = TAU,
         noise: float = NOISE,
         match: bool = False,
@@ -110,6 +130,8 @@ class Improver(Remembering):
             policy: whose preferred cards are played on, and whose chances weigh the worlds.
             search: the budget of a card: a time (``50ms``), a number of worlds, the likeliest
                 first (``32``), or ``all``. Of a time, what is done depends on the machine.
+            models: how else the other player may play, besides by the policy; before the first
+                card all are equally likely.
             tau: in points: the smaller, the more a card's value counts against the policy.
             noise: the chance, in [0, 1], that the other player is taken to have played at random.
             match: play for the match instead of the deal: the chance to win it counts, by the
@@ -119,6 +141,7 @@ class Improver(Remembering):
             HeartsError: if an option has an unusable value; it is named.
         """
         self.policy = policy.with_greedy(True)
+        self.models = tuple(models)
         self.budget = Budget(search)
         if not 0 < tau < np.inf:
             raise HeartsError(f"tau: must be a number above 0, got {tau!r}")
@@ -129,14 +152,14 @@ class Improver(Remembering):
         self._forget()
 
     def _forget(self) -> None:
-        self._chances = asked(self.policy.with_greedy(False))
-        self._tracker = Tracker(self._chances, self.noise)
-        self._responses: Responses | None = None
+        self._models = [_Model(policy, self.noise) for policy in (self.policy, *self.models)]
+        self._responses: list[Responses] = []
 
     def check_rules(self, rules: Rules) -> None:
         """Refuse games of other than two players, with an exchange, or not the policy's."""
         check_two_players(rules)
-        self.policy.check_rules(rules)
+        for policy in (self.policy, *self.models):
+            policy.check_rules(rules)
         if self.match:
             shipped_results(rules)
 
@@ -159,29 +182,29 @@ class Improver(Remembering):
     def weighed(self, views: BatchView) -> Weighed:
         """What it chooses by, in views of players who have a card to play."""
         begin = time.perf_counter()
-        fan, responses = self._tracker.fan(views), self._of(views.rules)
-        logs = np.log(np.maximum(self._chances(views), 1e-9))
-        sizes = np.diff(fan.starts)
-        ranks = _ranks(fan)
-        sums, weights = np.zeros(logs.shape), np.zeros(len(sizes))
-        most, allowed = min(sizes.max(), self.budget.worlds), self.budget.seconds * len(views)
+        logs = np.log(np.maximum(self._models[0].chances(views), 1e-9))
+        fans = _shared([model.tracker.judged(views) for model in self._models])
+        ranks = _ranks(fans)
+        sums, weights = np.zeros(logs.shape), np.zeros(len(views))
+        most = min(1 + max(places.max() for places in ranks), self.budget.worlds)
+        allowed = self.budget.seconds * len(views)
         for first in range(0, most, _AT_ONCE):
             last = min(first + _AT_ONCE, most)
-            some = np.flatnonzero(sizes > first)
-            part = _worlds_of(fan, some, ranks, first, last)
-            sums[some] += responses.card_values(part, 1)
-            weights[some] += np.add.reduceat(part.weights, part.starts[:-1])
+            for fan, places, responses in zip(fans, ranks, self._of(views.rules), strict=True):
+                sets, part = _worlds_of(fan, (places >= first) & (places < last))
+                if len(sets):
+                    sums[sets] += responses.card_values(part, 1)
+                    weights[sets] += np.add.reduceat(part.weights, part.starts[:-1])
             spent = time.perf_counter() - begin
             if spent * (last + _AT_ONCE) / last > allowed:
                 break
-        return Weighed(sums / weights[:, None], logs, fan)
+        return Weighed(sums / weights[:, None], logs, fans)
 
-    def _of(self, rules: Rules) -> Responses:
-        if self._responses is None or self._responses.rules != rules:
-            policy = asked(self.policy)
+    def _of(self, rules: Rules) -> list[Responses]:
+        """What cards earn against each model."""
+        if not self._responses or self._responses[0].rules != rules:
             worth = MatchWorth(rules) if self.match else None
-            chooser = played_by(rules, self.policy)
-            self._responses = Responses(rules, policy, chooser, worth=worth)
+            self._responses = [model.responses(self.policy, rules, worth) for model in self._models]
         return self._responses
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Improver:
@@ -189,19 +212,36 @@ class Improver(Remembering):
         return copy.copy(self)
 
 
-def _ranks(fan: Fan) -> Ints:
-    """The place of each world among those of its information set, the likeliest first."""
-    order = np.lexsort((-fan.weights, fan.numbers))
+def _shared(judged: list[tuple[Fan, Floats]]) -> list[Fan]:
+    """The worlds by each model, their weights times the chance that it is this model.
+
+    Models that are all impossible are equally likely.
+    """
+    logs = np.stack([chances for _, chances in judged])
+    best = logs.max(0)
+    likely = np.exp(logs - np.where(np.isfinite(best), best, 0.0))
+    likely[:, ~np.isfinite(best)] = 1.0
+    shares = likely / likely.sum(0)
+    return [
+        fan._replace(weights=fan.weights * share[fan.numbers])
+        for (fan, _), share in zip(judged, shares, strict=True)
+    ]
+
+
+def _ranks(fans: list[Fan]) -> list[Ints]:
+    """The place of each world among those of its view by all models, the likeliest first."""
+    weights = np.concatenate([fan.weights for fan in fans])
+    numbers = np.concatenate([fan.numbers for fan in fans])
+    order = np.lexsort((-weights, numbers))
+    sizes = np.bincount(numbers)
     ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order)) - fan.starts[fan.numbers]
-    return ranks
+    ranks[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.split(ranks, np.cumsum([len(fan.weights) for fan in fans])[:-1])
 
 
-def _worlds_of(fan: Fan, sets: Ints, ranks: Ints, first: int, last: int) -> Fan:
-    """The worlds with ranks from `first` to before `last`, of some information sets."""
-    part = fan.subset(sets)
-    sizes = np.diff(fan.starts)[sets]
-    rows = np.arange(len(part.weights)) + np.repeat(fan.starts[sets] - part.starts[:-1], sizes)
-    keep = np.flatnonzero((ranks[rows] >= first) & (ranks[rows] < last))
-    starts = np.searchsorted(part.numbers[keep], np.arange(len(sets) + 1))
-    return Fan(part.states[keep], part.weights[keep], starts, part.seats)
+def _worlds_of(fan: Fan, is_chosen: Bools) -> tuple[Ints, Fan]:
+    """The information sets that have chosen worlds of some weight, and these worlds."""
+    keep = np.flatnonzero(is_chosen & (fan.weights > 0))
+    sets, firsts = np.unique(fan.numbers[keep], return_index=True)
+    starts = np.append(firsts, len(keep))
+    return sets, Fan(fan.states[keep], fan.weights[keep], starts, fan.seats[sets])

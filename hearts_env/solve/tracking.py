@@ -75,21 +75,35 @@ class Tracker:
         Raises:
             HeartsError: not of two players, or the policy's chances are none.
         """
+        return self.judged(views)[0]
+
+    def judged(self, views: BatchView) -> tuple[Fan, Floats]:
+        """The worlds, and how likely the policy is to have played as the other player has.
+
+        Returns:
+            What ``fan`` gives; and ``(len(views),)`` natural logarithms of that chance, the mean
+            over all worlds, -inf where none allows it. By them policies are told apart.
+
+        Raises:
+            HeartsError: as ``fan``.
+        """
         check_two_players(views.rules)
         seats = views.players.astype(np.int64)
         opened = [self._open(views[row]) for row in range(len(views))]
         self._ask(views.rules, opened)
         states, weights, sizes = [], [], []
-        for one in opened:
-            likely = self._close(one)
+        chances = np.empty(len(opened))
+        for row, one in enumerate(opened):
+            likely, chances[row] = self._close(one)
             live = np.flatnonzero(likely)
             states.append(_worlds(views.rules, one.view, one.hands[live]))
             weights.append(likely[live])
             sizes.append(len(live))
         starts = np.concatenate([[0], np.cumsum(np.array(sizes, np.int64))])
         if not opened:
-            return Fan(np.empty((0, views.rules.state_size), np.int64), np.empty(0), starts, seats)
-        return Fan(np.concatenate(states), np.concatenate(weights), starts, seats)
+            none = np.empty((0, views.rules.state_size), np.int64)
+            return Fan(none, np.empty(0), starts, seats), chances
+        return Fan(np.concatenate(states), np.concatenate(weights), starts, seats), chances
 
     def _open(self, view: PlayerView) -> _Open:
         """Begin with what was concluded at the player's last decision."""
@@ -132,8 +146,8 @@ class Tracker:
             one.logs = one.logs + logs[begin:end].reshape(len(one.hands), -1).sum(1)
             begin = end
 
-    def _close(self, one: _Open) -> Floats:
-        """Remember what was found; returns the weights."""
+    def _close(self, one: _Open) -> tuple[Floats, float]:
+        """Remember what was found; returns the weights, and the logarithm of their mean before."""
         order = np.argsort(one.dealt)
         plays = sum(code >> 6 != one.view.player for code in one.key[2])
         if len(self._kept) >= _MOST_KEPT:
@@ -142,7 +156,7 @@ class Tracker:
         best = one.logs.max(initial=-np.inf)
         likely = np.exp(one.logs - best) if np.isfinite(best) else np.ones(len(one.hands))
         weights: Floats = likely / likely.sum()
-        return weights
+        return weights, float(best + np.log(likely.mean()))
 
 
 def _worlds(rules: Rules, view: PlayerView, hands: Ints) -> Ints:

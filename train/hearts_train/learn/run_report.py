@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from hearts_agents.checkpoint import Checkpoint, read_checkpoint
 from hearts_env.files import write_whole
 from hearts_env.rules import Rules
+from hearts_train.learn.config import AVERAGE
 from hearts_train.learn.runs import CARD_NAME
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 
@@ -118,6 +119,19 @@ def write_card(
     return path
 
 
+def _taught_by(config: Mapping[str, Any]) -> dict[str, str]:
+    """Whom the player has learnt from besides play, by a complete recipe."""
+    found = {}
+    if number := config.get("lessons", {}).get("positions"):
+        found["Lessons before play"] = (
+            f"{number:,} positions, what every card is worth double dummy"
+        )
+    ppo = config.get("ppo", {})
+    if ppo.get("magnet_coef") and ppo["magnet"] != AVERAGE:
+        found["Teacher"] = f"`{ppo['magnet']}`, towards whose policy it was pulled"
+    return found
+
+
 def format_card(
     rules: Rules,
     encoder: str,
@@ -135,6 +149,7 @@ def format_card(
         "Observation": f"`{encoder}`, {layers[0]} numbers",
         "Network": f"{sizes}, {activation}; {num_weights:,} weights",
         "Algorithm": training.get("algorithm", "unknown"),
+        **_taught_by(training.get("config", {})),
         "Trained for": f"{training.get('decisions', 0):,} decisions in "
         f"{training.get('minutes', 0):.1f} minutes ({training.get('updates', 0):,} updates)",
         "Seed": training.get("seed", "unknown"),

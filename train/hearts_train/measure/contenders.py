@@ -386,7 +386,9 @@ def _parts(agent: Agent | None, spec: str | None, rules: Rules | None = None) ->
     elif isinstance(agent, Champion):  # so here, until they are known
         game = None if rules is None else game_of(rules)
         for name in CHAMPIONS if game is None else [game]:
-            yield weights_of(name, small=agent.small).read_bytes()
+            kinds = ["small" if agent.small else ""] + ["taught"] * (agent.search is not None)
+            for file in dict.fromkeys(weights_of(name, kind) for kind in kinds):
+                yield file.read_bytes()
     elif isinstance(agent, PimcBelief):
         model = _options(spec).get("model")
         yield from _parts(agent.model, model if isinstance(model, str) else None, rules)
