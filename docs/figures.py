@@ -88,6 +88,18 @@ _ARMS = {
     "average": (*_ENTROPY, "average=0.995"),
     "magnet": (*_ENTROPY, "average=0.995", "ppo.magnet_coef=0.05"),
     "monte_carlo": ("algorithm=monte_carlo",),
+    "dqn": ("algorithm=dqn",),
+    "nfsp": (
+        "algorithm=nfsp",
+        "dqn.epsilon=0.02",
+        "dqn.epsilon_end=0",
+        "dqn.target_every=25",
+        "nfsp.eta=0.5",
+        "nfsp.reservoir=50000",
+        "nfsp.least_chance=0.25",
+        "nfsp.learning_rate=0.005",
+        "nfsp.learning_rate_end=0.0001",
+    ),
     "maskable": ("algorithm=maskable_ppo", *_ENTROPY),
 }
 """Ways of learning ``mini``, with the same budget: what they differ in."""

@@ -528,7 +528,9 @@ _ARMS = {
     "average": "and the average of the weights",
     "magnet": "and a pull towards that average",
     "maskable": "MaskablePPO of one seat against its snapshots",
+    "nfsp": "NFSP: the average of best responses",
     "monte_carlo": "Deep Monte Carlo",
+    "dqn": "DQN, double",
 }
 """Ways of learning ``mini``, as in docs/figures.py."""
 

@@ -103,7 +103,7 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("schedule.0.opponents={}", ["schedule.0.opponents", "at least 1"]),
         ("schedule.3.until=0.5", ["schedule.3.until", "give 0 to 0"]),
         ("network.trunk=[0]", ["network.trunk.0", "0"]),
-        ("algorithm=dqn", ["algorithm", "'dqn'", "'maskable_ppo'"]),
+        ("algorithm=a2c", ["algorithm", "'a2c'", "'maskable_ppo'", "'nfsp'"]),
         ("device=tpu", ["device", "'tpu'", "'cuda'"]),
         ("name=../x", ["name", "'../x'"]),
         ("seed", ["--set", "key.sub=value"]),

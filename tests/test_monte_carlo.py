@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hearts_train.learn import selfplay_kernel as sk
+from hearts_train.learn.action_values import epsilon_greedy
 from hearts_train.learn.config import TrainConfig
-from hearts_train.learn.monte_carlo import epsilon_greedy
 from hearts_train.learn.ppo import make_learner
 from hearts_train.measure.evaluation import evaluate
 

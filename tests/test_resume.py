@@ -72,10 +72,8 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
     assert_same_history(folder, whole)
 
 
-@pytest.mark.parametrize("algorithm", ["threads=2", "algorithm=maskable_ppo"])
-def test_so_it_is_with_two_threads_and_by_the_other_algorithm(
-    tmp_path, monkeypatch, quick, algorithm
-):
+@pytest.mark.parametrize("algorithm", ["threads=2", "algorithm=maskable_ppo", "algorithm=nfsp"])
+def test_so_it_is_with_two_threads_and_by_other_algorithms(tmp_path, monkeypatch, quick, algorithm):
     config = recipe(algorithm, "budget.decisions=288")
     train(config, tmp_path / "whole", progress=False)
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from hearts_agents.network import Network
+from hearts_env.arguments import check_array
+from hearts_env.errors import HeartsError
 from hearts_train.learn.config import ConfigError, NetworkConfig
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
@@ -123,6 +125,15 @@ class Replicas:
                 weights.data = self.weights[own].view_as(weights)
                 weights.grad = gradient[own].view_as(weights)
 
+    def restore(self, weights: object, name: str) -> None:
+        """Go on with other weights, an array like that of ``weights``; messages call it `name`.
+
+        Raises:
+            HeartsError: if it is of another size.
+        """
+        array = check_array(name, weights, self.weights.cpu().numpy())
+        self.weights.copy_(torch.from_numpy(array.copy()))
+
     def add_gradients(self) -> None:
         """Add those of all replicas to the first's, in their order."""
         for gradient in self.gradients[1:]:
@@ -150,6 +161,26 @@ class Adam:
         self.count = 0
         self.mean.zero_()
         self.square.zero_()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The steps so far, new arrays by name."""
+        moments = {"mean": self.mean, "square": self.square}
+        kept = {name: moment.cpu().numpy().copy() for name, moment in moments.items()}
+        return kept | {"count": np.array(self.count)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]], name: str) -> None:
+        """Go on from what ``state`` gave; messages call it `name`.
+
+        Raises:
+            HeartsError: if something is missing, or of another size.
+        """
+        count = check_array(f"{name}/count", state.get("count"), np.array(0))
+        if count < 0:
+            raise HeartsError(f"{name}/count: must be a whole number from 0")
+        self.count = int(count)
+        for key, own in (("mean", self.mean), ("square", self.square)):
+            array = check_array(f"{name}/{key}", state.get(key), own.cpu().numpy())
+            own.copy_(torch.from_numpy(array.copy()))
 
     @torch.no_grad()
     def step(self, gradient: torch.Tensor, learning_rate: float) -> None:

@@ -54,6 +54,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Pairs = Annotated[int, Field(ge=MIN_PAIRS, le=MAX_PAIRS)]
+Remembered = Annotated[int, Field(ge=1, le=10_000_000)]
 Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8)]
 
 
@@ -193,6 +194,36 @@ class MonteCarloConfig(_Section):
     epsilon_end: Share | None = 0.01
 
 
+class DQNConfig(_Section):
+    """Deep Q-learning (``dqn.py``); sizes and rates of updates are those of ``ppo``."""
+
+    epsilon: Share = Field(default=0.1, description="share of cards played at random")
+    epsilon_end: Share | None = 0.01
+    memory: Remembered = Field(
+        default=200_000, description="the latest decisions, from which minibatches are drawn"
+    )
+    target_every: Count = Field(
+        default=200, description="minibatches between copies of the network to the target network"
+    )
+
+
+class NFSPConfig(_Section):
+    """Neural fictitious self-play (``nfsp.py``); its best response learns by ``dqn``."""
+
+    eta: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=0.1, description="share of seats that play the best response, not the average"
+    )
+    reservoir: Remembered = Field(
+        default=500_000, description="decisions of the best response, of which the average learns"
+    )
+    least_chance: Share = Field(
+        default=0.0,
+        description="of a decision to get into the reservoir; above 0 those of long ago fade away",
+    )
+    learning_rate: Positive = Field(default=1e-3, description="of the average policy")
+    learning_rate_end: NotNegative | None = None
+
+
 class Phase(_Section):
     """The opponents until this share of the budget is spent."""
 
@@ -266,10 +297,11 @@ class TrainConfig(_Section):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] = "run"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    algorithm: Literal["ppo", "maskable_ppo", "monte_carlo", "exact"] = Field(
+    algorithm: Literal["ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "exact"] = Field(
         default="ppo",
         description="all seats learn; maskable_ppo: one seat, by sb3-contrib; monte_carlo: what "
-        "cards earn in the end; exact: small decks, from exact values",
+        "cards earn in the end; dqn: what they earn if the best follow; nfsp: the average of best "
+        "responses; exact: small decks, from exact values",
     )
     threads: Annotated[int, Field(ge=1, le=64)] = Field(
         default=2, description="that share games and minibatches; of maskable_ppo: torch's own"
@@ -290,6 +322,8 @@ class TrainConfig(_Section):
     lessons: LessonsConfig = LessonsConfig()
     ppo: PPOConfig = PPOConfig()
     monte_carlo: MonteCarloConfig = MonteCarloConfig()
+    dqn: DQNConfig = DQNConfig()
+    nfsp: NFSPConfig = NFSPConfig()
     exact: ExactConfig = ExactConfig()
     schedule: Annotated[list[Phase], Field(min_length=1)] = [Phase()]
     self_play: SelfPlayConfig = SelfPlayConfig()
@@ -318,6 +352,11 @@ class TrainConfig(_Section):
                 f"ppo.batch_size: {self.ppo.batch_size} is more than the {rollout} decisions of an "
                 "update (env.num_envs * ppo.num_steps); make it smaller"
             )
+        if self.algorithm in ("dqn", "nfsp") and self.dqn.memory < rollout:
+            raise ValueError(
+                f"dqn.memory: {self.dqn.memory} is less than the {rollout} decisions of an update "
+                "(env.num_envs * ppo.num_steps); make it larger"
+            )
         if self.algorithm == "maskable_ppo" and rollout % self.ppo.batch_size == 1:
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
@@ -339,6 +378,8 @@ class TrainConfig(_Section):
         has_no = {
             "maskable_ppo": ("lessons.positions", "average", "ppo.magnet_coef"),
             "monte_carlo": ("lessons.positions", "ppo.magnet_coef"),
+            "dqn": ("lessons.positions", "ppo.magnet_coef"),
+            "nfsp": ("lessons.positions", "average", "ppo.magnet_coef"),
             "exact": ("lessons.positions", "ppo.magnet_coef"),
         }
         ours = {

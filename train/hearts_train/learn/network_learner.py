@@ -8,12 +8,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from hearts_env.arguments import check_array
 from hearts_env.encoders import Encoder
-from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import (
@@ -79,10 +77,13 @@ class NetworkLearner(Learner):
             return module(inputs)
 
     def _step(self, learning_rate: float) -> None:
-        """Go along the gradient, shortened to ``max_grad_norm``."""
-        gradient = self.replicas.gradients[0]
+        self._descend(self.replicas, self.optimizer, learning_rate)
+
+    def _descend(self, replicas: Replicas, optimizer: Adam, learning_rate: float) -> None:
+        """Go along the first replica's gradient, shortened to ``max_grad_norm``."""
+        gradient = replicas.gradients[0]
         gradient *= (self.config.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1.0)
-        self.optimizer.step(gradient, learning_rate)
+        optimizer.step(gradient, learning_rate)
 
     # -- state -------------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
@@ -101,9 +102,7 @@ class NetworkLearner(Learner):
         }
         if self.averaged is not None:
             tensors["average/weights"] = self.averaged.weights.cpu().numpy().copy()
-        tensors["optimizer/count"] = np.array(self.optimizer.count)
-        tensors["optimizer/mean"] = self.optimizer.mean.cpu().numpy().copy()
-        tensors["optimizer/square"] = self.optimizer.square.cpu().numpy().copy()
+        tensors |= {f"optimizer/{name}": array for name, array in self.optimizer.state().items()}
         for past in self.pasts[:1]:  # they are all the same
             tensors |= past.tensors()
         return runs.State(replace(self.counters), tensors | self._games_state(), self._games_key)
@@ -113,25 +112,16 @@ class NetworkLearner(Learner):
         return {}
 
     def _restore_parts(self, parts: dict[str, Tensors]) -> None:
-        policy, moments = parts.get("policy", {}), parts.get("optimizer", {})
+        policy = parts.get("policy", {})
         given = {}
         for name, tensor in self.network.state_dict().items():
             array = check_array(f"policy/{name}", policy.get(name), tensor.cpu().numpy())
             given[name] = torch.from_numpy(array.copy())
         self.network.load_state_dict(given)
-        optimizer = self.optimizer
-        count = check_array("optimizer/count", moments.get("count"), np.array(0))
-        if count < 0:
-            raise HeartsError("optimizer/count: must be a whole number from 0")
-        optimizer.count = int(count)
-        for name, own in (("mean", optimizer.mean), ("square", optimizer.square)):
-            array = check_array(f"optimizer/{name}", moments.get(name), own.cpu().numpy())
-            own.copy_(torch.from_numpy(array.copy()))
+        self.optimizer.restore(parts.get("optimizer", {}), "optimizer")
         if self.averaged is not None:  # a run resumed with an average begins it anew
-            like = self.averaged.weights.cpu().numpy()
             known = parts.get("average", {}).get("weights", self.replicas.weights.cpu().numpy())
-            array = check_array("average/weights", known, like)
-            self.averaged.weights.copy_(torch.from_numpy(array.copy()))
+            self.averaged.restore(known, "average/weights")
 
 
 def places_of_totals(encoder: Encoder, rules: Rules) -> list[int]:

@@ -36,6 +36,8 @@ _LEARNERS = {
     "ppo": "selfplay:SelfPlayLearner",
     "maskable_ppo": "maskable:MaskableLearner",
     "monte_carlo": "monte_carlo:MonteCarloLearner",
+    "dqn": "dqn:DQNLearner",
+    "nfsp": "nfsp:NFSPLearner",
     "exact": "exact:ExactLearner",
 }
 """Module and class of each algorithm; only the one chosen is imported, and what it needs."""

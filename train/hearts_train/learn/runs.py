@@ -83,7 +83,7 @@ class State:
 
     counters: Counters
     tensors: Tensors
-    """``policy/...``, ``optimizer/...``, ``snapshot/...``, ``games/...`` and ``rng/...``."""
+    """``policy/...``, ``optimizer/...``, ``snapshot/...``, ``games/...``; an algorithm's own."""
     games: str = ""
     """The settings under which ``games/...`` were played; if they change, new games begin."""
 

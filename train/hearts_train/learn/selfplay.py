@@ -59,6 +59,7 @@ class SelfPlayLearner(NetworkLearner):
         if self.magnet is not None:
             self.magnet.to(self.device)
         self.course = Course(config, self.rules, self.encoder)
+        self._make_parts()
         self._start(state)
 
     # -- making ------------------------------------------------------------------------------------
@@ -68,6 +69,9 @@ class SelfPlayLearner(NetworkLearner):
         return SelfPlayGames(
             self.config, self.rules, self.encoder, self._add_pool(), number, seed, self._empty
         )
+
+    def _make_parts(self) -> None:
+        """Make what an algorithm has besides; by default nothing."""
 
     def _empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """An array that can be copied to the device quickly."""
@@ -158,7 +162,7 @@ class SelfPlayLearner(NetworkLearner):
         self.workers.each(lambda thread: self._collect(thread, ppo.num_steps))
         self.counters.decisions += self.config.env.num_envs * ppo.num_steps
         ready = [self._estimate(games) for games in self.games]
-        figures = self._judge(ready)
+        figures = self._prepare(ready)
         sums, count = np.zeros(len(sk.FIGURES)), 0
         for _ in range(ppo.num_epochs):
             is_near = True
@@ -260,7 +264,7 @@ class SelfPlayLearner(NetworkLearner):
         by_value = math.inf if ppo.clip_range_vf is None else ppo.clip_range_vf
         return sk.Clip(ppo.clip_range, by_value, ppo.vf_coef, self.ent_coef, self.magnet_coef)
 
-    def _judge(self, ready: list[Rows]) -> dict[str, Any]:
+    def _prepare(self, ready: list[Rows]) -> dict[str, Any]:
         """Look at an update's decisions as a whole, and normalise their advantages if wanted.
 
         Returns how much of the variance of the returns the values explain, 1 at best.

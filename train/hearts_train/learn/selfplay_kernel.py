@@ -16,7 +16,7 @@ from hearts_agents._arena_kernel import OPPONENT, SEAT, draw, draw_place
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import inlined, jit
-from hearts_env.arrays import Bytes, Floats, Ints, Numbers
+from hearts_env.arrays import Bools, Bytes, Floats, Ints, Numbers
 from hearts_env.rewards import earned, is_due
 
 Floats32 = NDArray[np.float32]
@@ -29,6 +29,10 @@ LEARNS, WAITS, ENDED = range(3)
 
 LEARNER = -1
 """Who sits in a seat: the learner, or (from 0) the opponent at this place in the pool."""
+
+
+RESPONSE = 32
+"""What is drawn from a deal's seed (``draw``): RESPONSE + seat whether it plays a best response."""
 
 
 class Table(NamedTuple):
@@ -132,6 +136,21 @@ def choose(
                 break
             mask &= mask - 1
         log_probs[i] = logits[i, actions[i]] - highest - np.log(total)
+
+
+@jit
+def draw_responses(deals: Ints, players: Ints, eta: float, responds: Bools) -> None:
+    """Draw whether the player to move follows the best response in its deal, as its seed has it.
+
+    Args:
+        deals: ``(n,)``, the seeds of the deals.
+        players: ``(n,)``, who is to move.
+        eta: the chance of a best response.
+        responds: ``(n,)``, written: the same for all decisions of a seat in a deal.
+    """
+    for i in range(len(deals)):
+        random = draw(deals[i], RESPONSE + players[i]) >> np.uint64(11)
+        responds[i] = np.float64(random) * 2.0**-53 < eta
 
 
 @jit

@@ -1,0 +1,390 @@
+"""Deep Q-learning and neural fictitious self-play: what they remember, learn and go on from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from hearts_env import CheckpointError, Rules
+from hearts_env.encoders import make_encoder
+from hearts_env.errors import HeartsError
+from hearts_env.solve.best_response import exploit
+from hearts_train.learn import selfplay_kernel as sk
+from hearts_train.learn.config import ConfigError, make_config
+from hearts_train.learn.dqn import DQNLearner, transitions
+from hearts_train.learn.nfsp import NFSPLearner
+from hearts_train.learn.ppo import make_learner
+from hearts_train.learn.replay import Column, Memory, Reservoir, seen
+from hearts_train.measure.evaluation import evaluate
+
+RECIPE: dict[str, Any] = {
+    "algorithm": "dqn",
+    "threads": 1,
+    "env": {"rules": "mini", "num_envs": 64, "observation": "ranked", "reward": "trick"},
+    "network": {"trunk": [64], "policy": [], "value": []},
+    "ppo": {"num_steps": 16, "batch_size": 128, "learning_rate": 0.005},
+    "dqn": {"memory": 20_000, "target_every": 50},
+    "budget": {"decisions": 60 * 64 * 16},
+}
+SMALL: dict[str, Any] = {
+    "env": RECIPE["env"] | {"num_envs": 12},
+    "ppo": {"num_steps": 4, "batch_size": 16},
+    "budget": {"decisions": 10 * 12 * 4},
+}
+
+
+def learner(algorithm: str = "dqn", state: Any = None, **changes: Any) -> Any:
+    return make_learner(make_config(RECIPE | {"algorithm": algorithm} | changes), state)
+
+
+# ---- what is remembered --------------------------------------------------------------------------
+NUMBER = Column((), np.dtype(np.int64))
+RNG = np.random.default_rng(0)
+
+
+def offered(memory: Memory, numbers: range, rng: np.random.Generator = RNG) -> None:
+    memory.add({"number": np.array(numbers)}, rng)
+
+
+def test_the_latest_decisions_are_remembered():
+    memory = Memory(5, {"number": NUMBER})
+    for first, last, expected in (
+        (0, 3, {0, 1, 2}),
+        (3, 7, {2, 3, 4, 5, 6}),
+        (7, 19, {*range(14, 19)}),
+    ):
+        offered(memory, range(first, last))
+        assert len(memory) == len(expected)
+        assert set(memory.read(np.arange(len(memory)))["number"].tolist()) == expected
+
+
+def test_a_reservoir_keeps_all_decisions_equally_often():
+    """Also where several of one batch are drawn for the same place."""
+    counts = np.zeros(60)
+    for seed in range(3000):
+        memory, rng = Reservoir(12, {"number": NUMBER}), np.random.default_rng(seed)
+        for first, last in ((0, 7), (7, 8), (8, 30), (30, 60)):
+            offered(memory, range(first, last), rng)
+        kept = memory.read(np.arange(12))["number"]
+        assert len(set(kept.tolist())) == 12
+        counts[kept] += 1
+    chance = 12 / 60
+    deviation = np.sqrt(3000 * chance * (1 - chance))
+    assert np.abs(counts - 3000 * chance).max() < 4.5 * deviation
+
+
+def test_with_a_least_chance_a_reservoir_forgets_the_oldest():
+    """Each new one gets in with that chance, and then any other has to go."""
+    capacity, chance, number = 20, 0.5, 200
+    memory = Reservoir(capacity, {"number": NUMBER}, chance)
+    counts, rng = np.zeros(number), np.random.default_rng(0)
+    for _ in range(4000):
+        memory.count = 0
+        offered(memory, range(90), rng)
+        offered(memory, range(90, number), rng)
+        counts[memory.read(np.arange(capacity))["number"]] += 1
+    ages = number - 1 - np.arange(number)
+    recent = np.arange(number) >= capacity / chance
+    expected = chance * (1 - chance / capacity) ** ages
+    np.testing.assert_allclose(counts[recent] / 4000, expected[recent], atol=0.04)
+    assert counts[~recent].max() < 0.05 * 4000
+
+
+@pytest.mark.parametrize("name", ["flat", "ranked", "belief", "planes", "history"])
+def test_observations_are_remembered_as_they_are(name):
+    rules, encoder = Rules.preset("mini"), make_encoder(name)
+    column, space = seen(encoder, rules), encoder.space(rules)
+    given = np.stack([space.sample() for _ in range(9)])
+    memory = Memory(9, {"seen": column})
+    memory.add({"seen": given}, RNG)
+    again = Memory(9, {"seen": column})
+    again.restore(memory.state(), "memory")
+    for found in (memory, again):
+        read = found.read(np.arange(9))["seen"]
+        assert read.dtype == given.dtype
+        np.testing.assert_array_equal(read, given)
+    assert column.is_bits == (name != "belief")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"count": np.array(-1)}, "memory/count"),
+        ({"count": np.array(4)}, "memory/action: found .* needed"),
+        ({"action": np.array([0, 1, 7])}, r"memory/action: must be in \[0, 7\)"),
+        ({"action": np.array([0.0, 1.0, 2.0])}, "memory/action: found"),
+        ({"action": None}, "memory/action: found no array"),
+    ],
+)
+def test_what_no_memory_has_is_refused(change, message):
+    memory = Memory(5, {"action": NUMBER._replace(below=7)})
+    memory.add({"action": np.array([0, 3, 6])}, RNG)
+    memory.restore(memory.state(), "memory")
+    with pytest.raises(HeartsError, match=message):
+        memory.restore(memory.state() | change, "memory")
+
+
+# ---- deep Q-learning -----------------------------------------------------------------------------
+def test_a_transition_is_to_the_seats_own_next_decision():
+    made = learner()
+    made._collect(0, 16)
+    games = made.games[0]
+    ready = made._estimate(games)
+    found, kept = transitions(games, ready), games.rows
+    assert {True, False} == set(found["goes_on"].tolist())
+    for place, row in enumerate(ready):
+        np.testing.assert_array_equal(found["seen"][place], games.observations[row])
+        assert found["actions"][place] == kept.actions[row]
+        assert found["rewards"][place] == kept.rewards[row]
+        assert found["goes_on"][place] == (kept.nexts[row] >= 0)
+        if kept.nexts[row] >= 0:
+            after = kept.nexts[row]
+            np.testing.assert_array_equal(found["seen_next"][place], games.observations[after])
+            np.testing.assert_array_equal(found["legal_next"][place], kept.masks[after])
+
+
+def test_targets_are_those_of_double_q_learning_over_legal_actions():
+    """Written out row by row; the networks disagree, and often prefer what is illegal."""
+    made = learner(ppo=RECIPE["ppo"] | {"gamma": 0.5})
+    made.update()
+    rng = np.random.default_rng(1)
+    with torch.no_grad():
+        for replicas in (made.replicas, made.target):
+            replicas.weights += torch.from_numpy(
+                rng.normal(0, 0.3, len(replicas.weights)).astype(np.float32)
+            )
+    rows = made.memory.read(np.arange(200))
+    found = made._targets(0, rows)
+    with torch.no_grad():
+        after = torch.from_numpy(rows["seen_next"])
+        liked, _ = made._forward(made.network, after)
+        worth, _ = made._forward(made.target.networks[0], after)
+    disagree = illegal = 0
+    for place in range(200):
+        legal = np.flatnonzero(rows["legal_next"][place]).tolist()
+        best = max(legal, key=lambda action: float(liked[place, action]))
+        rest = 0.5 * float(worth[place, best]) if rows["goes_on"][place] else 0.0
+        assert float(found[place]) == pytest.approx(rows["rewards"][place] + rest, abs=1e-6)
+        disagree += best != max(legal, key=lambda action: float(worth[place, action]))
+        illegal += int(liked[place].argmax()) not in legal
+    assert disagree > 20
+    assert illegal > 20
+
+
+def test_the_gradient_is_that_of_the_squared_error():
+    made = learner()
+    made.update()
+    places = np.arange(40)
+    sums = made._gradient(0, places, 80, made._clip())
+    found = made.replicas.gradients[0].clone()
+    rows = made.memory.read(places)
+    values, _ = made._forward(made.network, torch.from_numpy(rows["seen"]))
+    chosen = values[torch.arange(40), torch.from_numpy(rows["actions"])]
+    loss = ((chosen - made._targets(0, rows)) ** 2).sum()
+    made.replicas.gradients[0].zero_()
+    (loss / 80).backward()
+    torch.testing.assert_close(found, made.replicas.gradients[0])
+    assert sums[sk.FIGURES.index("value_loss")] == pytest.approx(float(loss.detach()), rel=1e-5)
+
+
+def test_the_target_network_is_copied_now_and_then():
+    made = learner(dqn=RECIPE["dqn"] | {"target_every": 3})
+    made.warm_up()
+    copies = [made.target.weights.clone()]
+    for step in range(1, 8):
+        made.replicas.gradients[0].fill_(1.0)
+        made._step(0.1)
+        assert torch.equal(made.target.weights, made.replicas.weights) == (step % 3 == 0)
+        if step % 3 == 0:
+            copies.append(made.target.weights.clone())
+    assert not torch.equal(copies[0], copies[1])
+    assert not torch.equal(copies[1], copies[2])
+
+
+def test_epsilon_falls_over_the_budget():
+    made = learner(dqn=RECIPE["dqn"] | {"epsilon": 0.5, "epsilon_end": 0.1})
+    assert made.epsilon == 0.5
+    made.counters.decisions = 30 * 64 * 16
+    assert made.epsilon == pytest.approx(0.3)
+
+
+def test_dqn_learns_to_beat_easy_and_resumes_to_the_bit():
+    made = learner()
+    for _ in range(30):
+        made.update()
+    resumed = learner(state=made.state())
+    for _ in range(30):
+        figures = made.update()
+        resumed.update()
+    assert figures["epsilon"] == pytest.approx(0.01, abs=0.01)
+    assert figures["remembered"] == 20_000
+    assert_same(made, resumed)
+    result = evaluate(made.agent(), "easy", "mini", 1500, seed=3)
+    assert result.ci95[0] > 0.3
+
+
+# ---- neural fictitious self-play -----------------------------------------------------------------
+def test_seats_are_drawn_by_deal_and_stay_what_they_are():
+    deals = np.arange(20_000) * 7919 + 3
+    drawn = []
+    for player in (0, 1):
+        for eta in (0.1, 0.35, 1.0):
+            responds = np.zeros(len(deals), np.bool_)
+            sk.draw_responses(deals, np.full(len(deals), player), eta, responds)
+            assert responds.mean() == pytest.approx(eta, abs=0.015)
+            again = np.zeros(len(deals), np.bool_)
+            sk.draw_responses(deals, np.full(len(deals), player), eta, again)
+            np.testing.assert_array_equal(responds, again)
+        sk.draw_responses(deals, np.full(len(deals), player), 0.35, responds)
+        drawn.append(responds)
+    both = (drawn[0] & drawn[1]).mean()
+    assert both == pytest.approx(0.35**2, abs=0.015)  # the seats are drawn apart
+
+
+def test_only_what_the_best_response_does_is_averaged_and_all_is_learnt_from():
+    made = learner(
+        "nfsp", nfsp={"eta": 0.4}, dqn=RECIPE["dqn"] | {"epsilon": 0.0, "epsilon_end": None}
+    )
+    with torch.no_grad():  # networks that differ, so that it shows which one has played
+        made.policies.weights.mul_(-1.0)
+    made._collect(0, 16)
+    ready = made._estimate(made.games[0])
+    made._prepare([ready])
+    assert len(made.memory) == len(ready)
+    assert len(made.reservoir) == pytest.approx(0.4 * 64 * 16, rel=0.2)
+    rows = made.reservoir.read(np.arange(len(made.reservoir)))
+    values, _ = made._forward(made.network, torch.from_numpy(rows["seen"]))
+    best = values.detach().masked_fill(torch.from_numpy(rows["legal"]) == 0, -torch.inf).argmax(1)
+    np.testing.assert_array_equal(best, rows["actions"])
+    games = made.games[0]
+    others = ~made._responds[0][: games.size]
+    values, _ = made._forward(made.network, torch.from_numpy(games.observations[: games.size]))
+    legal = torch.from_numpy(games.rows.masks[: games.size]) != 0
+    best = values.detach().masked_fill(~legal, -torch.inf).argmax(1).numpy()
+    same = best == games.rows.actions[: games.size]
+    assert same[~others].all()
+    assert same[others].mean() < 0.8
+
+
+def test_the_average_policy_learns_how_often_each_action_was_done():
+    made = learner("nfsp", nfsp={"learning_rate": 0.02})
+    made.update()
+    choices = made.reservoir.read(np.arange(60))["legal"].sum(1)
+    rows = made.reservoir.read(np.flatnonzero(choices > 2)[:1])
+    first, second, third = np.flatnonzero(rows["legal"][0])[:3]
+    made.reservoir.count = 0
+    for action in [first] * 6 + [second] * 3 + [third]:
+        made.reservoir.add(rows | {"actions": np.array([action])}, RNG)
+    for _ in range(300):
+        made._imitate((np.arange(10),))
+    agent = made.agent()
+    logits = agent.network.logits(rows["seen"].astype(np.float32))[0, [first, second, third]]
+    chances = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+    np.testing.assert_allclose(chances, [0.6, 0.3, 0.1], atol=0.02)
+
+
+def test_nfsp_comes_nearer_to_an_equilibrium_and_resumes_to_the_bit():
+    changes = {"env": RECIPE["env"] | {"rules": "micro"}, "nfsp": {"eta": 0.2}}
+
+    def drawn(made: NFSPLearner) -> float:
+        agent = made.agent()
+        agent.greedy = False
+        return exploit(agent, made.tree).exploitability
+
+    made = learner("nfsp", **changes)
+    before = drawn(made)
+    for _ in range(30):
+        made.update()
+    resumed = learner("nfsp", made.state(), **changes)
+    for _ in range(30):
+        made.update()
+        resumed.update()
+    assert_same(made, resumed)
+    assert drawn(made) < 0.4 * before
+
+
+# ---- both ----------------------------------------------------------------------------------------
+def assert_same(made: DQNLearner, other: DQNLearner) -> None:
+    ours, theirs = made.state().tensors, other.state().tensors
+    assert ours.keys() == theirs.keys()
+    for name, array in ours.items():
+        np.testing.assert_array_equal(array, theirs[name], err_msg=name)
+
+
+@pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
+@pytest.mark.parametrize(
+    "rules", ["two_player", "classic", "mini"], ids=["two players", "four, who pass", "mini"]
+)
+def test_only_legal_actions_are_done_and_remembered(algorithm, rules):
+    made = learner(algorithm, **SMALL | {"env": {"rules": rules, "num_envs": 12}, "threads": 2})
+    made.warm_up()
+    for _ in range(10):
+        made.update()
+        for games in made.games:
+            rows = np.arange(games.size)
+            assert games.rows.masks[rows, games.rows.actions[rows]].all()
+    if algorithm == "nfsp":
+        kept = made.reservoir.read(np.arange(len(made.reservoir)))
+        assert kept["legal"][np.arange(len(made.reservoir)), kept["actions"]].all()
+    kept = made.memory.read(np.arange(len(made.memory)))
+    assert kept["legal_next"].any(1).all()
+
+
+@pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
+def test_warming_up_leaves_no_trace(algorithm):
+    made, cold = learner(algorithm, **SMALL), learner(algorithm, **SMALL)
+    made.warm_up()
+    assert_same(made, cold)
+    for one in (made, cold):
+        one.update()
+    assert_same(made, cold)
+
+
+def test_with_another_opponent_the_memory_begins_anew_and_the_reservoir_goes_on():
+    made = learner("nfsp", **SMALL)
+    for _ in range(4):
+        made.update()
+    state = made.state()
+    other = SMALL | {"schedule": [{"opponents": {"self": 1, "easy": 1}}]}
+    resumed = learner("nfsp", state, **other)
+    assert len(resumed.memory) == 0
+    assert len(resumed.reservoir) == len(made.reservoir) > 0
+    resumed.update()
+    for change, name in (
+        ({"dqn": {"memory": 100}}, "games/memory/seen"),
+        ({"nfsp": {"reservoir": 1}}, "reservoir/seen"),
+    ):
+        with pytest.raises(CheckpointError, match=f"does not fit .*{name}"):
+            learner("nfsp", state, **SMALL | change)
+
+
+@pytest.mark.parametrize("part", ["target/weights", "average_policy/weights", "reservoir/count"])
+def test_a_state_that_lacks_a_part_is_refused(part):
+    state = learner("nfsp", **SMALL).state()
+    del state.tensors[part]
+    with pytest.raises(CheckpointError, match=f"does not fit .*{part}"):
+        learner("nfsp", state, **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lessons": {"positions": 100}}, "lessons.positions: not for dqn"),
+        ({"average": 0.5, "ppo": {"magnet_coef": 0.1}}, "ppo.magnet_coef: not for dqn"),
+        ({"algorithm": "nfsp", "average": 0.5}, "average: not for nfsp"),
+        ({"dqn": {"memory": 1000}}, "dqn.memory: 1000 is less than the 1024 decisions"),
+        ({"dqn": {"memory": 0}}, "dqn.memory"),
+        ({"dqn": {"epsilon": 1.5}}, "dqn.epsilon"),
+        ({"dqn": {"target_every": 0}}, "dqn.target_every"),
+        ({"algorithm": "nfsp", "nfsp": {"eta": 0}}, "nfsp.eta"),
+        ({"algorithm": "nfsp", "nfsp": {"reservoir": 10**9}}, "nfsp.reservoir"),
+        ({"algorithm": "nfsp", "nfsp": {"least_chance": 1.5}}, "nfsp.least_chance"),
+        ({"algorithm": "nfsp", "nfsp": {"etta": 0.1}}, "nfsp.etta.*did you mean 'eta'"),
+    ],
+)
+def test_what_they_have_not_is_refused(changes, message):
+    with pytest.raises(ConfigError, match=message):
+        make_config(RECIPE | changes)

@@ -1,0 +1,151 @@
+"""Deep Q-learning: the network says what every action earns if the best ones follow.
+
+All seats do what the network likes best, now and then anything else (epsilon-greedy), and what they
+did goes into a memory of the latest decisions. In each minibatch drawn from it (Mnih et al. 2015)
+the value of an action is to be what its seat earned up to its own next decision, and from there
+the value of the best legal action, by an earlier copy of the network (the target network). Which
+is best there the network itself says (van Hasselt et al. 2016, *double* Q-learning), so that no
+value is the largest only because it is the most wrong.
+
+Such a player does not mix its actions; Q-learning by several seats need not converge at all. It is
+half of ``nfsp``, and what others are compared with.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hearts_env.arrays import Array
+from hearts_env.seeds import derived_seed
+from hearts_train.learn import runs
+from hearts_train.learn import selfplay_kernel as sk
+from hearts_train.learn.action_values import ActionValueLearner
+from hearts_train.learn.actor_critic import Replicas
+from hearts_train.learn.learner import Tensors, between
+from hearts_train.learn.replay import Column, Memory, done, legal, seen
+from hearts_train.learn.selfplay import Rows
+from hearts_train.learn.selfplay_games import SelfPlayGames, part_of
+
+
+class DQNLearner(ActionValueLearner):
+    """One network of action values, learnt off-policy from a memory of decisions of all seats."""
+
+    algorithm = "double DQN of every seat"
+
+    def _make_parts(self) -> None:
+        self.target = Replicas(copy.deepcopy(self.network), 1)
+        see = seen(self.encoder, self.rules)
+        self.memory = Memory(
+            self.config.dqn.memory,
+            {
+                "seen": see,
+                "actions": done(self.rules),
+                "rewards": Column((), np.dtype(np.float32)),
+                "goes_on": Column((), np.dtype(np.bool_)),
+                "seen_next": see,
+                "legal_next": legal(self.rules),
+            },
+        )
+
+    @property
+    def epsilon(self) -> float:
+        """The chance of an action drawn without regard to its value."""
+        settings = self.config.dqn
+        return between(settings.epsilon, settings.epsilon_end, self.progress)
+
+    # -- learning ----------------------------------------------------------------------------------
+    def _prepare(self, ready: list[Rows]) -> dict[str, float]:
+        """Remember an update's decisions, of which none is learnt from but by the memory."""
+        number = derived_seed(self.config.seed, 2)
+        self._rng = np.random.default_rng(derived_seed(number, self.counters.updates))
+        for games, rows in zip(self.games, ready, strict=True):
+            self.memory.add(transitions(games, rows), self._rng)
+        return {"epsilon": self.epsilon, "remembered": len(self.memory)}
+
+    def _minibatches(self, ready: list[Rows]) -> Iterable[tuple[Rows, ...]]:
+        """As many as the decisions that are new would fill, drawn from all that are remembered."""
+        new, size = sum(map(len, ready)), self.config.ppo.batch_size
+        for _ in range(max(1, round(new / size)) if len(self.memory) else 0):
+            yield self._draw(self.memory)
+
+    def _draw(self, memory: Memory) -> tuple[Rows, ...]:
+        """The places of a minibatch, a part for each thread."""
+        places = self._rng.integers(len(memory), size=self.config.ppo.batch_size)
+        return tuple(np.array_split(places, len(self.games)))
+
+    def _gradient(self, thread: int, places: Rows, size: int, clip: sk.Clip) -> NDArray[np.float64]:
+        """A thread's part of a minibatch: the square of what its action values are off by."""
+        sums = np.zeros(len(sk.FIGURES))
+        self.replicas.gradients[thread].zero_()
+        if len(places) and len(self.memory):  # before the first update there is nothing
+            rows = self.memory.read(places)
+            values, _ = self._forward(self.replicas.networks[thread], tensor(rows["seen"]))
+            actions = tensor(rows["actions"]).to(self.device)
+            chosen = values.gather(1, actions[:, None])[:, 0]
+            loss = (chosen - self._targets(thread, rows)).square().sum()
+            torch.autograd.backward([loss / size])
+            sums[sk.FIGURES.index("value_loss")] = float(loss.detach())
+        return sums
+
+    def _targets(self, thread: int, rows: dict[str, Array]) -> torch.Tensor:
+        """What the actions of some rows of the memory are to be worth."""
+        after = tensor(rows["seen_next"])
+        rewards, goes_on, is_legal = (
+            tensor(rows[name]).to(self.device) for name in ("rewards", "goes_on", "legal_next")
+        )
+        with torch.no_grad():
+            liked, _ = self._forward(self.replicas.networks[thread], after)
+            worth, _ = self._forward(self.target.networks[0], after)
+            best = liked.masked_fill(is_legal == 0, -torch.inf).argmax(1)
+            rest = worth.gather(1, best[:, None])[:, 0]
+        return rewards + self.config.ppo.gamma * goes_on * rest
+
+    def _step(self, learning_rate: float) -> None:
+        super()._step(learning_rate)
+        if self.optimizer.count % self.config.dqn.target_every == 0:
+            self.target.weights.copy_(self.replicas.weights)
+
+    # -- state -------------------------------------------------------------------------------------
+    def state(self) -> runs.State:
+        """All that training goes on from; to be taken between two updates."""
+        state = super().state()
+        state.tensors["target/weights"] = self.target.weights.cpu().numpy().copy()
+        return state
+
+    def _games_state(self) -> Tensors:
+        kept = self.memory.state().items()
+        return super()._games_state() | {f"games/memory/{name}": array for name, array in kept}
+
+    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
+        super()._restore_parts(parts)
+        self.target.restore(parts.get("target", {}).get("weights"), "target/weights")
+        if "games" in parts:  # else other games begin, and what these decisions earned is past
+            self.memory.restore(part_of(parts["games"], "memory/"), "games/memory")
+
+
+def transitions(games: SelfPlayGames, rows: Rows) -> dict[str, Array]:
+    """Decisions of the list, each with what it earned and what its seat saw when it decided next.
+
+    Where the deal ended instead, what is seen next is without meaning.
+    """
+    nexts = games.rows.nexts[rows]
+    goes_on = nexts != sk.END
+    after = np.where(goes_on, nexts, rows)
+    return {
+        "seen": games.observations[rows],
+        "actions": games.rows.actions[rows],
+        "rewards": games.rows.rewards[rows],
+        "goes_on": goes_on,
+        "seen_next": games.observations[after],
+        "legal_next": games.rows.masks[after],
+    }
+
+
+def tensor(array: Array) -> torch.Tensor:
+    """The array as a tensor of the same memory."""
+    return torch.from_numpy(np.ascontiguousarray(array))

@@ -1,0 +1,136 @@
+"""Neural fictitious self-play: the player is the average of best responses (Heinrich, Silver 2016).
+
+Two networks. One learns by deep Q-learning (``dqn.py``) to answer best whatever the others do; the
+other learns what that one has done on average over the whole run, from a fair sample of its own
+actions (a reservoir). Each seat of each deal follows the best response with chance ``eta`` (the
+anticipatory parameter) and else the average policy: so the best response answers the others'
+average policies, as in fictitious play, where averages tend to an equilibrium of two-player
+zero-sum games. The player is the average policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hearts_train.learn import runs
+from hearts_train.learn import selfplay_kernel as sk
+from hearts_train.learn.action_values import Floats32
+from hearts_train.learn.actor_critic import Adam, Replicas, policy_tensors
+from hearts_train.learn.dqn import DQNLearner, tensor
+from hearts_train.learn.learner import Tensors, between
+from hearts_train.learn.replay import Reservoir, done, legal, seen
+from hearts_train.learn.selfplay import Rows
+
+
+class NFSPLearner(DQNLearner):
+    """A best response that plays all seats but those of its opponents, and its average."""
+
+    algorithm = "neural fictitious self-play (NFSP)"
+
+    def _make_parts(self) -> None:
+        super()._make_parts()
+        threads = self.config.threads
+        self.policies = Replicas(self._make_network(), threads)
+        """The average policy's network, once for each thread."""
+        self.policy_optimizer = Adam(self.policies.weights)
+        self.reservoir = Reservoir(
+            self.config.nfsp.reservoir,
+            {
+                "seen": seen(self.encoder, self.rules),
+                "legal": legal(self.rules),
+                "actions": done(self.rules),
+            },
+            self.config.nfsp.least_chance,
+        )
+        self._responds = [np.zeros(len(games.rows.actions), np.bool_) for games in self.games]
+        """Of each row of the games' lists, whether the best response made the decision."""
+
+    @property
+    def policy_learning_rate(self) -> float:
+        """Of the average policy."""
+        settings = self.config.nfsp
+        return between(settings.learning_rate, settings.learning_rate_end, self.progress)
+
+    # -- playing -----------------------------------------------------------------------------------
+    def _decide(self, thread: int, rows: slice) -> tuple[Floats32, Floats32]:
+        logits, best = super()._decide(thread, rows)
+        games = self.games[thread]
+        responds = self._responds[thread][rows]
+        sk.draw_responses(games.batch.seeds, games.batch.player, self.config.nfsp.eta, responds)
+        observations = torch.from_numpy(games.observations[rows])
+        average, _ = self._forward(self.policies.networks[thread], observations)
+        return np.where(responds[:, None], logits, average.cpu().numpy()), best
+
+    # -- learning ----------------------------------------------------------------------------------
+    def _prepare(self, ready: list[Rows]) -> dict[str, float]:
+        """Remember an update's decisions; those of the best response also in the reservoir."""
+        figures = super()._prepare(ready)
+        for games, responds in zip(self.games, self._responds, strict=True):
+            new = np.arange(games.size - games.num_games * self.config.ppo.num_steps, games.size)
+            rows = new[responds[new]]
+            own = {
+                "seen": games.observations[rows],
+                "legal": games.rows.masks[rows],
+                "actions": games.rows.actions[rows],
+            }
+            self.reservoir.add(own, self._rng)
+        return figures | {"responses": len(self.reservoir)}
+
+    def _minibatch(self, parts: tuple[Rows, ...], size: int) -> NDArray[np.float64]:
+        """The gradient of a minibatch of the best response; first the average policy takes a step.
+
+        Returns the sums of the figures of both.
+        """
+        sums = super()._minibatch(parts, size)
+        if len(self.reservoir):
+            loss = self._imitate(self._draw(self.reservoir))
+            sums[sk.FIGURES.index("policy_loss")] = loss * size
+        return sums
+
+    def _imitate(self, parts: tuple[Rows, ...]) -> float:
+        """Step towards what the best response did at some places; the mean cross-entropy."""
+        size, losses = sum(map(len, parts)), [0.0] * len(parts)
+
+        def work(thread: int) -> None:
+            self.policies.gradients[thread].zero_()
+            rows = self.reservoir.read(parts[thread])
+            is_legal, actions = (tensor(rows[n]).to(self.device) for n in ("legal", "actions"))
+            logits, _ = self._forward(self.policies.networks[thread], tensor(rows["seen"]))
+            logs = torch.log_softmax(logits.masked_fill(is_legal == 0, -torch.inf), 1)
+            loss = -logs.gather(1, actions[:, None]).sum() / size
+            torch.autograd.backward([loss])
+            losses[thread] = float(loss.detach())
+
+        self.workers.each(work)
+        self.policies.add_gradients()
+        self._descend(self.policies, self.policy_optimizer, self.policy_learning_rate)
+        return sum(losses)
+
+    # -- state -------------------------------------------------------------------------------------
+    def tensors(self) -> Tensors:
+        """The weights of the average policy under their names in a checkpoint."""
+        return dict(policy_tensors(self.policies.networks[0]))
+
+    def _parameters(self) -> Iterable[torch.Tensor]:
+        return [*super()._parameters(), self.policies.weights]
+
+    def state(self) -> runs.State:
+        """All that training goes on from; to be taken between two updates."""
+        state = super().state()
+        tensors = state.tensors
+        tensors["average_policy/weights"] = self.policies.weights.cpu().numpy().copy()
+        moments, kept = self.policy_optimizer.state(), self.reservoir.state()
+        tensors |= {f"policy_optimizer/{name}": array for name, array in moments.items()}
+        tensors |= {f"reservoir/{name}": array for name, array in kept.items()}
+        return state
+
+    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
+        super()._restore_parts(parts)
+        given = parts.get("average_policy", {})
+        self.policies.restore(given.get("weights"), "average_policy/weights")
+        self.policy_optimizer.restore(parts.get("policy_optimizer", {}), "policy_optimizer")
+        self.reservoir.restore(parts.get("reservoir", {}), "reservoir")
