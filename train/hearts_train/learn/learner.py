@@ -180,7 +180,7 @@ class Learner:
                 if pool.entries[pool.place(name)].weight != weight:
                     pool.set_weight(name, weight)
 
-    def prepare(self) -> Iterator[tuple[str, float]]:
+    def preparing(self) -> Iterator[tuple[str, float]]:
         """Make what the next update needs and what takes long to make.
 
         Gives what is being made and which share there is so far, so that it can be shown, and

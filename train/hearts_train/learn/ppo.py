@@ -229,7 +229,7 @@ class Trainer:
     def _prepare(self, display: Display) -> bool:
         """Have the learner make what its next update needs; whether nobody has stopped it."""
         begin = time.monotonic()
-        for what, share in self.learner.prepare():
+        for what, share in self.learner.preparing():
             display.preparing(what, share, time.monotonic() - begin)
             if self._stopped():
                 return False

@@ -107,7 +107,7 @@ class SelfPlayLearner(NetworkLearner):
             games.restore(before)
 
     # -- learning ----------------------------------------------------------------------------------
-    def prepare(self) -> Iterator[tuple[str, float]]:
+    def preparing(self) -> Iterator[tuple[str, float]]:
         """Gather the lessons, where any are left to be learnt."""
         if self.counters.lessons < self.course.size:
             for share in self.course.gather():
