@@ -14,7 +14,7 @@ import pytest
 from hearts_agents import make_agent
 from hearts_agents.champion import OTHERS, SHIPPED, strongest, weights_of
 from hearts_agents.checkpoint import read_checkpoint
-from hearts_agents.improver import Budget, Improver, _shared
+from hearts_agents.improver import Budget, Improver, _means, _places, _shared
 from hearts_agents.network import Network, NetworkAgent, load_agent
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch_view import BatchView
@@ -211,6 +211,43 @@ def test_other_ways_to_play_are_as_likely_as_the_cards_make_them():
             weighed = searching.weighed(BatchView.of([view]))
             assert sum(fan.weights.sum() for fan in weighed.fans) == pytest.approx(1.0)
     assert different
+
+
+def test_each_way_to_play_has_its_turns_and_counts_as_much_as_it_is_likely():
+    views = BatchGame("two_player", 2, seed=1).views()
+    fan = Tracker(policy("two_player").policy_batch).fan(views)
+    count = len(fan.weights) // 2
+    fans = _shared([(fan, np.log([0.75, 1.0])), (fan, np.log([0.25, 0.0 + 1e-300]))])
+    places = _places(fans)
+    for view, parts in enumerate(([12, 4], [16, 0])):
+        own = fan.numbers == view
+        both = np.concatenate([each[own] for each in places])
+        assert sorted(both) == list(range(2 * count))
+        assert [int((each[own] < 16).sum()) for each in places] == parts
+        first = np.sort(np.flatnonzero(places[0][own] < 16))
+        assert first.max() > count / 2  # equally likely ones: not the first of the list
+    sums = np.array([[[2.0, -np.inf], [9.0, 5.0]], [[8.0, -np.inf], [0.0, 0.0]]])
+    weights = np.array([[0.5, 1.0], [1.0, 0.0]])
+    means = _means(fans, sums, weights)
+    np.testing.assert_allclose(means, [[0.75 * 4 + 0.25 * 8, -np.inf], [9.0, 5.0]])
+
+
+@pytest.mark.parametrize("model", ["pimc", "pro", "equilibrium"])
+def test_any_agent_that_tells_its_chances_is_a_model(model):
+    agent = Improver(policy(), "all", models=[make_agent(model, seed=1)])
+    views = BatchGame("mini", 4, seed=3).views()
+    together = agent.act_batch(views).tolist()
+    for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert twin.act_batch(views).tolist() == together
+    assert model in agent.name
+
+
+def test_models_that_cannot_be_asked_are_refused():
+    for models in (policy(), ["pimc"], 3):
+        with pytest.raises(HeartsError, match=r"models: .* no list of agents; give"):
+            Improver(policy(), models=models)
+    with pytest.raises(HeartsError, match="rules"):
+        Improver(policy(), models=[policy("two_player")]).check_rules(Rules.preset("mini"))
 
 
 def test_where_no_way_to_play_is_possible_all_are_alike():

@@ -1,15 +1,15 @@
 """One step of policy improvement at play: a searching player made of a policy.
 
-In each hidden world, as likely as Bayes' rule says if the other player draws its cards from the
-policy, every legal card is tried, and the rest of the deal is played as the policy prefers, by both
-players, who see no more than players do. The mean margin Q of a card and the policy p are then
+In each hidden world every legal card is tried, and the rest of the deal is played on, both players
+seeing no more than players do: the searching one goes on as the policy prefers, and so does the
+other one, or as another model of it prefers. The mean margin Q of a card and the policy p are then
 weighed against each other: the card with the highest Q / tau + log p is played. That is a step of
 mirror descent from the policy, as in the update-equivalent search of Sokota et al. (2023, *The
 Update-Equivalence Framework for Decision-Time Planning*).
 
-Who the other player is, is not known. Beside the policy itself there can be models of other ways to
-play; each is as likely as Bayes' rule says after the cards that the other player has played in this
-deal, and in each of its worlds it plays as that model does.
+How likely each world is follows from Bayes' rule if the other player draws its cards from the
+policy; and so, if there are other models of it, does how likely each of them is, from the cards
+that it has played in this deal.
 
 What is answered is not this deal's other player alone: worlds that only a policy without any mixing
 would rule out stay possible, and where cards are about equally good the policy decides.
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hearts_agents.attackers import asked, played_by
-from hearts_agents.base import Actions
+from hearts_agents.base import Actions, Agent, check_rules
 from hearts_agents.encoded import EncodedAgent
 from hearts_agents.remembering import Remembering
 from hearts_env import HeartsError, Rules
@@ -45,6 +45,10 @@ TAU = 0.5
 """In points: how much better a card must be for the policy to be overruled e to 1."""
 NOISE = 0.05
 """With this chance the other player is taken to have played at random."""
+_GOLDEN = 0.6180339887498949
+"""Its multiples, less their whole parts, lie evenly between 0 and 1: an order without a pattern."""
+_UNLIKELY = 1e-12
+"""So likely a way to play is taken to be at least when turns are given."""
 _AT_ONCE = 16
 """Worlds of each view that are looked at between two looks at the clock."""
 
@@ -93,17 +97,19 @@ class Weighed(NamedTuple):
     model, and add up to 1 over all models."""
 
 
-class _Model:
+class _Way:
     """A way in which the other player may play: what it tells of the worlds, and what it plays."""
 
-    def __init__(self, policy: EncodedAgent, noise: float) -> None:
-        self.policy = policy.with_greedy(True)
-        self.chances = asked(policy.with_greedy(False))
+    def __init__(self, agent: Agent, noise: float) -> None:
+        preferred, drawn = agent, agent
+        if isinstance(agent, EncodedAgent):
+            preferred, drawn = agent.with_greedy(True), agent.with_greedy(False)
+        self.preferred, self.chances = preferred, asked(drawn)
         self.tracker = Tracker(self.chances, noise)
 
-    def responses(self, own: EncodedAgent, rules: Rules, worth: Worth | None) -> Responses:
+    def responses(self, own: Agent, rules: Rules, worth: Worth | None) -> Responses:
         """What cards earn against it, for a player who goes on by a policy of its own."""
-        return Responses(rules, asked(self.policy), played_by(rules, own), worth=worth)
+        return Responses(rules, asked(self.preferred), played_by(rules, own), worth=worth)
 
 
 class Improver(Remembering):
@@ -119,7 +125,7 @@ class Improver(Remembering):
         policy: EncodedAgent,
         search: str | int = "all",
         *,
-        models: Sequence[EncodedAgent] = (),
+        models: Sequence[Agent] = (),
         tau: float = TAU,
         noise: float = NOISE,
         match: bool = False,
@@ -127,11 +133,12 @@ class Improver(Remembering):
         """An improved `policy`.
 
         Args:
-            policy: whose preferred cards are played on, and whose chances weigh the worlds.
+            policy: what is improved; and the first model of the other player.
             search: the budget of a card: a time (``50ms``), a number of worlds, the likeliest
-                first (``32``), or ``all``. Of a time, what is done depends on the machine.
-            models: how else the other player may play, besides by the policy; before the first
-                card all are equally likely.
+                first (``32``), or ``all``. Of a time, what is done depends on the machine. A world
+                counts once for each model by which it is looked at.
+            models: how else the other player may play: agents with ``policy_batch``. Before the
+                first card all ways to play are equally likely.
             tau: in points: the smaller, the more a card's value counts against the policy.
             noise: the chance, in [0, 1], that the other player is taken to have played at random.
             match: play for the match instead of the deal: the chance to win it counts, by the
@@ -141,25 +148,26 @@ class Improver(Remembering):
             HeartsError: if an option has an unusable value; it is named.
         """
         self.policy = policy.with_greedy(True)
-        self.models = tuple(models)
+        self.models = _checked(models)
         self.budget = Budget(search)
         if not 0 < tau < np.inf:
             raise HeartsError(f"tau: must be a number above 0, got {tau!r}")
         self.tau, self.noise = tau, check_chance("noise", noise)
         self.match = check_flag("match", match)
         aim = " for the match" if match else ""
-        self.name = f"{policy.name} with search={self.budget.text}{aim}"
+        others = "".join(f", or {model.name} opposite" for model in self.models)
+        self.name = f"{policy.name} with search={self.budget.text}{aim}{others}"
         self._forget()
 
     def _forget(self) -> None:
-        self._models = [_Model(policy, self.noise) for policy in (self.policy, *self.models)]
+        self._ways = [_Way(agent, self.noise) for agent in (self.policy, *self.models)]
         self._responses: list[Responses] = []
 
     def check_rules(self, rules: Rules) -> None:
         """Refuse games of other than two players, with an exchange, or not the policy's."""
         check_two_players(rules)
-        for policy in (self.policy, *self.models):
-            policy.check_rules(rules)
+        for agent in (self.policy, *self.models):
+            check_rules(agent, rules)
         if self.match:
             shipped_results(rules)
 
@@ -182,29 +190,30 @@ class Improver(Remembering):
     def weighed(self, views: BatchView) -> Weighed:
         """What it chooses by, in views of players who have a card to play."""
         begin = time.perf_counter()
-        logs = np.log(np.maximum(self._models[0].chances(views), 1e-9))
-        fans = _shared([model.tracker.judged(views) for model in self._models])
-        ranks = _ranks(fans)
-        sums, weights = np.zeros(logs.shape), np.zeros(len(views))
-        most = min(1 + max(places.max() for places in ranks), self.budget.worlds)
+        logs = np.log(np.maximum(self._ways[0].chances(views), 1e-9))
+        fans = _shared([way.tracker.judged(views) for way in self._ways])
+        places = _places(fans)
+        sums, weights = np.zeros((len(fans), *logs.shape)), np.zeros((len(fans), len(views)))
+        most = min(1 + max(each.max() for each in places), self.budget.worlds)
         allowed = self.budget.seconds * len(views)
         for first in range(0, most, _AT_ONCE):
             last = min(first + _AT_ONCE, most)
-            for fan, places, responses in zip(fans, ranks, self._of(views.rules), strict=True):
-                sets, part = _worlds_of(fan, (places >= first) & (places < last))
+            for way, responses in enumerate(self._of(views.rules)):
+                is_next = (places[way] >= first) & (places[way] < last)
+                sets, part = _worlds_of(fans[way], is_next)
                 if len(sets):
-                    sums[sets] += responses.card_values(part, 1)
-                    weights[sets] += np.add.reduceat(part.weights, part.starts[:-1])
+                    sums[way, sets] += responses.card_values(part, 1)
+                    weights[way, sets] += np.add.reduceat(part.weights, part.starts[:-1])
             spent = time.perf_counter() - begin
             if spent * (last + _AT_ONCE) / last > allowed:
                 break
-        return Weighed(sums / weights[:, None], logs, fans)
+        return Weighed(_means(fans, sums, weights), logs, fans)
 
     def _of(self, rules: Rules) -> list[Responses]:
-        """What cards earn against each model."""
+        """What cards earn against each way to play."""
         if not self._responses or self._responses[0].rules != rules:
             worth = MatchWorth(rules) if self.match else None
-            self._responses = [model.responses(self.policy, rules, worth) for model in self._models]
+            self._responses = [way.responses(self.policy, rules, worth) for way in self._ways]
         return self._responses
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Improver:
@@ -212,10 +221,16 @@ class Improver(Remembering):
         return copy.copy(self)
 
 
-def _shared(judged: list[tuple[Fan, Floats]]) -> list[Fan]:
-    """The worlds by each model, their weights times the chance that it is this model.
+def _checked(models: object) -> tuple[Agent, ...]:
+    if isinstance(models, Sequence) and all(isinstance(model, Agent) for model in models):
+        return tuple(models)
+    raise HeartsError(f"models: {quoted(models)} is no list of agents; give [make_agent('pimc')]")
 
-    Models that are all impossible are equally likely.
+
+def _shared(judged: list[tuple[Fan, Floats]]) -> list[Fan]:
+    """The worlds by each way to play, their weights times the chance that it is this one.
+
+    Where all ways are impossible they are equally likely.
     """
     logs = np.stack([chances for _, chances in judged])
     best = logs.max(0)
@@ -228,15 +243,32 @@ def _shared(judged: list[tuple[Fan, Floats]]) -> list[Fan]:
     ]
 
 
-def _ranks(fans: list[Fan]) -> list[Ints]:
-    """The place of each world among those of its view by all models, the likeliest first."""
-    weights = np.concatenate([fan.weights for fan in fans])
-    numbers = np.concatenate([fan.numbers for fan in fans])
-    order = np.lexsort((-weights, numbers))
-    sizes = np.bincount(numbers)
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.split(ranks, np.cumsum([len(fan.weights) for fan in fans])[:-1])
+def _total(fan: Fan) -> Floats:
+    """The weight of each information set's worlds."""
+    total: Floats = np.add.reduceat(fan.weights, fan.starts[:-1])
+    return total
+
+
+def _places(fans: list[Fan]) -> list[Ints]:
+    """When each world is looked at, counted from 0 in each view.
+
+    Of each way to play the likeliest worlds come first, equally likely ones in a mixed order; and
+    each way has its turns as often as it is likely.
+    """
+    turns, numbers = [], [fan.numbers for fan in fans]
+    for fan, own in zip(fans, numbers, strict=True):
+        begins = fan.starts[:-1][own]
+        count = np.arange(len(own))
+        mixed = (count - begins) * _GOLDEN % 1.0
+        ranks = np.empty(len(own))
+        ranks[np.lexsort((mixed, -fan.weights, own))] = count - begins
+        turns.append((ranks + 0.5) / np.maximum(_total(fan), _UNLIKELY)[own])
+    together = np.concatenate(numbers)
+    order = np.lexsort((np.concatenate(turns), together))
+    sizes = np.bincount(together)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.split(places, np.cumsum([len(own) for own in numbers])[:-1])
 
 
 def _worlds_of(fan: Fan, is_chosen: Bools) -> tuple[Ints, Fan]:
@@ -245,3 +277,17 @@ def _worlds_of(fan: Fan, is_chosen: Bools) -> tuple[Ints, Fan]:
     sets, firsts = np.unique(fan.numbers[keep], return_index=True)
     starts = np.append(firsts, len(keep))
     return sets, Fan(fan.states[keep], fan.weights[keep], starts, fan.seats[sets])
+
+
+def _means(fans: list[Fan], sums: Floats, weights: Floats) -> Floats:
+    """The mean over all ways to play, each as likely as it is however many of its worlds were seen.
+
+    Ways of which no world was looked at are left out.
+    """
+    seen = weights > 0
+    shares = np.where(seen, [_total(fan) for fan in fans], 0.0)
+    shares /= shares.sum(0)
+    means = np.zeros(sums.shape[1:])
+    for share, total, weight, is_seen in zip(shares, sums, weights, seen, strict=True):
+        means[is_seen] += (share[is_seen] / weight[is_seen])[:, None] * total[is_seen]
+    return means
