@@ -45,6 +45,8 @@ def main() -> None:
     parser.add_argument("--kind", choices=OTHERS, default="", help="as the game's other network")
     parser.add_argument("--remark", default="", help="what the recipe does not say")
     given = parser.parse_args()
+    if given.kind and given.game not in OTHERS[given.kind]:
+        parser.error(f"--kind: {given.game} has no other network of the kind {given.kind}")
     load_config(given.recipe)
     tensors, meta = read_checkpoint(given.run)
     training = meta.training | {"command": f"hearts train {given.recipe}"}

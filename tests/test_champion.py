@@ -23,6 +23,7 @@ from hearts_env.solve.beliefs import belief
 from hearts_env.solve.deal_results import shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_env.solve.tracking import Tracker
+from hearts_train.learn.run_report import format_card
 from hearts_train.measure.evaluation import evaluate
 
 
@@ -361,3 +362,27 @@ def test_cards_in_the_package_name_no_folder():
         card = weights_of(game).with_suffix(".md").read_bytes()
         for text in (header, card):
             assert not re.search(rb"/(work|home|tmp|root|Users)/", text)
+
+
+@pytest.mark.parametrize(
+    ("game", "kind"), [*((g, "") for g in SHIPPED), *((g, k) for k in OTHERS for g in OTHERS[k])]
+)
+def test_cards_say_what_the_files_say(game, kind):
+    path = weights_of(game, kind)
+    _, meta = read_checkpoint(path)
+    text = format_card(
+        meta.rules,
+        meta.encoder,
+        meta.layers,
+        meta.activation,
+        meta.num_weights,
+        meta.training,
+        [],
+    )
+    head = text[: text.index("## Evaluation")]
+    assert path.with_suffix(".md").read_text(encoding="utf-8").startswith(head)
+
+
+def test_there_is_no_kind_of_network_but_those_that_are_named():
+    with pytest.raises(KeyError):
+        weights_of("mini", "smal")

@@ -25,8 +25,8 @@ In small decks who does not mix loses more to a best response (docs/champion.md)
 OTHERS = {"small": ("two_player",), "taught": ("two_player",)}
 """Other networks that come with the package, and for which games.
 
-``small`` has a sixth of the weights; that of ``mini`` is small itself. ``taught`` has had
-lessons alone: it plays nearly as ``pimc`` does, and is what a search takes such a player for.
+``small`` has a sixth of the weights; that of ``mini`` is small itself. ``taught`` has had lessons
+and one update of play: it plays nearly as ``pimc`` does, for which a search keeps it as a model.
 """
 
 _FOLDER = Path(__file__).parent / "data"
@@ -124,9 +124,9 @@ def weights_of(game: str, kind: str = "") -> Path:
 
     Args:
         game: which.
-        kind: one of ``OTHERS``; of games that have none, and by default, the champion's own.
+        kind: one of ``OTHERS``; by default, and for games that have none, the champion's own.
     """
-    suffix = f"_{kind}" if game in OTHERS.get(kind, ()) else ""
+    suffix = f"_{kind}" if kind and game in OTHERS[kind] else ""
     return _FOLDER / f"champion_{game}{suffix}.safetensors"
 
 

@@ -78,11 +78,12 @@ class Tracker:
         return self.judged(views)[0]
 
     def judged(self, views: BatchView) -> tuple[Fan, Floats]:
-        """The worlds, and how likely the policy is to have played as the other player has.
+        """The worlds, and how well the policy explains what the other player has played.
 
         Returns:
-            What ``fan`` gives; and ``(len(views),)`` natural logarithms of that chance, the mean
-            over all worlds, -inf where none allows it. By them policies are told apart.
+            What ``fan`` gives; and ``(len(views),)`` natural logarithms of the chance of its plays,
+            the mean over the worlds that are possible now, -inf where it is 0. In one view they
+            compare policies; between views they say nothing.
 
         Raises:
             HeartsError: as ``fan``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import numpy as np
 import torch
@@ -52,10 +52,10 @@ class Course:
                 packed=self._packed,
             )
 
-    def gather(self) -> Iterator[float]:
+    def gather(self) -> Generator[float]:
         """Gather all lessons, the same ones by any number of workers; which share there is so far.
 
-        Closing the iterator ends the workers, and what they have found is lost.
+        Closing the generator ends the workers, and what they have found is lost.
         """
         found: list[Lessons] = []
         count, block, some = 0, 0, 8 * self._workers

@@ -59,13 +59,18 @@ class Display:
             note(text)
 
     def preparing(self, what: str, share: float, seconds: float) -> None:
-        """Show that something is being made before the next update, since so many seconds."""
+        """Show that something is being made before the next update, since so many seconds.
+
+        Where there is no terminal, in a line for each tenth of it.
+        """
+        left = seconds * (1 - share) / share if share else None
+        text = f"{what} {share:.0%} · {_clock(left)} left"
+        tenth = f"{what} {int(10 * share)}"
         if self.console.is_terminal:
-            left = _clock(seconds * (1 - share) / share)
-            self.bar.update(self.task, text=f"{what} {share:.0%} · {left} left")
-        elif what != self._prepared:
-            self.say(f"{what} ...")
-        self._prepared = what
+            self.bar.update(self.task, text=text)
+        elif tenth != self._prepared:
+            self.say(text)
+        self._prepared = tenth
 
     def warn(self, text: str) -> None:
         """Show a line that stays."""

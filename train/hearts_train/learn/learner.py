@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -180,13 +180,13 @@ class Learner:
                 if pool.entries[pool.place(name)].weight != weight:
                     pool.set_weight(name, weight)
 
-    def preparing(self) -> Iterator[tuple[str, float]]:
+    def preparing(self) -> Generator[tuple[str, float]]:
         """Make what the next update needs and what takes long to make.
 
-        Gives what is being made and which share there is so far, so that it can be shown, and
-        ended by closing the iterator. By default there is nothing.
+        Gives what is being made and which share there is so far, so that it can be shown. Closing
+        the generator ends it, and what was made is lost. By default there is nothing to make.
         """
-        return iter(())
+        yield from ()
 
     def update(self) -> dict[str, Any]:
         """Collect one rollout and learn from it; returns what is to be logged."""

@@ -74,7 +74,8 @@ def train(
 ) -> RunResult:
     """Train a player, or go on training one.
 
-    Ctrl-C, SIGTERM and SIGHUP end the run after the update under way, with everything saved.
+    Ctrl-C, SIGTERM and SIGHUP end the run after the update under way, with everything saved;
+    lessons that are being gathered are not waited for, and are gathered again on resuming.
 
     Args:
         config: the recipe; None: the defaults, or the resumed run's own.
@@ -229,10 +230,11 @@ class Trainer:
     def _prepare(self, display: Display) -> bool:
         """Have the learner make what its next update needs; whether nobody has stopped it."""
         begin = time.monotonic()
-        for what, share in self.learner.preparing():
-            display.preparing(what, share, time.monotonic() - begin)
-            if self._stopped():
-                return False
+        with contextlib.closing(self.learner.preparing()) as steps:
+            for what, share in steps:
+                display.preparing(what, share, time.monotonic() - begin)
+                if self._stopped():
+                    return False
         return True
 
     # -- evaluation --------------------------------------------------------------------------------

@@ -127,8 +127,9 @@ def _taught_by(config: Mapping[str, Any]) -> dict[str, str]:
             f"{number:,} positions, what every card is worth double dummy"
         )
     ppo = config.get("ppo", {})
-    if ppo.get("magnet_coef") and ppo["magnet"] != AVERAGE:
-        found["Teacher"] = f"`{ppo['magnet']}`, towards whose policy it was pulled"
+    magnet = ppo.get("magnet", AVERAGE)  # runs from before there was another have none
+    if ppo.get("magnet_coef") and magnet != AVERAGE:
+        found["Teacher"] = f"`{magnet}`, towards whose policy it was pulled"
     return found
 
 

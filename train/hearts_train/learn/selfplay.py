@@ -15,9 +15,10 @@ is quicker. It does depend on how many there are.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import numpy as np
@@ -107,11 +108,12 @@ class SelfPlayLearner(NetworkLearner):
             games.restore(before)
 
     # -- learning ----------------------------------------------------------------------------------
-    def preparing(self) -> Iterator[tuple[str, float]]:
+    def preparing(self) -> Generator[tuple[str, float]]:
         """Gather the lessons, where any are left to be learnt."""
         if self.counters.lessons < self.course.size:
-            for share in self.course.gather():
-                yield "gathering lessons", share
+            with contextlib.closing(self.course.gather()) as shares:
+                for share in shares:
+                    yield "gathering lessons", share
 
     def _learn(self) -> dict[str, Any]:
         if self.counters.lessons < self.course.size:
