@@ -210,6 +210,8 @@ def test_other_ways_to_play_are_as_likely_as_the_cards_make_them():
             assert scores[chosen] == pytest.approx(scores.max())
             different += searching.act(view) != alone.act(view)
             weighed = searching.weighed(BatchView.of([view]))
+            found = (weighed.values / 0.3 + weighed.logs)[0, view.legal_actions()]
+            np.testing.assert_allclose(found, scores)
             assert sum(fan.weights.sum() for fan in weighed.fans) == pytest.approx(1.0)
     assert different
 
