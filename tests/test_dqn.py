@@ -343,6 +343,28 @@ def test_warming_up_leaves_no_trace(algorithm):
     assert_same(made, cold)
 
 
+@pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
+def test_a_resumed_run_warms_up_with_what_it_remembers(algorithm):
+    """However small the memory is beside the games' lists, whose rows are other decisions."""
+    tiny = {
+        "env": RECIPE["env"] | {"rules": "micro", "num_envs": 2},
+        "ppo": {"num_steps": 1, "batch_size": 2},
+        "dqn": {"memory": 2},
+    }
+    for seed in range(8):
+        made, read = learner(algorithm, **tiny, seed=seed), []
+        for _ in range(3):
+            made.update()
+            resumed = learner(algorithm, made.state(), **tiny, seed=seed)
+            resumed.memory.read = lambda places, of=resumed.memory: (
+                read.extend(places) or Memory.read(of, places)
+            )
+            resumed.warm_up()
+            assert_same(resumed, made)
+        assert read
+        assert max(read) < len(made.memory)
+
+
 def test_with_another_opponent_the_memory_begins_anew_and_the_reservoir_goes_on():
     made = learner("nfsp", **SMALL)
     for _ in range(4):

@@ -78,11 +78,15 @@ class DQNLearner(ActionValueLearner):
         places = self._rng.integers(len(memory), size=self.config.ppo.batch_size)
         return tuple(np.array_split(places, len(self.games)))
 
+    def _try_gradient(self, thread: int, rows: Rows) -> None:
+        places = np.zeros_like(rows)  # the first; where nothing is remembered yet, it is all zeros
+        super()._try_gradient(thread, places)
+
     def _gradient(self, thread: int, places: Rows, size: int, clip: sk.Clip) -> NDArray[np.float64]:
         """A thread's part of a minibatch: the square of what its action values are off by."""
         sums = np.zeros(len(sk.FIGURES))
         self.replicas.gradients[thread].zero_()
-        if len(places) and len(self.memory):  # before the first update there is nothing
+        if len(places):
             rows = self.memory.read(places)
             values, _ = self._forward(self.replicas.networks[thread], tensor(rows["seen"]))
             actions = tensor(rows["actions"]).to(self.device)

@@ -93,18 +93,22 @@ class SelfPlayLearner(NetworkLearner):
 
     def warm_up(self) -> None:
         """Compile and load all that an update needs; leaves no trace in what follows."""
-        clip, most = self._clip(), self.rules.players * (self.rules.hand_size + 3)
+        most = self.rules.players * (self.rules.hand_size + 3)
         for thread, games in enumerate(self.games):
             before = games.state()
             for _ in range(most):  # to the end of a deal
                 self._collect(thread, 1)
                 rows = games.estimate(1.0, 1.0)
                 has_ended = bool((games.rows.nexts[rows] == sk.END).any())
-                self._gradient(thread, rows[:2], 2, clip)
+                self._try_gradient(thread, rows[:2])
                 games.drop_learnt()
                 if has_ended:
                     break
             games.restore(before)
+
+    def _try_gradient(self, thread: int, rows: Rows) -> None:
+        """Compute a thread's gradient of a few decisions that can be learnt from, for nothing."""
+        self._gradient(thread, rows, len(rows), self._clip())
 
     # -- learning ----------------------------------------------------------------------------------
     def preparing(self) -> Iterator[tuple[str, float]]:
