@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.config import ConfigError, make_config
 from hearts_train.learn.dqn import DQNLearner, transitions
 from hearts_train.learn.nfsp import NFSPLearner
-from hearts_train.learn.ppo import make_learner
+from hearts_train.learn.ppo import Trainer, make_learner
 from hearts_train.learn.replay import Column, Memory, Reservoir, seen
 from hearts_train.measure.evaluation import evaluate
 
@@ -352,17 +354,15 @@ def test_a_resumed_run_warms_up_with_what_it_remembers(algorithm):
         "dqn": {"memory": 2},
     }
     for seed in range(8):
-        made, read = learner(algorithm, **tiny, seed=seed), []
+        made = learner(algorithm, **tiny, seed=seed)
         for _ in range(3):
             made.update()
             resumed = learner(algorithm, made.state(), **tiny, seed=seed)
-            resumed.memory.read = lambda places, of=resumed.memory: (
-                read.extend(places) or Memory.read(of, places)
-            )
-            resumed.warm_up()
+            memory = resumed.memory
+            with patch.object(memory, "read", wraps=memory.read) as read:
+                resumed.warm_up()
             assert_same(resumed, made)
-        assert read
-        assert max(read) < len(made.memory)
+            assert max(call.args[0].max(initial=0) for call in read.mock_calls) == 0
 
 
 def test_with_another_opponent_the_memory_begins_anew_and_the_reservoir_goes_on():
@@ -381,6 +381,35 @@ def test_with_another_opponent_the_memory_begins_anew_and_the_reservoir_goes_on(
     ):
         with pytest.raises(CheckpointError, match=f"does not fit .*{name}"):
             learner("nfsp", state, **SMALL | change)
+
+
+@pytest.mark.parametrize(("algorithm", "is_mixed"), [("dqn", False), ("nfsp", True)])
+def test_past_snapshots_play_as_the_player_does(algorithm, is_mixed):
+    """A softmax of action values would play nearly at random."""
+    made = learner(algorithm, self_play={"latest": 0.5, "keep": 1, "keep_every": 1})
+    made.update()
+    past = made.pasts[0].agents[1]
+    views = made.games[0].batch.views(np.arange(64))
+    is_same = np.array_equal(past.act_batch(views), made.agent().act_batch(views))
+    assert is_same != is_mixed
+    if is_mixed:
+        past.greedy = True
+        np.testing.assert_array_equal(past.act_batch(views), made.agent().act_batch(views))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "counts"),
+    [("dqn", "preferred"), ("monte_carlo", "preferred"), ("nfsp", "drawn"), ("ppo", "drawn")],
+)
+def test_the_best_player_is_the_least_exploitable_as_it_plays(algorithm, counts):
+    evaluation = {"opponents": [], "exploitability": True}
+    made = Trainer(make_config(RECIPE | {"algorithm": algorithm, "evaluation": evaluation}))
+    rows = [
+        {"decisions": 1, "drawn": 0.5, "preferred": 0.4},
+        {"decisions": 2, "drawn": 0.4, "preferred": 0.5},
+    ]
+    scores = made._scores(SimpleNamespace(of_kind=lambda _: rows))
+    assert scores == {row["decisions"]: -row[counts] for row in rows}
 
 
 @pytest.mark.parametrize("part", ["target/weights", "average_policy/weights", "reservoir/count"])

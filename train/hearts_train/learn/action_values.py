@@ -18,6 +18,8 @@ class ActionValueLearner(SelfPlayLearner):
     that says how often it explores, and learns the values.
     """
 
+    is_mixed = False
+
     @property
     def epsilon(self) -> float:
         """The chance of an action drawn without regard to its value."""

@@ -30,6 +30,7 @@ class NFSPLearner(DQNLearner):
     """A best response that plays all seats but those of its opponents, and its average."""
 
     algorithm = "neural fictitious self-play (NFSP)"
+    is_mixed = True
 
     def _make_parts(self) -> None:
         super()._make_parts()

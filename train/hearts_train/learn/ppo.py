@@ -301,7 +301,8 @@ class Trainer:
     def _scores(self, metrics: runs.Metrics) -> dict[int, float]:
         """How good the player was, by decisions: little exploitable, or far ahead of the first."""
         if self.config.evaluation.exploitability:
-            return {row["decisions"]: -row["drawn"] for row in metrics.of_kind("exploitability")}
+            counts = "drawn" if self.learner.is_mixed else "preferred"
+            return {row["decisions"]: -row[counts] for row in metrics.of_kind("exploitability")}
         return {
             row["decisions"]: row["margin"]
             for row in metrics.of_kind("evaluation")
