@@ -19,6 +19,7 @@ class ActionValueLearner(SelfPlayLearner):
     """
 
     is_mixed = False
+    figures: tuple[str, ...] = ("value_loss",)
 
     @property
     def epsilon(self) -> float:
