@@ -183,6 +183,19 @@ def test_learned_results_are_told_as_mean_and_spread_over_seeds(results):
     assert "of 3 trained players (seeds 0, 1, 2; 4.0 M decisions each)" in told
 
 
+@pytest.mark.parametrize("name", ["dqn", "nfsp"])
+def test_recipes_of_compared_ways_of_learning_have_the_settings_compared(name):
+    """But for whom they are evaluated against, and for what the algorithm makes no use of."""
+    arm = load_figures().TRAININGS[f"arm_{name}"]
+    compared, recipe = load_config(arm.recipe, arm.settings), load_config(name)
+    evaluation = recipe.evaluation.model_copy(update={"opponents": []})
+    unused = {name: getattr(compared.ppo, name) for name in ("ent_coef", "ent_coef_end")}
+    ppo = recipe.ppo.model_copy(update=unused)
+    changed = {"name": compared.name, "evaluation": evaluation, "ppo": ppo}
+    assert recipe.model_copy(update=changed) == compared
+    assert recipe.budget.decisions == arm.decisions
+
+
 def test_the_figures_command_knows_every_file_that_a_page_uses(capsys):
     figures = load_figures()
     assert figures.main(["--list"]) == 0

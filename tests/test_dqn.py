@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,7 +19,7 @@ from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.config import ConfigError, make_config
 from hearts_train.learn.dqn import DQNLearner, transitions
 from hearts_train.learn.nfsp import NFSPLearner
-from hearts_train.learn.ppo import make_learner
+from hearts_train.learn.ppo import Trainer, make_learner, train
 from hearts_train.learn.replay import Column, Memory, Reservoir, seen
 from hearts_train.measure.evaluation import evaluate
 
@@ -182,7 +185,7 @@ def test_the_gradient_is_that_of_the_squared_error():
     found = made.replicas.gradients[0].clone()
     rows = made.memory.read(places)
     values, _ = made._forward(made.network, torch.from_numpy(rows["seen"]))
-    chosen = values[torch.arange(40), torch.from_numpy(rows["actions"])]
+    chosen = values[torch.arange(40), torch.from_numpy(rows["actions"]).long()]
     loss = ((chosen - made._targets(0, rows)) ** 2).sum()
     made.replicas.gradients[0].zero_()
     (loss / 80).backward()
@@ -252,7 +255,7 @@ def test_only_what_the_best_response_does_is_averaged_and_all_is_learnt_from():
         made.policies.weights.mul_(-1.0)
     made._collect(0, 16)
     ready = made._estimate(made.games[0])
-    made._prepare([ready])
+    made._take_in([ready])
     assert len(made.memory) == len(ready)
     assert len(made.reservoir) == pytest.approx(0.4 * 64 * 16, rel=0.2)
     rows = made.reservoir.read(np.arange(len(made.reservoir)))
@@ -321,11 +324,26 @@ def assert_same(made: DQNLearner, other: DQNLearner) -> None:
 def test_only_legal_actions_are_done_and_remembered(algorithm, rules):
     made = learner(algorithm, **SMALL | {"env": {"rules": rules, "num_envs": 12}, "threads": 2})
     made.warm_up()
-    for _ in range(10):
-        made.update()
+    take_in, remembered = made._take_in, []
+
+    def checked(ready: list[Any]) -> Any:
+        """Before the decisions that are learnt from are dropped."""
+        figures, kept = take_in(ready), made.memory.read(np.arange(len(made.memory)))
+        parts = list(zip(made.games, ready, strict=True))
+        masks = np.concatenate([games.rows.masks[rows] for games, rows in parts])
+        newest = kept["actions"][sum(remembered) :]
+        assert len(newest) == len(masks)
+        assert masks[np.arange(len(masks)), newest].all()
         for games in made.games:
             rows = np.arange(games.size)
             assert games.rows.masks[rows, games.rows.actions[rows]].all()
+        remembered.append(len(newest))
+        return figures
+
+    with patch.object(made, "_take_in", checked):
+        for _ in range(10):
+            made.update()
+    assert sum(remembered) == len(made.memory) > 300
     if algorithm == "nfsp":
         kept = made.reservoir.read(np.arange(len(made.reservoir)))
         assert kept["legal"][np.arange(len(made.reservoir)), kept["actions"]].all()
@@ -341,6 +359,43 @@ def test_warming_up_leaves_no_trace(algorithm):
     for one in (made, cold):
         one.update()
     assert_same(made, cold)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "figures"),
+    [
+        ("dqn", {"value_loss"}),
+        ("monte_carlo", {"value_loss"}),
+        ("nfsp", {"value_loss", "policy_loss"}),
+        ("ppo", set(sk.FIGURES)),
+    ],
+)
+def test_only_figures_that_there_are_are_logged(algorithm, figures):
+    made = learner(algorithm, **SMALL)
+    for _ in range(4):
+        row = made.update()
+    assert row.keys() & set(sk.FIGURES) == figures
+    assert all(row[name] != 0.0 for name in figures - {"clip_fraction", "magnet_kl"})
+
+
+@pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
+def test_a_resumed_run_warms_up_with_what_it_remembers(algorithm):
+    """However small the memory is beside the games' lists, whose rows are other decisions."""
+    tiny = {
+        "env": RECIPE["env"] | {"rules": "micro", "num_envs": 2},
+        "ppo": {"num_steps": 1, "batch_size": 2},
+        "dqn": {"memory": 2},
+    }
+    for seed in range(8):
+        made = learner(algorithm, **tiny, seed=seed)
+        for _ in range(3):
+            made.update()
+            resumed = learner(algorithm, made.state(), **tiny, seed=seed)
+            memory = resumed.memory
+            with patch.object(memory, "read", wraps=memory.read) as read:
+                resumed.warm_up()
+            assert_same(resumed, made)
+            assert max(call.args[0].max(initial=0) for call in read.mock_calls) == 0
 
 
 def test_with_another_opponent_the_memory_begins_anew_and_the_reservoir_goes_on():
@@ -359,6 +414,76 @@ def test_with_another_opponent_the_memory_begins_anew_and_the_reservoir_goes_on(
     ):
         with pytest.raises(CheckpointError, match=f"does not fit .*{name}"):
             learner("nfsp", state, **SMALL | change)
+
+
+@pytest.mark.parametrize(("algorithm", "is_mixed"), [("dqn", False), ("nfsp", True)])
+def test_past_snapshots_play_as_the_player_does(algorithm, is_mixed):
+    """A softmax of action values would play nearly at random."""
+    made = learner(algorithm, self_play={"latest": 0.5, "keep": 1, "keep_every": 1})
+    made.update()
+    past = made.pasts[0].agents[1]
+    views = made.games[0].batch.views(np.arange(64))
+    is_same = np.array_equal(past.act_batch(views), made.agent().act_batch(views))
+    assert is_same != is_mixed
+    if is_mixed:
+        past.greedy = True
+        np.testing.assert_array_equal(past.act_batch(views), made.agent().act_batch(views))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "counts"),
+    [("dqn", "preferred"), ("monte_carlo", "preferred"), ("nfsp", "drawn"), ("ppo", "drawn")],
+)
+def test_the_best_player_is_the_least_exploitable_as_it_plays(algorithm, counts):
+    evaluation = {"opponents": [], "exploitability": True}
+    made = Trainer(make_config(RECIPE | {"algorithm": algorithm, "evaluation": evaluation}))
+    rows = [
+        {"decisions": 1, "drawn": 0.5, "preferred": 0.4},
+        {"decisions": 2, "drawn": 0.4, "preferred": 0.5},
+    ]
+    scores = made._scores(SimpleNamespace(of_kind=lambda _: rows))
+    assert scores == {row["decisions"]: -row[counts] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "change"),
+    [
+        ("dqn", {"dqn": {"memory": 100_000}}),
+        ("nfsp", {"dqn": {"memory": 10_000}}),
+        ("nfsp", {"nfsp": {"reservoir": 100_000}}),
+    ],
+)
+def test_a_resumed_run_keeps_the_sizes_of_its_memories(algorithm, change, tmp_path):
+    """Also while so little is remembered that it would fit."""
+    recipe = RECIPE | SMALL | {"algorithm": algorithm, "evaluation": {"times": 0}}
+    recipe["budget"] = {"decisions": 2 * 12 * 4}
+    train(make_config(recipe), tmp_path / "run", progress=False)
+    ((section, sizes),) = change.items()
+    ((name, size),) = sizes.items()
+    changed = make_config(recipe | {section: recipe.get(section, {}) | sizes})
+    with pytest.raises(ConfigError, match=rf"^{section}.{name}: {size} cannot replace .*; leave"):
+        train(changed, resume=tmp_path / "run", progress=False)
+    other = make_config(recipe | {"monte_carlo": {"epsilon": 0.5}, "dqn": recipe["dqn"]})
+    train(other, resume=tmp_path / "run", progress=False)
+
+
+@pytest.mark.parametrize("setting", ["dqn.memory", "nfsp.reservoir"])
+def test_a_memory_that_would_fill_the_machine_is_refused(setting):
+    section, _, name = setting.partition(".")
+    wide = SMALL | {
+        "env": {"rules": "classic", "observation": "belief", "num_envs": 12},
+        section: RECIPE.get(section, {}) | {name: 10_000_000},
+    }
+    told = (
+        rf"^{setting}: 10000000 decisions take \d+ GB as belief shows .* 4 GB; give (\d+) or less"
+    )
+    with pytest.raises(ConfigError, match=told) as caught:
+        learner("nfsp", **wide)
+    fits = int(re.search(told, str(caught.value))[1])
+    made = learner("nfsp", **SMALL | {"env": wide["env"]})
+    columns = (made.memory if name == "memory" else made.reservoir).columns
+    row = sum(column.empty(1).nbytes for column in columns.values())
+    assert fits * row <= 4e9 < (fits + 1) * row
 
 
 @pytest.mark.parametrize("part", ["target/weights", "average_policy/weights", "reservoir/count"])

@@ -333,7 +333,7 @@ def test_advantages_are_normalised_over_the_whole_update_where_wanted():
             made._collect(thread, 4)
             games.rows.rewards[: games.size] += thread
         ready = [games.estimate(1.0, 0.9) for games in made.games]
-        made._prepare(ready)
+        made._take_in(ready)
         every = np.concatenate(
             [g.rows.advantages[r] for g, r in zip(made.games, ready, strict=True)]
         )

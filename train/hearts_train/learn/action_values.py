@@ -18,6 +18,9 @@ class ActionValueLearner(SelfPlayLearner):
     that says how often it explores, and learns the values.
     """
 
+    is_mixed = False
+    figures: tuple[str, ...] = ("value_loss",)
+
     @property
     def epsilon(self) -> float:
         """The chance of an action drawn without regard to its value."""

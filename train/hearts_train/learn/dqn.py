@@ -27,7 +27,7 @@ from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.action_values import ActionValueLearner
 from hearts_train.learn.actor_critic import Replicas
 from hearts_train.learn.learner import Tensors, between
-from hearts_train.learn.replay import Column, Memory, done, legal, seen
+from hearts_train.learn.replay import Column, Memory, action_number, check_size, legal, seen
 from hearts_train.learn.selfplay import Rows
 from hearts_train.learn.selfplay_games import SelfPlayGames, part_of
 
@@ -40,17 +40,23 @@ class DQNLearner(ActionValueLearner):
     def _make_parts(self) -> None:
         self.target = Replicas(copy.deepcopy(self.network), 1)
         see = seen(self.encoder, self.rules)
-        self.memory = Memory(
-            self.config.dqn.memory,
-            {
-                "seen": see,
-                "actions": done(self.rules),
-                "rewards": Column((), np.dtype(np.float32)),
-                "goes_on": Column((), np.dtype(np.bool_)),
-                "seen_next": see,
-                "legal_next": legal(self.rules),
-            },
-        )
+        columns = {
+            "seen": see,
+            "actions": action_number(self.rules),
+            "rewards": Column((), np.dtype(np.float32)),
+            "goes_on": Column((), np.dtype(np.bool_)),
+            "seen_next": see,
+            "legal_next": legal(self.rules),
+        }
+        capacity = self.config.dqn.memory
+        check_size("dqn.memory", capacity, columns, self.config.env.observation)
+        self.memory = Memory(capacity, columns)
+        self._rng = self._drawing()
+
+    def _drawing(self) -> np.random.Generator:
+        """What draws in the next update: each has its own, which a resumed run makes again."""
+        number = derived_seed(self.config.seed, 2)
+        return np.random.default_rng(derived_seed(number, self.counters.updates))
 
     @property
     def epsilon(self) -> float:
@@ -59,10 +65,9 @@ class DQNLearner(ActionValueLearner):
         return between(settings.epsilon, settings.epsilon_end, self.progress)
 
     # -- learning ----------------------------------------------------------------------------------
-    def _prepare(self, ready: list[Rows]) -> dict[str, float]:
+    def _take_in(self, ready: list[Rows]) -> dict[str, float]:
         """Remember an update's decisions, of which none is learnt from but by the memory."""
-        number = derived_seed(self.config.seed, 2)
-        self._rng = np.random.default_rng(derived_seed(number, self.counters.updates))
+        self._rng = self._drawing()
         for games, rows in zip(self.games, ready, strict=True):
             self.memory.add(transitions(games, rows), self._rng)
         return {"epsilon": self.epsilon, "remembered": len(self.memory)}
@@ -78,14 +83,18 @@ class DQNLearner(ActionValueLearner):
         places = self._rng.integers(len(memory), size=self.config.ppo.batch_size)
         return tuple(np.array_split(places, len(self.games)))
 
+    def _try_gradient(self, thread: int, rows: Rows) -> None:
+        places = np.zeros_like(rows)  # the first; where nothing is remembered yet, it is all zeros
+        super()._try_gradient(thread, places)
+
     def _gradient(self, thread: int, places: Rows, size: int, clip: sk.Clip) -> NDArray[np.float64]:
         """A thread's part of a minibatch: the square of what its action values are off by."""
         sums = np.zeros(len(sk.FIGURES))
         self.replicas.gradients[thread].zero_()
-        if len(places) and len(self.memory):  # before the first update there is nothing
+        if len(places):
             rows = self.memory.read(places)
             values, _ = self._forward(self.replicas.networks[thread], tensor(rows["seen"]))
-            actions = tensor(rows["actions"]).to(self.device)
+            actions = tensor(rows["actions"]).to(self.device).long()
             chosen = values.gather(1, actions[:, None])[:, 0]
             loss = (chosen - self._targets(thread, rows)).square().sum()
             torch.autograd.backward([loss / size])

@@ -46,6 +46,9 @@ class Learner:
     """What cards call it."""
     packages: tuple[str, ...] = ("hearts-env", "torch", "numpy")
     """Whose versions cards name."""
+    is_mixed = True
+    """Whether the player draws its actions from the policy; else it does those that it prefers, and
+    what would be drawn means nothing."""
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
         """Begin; the subclass goes on.
@@ -74,7 +77,9 @@ class Learner:
 
     def _add_pool(self) -> OpponentPool:
         """A pool of its own for some of the games."""
-        self.pasts.append(Snapshots(self.config, self.rules, self.encoder))
+        self.pasts.append(
+            Snapshots(self.config, self.rules, self.encoder, greedy=not self.is_mixed)
+        )
         self.pools.append(make_pool(self.config, self.pasts[-1]))
         return self.pools[-1]
 

@@ -22,7 +22,7 @@ from hearts_train.learn.action_values import Floats32
 from hearts_train.learn.actor_critic import Adam, Replicas, policy_tensors
 from hearts_train.learn.dqn import DQNLearner, tensor
 from hearts_train.learn.learner import Tensors, between
-from hearts_train.learn.replay import Reservoir, done, legal, seen
+from hearts_train.learn.replay import Reservoir, action_number, check_size, legal, seen
 from hearts_train.learn.selfplay import Rows
 
 
@@ -30,6 +30,8 @@ class NFSPLearner(DQNLearner):
     """A best response that plays all seats but those of its opponents, and its average."""
 
     algorithm = "neural fictitious self-play (NFSP)"
+    is_mixed = True
+    figures = ("policy_loss", "value_loss")
 
     def _make_parts(self) -> None:
         super()._make_parts()
@@ -37,15 +39,14 @@ class NFSPLearner(DQNLearner):
         self.policies = Replicas(self._make_network(), threads)
         """The average policy's network, once for each thread."""
         self.policy_optimizer = Adam(self.policies.weights)
-        self.reservoir = Reservoir(
-            self.config.nfsp.reservoir,
-            {
-                "seen": seen(self.encoder, self.rules),
-                "legal": legal(self.rules),
-                "actions": done(self.rules),
-            },
-            self.config.nfsp.least_chance,
-        )
+        columns = {
+            "seen": seen(self.encoder, self.rules),
+            "legal": legal(self.rules),
+            "actions": action_number(self.rules),
+        }
+        settings = self.config.nfsp
+        check_size("nfsp.reservoir", settings.reservoir, columns, self.config.env.observation)
+        self.reservoir = Reservoir(settings.reservoir, columns, settings.least_chance)
         self._responds = [np.zeros(len(games.rows.actions), np.bool_) for games in self.games]
         """Of each row of the games' lists, whether the best response made the decision."""
 
@@ -66,9 +67,9 @@ class NFSPLearner(DQNLearner):
         return np.where(responds[:, None], logits, average.cpu().numpy()), best
 
     # -- learning ----------------------------------------------------------------------------------
-    def _prepare(self, ready: list[Rows]) -> dict[str, float]:
+    def _take_in(self, ready: list[Rows]) -> dict[str, float]:
         """Remember an update's decisions; those of the best response also in the reservoir."""
-        figures = super()._prepare(ready)
+        figures = super()._take_in(ready)
         for games, responds in zip(self.games, self._responds, strict=True):
             new = np.arange(games.size - games.num_games * self.config.ppo.num_steps, games.size)
             rows = new[responds[new]]
@@ -101,7 +102,7 @@ class NFSPLearner(DQNLearner):
             is_legal, actions = (tensor(rows[n]).to(self.device) for n in ("legal", "actions"))
             logits, _ = self._forward(self.policies.networks[thread], tensor(rows["seen"]))
             logs = torch.log_softmax(logits.masked_fill(is_legal == 0, -torch.inf), 1)
-            loss = -logs.gather(1, actions[:, None]).sum() / size
+            loss = -logs.gather(1, actions.long()[:, None]).sum() / size
             torch.autograd.backward([loss])
             losses[thread] = float(loss.detach())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
+import operator
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -41,6 +42,8 @@ _LEARNERS = {
     "exact": "exact:ExactLearner",
 }
 """Module and class of each algorithm; only the one chosen is imported, and what it needs."""
+_MEMORIES = {"dqn": ("dqn.memory",), "nfsp": ("dqn.memory", "nfsp.reservoir")}
+"""The settings of how much an algorithm remembers."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,13 @@ def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
         raise ConfigError(
             f"seed: {config.seed} cannot replace {before.seed} in a resumed run; {fix}"
         )
+    for key in _MEMORIES.get(config.algorithm, ()):
+        size, new_size = (operator.attrgetter(key)(one) for one in (before, config))
+        if size != new_size:
+            raise ConfigError(
+                f"{key}: {new_size} cannot replace {size} in a resumed run, whose memories keep "
+                f"their sizes; {fix}"
+            )
     if before.network != config.network:
         raise ConfigError(f"network: the sizes of a resumed run cannot change; {fix}")
 
@@ -303,7 +313,8 @@ class Trainer:
     def _scores(self, metrics: runs.Metrics) -> dict[int, float]:
         """How good the player was, by decisions: little exploitable, or far ahead of the first."""
         if self.config.evaluation.exploitability:
-            return {row["decisions"]: -row["drawn"] for row in metrics.of_kind("exploitability")}
+            counts = "drawn" if self.learner.is_mixed else "preferred"
+            return {row["decisions"]: -row[counts] for row in metrics.of_kind("exploitability")}
         return {
             row["decisions"]: row["margin"]
             for row in metrics.of_kind("evaluation")

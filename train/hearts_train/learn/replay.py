@@ -17,6 +17,8 @@ from hearts_env.arrays import Array
 from hearts_env.encoders import Encoder
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
+from hearts_env.solve.tree_size import DEFAULT_MEMORY, format_gigabytes
+from hearts_train.learn.config import ConfigError
 
 Arrays = dict[str, Array]
 Places = NDArray[np.int64]
@@ -67,9 +69,31 @@ def legal(rules: Rules) -> Column:
     return Column((rules.num_actions,), np.dtype(np.int8), is_bits=True)
 
 
-def done(rules: Rules) -> Column:
+def action_number(rules: Rules) -> Column:
     """What the number of an action is kept as."""
-    return Column((), np.dtype(np.int64), below=rules.num_actions)
+    narrowest = np.uint8 if rules.num_actions < 256 else np.int64
+    return Column((), np.dtype(narrowest), below=rules.num_actions)
+
+
+def check_size(name: str, capacity: int, columns: Mapping[str, Column], observation: str) -> None:
+    """Refuse a memory that takes too much of the machine's.
+
+    Args:
+        name: of the setting that says how many decisions it is for.
+        capacity: these.
+        columns: what is kept of each.
+        observation: the name of the encoder.
+
+    Raises:
+        ConfigError: it takes more than ``DEFAULT_MEMORY``; the message has a number that fits.
+    """
+    row = sum(column.empty(1).nbytes for column in columns.values())
+    if capacity * row > DEFAULT_MEMORY * 1e9:
+        raise ConfigError(
+            f"{name}: {capacity} decisions take {format_gigabytes(capacity * row / 1e9)} as "
+            f"{observation} shows them, of at most {format_gigabytes(DEFAULT_MEMORY)}; give "
+            f"{int(DEFAULT_MEMORY * 1e9 // row)} or less, or take another env.observation"
+        )
 
 
 class Memory:

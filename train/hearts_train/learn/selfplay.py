@@ -44,6 +44,8 @@ class SelfPlayLearner(NetworkLearner):
     """PPO of one network that plays all seats but those of its opponents."""
 
     algorithm = "PPO of every seat"
+    figures: tuple[str, ...] = sk.FIGURES
+    """What minibatches add up for the log: of the kernel's figures those that there are."""
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
         """Make everything, as ``Learner`` has it.
@@ -94,18 +96,22 @@ class SelfPlayLearner(NetworkLearner):
 
     def warm_up(self) -> None:
         """Compile and load all that an update needs; leaves no trace in what follows."""
-        clip, most = self._clip(), self.rules.players * (self.rules.hand_size + 3)
+        most = self.rules.players * (self.rules.hand_size + 3)
         for thread, games in enumerate(self.games):
             before = games.state()
             for _ in range(most):  # to the end of a deal
                 self._collect(thread, 1)
                 rows = games.estimate(1.0, 1.0)
                 has_ended = bool((games.rows.nexts[rows] == sk.END).any())
-                self._gradient(thread, rows[:2], 2, clip)
+                self._try_gradient(thread, rows[:2])
                 games.drop_learnt()
                 if has_ended:
                     break
             games.restore(before)
+
+    def _try_gradient(self, thread: int, rows: Rows) -> None:
+        """Compute a thread's gradient of a few decisions that can be learnt from, for nothing."""
+        self._gradient(thread, rows, len(rows), self._clip())
 
     # -- learning ----------------------------------------------------------------------------------
     def preparing(self) -> Generator[tuple[str, float]]:
@@ -164,7 +170,7 @@ class SelfPlayLearner(NetworkLearner):
         self.workers.each(lambda thread: self._collect(thread, ppo.num_steps))
         self.counters.decisions += self.config.env.num_envs * ppo.num_steps
         ready = [self._estimate(games) for games in self.games]
-        figures = self._prepare(ready)
+        figures = self._take_in(ready)
         sums, count = np.zeros(len(sk.FIGURES)), 0
         for _ in range(ppo.num_epochs):
             is_near = True
@@ -184,7 +190,11 @@ class SelfPlayLearner(NetworkLearner):
         if not count:
             return figures
         means = zip(sk.FIGURES, (sums / count).tolist(), strict=True)
-        return figures | {name: mean if math.isfinite(mean) else None for name, mean in means}
+        return figures | {
+            name: mean if math.isfinite(mean) else None
+            for name, mean in means
+            if name in self.figures
+        }
 
     def _collect(self, thread: int, steps: int) -> None:
         """Play: `steps` decisions in each game of a thread."""
@@ -266,7 +276,7 @@ class SelfPlayLearner(NetworkLearner):
         by_value = math.inf if ppo.clip_range_vf is None else ppo.clip_range_vf
         return sk.Clip(ppo.clip_range, by_value, ppo.vf_coef, self.ent_coef, self.magnet_coef)
 
-    def _prepare(self, ready: list[Rows]) -> dict[str, Any]:
+    def _take_in(self, ready: list[Rows]) -> dict[str, Any]:
         """Look at an update's decisions as a whole, and normalise their advantages if wanted.
 
         Returns how much of the variance of the returns the values explain, 1 at best.

@@ -28,8 +28,17 @@ class Snapshots:
     then ends against a newer opponent than it began with, which does no harm.
     """
 
-    def __init__(self, config: TrainConfig, rules: Rules, encoder: Encoder) -> None:
-        """Start with blank networks, which play at random until the first snapshot is taken."""
+    def __init__(
+        self, config: TrainConfig, rules: Rules, encoder: Encoder, *, greedy: bool = False
+    ) -> None:
+        """Start with blank networks, until the first snapshot is taken.
+
+        Args:
+            config: the recipe.
+            rules: of the games.
+            encoder: of what the networks see.
+            greedy: snapshots do what they prefer; False: they draw from the policy.
+        """
         self.config = config
         self.kept = 0
         network = config.network
@@ -44,7 +53,7 @@ class Snapshots:
                 TorchNetwork(blank, network.activation),
                 rules,
                 encoder,
-                greedy=False,
+                greedy=greedy,
                 seed=0,  # the environments seed their opponents themselves
             )
             for _ in range(1 + config.self_play.keep)
