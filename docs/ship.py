@@ -56,15 +56,7 @@ def main() -> None:
     path = weights_of(given.game, given.kind)
     save_checkpoint(path, tensors, meta, half=True)
     final = json.loads((given.run / "evaluation.json").read_text(encoding="utf-8"))
-    card = format_card(
-        meta.rules,
-        meta.encoder,
-        meta.layers,
-        meta.activation,
-        meta.num_weights,
-        training,
-        final,
-    )
+    card = format_card(meta, final)
     if given.remark:
         card += f"\n## Remark\n\n{given.remark}\n"
     if given.game == WEAK_GAME and not given.kind:

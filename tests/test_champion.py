@@ -372,15 +372,7 @@ def test_cards_in_the_package_name_no_folder():
 def test_cards_say_what_the_files_say(game, kind):
     path = weights_of(game, kind)
     _, meta = read_checkpoint(path)
-    text = format_card(
-        meta.rules,
-        meta.encoder,
-        meta.layers,
-        meta.activation,
-        meta.num_weights,
-        meta.training,
-        [],
-    )
+    text = format_card(meta, [])
     head = text[: text.index("## Evaluation")]
     assert path.with_suffix(".md").read_text(encoding="utf-8").startswith(head)
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from hearts_agents.checkpoint import Checkpoint, read_checkpoint
 from hearts_env.files import write_whole
-from hearts_env.rules import Rules
 from hearts_train.learn.config import AVERAGE
 from hearts_train.learn.runs import CARD_NAME
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
@@ -105,15 +104,7 @@ def write_card(
     """
     if meta is None:
         _, meta = read_checkpoint(run_dir)
-    text = format_card(
-        meta.rules,
-        meta.encoder,
-        meta.layers,
-        meta.activation,
-        meta.num_weights,
-        meta.training,
-        list(evaluations) or meta.training.get("evaluations", []),
-    )
+    text = format_card(meta, list(evaluations) or meta.training.get("evaluations", []))
     path = run_dir / CARD_NAME
     write_whole(path, text.encode())
     return path
@@ -133,22 +124,15 @@ def _taught_by(config: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def format_card(
-    rules: Rules,
-    encoder: str,
-    layers: Sequence[int],
-    activation: str,
-    num_weights: int,
-    training: Mapping[str, Any],
-    evaluations: Sequence[Mapping[str, Any]],
-) -> str:
-    """The model card, Markdown."""
-    lines = [f"# {training.get('name', 'player')}: a player of {rules.name}", ""]
+def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> str:
+    """The model card, Markdown, of a player's header and its evaluations."""
+    training, layers = meta.training, meta.layers
+    lines = [f"# {training.get('name', 'player')}: a player of {meta.rules.name}", ""]
     sizes = " - ".join(str(size) for size in layers)
     facts = {
-        "Rules": f"`{rules.name}`",
-        "Observation": f"`{encoder}`, {layers[0]} numbers",
-        "Network": f"{sizes}, {activation}; {num_weights:,} weights",
+        "Rules": f"`{meta.rules.name}`",
+        "Observation": f"`{meta.encoder}`, {layers[0]} numbers",
+        "Network": f"{sizes}, {meta.activation}; {meta.num_weights:,} weights",
         "Algorithm": training.get("algorithm", "unknown"),
         **_taught_by(training.get("config", {})),
         "Trained for": f"{training.get('decisions', 0):,} decisions in "
