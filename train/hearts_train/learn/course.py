@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Generator
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_env.arrays import Array
 from hearts_env.encoders import Encoder
 from hearts_env.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.lessons import Lessons, Teaching, gather
+from hearts_train.learn.replay import seen
 
 _AT_ONCE = 64
 """Minibatches in an update."""
@@ -32,10 +31,7 @@ class Course:
         """
         self.config = config.lessons
         self._workers = config.threads
-        self._space = encoder.space(rules)
-        is_bits = self._space.low.min() == 0 and self._space.high.max() == 1
-        # Eight places in a byte take an eighth of the memory of what the network sees.
-        self._packed = bool(is_bits and np.issubdtype(self._space.dtype, np.integer))
+        self._seen = seen(encoder, rules)
         self._per_pass = max(1, round(self.config.positions / self.config.batch_size))
         self.size = self.config.passes * self._per_pass if self.config.positions else 0
         """Minibatches in all."""
@@ -49,7 +45,7 @@ class Course:
                 derived_seed(config.seed, 21),
                 self.config.temperature,
                 self.config.random,
-                packed=self._packed,
+                packed=self._seen.is_bits,
             )
 
     def gather(self) -> Generator[float]:
@@ -104,11 +100,8 @@ class Course:
 
     def observations(self, rows: NDArray[np.int64]) -> torch.Tensor:
         """What the network sees in these rows."""
-        seen: Array = self.lessons.observations[rows]
-        if self._packed:
-            bits = np.unpackbits(seen, axis=1, count=math.prod(self._space.shape))
-            seen = bits.reshape(len(rows), *self._space.shape).view(self._space.dtype)
-        return torch.from_numpy(seen)
+        found = self._seen.unpack(self.lessons.observations[rows])
+        return torch.from_numpy(np.ascontiguousarray(found))
 
     def losses(
         self, rows: NDArray[np.int64], logits: torch.Tensor, values: torch.Tensor, scale: float
