@@ -176,8 +176,7 @@ class Judge:
 
         ``(sets, num_actions)``, -inf for illegal actions.
         """
-        worlds = np.add.reduceat(fan.weights, fan.starts[:-1])
-        values: Floats = self.responses.card_values(fan, 1) / worlds[:, None]
+        values: Floats = self.responses.card_values(fan, 1) / fan.totals[:, None]
         return values
 
 

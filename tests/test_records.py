@@ -8,6 +8,7 @@ import signal
 import numpy as np
 import pytest
 
+from hearts_agents import champion as champions
 from hearts_agents.network import snapshot
 from hearts_agents.search import PimcBelief
 from hearts_env import CheckpointError, HeartsError, Rules, __version__
@@ -149,7 +150,7 @@ def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatc
     assert digest("equilibrium") != solved
     champion, small = digest("champion"), digest("champion?small=true")
     searching = digest("champion?search=8")
-    monkeypatch.setattr(contenders, "weights_of", lambda name, kind: weights)
+    monkeypatch.setattr(champions, "weights_of", lambda name, kind: weights)
     assert len({None, champion, small, searching, digest("champion")}) == 5
     assert digest("pro") is None
 

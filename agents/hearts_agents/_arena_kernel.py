@@ -50,13 +50,19 @@ def draw(
 
 
 @jit
+def unit(bits: np.uint64) -> float:
+    """A number from 0 to below 1 of 64 random bits."""
+    return np.float64(bits >> np.uint64(11)) * 2.0**-53
+
+
+@jit
 def draw_place(
     seed: int | np.int64,
     what: int,
     cumulative: Floats,
 ) -> int:
     """A place drawn with the probabilities whose cumulative sums are `cumulative`."""
-    u = np.float64(draw(seed, what) >> np.uint64(11)) * 2.0**-53
+    u = unit(draw(seed, what))
     place = 0
     while u >= cumulative[place]:
         place += 1

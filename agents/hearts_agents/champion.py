@@ -77,6 +77,12 @@ class Champion(ByRules):
             )
         self._rules: Rules | None = None
 
+    def files(self, game: str) -> list[Path]:
+        """The files of weights that it plays one of ``SHIPPED`` with: its own, then its models'."""
+        own = weights_of(game, "small" if self.small else "")
+        has_model = self.search is not None and game in OTHERS["taught"]
+        return [own, weights_of(game, "taught")] if has_model else [own]
+
     def player_of(self, rules: Rules) -> Agent:
         """The player of these rules.
 
@@ -99,10 +105,11 @@ class Champion(ByRules):
             )
         self._rules = rules
         greedy = SHIPPED[name] if self.greedy is None else self.greedy
-        network = load_agent(weights_of(name, "small" if self.small else ""), greedy=greedy)
+        own, *others = self.files(name)
+        network = load_agent(own, greedy=greedy)
         early: Agent = network
         if self.search is not None:
-            models = [load_agent(weights_of(name, "taught"))] if name in OTHERS["taught"] else []
+            models = [load_agent(file) for file in others]
             early = Improver(network, self.search, models=models, match=self.match)
         if self.endings is None:
             return early

@@ -203,7 +203,7 @@ class Improver(Remembering):
                 sets, part = _worlds_of(fans[way], is_next)
                 if len(sets):
                     sums[way, sets] += responses.card_values(part, 1)
-                    weights[way, sets] += np.add.reduceat(part.weights, part.starts[:-1])
+                    weights[way, sets] += part.totals
             spent = time.perf_counter() - begin
             if spent * (last + _AT_ONCE) / last > allowed:
                 break
@@ -243,12 +243,6 @@ def _shared(judged: list[tuple[Fan, Floats]]) -> list[Fan]:
     ]
 
 
-def _total(fan: Fan) -> Floats:
-    """The weight of each information set's worlds."""
-    total: Floats = np.add.reduceat(fan.weights, fan.starts[:-1])
-    return total
-
-
 def _places(fans: list[Fan]) -> list[Ints]:
     """When each world is looked at, counted from 0 in each view.
 
@@ -262,7 +256,7 @@ def _places(fans: list[Fan]) -> list[Ints]:
         mixed = (count - begins) * _GOLDEN % 1.0
         ranks = np.empty(len(own))
         ranks[np.lexsort((mixed, -fan.weights, own))] = count - begins
-        turns.append((ranks + 0.5) / np.maximum(_total(fan), _UNLIKELY)[own])
+        turns.append((ranks + 0.5) / np.maximum(fan.totals, _UNLIKELY)[own])
     together = np.concatenate(numbers)
     order = np.lexsort((np.concatenate(turns), together))
     sizes = np.bincount(together)
@@ -285,7 +279,7 @@ def _means(fans: list[Fan], sums: Floats, weights: Floats) -> Floats:
     Ways of which no world was looked at are left out.
     """
     seen = weights > 0
-    shares = np.where(seen, [_total(fan) for fan in fans], 0.0)
+    shares = np.where(seen, [fan.totals for fan in fans], 0.0)
     shares /= shares.sum(0)
     means = np.zeros(sums.shape[1:])
     for share, total, weight, is_seen in zip(shares, sums, weights, seen, strict=True):

@@ -69,6 +69,12 @@ class Fan(NamedTuple):
         """``(worlds,)``: the information set of each world."""
         return np.repeat(np.arange(len(self.seats)), np.diff(self.starts))
 
+    @property
+    def totals(self) -> Floats:
+        """``(sets,)``: the weight of all worlds of each information set."""
+        found: Floats = np.add.reduceat(self.weights, self.starts[:-1])
+        return found
+
     def subset(self, sets: Ints) -> Fan:
         """Some of the information sets, ascending."""
         sizes = np.diff(self.starts)[sets]
@@ -176,8 +182,7 @@ class Responses:
     def best(self, fan: Fan, depth: int = ALL) -> Ints:
         """The best action in each information set of a fan, ``(sets,) int64``."""
         values = self.card_values(fan, depth)
-        worlds = np.add.reduceat(fan.weights, fan.starts[:-1]) if len(fan.seats) else np.empty(0)
-        values /= worlds[:, None]
+        values /= fan.totals[:, None]
         found: Ints = (values >= values.max(1, keepdims=True) - TIE).argmax(1)
         return found
 

@@ -194,7 +194,12 @@ class Learner:
         yield from ()
 
     def update(self) -> dict[str, Any]:
-        """Collect one rollout and learn from it; returns what is to be logged."""
+        """Collect one rollout and learn from it; returns what is to be logged.
+
+        What is left to prepare is prepared first.
+        """
+        for _ in self.preparing():
+            pass
         counters, before = self.counters, self.counters.decisions
         self._set_rates()
         begin = time.monotonic()

@@ -21,6 +21,7 @@ from hearts_env.arrays import Array, Floats
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_env.solve import Table
+from hearts_train.learn.replay import seen
 from hearts_train.measure.crew import spread
 
 
@@ -100,15 +101,15 @@ class Teaching:
             mean_rows(self.rules.vector, some.vectors, some.players, self._memory, means)
             values[taught] = means
             taught &= ~np.isnan(values).all(1)
-            seen = batch.observe()[waiting[taught]]
-            found.append(Lessons(seen, values[taught].astype(np.float32)))
+            shown = batch.observe()[waiting[taught]]
+            found.append(Lessons(shown, values[taught].astype(np.float32)))
             actions[taught] = self._drawn(values[taught], rng)
             batch.play(actions, games=waiting)
         lessons = Lessons.joined(found)
         if not self.packed:
             return lessons
-        flat = lessons.observations.reshape(len(lessons.values), -1)
-        return lessons._replace(observations=np.packbits(flat, axis=1))
+        column = seen(make_encoder(self.encoder), self.rules)
+        return lessons._replace(observations=column.pack(lessons.observations))
 
     def _none(self) -> Lessons:
         space = make_encoder(self.encoder).space(self.rules)

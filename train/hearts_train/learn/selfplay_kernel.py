@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents._arena_kernel import OPPONENT, SEAT, draw, draw_place
+from hearts_agents._arena_kernel import OPPONENT, SEAT, draw, draw_place, unit
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import inlined, jit
@@ -127,7 +127,7 @@ def choose(
             total += np.exp(logits[i, lowest(mask)] - highest)
             mask &= mask - 1
         random[i] += np.uint64(0x9E3779B97F4A7C15)
-        left = np.float64(k.mix(random[i]) >> np.uint64(11)) * 2.0**-53 * total
+        left = unit(k.mix(random[i])) * total
         mask = legal[i]
         while mask:
             actions[i] = lowest(mask)
@@ -149,8 +149,7 @@ def draw_responses(deals: Ints, players: Ints, eta: float, responds: Bools) -> N
         responds: ``(n,)``, written: the same for all decisions of a seat in a deal.
     """
     for i in range(len(deals)):
-        random = draw(deals[i], RESPONSE + players[i]) >> np.uint64(11)
-        responds[i] = np.float64(random) * 2.0**-53 < eta
+        responds[i] = unit(draw(deals[i], RESPONSE + players[i])) < eta
 
 
 @jit

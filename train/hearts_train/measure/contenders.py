@@ -21,7 +21,7 @@ import numpy as np
 from hearts_agents import Agent, Player, make_agent
 from hearts_agents.base import Adapted, check_rules
 from hearts_agents.champion import SHIPPED as CHAMPIONS
-from hearts_agents.champion import Champion, game_of, weights_of
+from hearts_agents.champion import Champion, game_of
 from hearts_agents.checkpoint import Checkpoint
 from hearts_agents.encoded import EncodedAgent
 from hearts_agents.external import ExternalAgent, program_files
@@ -386,8 +386,7 @@ def _parts(agent: Agent | None, spec: str | None, rules: Rules | None = None) ->
     elif isinstance(agent, Champion):  # so here, until they are known
         game = None if rules is None else game_of(rules)
         for name in CHAMPIONS if game is None else [game]:
-            kinds = ["small" if agent.small else ""] + ["taught"] * (agent.search is not None)
-            for file in dict.fromkeys(weights_of(name, kind) for kind in kinds):
+            for file in agent.files(name):
                 yield file.read_bytes()
     elif isinstance(agent, PimcBelief):
         model = _options(spec).get("model")
