@@ -20,11 +20,14 @@ from hearts_env.encoders import (
     HistoryEncoder,
     PlanesEncoder,
     RankedEncoder,
+    RecallEncoder,
     TextEncoder,
     encode,
     make_encoder,
+    write_many,
 )
 from hearts_env.presets import PRESETS
+from hearts_env.solve.tree import Tree
 
 ALL_RULES = [
     Rules.preset(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers
@@ -248,6 +251,38 @@ def test_ranked_is_flat_and_the_order_of_the_cards_still_out(rules: Rules) -> No
                     number = sum(card[1] == suit for card in held)
                     assert facts[f"{name}_number_{suit}"] == 1 << number
             assert facts[f"{name}_ranked"] == sum(1 << place for place in expected)
+
+
+@pytest.mark.parametrize("rules", ALL_RULES + VARIANTS, ids=lambda r: r.name)
+def test_recall_is_ranked_and_the_past_in_its_order(rules: Rules) -> None:
+    encoder, ranked = RecallEncoder(), RankedEncoder()
+    size, n, num_cards = ranked.size(rules), rules.players, len(rules.deck)
+    for view in positions(rules, 1, 8):
+        observation = encode(encoder, view)
+        assert encoder.space(rules).contains(observation)
+        assert np.array_equal(observation[:size], encode(ranked, view))
+        facts = encoder.decode(rules, observation)
+        leaders, tricks = 0, [0] * n
+        for place, (seat, card) in enumerate(view.history):
+            trick, away = place // n, (seat - view.player) % n
+            leaders |= (place % n == 0) << (trick * n + away)
+            tricks[away] |= 1 << (trick * num_cards + rules.index[card])
+        assert facts["leaders"] == leaders
+        assert [facts[f"tricks_{p}"] for p in range(n)] == tricks
+
+
+def test_recall_tells_all_information_sets_apart_and_ranked_does_not() -> None:
+    tree = Tree("mini")
+    for player, side in enumerate(tree.sides):
+        for name, share in (("recall", 1.0), ("ranked", 0.53), ("flat", 0.53)):
+            encoder = make_encoder(name)
+            seen = set()
+            for _, views in tree.blocks(player):
+                rows = np.empty((len(views), *encoder.space(tree.rules).shape), np.int8)
+                games = np.arange(len(views))
+                write_many(encoder, tree.rules, views.vectors, games, views.players, rows)
+                seen |= {row.tobytes() for row in np.packbits(rows, axis=1)}
+            assert len(seen) / side.num_infosets == pytest.approx(share, abs=0.01), name
 
 
 @pytest.mark.parametrize("rules", ALL_RULES[::3] + VARIANTS, ids=lambda r: r.name)

@@ -14,6 +14,7 @@ from hearts_env.encoders.flat import FlatEncoder, step_row
 from hearts_env.encoders.history import HistoryEncoder
 from hearts_env.encoders.planes import PlanesEncoder
 from hearts_env.encoders.ranked import RankedEncoder
+from hearts_env.encoders.recall import RecallEncoder
 from hearts_env.encoders.text import TextEncoder
 from hearts_env.errors import HeartsError, did_you_mean, quoted
 from hearts_env.rules import Rules
@@ -25,6 +26,7 @@ ENCODERS: dict[str, Encoder] = {
         FlatEncoder(),
         BitsEncoder(),
         RankedEncoder(),
+        RecallEncoder(),
         PlanesEncoder(),
         HistoryEncoder(),
         BeliefEncoder(),

@@ -195,12 +195,15 @@ def card_blocks(rules: Rules) -> list[Block]:
 
     blocks = [cards("hand", "cards the observer holds")]
     blocks += [
-        cards(f"played_{p}", f"cards that {_seat(p)} has played", p) for p in range(rules.players)
+        cards(f"played_{p}", f"cards that {seat_name(p)} has played", p)
+        for p in range(rules.players)
     ]
     blocks.append(cards("trick", "cards of the unfinished trick"))
     blocks += [
         cards(
-            f"may_hold_{p}", f"unseen cards that {_seat(p)} can hold by all that play has shown", p
+            f"may_hold_{p}",
+            f"unseen cards that {seat_name(p)} can hold by all that play has shown",
+            p,
         )
         for p in range(1, rules.players)
     ]
@@ -216,12 +219,17 @@ def taken_blocks(rules: Rules, *, all_taken: bool) -> list[Block]:
     """Who has taken which cards, or which of those that are worth points."""
     if all_taken:
         return [
-            Block(f"taken_{p}", len(rules.deck), f"cards taken by {_seat(p)}", p, is_cards=True)
+            Block(f"taken_{p}", len(rules.deck), f"cards taken by {seat_name(p)}", p, is_cards=True)
             for p in range(rules.players)
         ]
     size = sum(card in rules.card_points for card in rules.deck)
     return [
-        Block(f"taken_{p}", size, f"cards worth points that {_seat(p)} has taken, in deck order", p)
+        Block(
+            f"taken_{p}",
+            size,
+            f"cards worth points that {seat_name(p)} has taken, in deck order",
+            p,
+        )
         for p in range(rules.players)
     ]
 
@@ -232,7 +240,8 @@ def other_blocks(rules: Rules) -> list[Block]:
     every = range(n)
     blocks = [Block("led_suit", 4, "suit led to the unfinished trick, one-hot CDSH")]
     blocks += [
-        Block(f"voids_{p}", 4, f"suits that {_seat(p)} has shown void in, CDSH", p) for p in every
+        Block(f"voids_{p}", 4, f"suits that {seat_name(p)} has shown void in, CDSH", p)
+        for p in every
     ]
     blocks += [
         Block("winner", n, "seat that takes the trick as it stands, one-hot"),
@@ -252,7 +261,7 @@ def other_blocks(rules: Rules) -> list[Block]:
         Block(
             f"total_{p}",
             TOTAL_STEPS,
-            f"match total of {_seat(p)}, in tenths of the end score (in chips: of all stakes)",
+            f"match total of {seat_name(p)}, in tenths of the end score (in chips: of all stakes)",
             p,
         )
         for p in every
@@ -260,7 +269,8 @@ def other_blocks(rules: Rules) -> list[Block]:
     return blocks
 
 
-def _seat(p: int) -> str:
+def seat_name(p: int) -> str:
+    """What meanings call the seat `p` further than the observer."""
     return "the observer" if p == 0 else f"seat +{p}"
 
 
