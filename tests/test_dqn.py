@@ -378,6 +378,20 @@ def test_only_figures_that_there_are_are_logged(algorithm, figures):
     assert all(row[name] != 0.0 for name in figures - {"clip_fraction", "magnet_kl"})
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "rates"),
+    [
+        ("dqn", {"learning_rate"}),
+        ("monte_carlo", {"learning_rate"}),
+        ("nfsp", {"learning_rate", "policy_learning_rate"}),
+        ("ppo", {"learning_rate", "ent_coef"}),
+    ],
+)
+def test_only_rates_that_it_learns_by_are_logged(algorithm, rates):
+    row = learner(algorithm, **SMALL).update()
+    assert row.keys() & {"learning_rate", "policy_learning_rate", "ent_coef"} == rates
+
+
 @pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
 def test_a_resumed_run_warms_up_with_what_it_remembers(algorithm):
     """However small the memory is beside the games' lists, whose rows are other decisions."""

@@ -19,6 +19,7 @@ class ActionValueLearner(SelfPlayLearner):
     """
 
     is_mixed = False
+    rates: tuple[str, ...] = ("learning_rate",)
     figures: tuple[str, ...] = ("value_loss",)
 
     @property

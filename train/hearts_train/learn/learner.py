@@ -46,6 +46,10 @@ class Learner:
     """What cards call it."""
     packages: tuple[str, ...] = ("hearts-env", "torch", "numpy")
     """Whose versions cards name."""
+    rates: tuple[str, ...] = ("learning_rate", "ent_coef")
+    """Its attributes that change over the run and are logged."""
+    steps_by = "ppo.learning_rate or ppo.max_grad_norm"
+    """The settings to make smaller where steps are too large."""
     is_mixed = True
     """Whether the player draws its actions from the policy; else it does those that it prefers, and
     what would be drawn means nothing."""
@@ -203,12 +207,12 @@ class Learner:
         counters, before = self.counters, self.counters.decisions
         self._set_rates()
         begin = time.monotonic()
+        rates = {name: getattr(self, name) for name in self.rates}
         values = self._learn()
         if not all(bool(torch.isfinite(weights).all()) for weights in self._parameters()):
             raise DivergenceError(
                 f"update {counters.updates + 1}: training diverged, the weights are no longer "
-                "finite; what was saved before stands: resume with a smaller ppo.learning_rate "
-                f"(it was {self.learning_rate:g}) or ppo.max_grad_norm"
+                f"finite; what was saved before stands: resume with a smaller {self.steps_by}"
             )
         counters.updates += 1
         if counters.updates % self.config.self_play.every == 0:
@@ -217,13 +221,15 @@ class Learner:
                 past.take(self.tensors(), counters.snapshots)
         seconds = time.monotonic() - begin
         counters.learning_seconds += seconds
-        return {
-            "updates": counters.updates,
-            "decisions_per_second": (counters.decisions - before) / seconds,
-            "phase": self.phase,
-            "learning_rate": self.learning_rate,
-            "ent_coef": self.ent_coef,
-        } | values
+        return (
+            {
+                "updates": counters.updates,
+                "decisions_per_second": (counters.decisions - before) / seconds,
+                "phase": self.phase,
+            }
+            | rates
+            | values
+        )
 
 
 def between(start: float, end: float | None, share: float) -> float:

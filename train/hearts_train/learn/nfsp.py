@@ -31,6 +31,8 @@ class NFSPLearner(DQNLearner):
 
     algorithm = "neural fictitious self-play (NFSP)"
     is_mixed = True
+    rates = ("learning_rate", "policy_learning_rate")
+    steps_by = "ppo.learning_rate, nfsp.learning_rate or ppo.max_grad_norm"
     figures = ("policy_loss", "value_loss")
 
     def _make_parts(self) -> None:
