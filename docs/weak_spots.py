@@ -66,6 +66,9 @@ ENDING = (CHAMPION, "champion?greedy=false", PIMC)
 """Whose last tricks are answered by a best response."""
 AT_ONCE = 32
 """Deals that are played side by side."""
+TAU, SEARCH_NOISE = 0.5, 0.05
+"""Of the search: it overrules the network for more than ``champion?search=`` asks for, so that what
+it finds is a slip by any measure."""
 MEASURES = ("alike", "weighed", "search", "held")
 
 READ = "read"
@@ -125,7 +128,7 @@ class Judge:
 
     def __init__(self) -> None:
         self.network = load_agent(weights_of(RULES.name))
-        self.improver = Improver(self.network)
+        self.improver = Improver(self.network, tau=TAU, noise=SEARCH_NOISE)
         self.known = Tracker(asked(self.network))
         self.responses = Responses(RULES, asked(self.network), played_by(RULES, self.network))
         self.pimc = Pimc(seed=0)

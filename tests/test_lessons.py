@@ -106,6 +106,25 @@ def test_a_network_learns_them_then_plays_and_is_resumed_to_the_bit():
             np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)
 
 
+def test_imitation_teaches_the_card_that_pimc_plays():
+    given = {"positions": 2000, "passes": 40, "batch_size": 100, "imitate": True}
+    learner = make_learner(recipe(lessons=given))
+    course = learner.course
+    preferred = np.nanargmax(course.lessons.values, 1)
+    rows = np.arange(2000)
+    observations = course.observations(rows)
+    while learner.counters.lessons < course.size:
+        learner.update()
+    with torch.no_grad():
+        logits, _ = learner.averaged.networks[0](observations.float())
+    legal = torch.from_numpy(~np.isnan(course.lessons.values))
+    found = logits.masked_fill(~legal, -torch.inf).argmax(1).numpy()
+    assert (found == preferred).mean() > 0.9
+    views = BatchGame(MICRO, 500, seed=9).views()
+    played = learner.agent().act_batch(views)
+    assert (played == make_agent("pimc").act_batch(views)).mean() > 0.9
+
+
 def test_the_player_is_the_average_of_the_weights():
     learner = make_learner(recipe(lessons={}, average=0.75))
     before = learner.replicas.weights.clone()

@@ -25,8 +25,8 @@ In small decks who does not mix loses more to a best response (docs/champion.md)
 OTHERS = {"small": ("two_player",), "taught": ("two_player",)}
 """Other networks that come with the package, and for which games.
 
-``small`` has a sixth of the weights; that of ``mini`` is small itself. ``taught`` has had lessons
-and one update of play: it plays nearly as ``pimc`` does, for which a search keeps it as a model.
+``small`` has a sixth of the weights; that of ``mini`` is small itself. ``taught`` has learnt in
+lessons which card ``pimc`` takes, and is the model that a search has of such a player.
 """
 
 _FOLDER = Path(__file__).parent / "data"

@@ -41,9 +41,9 @@ from hearts_env.solve.match_worth import MatchWorth
 from hearts_env.solve.response import Fan, Responses, Worth
 from hearts_env.solve.tracking import Tracker
 
-TAU = 0.5
+TAU = 0.2
 """In points: how much better a card must be for the policy to be overruled e to 1."""
-NOISE = 0.05
+NOISE = 0.02
 """With this chance the other player is taken to have played at random."""
 _GOLDEN = 0.6180339887498949
 """Its multiples, less their whole parts, lie evenly between 0 and 1: an order without a pattern."""

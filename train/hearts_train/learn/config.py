@@ -140,7 +140,7 @@ class LessonsConfig(_Section):
     """What the network is taught before it plays.
 
     It is what every legal card is worth on average over all hidden worlds, double dummy, in games
-    of two without an exchange (``lessons.py``).
+    of two without an exchange (``lessons.py``); or with ``imitate`` which card is worth most.
     """
 
     positions: Annotated[int, Field(ge=0, le=100_000_000)] = Field(
@@ -153,7 +153,11 @@ class LessonsConfig(_Section):
     learning_rate: Positive = 2e-3
     learning_rate_end: NotNegative | None = 1e-4
     sharpness: Positive = Field(
-        default=1.0, description="by how much a logit is higher for a point of worth"
+        default=1.0,
+        description="by how much a logit is higher for a point of worth; not with imitate",
+    )
+    imitate: bool = Field(
+        default=False, description="teach which card the teacher prefers, not what all are worth"
     )
     temperature: Positive = Field(
         default=0.5, description="in points, of the softmax by which the teacher plays"
@@ -164,8 +168,8 @@ class LessonsConfig(_Section):
 class ExactConfig(_Section):
     """Learning from exact values, in decks of two players that can be listed (``exact.py``).
 
-    A value ``x`` changes to ``x_end`` over the budget: step and temperature by a factor an update,
-    the learning rate linearly.
+    In the first stage a value ``x`` changes to ``x_end``: step and temperature by a factor an
+    update, the learning rate linearly.
     """
 
     step: Positive = Field(
@@ -176,14 +180,23 @@ class ExactConfig(_Section):
         default=0.3, description="in points: what the policy is pulled to the uniform one by"
     )
     temperature_end: Positive = 0.035
-    minibatches: Count = Field(default=80, description="of an update")
+    minibatches: Count = Field(default=20, description="of an update")
     batch_size: Annotated[int, Field(ge=2)] = Field(
-        default=2048, description="information sets in a minibatch, half of each player's"
+        default=4096, description="information sets in a minibatch, half of each player's"
     )
     learning_rate: Positive = 2e-3
     learning_rate_end: NotNegative = 6e-5
     sharpness: Positive = Field(
-        default=2.0, description="by how much the player's logits are larger than those learnt"
+        default=2.0, description="by how much the player's logits are larger than the network's"
+    )
+    descent: Share = Field(
+        default=0.75, description="share of the budget for the second stage, exploitability descent"
+    )
+    descent_rate: Positive = Field(
+        default=3e-4, description="learning rate of the second stage, which falls to 0"
+    )
+    descent_average: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.98, description="instead of average, if that is not 0, in the second stage"
     )
 
 

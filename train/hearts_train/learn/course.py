@@ -8,6 +8,7 @@ from collections.abc import Generator
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.functional import cross_entropy
 
 from hearts_env.encoders import Encoder
 from hearts_env.rules import Rules
@@ -18,6 +19,9 @@ from hearts_train.learn.replay import seen
 
 _AT_ONCE = 64
 """Minibatches in an update."""
+_TIE = 1e-4
+"""Worths no further apart are equal: they are means of whole numbers, in two_player over at most
+105 worlds."""
 
 
 class Course:
@@ -106,16 +110,23 @@ class Course:
     def losses(
         self, rows: NDArray[np.int64], logits: torch.Tensor, values: torch.Tensor, scale: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums over the rows of the squared errors of the logits and of the values.
+        """Sums over the rows of the squared errors, of the logits and of the values.
 
         The logits of the legal cards are to be their worths times ``sharpness``, whatever their
-        mean; the value is to be the worth of the best card, divided by `scale`.
+        mean; with ``imitate`` it is not their error but the cross-entropy with the card that the
+        teacher prefers, the lowest of equally good ones. The value is to be the worth of the best
+        card, divided by `scale`.
         """
         worths = torch.from_numpy(self.lessons.values[rows]).to(logits.device)
         legal = ~worths.isnan()
-        best = worths.nan_to_num(-torch.inf).amax(1) / scale
+        best = worths.nan_to_num(-torch.inf).amax(1)
+        of_values = (values - best / scale).square().sum()
+        if self.config.imitate:
+            preferred = (worths >= best[:, None] - _TIE).int().argmax(1)
+            of_legal = logits.masked_fill(~legal, -torch.inf)
+            return cross_entropy(of_legal, preferred, reduction="sum"), of_values
         count = legal.sum(1, keepdim=True)
         errors = torch.where(legal, logits - self.config.sharpness * worths.nan_to_num(), 0.0)
         centred = torch.where(legal, errors - errors.sum(1, keepdim=True) / count, 0.0)
         of_logits = (centred.square().sum(1) / count[:, 0]).sum()
-        return of_logits, (values - best).square().sum()
+        return of_logits, of_values

@@ -113,10 +113,14 @@ def write_card(
 def _taught_by(config: Mapping[str, Any]) -> dict[str, str]:
     """Whom the player has learnt from besides play, by a complete recipe."""
     found = {}
-    if number := config.get("lessons", {}).get("positions"):
-        found["Lessons before play"] = (
-            f"{number:,} positions, what every card is worth double dummy"
+    lessons = config.get("lessons", {})
+    if number := lessons.get("positions"):
+        what = (
+            "which card `pimc` takes"
+            if lessons.get("imitate")
+            else "what every card is worth double dummy"
         )
+        found["Lessons before play"] = f"{number:,} positions, {what}"
     ppo = config.get("ppo", {})
     magnet = ppo.get("magnet", AVERAGE)  # runs from before there was another have none
     if ppo.get("magnet_coef") and magnet != AVERAGE:
