@@ -109,6 +109,25 @@ TRAININGS |= {
     for name, settings in _ARMS.items()
 }
 
+_STAGES: dict[str, tuple[str, ...]] = {
+    "both": (),
+    "ranked": ("env.observation=ranked",),
+    "first": ("exact.descent=0",),
+}
+"""The recipe of the champion of ``mini``, and what it lacks without one of its parts."""
+
+TRAININGS |= {
+    f"stages_{name}": Training(
+        "champion_mini",
+        "mini",
+        36_000_000,
+        ("pimc",),
+        5_000,
+        settings=("evaluation.opponents=[]", "evaluation.final_pairs=1000", *settings),
+    )
+    for name, settings in _STAGES.items()
+}
+
 COMMANDS = {
     "exploit-champion": ["exploit champion champion?greedy=true champion?endings=4 --deck mini"],
     "exploit": ["exploit random standard pro pimc equilibrium --deck micro,mini"],
@@ -200,8 +219,8 @@ FIGURES = [
     Figure("champion", "standard", 20_000, seed=1),
     Figure("champion?small=true", "champion", 20_000, seed=1),
     Figure("champion?small=true", "pimc", 20_000, seed=1),
-    Figure("champion?search=50ms", "pimc", 1_000, seed=1),
-    Figure("champion?search=50ms", "champion", 500, seed=1),
+    Figure("champion?search=50ms", "pimc", 1_000, seed=3),
+    Figure("champion?search=50ms", "champion", 500, seed=3),
     Figure("champion", "pimc", 20_000, seed=1, rules="mini"),
     Figure("champion", "equilibrium", 20_000, seed=1, rules="mini"),
     Figure("champion", "standard", 10_000, seed=1, rules="classic"),

@@ -488,11 +488,11 @@ def learned(recipe: str) -> str:
     )
 
 
-def arms() -> str:
+def arms(group: str = "arm") -> str:
     """What ways of learning the five-card game come to with the same budget, over seeds."""
     rows, runs = [], []
-    for arm, meaning in _ARMS.items():
-        files = sorted((DOCS / "results").glob(f"arm_{arm}-[0-9]*.json"))
+    for arm, meaning in _ARMS[group].items():
+        files = sorted((DOCS / "results").glob(f"{group}_{arm}-[0-9]*.json"))
         found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
         if not found:
             rows.append([meaning, "not measured yet", "", "", "", "0"])
@@ -513,24 +513,31 @@ def arms() -> str:
     text = table(head, rows)
     if not runs:
         return text
-    millions = runs[0]["decisions"] / 1e6
+    millions, example = runs[0]["decisions"] / 1e6, f"{group}_{list(_ARMS[group])[-1]}"
     return text + (
         f"\nMean ± standard deviation over seeds, {millions:.0f} M decisions each; "
         f"margins over {runs[0]['evaluations'][0]['pairs']:,}\nduplicate deals "
-        "(`python docs/figures.py arm_magnet ...`). Minutes count the exact evaluations, on cores\n"
+        f"(`python docs/figures.py {example} ...`). Minutes count the exact evaluations, on cores\n"
         "that had other work too.\n"
     )
 
 
 _ARMS = {
-    "plain": "PPO of both seats",
-    "entropy": "the same with 17 times the entropy bonus",
-    "average": "and the average of the weights",
-    "magnet": "and a pull towards that average",
-    "maskable": "MaskablePPO of one seat against its snapshots",
-    "nfsp": "NFSP: the average of best responses",
-    "monte_carlo": "Deep Monte Carlo",
-    "dqn": "DQN, double",
+    "arm": {
+        "plain": "PPO of both seats",
+        "entropy": "the same with 17 times the entropy bonus",
+        "average": "and the average of the weights",
+        "magnet": "and a pull towards that average",
+        "maskable": "MaskablePPO of one seat against its snapshots",
+        "nfsp": "NFSP: the average of best responses",
+        "monte_carlo": "Deep Monte Carlo",
+        "dqn": "DQN, double",
+    },
+    "stages": {
+        "both": "the recipe",
+        "ranked": "without the order of play: `ranked` instead of `recall`",
+        "first": "without the second stage",
+    },
 }
 """Ways of learning ``mini``, as in docs/figures.py."""
 

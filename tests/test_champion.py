@@ -20,6 +20,7 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch_view import BatchView
 from hearts_env.encoders import make_encoder
 from hearts_env.solve.beliefs import belief
+from hearts_env.solve.best_response import exploit
 from hearts_env.solve.deal_results import shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_env.solve.tracking import Tracker
@@ -62,6 +63,7 @@ def test_the_champion_of_mini_is_near_the_equilibrium():
     result = evaluate("champion", "equilibrium", "mini", 4000, seed=1)
     assert result.margin > -0.15
     assert evaluate("champion", "pimc", "mini", 4000, seed=1).margin > -0.05
+    assert exploit(make_agent("champion"), "mini").exploitability < 0.02
 
 
 def test_the_champion_of_classic_beats_three_of_the_others():
@@ -94,6 +96,25 @@ def test_draws_follow_from_the_seed():
 def test_other_games_are_refused(name, rules, words):
     with pytest.raises(HeartsError, match=words):
         make_agent(name).check_rules(Rules.make(rules))
+
+
+def test_the_model_of_pimc_takes_its_cards():
+    """In the choices of deals that pimc plays against the champion."""
+    pimc, champion = make_agent("pimc"), make_agent("champion")
+    model = load_agent(weights_of("two_player", "taught"))
+    batch, same = BatchGame("two_player", 60, seed=5, autodeal=False), []
+    while not batch.done.all():
+        games = np.flatnonzero(~batch.done)
+        views = batch.views(games=games)
+        actions = champion.act_batch(views)
+        own = np.flatnonzero(views.players == games % 2)
+        if len(own):
+            actions[own] = pimc.act_batch(views.subset(own))
+            is_choice = views.legal_table[own].sum(1) > 1
+            same += (model.act_batch(views.subset(own)) == actions[own])[is_choice].tolist()
+        batch.play(actions, games=games)
+    assert len(same) > 400
+    assert np.mean(same) > 0.9
 
 
 # ---- search --------------------------------------------------------------------------------------

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
 from hearts_agents.network import load_agent
 from hearts_env import HeartsError
-from hearts_env.solve.best_response import best_response, exploit
+from hearts_env.solve.best_response import best_response, exploit, exploitability
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
@@ -32,8 +33,9 @@ RECIPE = {
 }
 
 
-def recipe(**changes):
-    return TrainConfig.model_validate(RECIPE | changes)
+def recipe(exact=(), **changes):
+    """The recipe with other settings, also of exact."""
+    return TrainConfig.model_validate(RECIPE | {"exact": RECIPE["exact"] | dict(exact)} | changes)
 
 
 def test_worths_are_those_of_the_game_with_each_card_played_instead():
@@ -42,8 +44,7 @@ def test_worths_are_those_of_the_game_with_each_card_played_instead():
     chances = list(random_policy(tree, 3))
     rng = np.random.default_rng(0)
     for player, side in enumerate(tree.sides):
-        worths, weights = learner._worths(player, chances)
-        assert (weights > 0).all()
+        worths, there = learner._worths(player, chances, chances[1 - player])
         before = tree.value(*chances) * (1 - 2 * player)
         other = side.plan(chances[player])
         reach = tree.reach(player, tree.sides[1 - player].plan(chances[1 - player]))
@@ -56,8 +57,9 @@ def test_worths_are_those_of_the_game_with_each_card_played_instead():
                 changed[player][low:high] = 0.0
                 changed[player][low + place] = 1.0
                 gained = tree.value(*changed) * (1 - 2 * player) - before
-                there = _likely(tree, player, int(i), reach, chances)
-                expected = other[side.parent[i]] * there * (worths[i, action] - mean)
+                likely = _likely(tree, player, int(i), reach, chances)
+                assert there[i] == pytest.approx(likely, abs=1e-12)
+                expected = other[side.parent[i]] * likely * (worths[i, action] - mean)
                 assert gained == pytest.approx(expected, abs=1e-9)
 
 
@@ -72,21 +74,90 @@ def _likely(tree, player, infoset, reach, chances):
     return float(weight @ reach)
 
 
-def test_a_network_comes_near_the_equilibrium():
-    learner = make_learner(recipe())
-    tree = learner.tree
+def drawn(learner):
+    """What the learner's player, who draws its cards, loses to best responses."""
+    agent = learner.agent()
+    agent.greedy = False
+    return exploit(agent, learner.tree).exploitability
 
-    def exploitability():
-        agent = learner.agent()
-        agent.greedy = False
-        return exploit(agent, tree).exploitability
 
-    first = exploitability()
-    for _ in range(60):
-        figures = learner.update()
+@pytest.mark.parametrize(("descent", "least"), [(0.0, 0.03), (0.5, 0.03), (1.0, 0.2)])
+def test_a_network_comes_near_the_equilibrium(descent, least):
+    learner = make_learner(recipe({"descent": descent}))
+    first = drawn(learner)
+    logged = [learner.update() for _ in range(60)]
     assert learner.progress == 1.0
-    assert figures["temperature"] == pytest.approx(0.01, rel=0.1)
-    assert exploitability() < 0.03 < 0.5 < first
+    mirrored = [figures["temperature"] for figures in logged if "temperature" in figures]
+    assert len(mirrored) == round(60 * (1 - descent))
+    if mirrored:
+        assert mirrored[-1] == pytest.approx(0.01, rel=0.2)
+    assert drawn(learner) < least < 0.5 < first
+    learner.update()  # what comes after the budget does no harm
+    assert drawn(learner) < least
+
+
+def test_what_is_logged_is_what_it_learns_by():
+    """Not the rates of PPO, which it does not use."""
+    learner = make_learner(recipe({"descent": 0.5, "learning_rate": 0.02, "descent_rate": 0.01}))
+    logged = [learner.update() for _ in range(60)]
+    rates = [figures["learning_rate"] for figures in logged]
+    assert rates[0] == 0.02
+    assert rates[30] == pytest.approx(0.01)
+    assert rates[59] == pytest.approx(0.01 / 30)
+    assert not any("ent_coef" in figures for figures in logged)
+
+
+def test_the_second_stage_goes_on_with_what_the_first_one_has_left():
+    """With steps of almost no size the player stays who it was, sharpened as it is."""
+    learner = make_learner(recipe({"descent": 0.5, "descent_rate": 1e-12}, average=0.0))
+    for _ in range(30):
+        learner.update()
+    before = drawn(learner)
+    assert before < 0.1
+    for _ in range(30):
+        assert learner.update()["best_responses_win"] == pytest.approx(before, abs=1e-4)
+
+
+def test_the_second_stage_goes_down_the_gradient_of_exploitability():
+    """What its losses add up to falls by as much as best responses win less."""
+    learner = make_learner(recipe({"descent": 1.0}))
+    given = {}
+
+    def note(weights, losses, *_):
+        given.update(weights=weights, losses=losses)
+        return 0.0
+
+    learner._fit = note
+    learner.update()
+    sharpness, tree = learner.config.exact.sharpness, learner.tree
+    rng = np.random.default_rng(0)
+    found = [
+        learner._forward(learner.network, place.observations)[0].detach()
+        for place in learner._positions
+    ]
+    for player in range(2):
+        rows = torch.arange(len(found[player]))
+        shares = torch.from_numpy(given["weights"][player] / given["weights"][player].sum())
+        push = torch.from_numpy(rng.normal(0, 1e-3, found[player].shape).astype(np.float32))
+
+        def after(sign, player=player, push=push, rows=rows, shares=shares):
+            logits = [each.clone() for each in found]
+            logits[player] += sign * push
+            chances = [
+                chances_of(side, policy_of(sharpness * one, place.legal), place.legal.numpy())
+                for side, one, place in zip(tree.sides, logits, learner._positions, strict=True)
+            ]
+            loss = given["losses"](player, rows, logits[player]).double() @ shares
+            return float(loss), 2 * exploitability(tree, chances)
+
+        (loss, value), (less, lower) = after(1), after(-1)
+        assert loss - less == pytest.approx(value - lower, rel=0.02)
+        assert abs(value - lower) > 1e-5
+
+
+def policy_of(logits, legal):
+    """The chances of the legal actions."""
+    return torch.softmax(logits.double().masked_fill(~legal, -torch.inf), 1).numpy()
 
 
 def test_the_value_that_is_logged_is_that_of_the_policy_before():
@@ -100,12 +171,16 @@ def test_the_value_that_is_logged_is_that_of_the_policy_before():
     assert gain >= learner.tree.value(*chances)
 
 
-def test_it_is_resumed_to_the_bit():
-    whole, stopped = make_learner(recipe()), make_learner(recipe())
-    stopped.update()
-    resumed = make_learner(recipe(), stopped.state())
-    resumed.update()
+@pytest.mark.parametrize("descent", [0.0, 59 / 60, 1.0])
+def test_it_is_resumed_to_the_bit(descent):
+    """In either stage, and after both."""
+    given = recipe({"descent": descent})
+    whole, stopped = make_learner(given), make_learner(given)
     for _ in range(2):
+        stopped.update()
+    resumed = make_learner(given, stopped.state())
+    resumed.update()
+    for _ in range(3):
         whole.update()
     for name, array in whole.state().tensors.items():
         np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)

@@ -18,7 +18,7 @@ class RecallEncoder(RankedEncoder):
     """The bits of ``ranked``, and the past trick by trick: perfect recall in one row.
 
     ``flat`` and ``ranked`` leave out the order of play, so that information sets share an
-    observation: in `mini` nearly half of them. Here each has its own.
+    observation: in `mini` seven of ten. Here each of a deal has its own.
     """
 
     name = "recall"

@@ -1,24 +1,28 @@
-"""Learning from exact values: policy iteration of a network in games that can be listed.
+"""Learning from exact values: a network that nears equilibrium in games that can be listed.
 
-Small decks have so few information sets that what every card is worth, in each of them and against
-the present policy of both players, is computed and not sampled. In each update:
+Small decks have so few information sets that what every card is worth in each of them is computed
+and not sampled. Each update asks the network for its policy in every information set, computes the
+values, and learns from minibatches of information sets. There are two stages:
 
-1. **Ask** the network for its policy in every information set.
-2. **Compute** what each action is worth on average, Q, if both players go on with that policy.
-3. **Learn**: make minibatches of information sets, drawn by how likely the player itself is to get
-   there, and fit the network to the policy that a step of magnetic mirror descent leads to (Sokota
-   et al. 2023), with step eta and the uniform policy as magnet:
-   ``log p' = (log p + eta Q) / (1 + eta alpha)`` up to a constant.
+1. **Mirror descent.** Q is what an action is worth if both players go on with the present policy.
+   The network is fitted to the policy that a step of magnetic mirror descent leads to (Sokota et
+   al. 2023), with step eta and the uniform policy as magnet:
+   ``log p' = (log p + eta Q) / (1 + eta alpha)`` up to a constant. The temperature alpha falls,
+   and with it how far from equilibrium the policy is that such steps tend to; the steps become
+   smaller, since large ones circle around it instead. In the end the errors of the fits are larger
+   than what is left to be gained.
+2. **Exploitability descent** (Lockhart et al. 2019). Q is what an action is worth against a best
+   response to the present policy, and the network's weights go down the gradient of what best
+   responses win: of exploitability itself, as far as this network can lower it.
 
-The temperature alpha falls over the run, and with it how far from equilibrium the policy is that
-such steps tend to; the steps become smaller, since large ones circle around it instead. All that
-has been learnt lies in the network's weights: no table of the game is carried from one update to
-the next.
+All that has been learnt lies in the network's weights: no table of the game is carried from one
+update to the next.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +32,10 @@ from numpy.typing import NDArray
 from hearts_env.arrays import Array, Floats
 from hearts_env.encoders import write_many
 from hearts_env.seeds import derived_seed
+from hearts_env.solve.best_response import best_response
 from hearts_env.solve.tree import DEFAULT_MEMORY, Side, backward_mean, format_gigabytes
 from hearts_train.learn import runs
-from hearts_train.learn.actor_critic import ActorCritic, set_threads
+from hearts_train.learn.actor_critic import ActorCritic, Adam, set_threads
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.learner import Tensors
 from hearts_train.learn.network_learner import NetworkLearner
@@ -41,6 +46,8 @@ _BYTES_AN_ACTION = 48
 """Of all arrays that an update has an entry in for each action of each information set."""
 _EVERYWHERE = 1e-4
 """How likely an information set is to be learnt from at least, as a plan has it."""
+_TINY = 1e-12
+"""Added so that nothing is divided by 0."""
 
 
 class Position(NamedTuple):
@@ -54,6 +61,8 @@ class ExactLearner(NetworkLearner):
     """Both players of a small deck, learning from what every card is worth."""
 
     algorithm = "exact policy iteration"
+    rates = ()
+    steps_by = "exact.learning_rate or exact.descent_rate"
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
         """Make everything, as ``Learner`` has it.
@@ -63,6 +72,8 @@ class ExactLearner(NetworkLearner):
         """
         super().__init__(config, 1, state)
         set_threads(config.threads)
+        self.descent_optimizer = Adam(self.replicas.weights)
+        """Takes the steps of the second stage, whose gradients are of another size."""
         self._add_pool()
         self._check_memory()
         self._positions = [self._look(player) for player in range(2)]
@@ -97,73 +108,146 @@ class ExactLearner(NetworkLearner):
 
     def warm_up(self) -> None:
         """Compile what an update needs; leaves no trace in what follows."""
-        self._worths(0, [side.uniform() for side in self.tree.sides])
+        chances = [side.uniform() for side in self.tree.sides]
+        best_response(self.tree, 0, chances[1])
+        self._worths(0, chances, chances[1])
 
     # -- learning ----------------------------------------------------------------------------------
+    @property
+    def _first_stage(self) -> float:
+        """The share of the first stage that is over, 0 to 1; 1 in the second one."""
+        first = 1.0 - self.config.exact.descent
+        return min(self.progress / first, 1.0) if first else 1.0
+
     def _learn(self) -> dict[str, Any]:
         exact = self.config.exact
-        logs = [self._log_policy(self.network, position) for position in self._positions]
+        descends = exact.descent > 0.0 and self._first_stage == 1.0
+        sharpness = exact.sharpness if descends else 1.0
+        logs = [self._log_policy(self.network, place, sharpness) for place in self._positions]
         chances = [
             chances_of(side, log.exp().numpy(), position.legal.numpy())
             for side, log, position in zip(self.tree.sides, logs, self._positions, strict=True)
         ]
-        alpha = _falling(exact.temperature, exact.temperature_end, self.progress)
-        step = _falling(exact.step, exact.step_end, self.progress)
+        figures = {"value": self.tree.value(*chances)}
+        return figures | (self._descend_exploitability if descends else self._mirror)(logs, chances)
+
+    def _mirror(self, logs: list[torch.Tensor], chances: list[Floats]) -> dict[str, Any]:
+        """Fit the network to what a step of mirror descent leads to."""
+        exact, share = self.config.exact, self._first_stage
+        alpha = _falling(exact.temperature, exact.temperature_end, share)
+        step = _falling(exact.step, exact.step_end, share)
         targets, weights = [], []
         for player, log in enumerate(logs):
-            worths, likely = self._worths(player, chances)
+            worths, there = self._worths(player, chances, chances[1 - player])
             pushed = log + step * torch.from_numpy(worths.astype(np.float32))
             targets.append(_log_softmax(pushed / (1 + step * alpha), self._legal(player)))
-            weights.append(likely)
-        figures = {"temperature": alpha, "value": self.tree.value(*chances)}
-        return figures | self._fit(targets, weights)
+            likely = self._own_reach(player, chances) * np.sqrt(there * self.tree.num_deals)
+            weights.append(likely + _EVERYWHERE)
 
-    def _fit(self, targets: list[torch.Tensor], weights: list[Floats]) -> dict[str, Any]:
-        """Learn the policies of `targets` in minibatches, each of both players' positions."""
+        def divergence(player: int, rows: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+            target = targets[player][rows]
+            found = _log_softmax(logits, self._legal(player)[rows])
+            return (target.exp() * (target - found)).sum(1)
+
+        rate = exact.learning_rate + share * (exact.learning_rate_end - exact.learning_rate)
+        mean = self._fit(weights, divergence, self.optimizer, rate, self.config.average)
+        return {"learning_rate": rate, "temperature": alpha, "divergence": mean}
+
+    def _descend_exploitability(
+        self, logs: list[torch.Tensor], chances: list[Floats]
+    ) -> dict[str, Any]:
+        """Go along the gradient of what best responses win from the sharpened policy."""
+        exact = self.config.exact
+        best = [best_response(self.tree, player, chances[1 - player]) for player in range(2)]
+        gains, weights = [], []
+        for player, log in enumerate(logs):
+            legal = self._legal(player).numpy()
+            worths, there = self._worths(player, chances, best[1 - player].chances)
+            policy = np.where(legal, log.exp().numpy(), 0.0)
+            gain = np.where(legal, worths - (policy * worths).sum(1, keepdims=True), 0.0)
+            gain *= (self._own_reach(player, chances) * there)[:, None]
+            # Those with the largest gradients are drawn most often, and count so much less.
+            weight = np.abs(policy * gain).sum(1) + _TINY
+            gains.append(
+                torch.from_numpy((gain / weight[:, None] * weight.sum()).astype(np.float32))
+            )
+            weights.append(weight)
+
+        def loss(player: int, rows: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+            legal = self._legal(player)[rows]
+            found = _log_softmax(exact.sharpness * logits, legal).exp() * legal
+            return -(found * gains[player][rows]).sum(1)
+
+        rate = exact.descent_rate * (1.0 - self.progress) / exact.descent
+        self._fit(weights, loss, self.descent_optimizer, rate, exact.descent_average)
+        won = sum(each.value for each in best) / 2
+        return {"learning_rate": rate, "best_responses_win": won}
+
+    def _fit(
+        self,
+        weights: list[Floats],
+        losses: Callable[[int, torch.Tensor, torch.Tensor], torch.Tensor],
+        optimizer: Adam,
+        rate: float,
+        average: float,
+    ) -> float:
+        """Learn from minibatches, each of both players' information sets; the mean loss.
+
+        Args:
+            weights: ``(infosets,)`` of each player, how often they are drawn.
+            losses: of a player, rows and their logits, ``(rows,)``.
+            optimizer: takes the steps.
+            rate: their size.
+            average: how much of the averaged weights is left after all of them.
+        """
         exact, counters = self.config.exact, self.counters
         rng = np.random.default_rng(derived_seed(self.config.seed, 30 + counters.updates))
         sums = [np.cumsum(weight) for weight in weights]
-        keep = self.config.average ** (1 / exact.minibatches)
-        share, divergence = exact.batch_size // 2, 0.0
-        rate = exact.learning_rate + self.progress * (exact.learning_rate_end - exact.learning_rate)
+        keep = average ** (1 / exact.minibatches)
+        share, total = exact.batch_size // 2, 0.0
         for _ in range(exact.minibatches):
             self.replicas.gradients[0].zero_()
             for player, position in enumerate(self._positions):
                 drawn = np.searchsorted(sums[player], rng.random(share) * sums[player][-1])
                 rows = torch.from_numpy(np.minimum(drawn, len(sums[player]) - 1))
                 logits, _ = self._forward(self.network, position.observations[rows])
-                found = _log_softmax(logits, position.legal[rows])
-                target = targets[player][rows]
-                loss = (target.exp() * (target - found)).sum(1).mean() / 2
+                loss = losses(player, rows, logits).mean() / 2
                 torch.autograd.backward([loss])
-                divergence += float(loss.detach())
-            self._step(rate)
+                total += float(loss.detach())
+            self._descend(self.replicas, optimizer, rate)
             if self.averaged is not None:
                 self.averaged.weights.lerp_(self.replicas.weights, 1 - keep)
         counters.decisions += exact.minibatches * 2 * share
         counters.gradient_epochs += 1
-        return {"divergence": divergence / exact.minibatches}
+        return total / exact.minibatches
 
-    def _log_policy(self, network: ActorCritic, position: Position) -> torch.Tensor:
+    def _log_policy(
+        self, network: ActorCritic, position: Position, sharpness: float = 1.0
+    ) -> torch.Tensor:
         """The logarithms of its chances in all information sets; 0 where they are illegal."""
         parts = []
         with torch.inference_mode():
             for begin in range(0, len(position.legal), _AT_ONCE):
                 rows = slice(begin, begin + _AT_ONCE)
                 logits, _ = self._forward(network, position.observations[rows])
-                parts.append(_log_softmax(logits, position.legal[rows]))
+                parts.append(_log_softmax(sharpness * logits, position.legal[rows]))
         return torch.cat(parts)
 
-    def _worths(self, player: int, chances: list[Floats]) -> tuple[Floats, Floats]:
-        """What a player's actions are worth, and how often its information sets are learnt from.
+    def _worths(self, player: int, chances: list[Floats], others: Floats) -> tuple[Floats, Floats]:
+        """What a player's actions are worth, and how likely its information sets are.
+
+        Args:
+            player: whose; it goes on with its own chances.
+            chances: of both players.
+            others: what the other player goes on with, which may be something else.
 
         Returns:
             ``(infosets, actions)``, margins in points on average over what the player does not
-            know, 0 where illegal; and weights ``(infosets,)``, above 0: its own chance to get
-            there, times the root of that of everything else.
+            know, 0 where illegal; and ``(infosets,)``, how likely they are by chance and by the
+            other player alone.
         """
         side, tree = self.tree.sides[player], self.tree
-        other = tree.sides[1 - player].plan(chances[1 - player])
+        other = tree.sides[1 - player].plan(others)
         values, reach = tree.gradient(player, other), tree.reach(player, other)
         for array in (values, reach):
             backward_mean(side.parent, side.first, chances[player], array)
@@ -172,11 +256,27 @@ class ExactLearner(NetworkLearner):
         legal = self._positions[player].legal.numpy()
         worths, each = np.zeros(legal.shape), np.repeat(there, np.diff(side.first))
         worths[legal] = values[first[0] :] / np.maximum(each, 1e-12)
-        own = side.plan(chances[player])[side.parent]
-        return worths, own * np.sqrt(there * tree.num_deals) + _EVERYWHERE
+        return worths, there
+
+    def _own_reach(self, player: int, chances: list[Floats]) -> Floats:
+        """How likely a player's information sets are by its own chances alone, ``(infosets,)``."""
+        side = self.tree.sides[player]
+        own: Floats = side.plan(chances[player])[side.parent]
+        return own
 
     def _legal(self, player: int) -> torch.Tensor:
         return self._positions[player].legal
+
+    # -- state -------------------------------------------------------------------------------------
+    def state(self) -> runs.State:
+        """All that training goes on from; to be taken between two updates."""
+        state, steps = super().state(), self.descent_optimizer.state()
+        state.tensors.update({f"descent_optimizer/{name}": array for name, array in steps.items()})
+        return state
+
+    def _restore_parts(self, parts: dict[str, Tensors]) -> None:
+        super()._restore_parts(parts)
+        self.descent_optimizer.restore(parts.get("descent_optimizer", {}), "descent_optimizer")
 
     # -- the player --------------------------------------------------------------------------------
     def tensors(self) -> Tensors:
