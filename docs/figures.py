@@ -109,12 +109,8 @@ TRAININGS |= {
     for name, settings in _ARMS.items()
 }
 
-_STAGES: dict[str, tuple[str, ...]] = {
-    "both": (),
-    "ranked": ("env.observation=ranked",),
-    "first": ("exact.descent=0",),
-}
-"""The recipe of the champion of ``mini``, and what it lacks without one of its parts."""
+_STAGES: dict[str, tuple[str, ...]] = {"both": (), "first": ("exact.descent=0",)}
+"""The recipe of the champion of ``mini``, with its second stage and without."""
 
 TRAININGS |= {
     f"stages_{name}": Training(

@@ -535,7 +535,6 @@ _ARMS = {
     },
     "stages": {
         "both": "the recipe",
-        "ranked": "without the order of play: `ranked` instead of `recall`",
         "first": "without the second stage",
     },
 }
