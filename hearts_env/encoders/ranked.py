@@ -96,6 +96,15 @@ def pack_ranks(r: k.Vector, s: k.Vector, player: int, at: int, words: NDArray[np
     return at
 
 
+@inlined
+def write_ranked_row(r: k.Vector, s: k.Vector, player: int, out: NDArray[np.int8]) -> int:
+    """Write what `player` knows over the first places of the row `out`; returns how many."""
+    words = stack_words()
+    size = pack_ranks(r, s, player, pack(r, s, player, False, words), words)
+    write_words(words, out[:size])
+    return size
+
+
 @jit
 def write_ranked_rows(
     r: k.Vector,
@@ -105,8 +114,5 @@ def write_ranked_rows(
     out: NDArray[np.int8],
 ) -> None:
     """Write a row for each of `games` as `players` see them, in place."""
-    words = stack_words()
     for i in range(len(games)):
-        s, player = states[games[i]], players[i]
-        pack_ranks(r, s, player, pack(r, s, player, False, words), words)
-        write_words(words, out[i])
+        write_ranked_row(r, states[games[i]], players[i], out[i])

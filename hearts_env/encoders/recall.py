@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import stack_words
 from hearts_env._jit import jit
-from hearts_env.encoders.features import Block, pack, seat_name
-from hearts_env.encoders.flat import write_words
-from hearts_env.encoders.ranked import RankedEncoder, pack_ranks
+from hearts_env.encoders.features import Block, seat_name
+from hearts_env.encoders.ranked import RankedEncoder, write_ranked_row
 from hearts_env.rules import Rules
 
 
@@ -55,12 +53,10 @@ def write_recall_rows(
     out: NDArray[np.int8],
 ) -> None:
     """Write a row for each of `games` as `players` see them, in place."""
-    words = stack_words()
     n, num_cards, tricks = r[k.R_PLAYERS], r[k.R_NUM_CARDS], r[k.R_HAND_SIZE]
     for i in range(len(games)):
         s, player = states[games[i]], players[i]
-        size = pack_ranks(r, s, player, pack(r, s, player, False, words), words)
-        write_words(words, out[i, :size])
+        size = write_ranked_row(r, s, player, out[i])
         out[i, size:] = 0
         for t in range(s[k.NUM_PLAYED]):
             trick, away = t // n, (k.seat_at(r, s, t) - player) % n

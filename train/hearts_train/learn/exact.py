@@ -37,7 +37,7 @@ from hearts_env.solve.tree import DEFAULT_MEMORY, Side, backward_mean, format_gi
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import ActorCritic, Adam, set_threads
 from hearts_train.learn.config import ConfigError, TrainConfig
-from hearts_train.learn.learner import Tensors
+from hearts_train.learn.learner import Tensors, between
 from hearts_train.learn.network_learner import NetworkLearner
 
 _AT_ONCE = 16_384
@@ -149,7 +149,7 @@ class ExactLearner(NetworkLearner):
             found = _log_softmax(logits, self._legal(player)[rows])
             return (target.exp() * (target - found)).sum(1)
 
-        rate = exact.learning_rate + share * (exact.learning_rate_end - exact.learning_rate)
+        rate = between(exact.learning_rate, exact.learning_rate_end, share)
         mean = self._fit(weights, divergence, self.optimizer, rate, self.config.average)
         return {"learning_rate": rate, "temperature": alpha, "divergence": mean}
 
