@@ -109,8 +109,12 @@ TRAININGS |= {
     for name, settings in _ARMS.items()
 }
 
-_STAGES: dict[str, tuple[str, ...]] = {"both": (), "first": ("exact.descent=0",)}
-"""The recipe of the champion of ``mini``, with its second stage and without."""
+_STAGES: dict[str, tuple[str, ...]] = {
+    "both": (),
+    "plain": ("exact.descent_floor=0",),
+    "first": ("exact.descent=0",),
+}
+"""The recipe of the champion of ``mini``, and without the second stage or its floor."""
 
 TRAININGS |= {
     f"stages_{name}": Training(

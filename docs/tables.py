@@ -535,6 +535,7 @@ _ARMS = {
     },
     "stages": {
         "both": "the recipe",
+        "plain": "without the floor, by the gradient alone",
         "first": "without the second stage",
     },
 }

@@ -118,9 +118,8 @@ def test_the_second_stage_goes_on_with_what_the_first_one_has_left():
         assert learner.update()["best_responses_win"] == pytest.approx(before, abs=1e-4)
 
 
-def test_the_second_stage_goes_down_the_gradient_of_exploitability():
-    """What its losses add up to falls by as much as best responses win less."""
-    learner = make_learner(recipe({"descent": 1.0}))
+def fitted_to(learner):
+    """The weights and losses that an update of the learner would fit its network to."""
     given = {}
 
     def note(weights, losses, *_):
@@ -129,6 +128,13 @@ def test_the_second_stage_goes_down_the_gradient_of_exploitability():
 
     learner._fit = note
     learner.update()
+    return given
+
+
+def test_the_second_stage_goes_down_the_gradient_of_exploitability():
+    """What its losses add up to falls by as much as best responses win less."""
+    learner = make_learner(recipe({"descent": 1.0, "descent_floor": 0.0}))
+    given = fitted_to(learner)
     sharpness, tree = learner.config.exact.sharpness, learner.tree
     rng = np.random.default_rng(0)
     found = [
@@ -153,6 +159,50 @@ def test_the_second_stage_goes_down_the_gradient_of_exploitability():
         (loss, value), (less, lower) = after(1), after(-1)
         assert loss - less == pytest.approx(value - lower, rel=0.02)
         assert abs(value - lower) > 1e-5
+
+
+def test_the_floor_brings_back_what_has_been_ruled_out():
+    """A player that is sure of its cards is not moved by the gradient alone."""
+
+    def won_in_the_end(floor):
+        learner = make_learner(recipe({"descent": 1.0, "descent_floor": floor}))
+        with torch.no_grad():
+            learner.network.policy[-1].weight *= 3e4
+        won = [learner.update()["best_responses_win"] for _ in range(60)]
+        assert won[0] > 1.0
+        return won[-1]
+
+    assert won_in_the_end(0.0) > 0.1
+    assert won_in_the_end(0.1) < 1e-3
+
+
+def test_what_is_rare_is_pushed_up_and_never_down():
+    learner = make_learner(recipe({"descent": 1.0}))
+    with torch.no_grad():
+        learner.network.policy[-1].weight *= 3e4
+    given, ups = fitted_to(learner), 0
+    for player, place in enumerate(learner._positions):
+        logits = learner._forward(learner.network, place.observations)[0].detach()
+        chances = policy_of(learner.config.exact.sharpness * logits, place.legal)
+        logits.requires_grad_()
+        rows = torch.arange(len(logits))
+        given["losses"](player, rows, logits).sum().backward()
+        gradients = logits.grad.numpy() * given["weights"][player][:, None]
+        downs = gradients[(chances < 1e-6) & place.legal.numpy()]
+        assert downs.max() < 1e-4 * -downs.min()
+        ups += int((downs < 0.0).sum())
+    assert ups > 10
+
+
+def test_the_floor_has_fallen_to_nothing_in_the_end():
+    """Then it is the gradient, as if there had been none."""
+    weights = []
+    for floor in (0.0, 0.1):
+        learner = make_learner(recipe({"descent": 1.0, "descent_floor": floor}))
+        learner.counters.decisions = learner.config.budget.decisions
+        weights.append(fitted_to(learner)["weights"])
+    for plain, floored in zip(*weights, strict=True):
+        np.testing.assert_array_equal(plain, floored)
 
 
 def policy_of(logits, legal):

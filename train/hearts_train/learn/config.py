@@ -195,6 +195,10 @@ class ExactConfig(_Section):
     descent_rate: Positive = Field(
         default=3e-4, description="learning rate of the second stage, which falls to 0"
     )
+    descent_floor: NotNegative = Field(
+        default=0.1,
+        description="added to the chances by which actions count in the second stage, falls to 0",
+    )
     descent_average: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.98, description="instead of average, if that is not 0, in the second stage"
     )

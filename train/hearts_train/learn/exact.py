@@ -13,7 +13,10 @@ values, and learns from minibatches of information sets. There are two stages:
    than what is left to be gained.
 2. **Exploitability descent** (Lockhart et al. 2019). Q is what an action is worth against a best
    response to the present policy, and the network's weights go down the gradient of what best
-   responses win: of exploitability itself, as far as this network can lower it.
+   responses win: of exploitability itself, as far as this network can lower it. That gradient has
+   an action's chance as factor: an action that the first stage has all but ruled out is not found
+   again, whatever it would gain. So a floor is added to the chances, which falls to 0 as the steps
+   do; neural replicator dynamics (Hennes et al. 2020) leave that factor out altogether.
 
 All that has been learnt lies in the network's weights: no table of the game is carried from one
 update to the next.
@@ -46,6 +49,8 @@ _BYTES_AN_ACTION = 48
 """Of all arrays that an update has an entry in for each action of each information set."""
 _EVERYWHERE = 1e-4
 """How likely an information set is to be learnt from at least, as a plan has it."""
+_RARE = 1e-3
+"""The chance below which the floor does not make an action still less likely."""
 _TINY = 1e-12
 """Added so that nothing is divided by 0."""
 
@@ -60,7 +65,7 @@ class Position(NamedTuple):
 class ExactLearner(NetworkLearner):
     """Both players of a small deck, learning from what every card is worth."""
 
-    algorithm = "exact policy iteration"
+    algorithm = "mirror and exploitability descent on exact values"
     rates = ()
     steps_by = "exact.learning_rate or exact.descent_rate"
 
@@ -158,27 +163,30 @@ class ExactLearner(NetworkLearner):
     ) -> dict[str, Any]:
         """Go along the gradient of what best responses win from the sharpened policy."""
         exact = self.config.exact
+        left = (1.0 - self.progress) / exact.descent
         best = [best_response(self.tree, player, chances[1 - player]) for player in range(2)]
-        gains, weights = [], []
+        pushes, weights = [], []
         for player, log in enumerate(logs):
             legal = self._legal(player).numpy()
             worths, there = self._worths(player, chances, best[1 - player].chances)
             policy = np.where(legal, log.exp().numpy(), 0.0)
             gain = np.where(legal, worths - (policy * worths).sum(1, keepdims=True), 0.0)
             gain *= (self._own_reach(player, chances) * there)[:, None]
+            # What is rare already is pushed up, but not down any further.
+            is_open = (gain > 0.0) | (policy > _RARE)
+            push = (policy + left * exact.descent_floor * is_open) * gain
             # Those with the largest gradients are drawn most often, and count so much less.
-            weight = np.abs(policy * gain).sum(1) + _TINY
-            gains.append(
-                torch.from_numpy((gain / weight[:, None] * weight.sum()).astype(np.float32))
+            weight = np.abs(push).sum(1) + _TINY
+            pushes.append(
+                torch.from_numpy((push / weight[:, None] * weight.sum()).astype(np.float32))
             )
             weights.append(weight)
 
         def loss(player: int, rows: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-            legal = self._legal(player)[rows]
-            found = _log_softmax(exact.sharpness * logits, legal).exp() * legal
-            return -(found * gains[player][rows]).sum(1)
+            found = _log_softmax(exact.sharpness * logits, self._legal(player)[rows])
+            return -(found * pushes[player][rows]).sum(1)
 
-        rate = exact.descent_rate * (1.0 - self.progress) / exact.descent
+        rate = exact.descent_rate * left
         self._fit(weights, loss, self.descent_optimizer, rate, exact.descent_average)
         won = sum(each.value for each in best) / 2
         return {"learning_rate": rate, "best_responses_win": won}
