@@ -490,7 +490,7 @@ def learned(recipe: str) -> str:
 
 def arms(group: str = "arm") -> str:
     """What ways of learning the five-card game come to with the same budget, over seeds."""
-    rows, runs = [], []
+    rows, runs, form = [], [], ".4f" if group == "stages" else ".3f"
     for arm, meaning in _ARMS[group].items():
         files = sorted((DOCS / "results").glob(f"{group}_{arm}-[0-9]*.json"))
         found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
@@ -501,8 +501,8 @@ def arms(group: str = "arm") -> str:
         rows.append(
             [
                 meaning,
-                spread([row["drawn"] for row in last], ".3f"),
-                spread([row["preferred"] for row in last], ".3f"),
+                spread([row["drawn"] for row in last], form),
+                spread([row["preferred"] for row in last], form),
                 spread([run["evaluations"][0]["margin"] for run in found], "+.2f"),
                 spread([run["seconds"] / 60 for run in found], ".1f"),
                 str(len(found)),
@@ -649,8 +649,10 @@ def exploited(name: str = "exploit") -> str:
 
 
 def points(value: float) -> str:
-    """An exploitability."""
-    return f"{value:.3f}" if value >= 0.001 else f"{max(value, 0.0):.0e}"
+    """An exploitability, a small one to four places."""
+    if value < 0.001:
+        return f"{max(value, 0.0):.0e}"
+    return f"{value:.{4 if value < 0.01 else 3}f}"
 
 
 def calibrated() -> str:
