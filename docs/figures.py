@@ -114,7 +114,7 @@ _STAGES: dict[str, tuple[str, ...]] = {
     "plain": ("exact.descent_floor=0",),
     "first": ("exact.descent=0",),
 }
-"""The recipe of the champion of ``mini``, and without the second stage or its floor."""
+"""The recipe of the champion of ``mini``; without the floor of its second stage; without that."""
 
 TRAININGS |= {
     f"stages_{name}": Training(

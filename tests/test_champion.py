@@ -61,14 +61,14 @@ def test_the_small_champion_is_little_weaker():
 
 def test_the_champion_of_mini_is_near_the_equilibrium():
     result = evaluate("champion", "equilibrium", "mini", 4000, seed=1)
-    assert result.margin > -0.15
-    assert evaluate("champion", "pimc", "mini", 4000, seed=1).margin > -0.05
+    assert result.margin > -0.05
+    assert evaluate("champion", "pimc", "mini", 4000, seed=1).margin > 0.05
     assert exploit(make_agent("champion"), "mini").exploitability < 0.006
 
 
 def test_the_champion_of_classic_beats_three_of_the_others():
     result = evaluate("champion", "standard", "classic", 500, seed=1)
-    assert result.margin > 2.5
+    assert result.margin > 4.0
     assert make_agent("champion?small=true").policy_batch(BatchGame("classic", 4).views()).any()
 
 

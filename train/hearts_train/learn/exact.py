@@ -161,7 +161,7 @@ class ExactLearner(NetworkLearner):
     def _descend_exploitability(
         self, logs: list[torch.Tensor], chances: list[Floats]
     ) -> dict[str, Any]:
-        """Go along the gradient of what best responses win from the sharpened policy."""
+        """Go down what best responses win from the sharpened policy: its gradient with a floor."""
         exact = self.config.exact
         left = (1.0 - self.progress) / exact.descent
         best = [best_response(self.tree, player, chances[1 - player]) for player in range(2)]
@@ -172,7 +172,7 @@ class ExactLearner(NetworkLearner):
             policy = np.where(legal, log.exp().numpy(), 0.0)
             gain = np.where(legal, worths - (policy * worths).sum(1, keepdims=True), 0.0)
             gain *= (self._own_reach(player, chances) * there)[:, None]
-            # What is rare already is pushed up, but not down any further.
+            # The floor pushes up what is rare, but not further down.
             is_open = (gain > 0.0) | (policy > _RARE)
             push = (policy + left * exact.descent_floor * is_open) * gain
             # Those with the largest gradients are drawn most often, and count so much less.
