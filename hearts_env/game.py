@@ -596,7 +596,7 @@ def _is_readable(rules: Rules, state: k.Vector) -> bool:
     n, number = rules.players, int(state[k.NUM_PLAYED])
     left = (1 << len(rules.deck)) - 1
     for p in range(n):
-        held = int(state[k.HANDS + k.SEAT * p] | state[k.PLAYED + k.SEAT * p])
+        held = int(k.hand_at_start(state, p))
         passed = int(state[k.PASSED + k.SEAT * p])
         dealt = held & ~int(state[k.RECEIVED + k.SEAT * p]) | passed
         if dealt & ~left or dealt.bit_count() != rules.hand_size or passed & ~dealt:

@@ -44,7 +44,7 @@ def hidden_cards(
     below = 0
     if v[k.FIRST_LEADER] == player and r[k.R_FIRST_LEAD] != k.ELDEST_HAND:
         # Who leads first holds the lowest card in any hand.
-        own = v[k.HANDS + k.SEAT * player] | v[k.PLAYED + k.SEAT * player]
+        own = k.hand_at_start(v, player)
         below = (own & -own) - 1
     for p in range(players):
         if p == player:

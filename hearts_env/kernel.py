@@ -239,6 +239,12 @@ def cards_left(r: Vector, s: Vector, p: int) -> int:
 
 
 @jit
+def hand_at_start(s: Vector, p: int) -> int:
+    """What player `p` held when play began, after any exchange: the cards left and those played."""
+    return s[HANDS + SEAT * p] | s[PLAYED + SEAT * p]
+
+
+@jit
 def hands_mask(r: Vector, s: Vector) -> int:
     """All cards that are in a hand."""
     mask = 0
@@ -642,7 +648,7 @@ def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int
     clear(start_state)
     count = 0
     for p in range(r[R_PLAYERS]):
-        held = s[HANDS + SEAT * p] | s[PLAYED + SEAT * p]
+        held = hand_at_start(s, p)
         start_state[HANDS + SEAT * p] = held & ~s[RECEIVED + SEAT * p] | s[PASSED + SEAT * p]
         start_state[TOTALS + SEAT * p] = s[TOTALS + SEAT * p]
         chosen = s[PASSED + SEAT * p]

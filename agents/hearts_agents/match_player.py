@@ -175,7 +175,7 @@ def moon_scores(rules: Rules) -> Ints:
 def points_in_play(view: PlayerView, hands: Ints) -> Ints:
     """The points of all cards that are dealt, for each hand that the other may have, ``(n,)``."""
     r, v, player = view.rules.vector, view.vector, view.player
-    seen = int(v[k.HANDS + k.SEAT * player] | v[k.PLAYED] | v[k.PLAYED + k.SEAT])
+    seen = int(k.hand_at_start(v, player) | v[k.PLAYED + k.SEAT * (1 - player)])
     held = hands | seen
     points = np.zeros(len(hands), np.int64)
     for card in range(len(view.rules.deck)):

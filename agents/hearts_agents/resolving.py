@@ -169,7 +169,7 @@ class Resolver(DrawingAgent):
         if int(view.vector[k.PLAYED + own]).bit_count() <= first:
             return view
         deals = np.empty((1, 2), np.int64)
-        deals[0, view.player] = view.vector[k.HANDS + own] | view.vector[k.PLAYED + own]
+        deals[0, view.player] = k.hand_at_start(view.vector, view.player)
         other = k.SEAT - own
         deals[0, 1 - view.player] = hidden_hands(view)[0] | view.vector[k.PLAYED + other]
         vectors, _ = past_plays(view.rules, view.vector, view.player, deals, first)

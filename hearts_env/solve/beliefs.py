@@ -132,9 +132,7 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
     if policy is not None and len(hands):
         rules, v, other = view.rules, view.vector, 1 - view.player
         deals = np.empty((len(hands), 2), np.int64)
-        deals[:, view.player] = (
-            v[k.HANDS + k.SEAT * view.player] | v[k.PLAYED + k.SEAT * view.player]
-        )
+        deals[:, view.player] = k.hand_at_start(v, view.player)
         deals[:, other] = hands | v[k.PLAYED + k.SEAT * other]
         logs = log_likelihoods(rules, v, other, deals, policy, noise)
     best = logs.max(initial=-np.inf)

@@ -109,10 +109,9 @@ class Tracker:
     def _open(self, view: PlayerView) -> _Open:
         """Begin with what was concluded at the player's last decision."""
         v, player = view.vector, view.player
-        own, other = k.SEAT * player, k.SEAT * (1 - player)
         hands = hidden_hands(view)
-        dealt = hands | v[k.PLAYED + other]
-        mine = int(v[k.HANDS + own] | v[k.PLAYED + own])
+        dealt = hands | v[k.PLAYED + k.SEAT * (1 - player)]
+        mine = int(k.hand_at_start(v, player))
         codes = tuple(k.plays(view.rules.vector, v, 0, int(v[k.NUM_PLAYED])))
         last = max((t for t, code in enumerate(codes) if code >> 6 == player), default=-1)
         logs, skip = np.zeros(len(hands)), 0

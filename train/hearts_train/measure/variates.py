@@ -165,7 +165,7 @@ def deal_value(rules: Rules, states: k.Vector, seat: int) -> Floats:
     _check(rules, states)
     begun = np.empty_like(states)
     for state, out in zip(states, begun, strict=True):
-        hands = [int(state[k.HANDS + k.SEAT * p] | state[k.PLAYED + k.SEAT * p]) for p in range(2)]
+        hands = [int(k.hand_at_start(state, p)) for p in range(2)]
         begin_past(rules.vector, state, hands[0], hands[1], out)
     values = solve_batch(begun, rules).astype(np.float64)
     signs: Floats = np.where(begun[:, k.PLAYER] == seat, 1.0, -1.0)
@@ -214,7 +214,7 @@ def _check(rules: Rules, states: k.Vector) -> None:
 # ---- one game ------------------------------------------------------------------------------------
 def _cards_luck(rules: Rules, state: k.Vector, seat: int, policy: Policy, table: Table) -> float:
     r, other = rules.vector, 1 - seat
-    hands = [int(state[k.HANDS + k.SEAT * p] | state[k.PLAYED + k.SEAT * p]) for p in range(2)]
+    hands = [int(k.hand_at_start(state, p)) for p in range(2)]
     worlds = _worlds(rules, state, hands, seat)
     weights = np.ones(len(worlds))
     values = np.empty((len(worlds), k.MAX_CARDS), np.int64)
@@ -305,9 +305,7 @@ def _write_choices(
     count = 0
     for game in range(len(states)):
         end = states[game]
-        hand0 = end[k.HANDS] | end[k.PLAYED]
-        hand1 = end[k.HANDS + k.SEAT] | end[k.PLAYED + k.SEAT]
-        begin_past(r, end, hand0, hand1, s)
+        begin_past(r, end, k.hand_at_start(end, 0), k.hand_at_start(end, 1), s)
         for turn in range(end[k.NUM_PLAYED]):
             card = k.card_at(r, end, turn)
             legal = k.legal_mask(r, s)
