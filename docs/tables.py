@@ -60,6 +60,7 @@ from hearts_train.measure.field import read_field
 from hearts_train.measure.league_file import read_folder
 from hearts_train.measure.league_table import tables as tables_of
 from hearts_train.measure.protocol import SPLITS, TRACKS
+from hearts_train.measure.shown import format_margin
 
 DOCS = Path(__file__).resolve().parent
 _MEASURED = DOCS / "measured.py"
@@ -417,8 +418,7 @@ def bench_command(name: str) -> str:
 
 def interval(record: dict[str, Any]) -> str:
     """Like ``+2.13 ± 0.03``."""
-    low, high = record["ci95"]
-    return f"{record['margin']:+.2f} ± {(high - low) / 2:.2f}"
+    return format_margin(record["margin"], record["ci95"])
 
 
 def strengths(*names: str) -> str:

@@ -25,7 +25,7 @@ def points(record: Record) -> str:
 
 def signed(value: float) -> str:
     """A difference in points; a minus that rounding would leave before a zero is dropped."""
-    return f"{round(value, 2) + 0.0:+.2f}"
+    return f"{value:+z.2f}"
 
 
 # ---- docs/champion.md ----------------------------------------------------------------------------

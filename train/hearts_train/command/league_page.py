@@ -89,7 +89,7 @@ def _standings(record: dict[str, Any]) -> list[str]:
                 rating_told(row),
                 f"{row['won']:.1%}",
                 f"{row['nash']:.1%}",
-                f"{row['over_nash']:+.2f}",
+                f"{row['over_nash']:+z.2f}",
                 *([exact_told(row["exact"])] if has_exact else []),
                 f"{row['moons']:.1f}",
                 html.escape(ms_told(record["run"]["ms_per_card"][row["agent"]])),

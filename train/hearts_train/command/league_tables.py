@@ -56,7 +56,7 @@ def standings(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
             rating_told(row),
             f"{row['won']:.1%}",
             f"{row['nash']:.0%}" if row["nash"] else "",
-            f"{row['over_nash']:+.2f}",
+            f"{row['over_nash']:+z.2f}",
             *([exact_told(row["exact"])] if has_exact else []),
             f"{row['moons']:.1f}",
             ms_told(record["run"]["ms_per_card"][row["agent"]]),

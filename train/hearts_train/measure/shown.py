@@ -41,7 +41,7 @@ def format_margin(margin: float | None, ci95: Interval | None) -> str:
     """Like ``+2.13 ± 0.10``."""
     if margin is None or ci95 is None:
         return "-"
-    return f"{margin:+.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
+    return f"{margin:+z.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
 
 
 def format_rank(rank: float, ci95: Interval) -> str:
