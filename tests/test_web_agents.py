@@ -232,6 +232,32 @@ def test_a_hint_comes_from_an_outside_agent_that_has_seen_no_other_seat():
     assert all(one.is_closed for one in made)
 
 
+def test_players_that_were_only_warmed_up_are_closed():
+    made: list[Any] = []
+
+    class Mine(Agent):
+        def __init__(self) -> None:
+            self.closed = threading.Event()
+
+        def __deepcopy__(self, memo: Any) -> Mine:
+            made.append(Mine())
+            return made[-1]
+
+        def act(self, view: Any) -> int:
+            return view.legal_actions()[0]
+
+        def close(self) -> None:
+            self.closed.set()
+
+    register_agent("mine", lambda seed=None: Mine())
+    listed = Players(["mine"])
+    listed.listed = {"mine": listed.listed["mine"]}
+    made.clear()
+    listed.warm_up()
+    assert made
+    assert all(one.closed.wait(20.0) for one in made)
+
+
 def test_a_further_agent_is_listed_by_its_last_name_and_its_path_is_not_told(tmp_path):
     path = tmp_path / "run" / "mine.py"
     path.parent.mkdir()

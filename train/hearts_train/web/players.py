@@ -398,12 +398,13 @@ class Players:
         for done, agent in enumerate(self.listed.values()):
             tell(done, agent.name)
             for game in _samples(agent.games):
-                dealt = Game.deal(game, 0)
+                dealt, chair = Game.deal(game, 0), Chair()
                 for _ in range(2):
                     if dealt.player is None:
                         break
-                    action, fault = agent.answer(Chair(), dealt.view(dealt.player), 0)
+                    action, fault = agent.answer(chair, dealt.view(dealt.player), 0)
                     dealt.play(dealt.legal_actions()[0] if fault is not None else action)
+                agent.close(chair)
 
 
 @functools.cache
