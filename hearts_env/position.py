@@ -54,6 +54,15 @@ class Position:
         return tuple(history[i : i + n] for i in range(0, len(history) - n + 1, n))
 
     @property
+    def trick_takers(self) -> tuple[int, ...]:
+        """Who took each of the finished ``tricks``, a seat each."""
+        taken = [self.taken(p) for p in range(self.rules.players)]
+        return tuple(
+            next(p for p, cards in enumerate(taken) if trick[0][1] in cards)
+            for trick in self.tricks
+        )
+
+    @property
     def trick_number(self) -> int:
         """How many tricks are finished."""
         return int(self.vector[k.TRICK_NUM])

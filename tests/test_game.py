@@ -117,6 +117,17 @@ def test_every_action_outside_the_mask_is_refused(game: Game, action: int) -> No
     assert game.legal_actions() == before.legal_actions()
 
 
+@settings(SEEDED, max_examples=100)
+@given(games())
+def test_who_takes_a_trick_leads_the_next(game: Game) -> None:
+    takers = list(game.trick_takers)
+    leaders = [trick[0][0] for trick in (*game.tricks, game.trick) if trick]
+    assert takers[: len(leaders) - 1] == leaders[1:]
+    assert [takers.count(p) for p in range(game.rules.players)] == game.tricks_taken()
+    if game.player is not None:
+        assert game.view(game.player).trick_takers == game.trick_takers
+
+
 def test_nothing_can_be_played_after_the_end() -> None:
     game = play(micro(), "QC AC AD QH QS AH")
     before = game.clone()

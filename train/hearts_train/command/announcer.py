@@ -80,8 +80,7 @@ class Announcer:
             self.say(f"Hearts are broken: {self.who(seat)} {why}.")
         if view.trick:
             return
-        trick = view.tricks[-1]
-        taker = next(p for p in range(game.rules.players) if trick[0][1] in view.taken(p))
+        trick, taker = view.tricks[-1], view.trick_takers[-1]
         verb = "take" if taker == self.seat else "takes"
         worth = _worth(view, [card for _, card in trick])
         line = self.cards.bold(f"{self.who(taker)} {verb} trick {len(view.tricks)}{worth}")

@@ -167,9 +167,8 @@ def _plays(trick: Sequence[tuple[int, str]], names: Sequence[str], cards: CardTe
 
 
 def _trick(game: Game, names: Sequence[str], cards: CardText, *, awards_kitty: bool) -> str:
-    trick = game.tricks[-1]
-    taker = next(p for p in range(game.rules.players) if trick[0][1] in game.taken(p))
-    text = f"{len(game.tricks):2}. {_plays(trick, names, cards)}   taken by {_object(names[taker])}"
+    trick, taker = game.tricks[-1], names[game.trick_takers[-1]]
+    text = f"{len(game.tricks):2}. {_plays(trick, names, cards)}   taken by {_object(taker)}"
     if worth := _worth(game, [card for _, card in trick]):
         text += f", {worth}"
     if awards_kitty:

@@ -56,12 +56,11 @@ def play_step(game: Game, action: int) -> Step:
     if action < 0:
         game.revoke()
         return [seat, REVOKE]
-    name, tricks, taken = game.rules.action_name(action), game.trick_number, game.tricks_taken()
+    name, tricks = game.rules.action_name(action), game.trick_number
     game.play(action)
     if game.trick_number == tricks:
         return [seat, name]
-    taker = next(p for p, n in enumerate(game.tricks_taken()) if n > taken[p])
-    return [seat, name, taker, game.points()]
+    return [seat, name, game.trick_takers[-1], game.points()]
 
 
 def best_line(game: Game, first: int, table: Table) -> list[Step]:

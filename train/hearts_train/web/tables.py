@@ -540,9 +540,7 @@ def _happened(before: Game, now: Game, seat: int, action: int) -> list[tuple[str
         cards = now.history[-rules.players :]
         points = now.points()
         taken = [n - b for n, b in zip(now.points(), before.points(), strict=True)]
-        taker = next(
-            p for p in range(rules.players) if now.tricks_taken()[p] > before.tricks_taken()[p]
-        )
+        taker = now.trick_takers[-1]
         facts = {"taker": taker, "cards": [list(play) for play in cards], "points": points}
         found.append(("trick", {**facts, "worth": taken[taker]}))
     if now.kitty_taker is not None and before.kitty_taker is None:
