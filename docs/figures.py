@@ -192,7 +192,7 @@ class Figure:
     @property
     def name(self) -> str:
         """Of the file, without its suffix."""
-        agent = re.sub(r"\?(search|small)=\w+", r"_\1", self.agent)
+        agent = re.sub(r"\?(search|small|large)=\w+", r"_\1", self.agent)
         return f"{agent}-{self.opponent}" + f"-{self.rules}" * (self.rules != "two_player")
 
     @property
@@ -219,6 +219,9 @@ FIGURES = [
     Figure("champion", "standard", 20_000, seed=1),
     Figure("champion?small=true", "champion", 20_000, seed=1),
     Figure("champion?small=true", "pimc", 20_000, seed=1),
+    Figure("champion?large=true", "champion", 20_000, seed=1),
+    Figure("champion?large=true", "pimc", 20_000, seed=1),
+    Figure("champion?large=true", "pro", 20_000, seed=1),
     Figure("champion?search=50ms", "pimc", 1_000, seed=3),
     Figure("champion?search=50ms", "champion", 500, seed=3),
     Figure("champion", "pimc", 20_000, seed=1, rules="mini"),

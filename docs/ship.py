@@ -49,7 +49,7 @@ def main() -> None:
         parser.error(f"--kind: {given.game} has no other network of the kind {given.kind}")
     load_config(given.recipe)
     tensors, meta = read_checkpoint(given.run)
-    training = meta.training | {"command": f"hearts train {given.recipe}"}
+    training = meta.training | {"name": given.recipe, "command": f"hearts train {given.recipe}"}
     if given.remark:
         training["remark"] = given.remark
     meta = replace(meta, training=training)
