@@ -106,7 +106,7 @@ def _picture(
         legal=tuple(rules.deck[action] for action in legal if action < len(rules.deck)),
         trick=source.trick,
         last_trick=last,
-        last_taker=_taker(source, last),
+        last_taker=source.trick_takers[-1] if last else None,
         kitty=kitty,
         hearts_broken=source.hearts_broken,
         trump=rules.trump,
@@ -138,14 +138,6 @@ def _cards(position: Position, field: int, seat: int) -> tuple[str, ...]:
     """The cards of a seat in this field of the state."""
     deck = position.rules.deck
     return tuple([deck[i] for i in list_of(int(position.vector[field + k.SEAT * seat]))])
-
-
-def _taker(game: Position, trick: Sequence[tuple[int, str]]) -> int | None:
-    """Who took a finished trick."""
-    if not trick:
-        return None
-    card = trick[0][1]
-    return next(seat for seat in range(game.rules.players) if card in game.taken(seat))
 
 
 def _scores(position: Position) -> list[int]:
