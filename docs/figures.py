@@ -52,12 +52,27 @@ class Training:
     """What differs from the recipe."""
 
 
+_NARROW = (
+    "env.num_envs=512",
+    "network.trunk=[512, 256]",
+    "ppo.batch_size=2048",
+)
+"""What the champion's recipe was before it got a wider network: part of it."""
+
 TRAININGS = {
     "demo": Training(
         "demo", "two_player", 16_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
     ),
     "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
-    "champion": Training("champion", "two_player", 60_000_000, ("pro", "pimc"), 20_000),
+    "champion": Training("champion", "two_player", 150_000_000, ("pro", "pimc"), 20_000),
+    "champion_narrow": Training(
+        "champion",
+        "two_player",
+        60_000_000,
+        ("pro", "pimc"),
+        20_000,
+        settings=(*_NARROW, "ppo.ent_coef_end=0.001", "lessons.positions=3000000"),
+    ),
     "champion_plain": Training(
         "champion",
         "two_player",
@@ -65,12 +80,14 @@ TRAININGS = {
         ("pro", "pimc"),
         5_000,
         settings=(
+            *_NARROW,
             "env.observation=flat",
             "average=0.99",
             "ppo.magnet_coef=0",
             "ppo.ent_coef=0.001",
             "ppo.ent_coef_end=0.0002",
             "lessons.positions=2500000",
+            "threads=1",
         ),
     ),
 }
@@ -142,6 +159,10 @@ COMMANDS = {
         "--totals 80,60"
     ],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
+    "attack-champion": [
+        f"attack {agent} --attackers belief,lbr_endings --tricks 4 --pairs {pairs}"
+        for agent, pairs in (("champion", 1_000), ("champion?greedy=false", 300))
+    ],
     "attack-micro": [
         f"attack {agent} --rules micro" for agent in ("standard", "pro", "pimc", "equilibrium")
     ],
@@ -162,7 +183,6 @@ COMMANDS = {
             ("demo-0", "all", 200),
             ("pro", "belief,endings,lbr_endings,trained", 100),
             ("pimc", "belief,endings,lbr_endings,trained", 40),
-            ("champion", "belief,lbr_endings", 200),
         )
     },
 }
@@ -192,7 +212,8 @@ class Figure:
     @property
     def name(self) -> str:
         """Of the file, without its suffix."""
-        agent = re.sub(r"\?(search|small|large)=\w+", r"_\1", self.agent)
+        agent = re.sub(r"\?(search|small)=\w+", r"_\1", self.agent)
+        agent = agent.replace("?greedy=false", "_drawn")
         return f"{agent}-{self.opponent}" + f"-{self.rules}" * (self.rules != "two_player")
 
     @property
@@ -217,11 +238,9 @@ FIGURES = [
     Figure("champion", "pimc", 20_000, seed=1),
     Figure("champion", "pro", 20_000, seed=1),
     Figure("champion", "standard", 20_000, seed=1),
+    Figure("champion?greedy=false", "champion", 20_000, seed=1),
     Figure("champion?small=true", "champion", 20_000, seed=1),
     Figure("champion?small=true", "pimc", 20_000, seed=1),
-    Figure("champion?large=true", "champion", 20_000, seed=1),
-    Figure("champion?large=true", "pimc", 20_000, seed=1),
-    Figure("champion?large=true", "pro", 20_000, seed=1),
     Figure("champion?search=50ms", "pimc", 1_000, seed=3),
     Figure("champion?search=50ms", "champion", 500, seed=3),
     Figure("champion", "pimc", 20_000, seed=1, rules="mini"),
@@ -278,7 +297,8 @@ def run_commands(name: str) -> None:
             check=True,
             cwd=folder,
         )
-        records.append({"command": f"hearts {command}", "results": json.loads(done.stdout)})
+        words = shlex.join(["hearts", *command.split()])
+        records.append({"command": words, "results": json.loads(done.stdout)})
     write(name, {"version": __version__, "platform": platform_versions(), "commands": records})
 
 

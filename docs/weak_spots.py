@@ -518,8 +518,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line, measure, and write; returns the exit status."""
     parser = argparse.ArgumentParser(description="Find where the champion loses points.")
     parser.add_argument("--deals", type=_count, default=600, help="against itself (%(default)s)")
-    parser.add_argument("--pimc", type=_count, default=150, help="against pimc (%(default)s)")
-    parser.add_argument("--endings", type=_count, default=60, help="solved (%(default)s)")
+    parser.add_argument("--pimc", type=_count, default=600, help="against pimc (%(default)s)")
+    parser.add_argument("--endings", type=_count, default=120, help="solved (%(default)s)")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the file of results")
     parser.add_argument("--histories", type=Path, default=DEALS, help="the deals that are shown")
     parser.add_argument("--images", type=Path, default=IMAGES, help="the folder of their pictures")

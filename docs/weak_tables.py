@@ -114,7 +114,8 @@ def card(record: Record) -> list[str]:
         f"{points(lost['search'])} a deal; played out in the deals as they lay, one card changed "
         f"at a time,\n  {points(lost['held'])}. {lost['slips']:.1%} of its choices lose a point or "
         "more. That is lost to one who plays as it does:\n  in deals against `pimc` the same "
-        f"search's cards win nothing: {points(record['against']['pimc']['all']['held'])}.\n"
+        "search's cards win little or nothing: "
+        f"{points(record['against']['pimc']['all']['held'])}.\n"
         "- **Where**, points a choice by the search, "
         f"{lost['search']['margin'] / lost['decisions']:.2f} over all:\n"
         + "\n".join(worst)

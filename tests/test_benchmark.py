@@ -48,7 +48,7 @@ POLICY = """
         return legal / legal.sum(1, keepdims=True)
 """
 CHAMPIONS = {
-    "two_player": "3d6e409bb17220609270cdf64c9e092aaf41491e3c3e95869d6b046df4bfd73b",
+    "two_player": "ccd3afab6cae0245d621b7272c68ac07af2e5527310ab1b104dd181c13a10bc4",
     "mini": "e47bba2d2a3be187d6588d2b7bcb93f18da8cdcccf43a0ac9e103651d965c6cc",
     "classic": "272fc87b7f46400c3ce1fb94855d8fead8630d997d37d296aaf968993ac8be89",
 }
@@ -121,7 +121,7 @@ def test_the_field_plays_as_it_did_when_it_got_its_version():
         ("pro", "two_player", 3): [1.0, 13.0, -2.0, -2.0],
         ("pimc", "two_player", 3): [-13.0, 1.0, -13.0, -15.0],
         ("equilibrium", "micro", 3): [0.0, -1.5, 0.0, 0.0],
-        ("champion", "two_player", 3): [-14.0, -16.5, -12.0, -14.0],
+        ("champion", "two_player", 3): [-14.0, -17.5, -15.0, -15.0],
         ("champion", "mini", 15): [-8.0, 0.0, -2.0, 0.0],  # third -3.0 if it did not draw
         ("champion", "classic", 3): [-17 / 3, -46 / 3, -1.0, -47 / 3],
     }

@@ -49,19 +49,14 @@ def test_weights_come_with_their_card_and_are_small(game, kind):
 
 
 def test_the_champion_beats_the_players_of_the_table():
-    for opponent, least in (("standard", 8.0), ("pro", 4.5), ("pimc", 0.2)):
-        assert evaluate("champion", opponent, "two_player", 500, seed=4).margin > least
+    for opponent, least in (("standard", 8.0), ("pro", 4.5), ("pimc", 0.7)):
+        assert evaluate("champion", opponent, "two_player", 2000, seed=4).margin > least
 
 
 def test_the_small_champion_is_little_weaker():
-    assert evaluate("champion?small=true", "champion", "two_player", 2000, seed=4).margin > -0.4
+    assert evaluate("champion?small=true", "champion", "two_player", 2000, seed=4).margin > -0.3
     assert read_checkpoint(weights_of("two_player", "small"))[1].num_weights <= 60_000
     assert weights_of("mini", "small") == weights_of("mini")
-
-
-def test_the_large_champion_is_stronger():
-    assert evaluate("champion?large=true", "champion", "two_player", 4000, seed=4).margin > 0.05
-    assert weights_of("classic", "large") == weights_of("classic")
 
 
 def test_the_champion_of_mini_is_near_the_equilibrium():
@@ -310,17 +305,9 @@ def test_for_the_match_the_chance_to_win_it_counts():
     assert different > 1
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"small": True, "large": True}, "large: a network is not small and large; give one"),
-        ({"large": 2}, "large: 2 is not True or False"),
-        ({"small": "no"}, "small: 'no' is not True or False"),
-    ],
-)
-def test_sizes_that_are_none_are_refused(options, words):
-    with pytest.raises(HeartsError, match=words):
-        make_agent("champion", **options)
+def test_a_size_that_is_none_is_refused():
+    with pytest.raises(HeartsError, match="small: 'no' is not True or False"):
+        make_agent("champion", small="no")
 
 
 def test_a_champion_that_plays_for_the_match_has_to_search():

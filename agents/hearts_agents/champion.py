@@ -22,12 +22,11 @@ SHIPPED = {"two_player": True, "mini": False, "classic": True}
 
 In small decks who does not mix loses more to a best response (docs/champion.md).
 """
-OTHERS = {"small": ("two_player",), "large": ("two_player",), "taught": ("two_player",)}
+OTHERS = {"small": ("two_player",), "taught": ("two_player",)}
 """Other networks that come with the package, and for which games.
 
-``small`` has a sixth of the weights; that of ``mini`` is small itself. ``large`` has nearly three
-times as many, and was trained for longer. ``taught`` has learnt in lessons which card ``pimc``
-takes, and is the model that a search has of such a player.
+``small`` has a seventeenth of the weights; that of ``mini`` is small itself. ``taught`` has learnt
+in lessons which card ``pimc`` takes, and is the model that a search has of such a player.
 """
 
 _FOLDER = Path(__file__).parent / "data"
@@ -47,7 +46,6 @@ class Champion(ByRules):
         *,
         greedy: bool | None = None,
         small: bool = False,
-        large: bool = False,
         match: bool = False,
     ) -> None:
         """A player of the games in ``SHIPPED``.
@@ -60,8 +58,7 @@ class Champion(ByRules):
                 their cards drawn from its equilibrium; None: none.
             greedy: take the preferred action; False: draw from the policy's probabilities; None:
                 as ``SHIPPED`` has it. A search plays the best card that it finds.
-            small: the network of a sixth of the weights, where there is one.
-            large: the network of nearly three times the weights, where there is one.
+            small: the network of a seventeenth of the weights, where there is one.
             match: with `search`, play for the match: the chance to win it counts, not the margin.
 
         Raises:
@@ -72,9 +69,6 @@ class Champion(ByRules):
         self.endings = None if endings is None else check_tricks("endings", endings)
         self.greedy = greedy
         self.small = check_flag("small", small)
-        self.large = check_flag("large", large)
-        if small and large:
-            raise HeartsError("large: a network is not small and large; give one of the two")
         self.match = check_flag("match", match)
         if match and search is None:
             raise HeartsError(
@@ -85,7 +79,7 @@ class Champion(ByRules):
 
     def files(self, game: str) -> list[Path]:
         """The files of weights that it plays one of ``SHIPPED`` with: its own, then its models'."""
-        own = weights_of(game, "small" if self.small else "large" if self.large else "")
+        own = weights_of(game, "small" if self.small else "")
         has_model = self.search is not None and game in OTHERS["taught"]
         return [own, weights_of(game, "taught")] if has_model else [own]
 
