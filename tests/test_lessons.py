@@ -13,7 +13,7 @@ from hearts_agents.search import mean_rows, working_memory
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.solve import Table
-from hearts_train.learn.config import ConfigError, TrainConfig
+from hearts_train.learn.config import OF_VALUES, ConfigError, TrainConfig
 from hearts_train.learn.course import Course
 from hearts_train.learn.lessons import Lessons, Teaching, gather
 from hearts_train.learn.ppo import make_learner, train
@@ -210,6 +210,19 @@ def test_a_magnet_that_cannot_be_one_is_refused():
                 lessons={}, env={"rules": "mini", "num_envs": 16}, ppo=ppo | {"magnet": "champion"}
             )
         )
+
+
+@pytest.mark.parametrize("algorithm", OF_VALUES)
+def test_a_player_of_action_values_is_no_magnet(tmp_path, algorithm):
+    values = make_learner(recipe(lessons={}, average=0.0, algorithm=algorithm))
+    assert not values.is_mixed
+    path, tensors = tmp_path / "values.safetensors", values.tensors()
+    training = {"config": values.config.model_dump(mode="json")}
+    layers = Network(tensors).sizes
+    save_checkpoint(path, tensors, Checkpoint(MICRO, "flat", layers, "relu", training))
+    ppo = {"magnet": str(path), "magnet_coef": 1.0, "batch_size": 64}
+    with pytest.raises(ConfigError, match=f"ppo.magnet: .*learnt by {algorithm} what actions are"):
+        make_learner(recipe(lessons={}, ppo=ppo))
 
 
 def test_a_signal_while_lessons_are_gathered_ends_the_run_there(tmp_path, monkeypatch, capsys):

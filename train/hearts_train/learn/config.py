@@ -35,6 +35,8 @@ SELF = "self"
 """The opponent that stands for the learner's own snapshots."""
 AVERAGE = "average"
 """The magnet that stands for the average of the learner's own weights."""
+OF_VALUES = ("monte_carlo", "dqn")
+"""Algorithms whose players say what every action is worth, in place of a policy's logits."""
 
 
 _MAX_ROLLOUT = 100_000_000  # decisions, of some hundred bytes each

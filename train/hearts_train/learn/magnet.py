@@ -14,7 +14,7 @@ from hearts_env.encoders import Encoder
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
 from hearts_train.learn.actor_critic import ACTIVATIONS, ActorCritic
-from hearts_train.learn.config import AVERAGE, ConfigError, TrainConfig
+from hearts_train.learn.config import AVERAGE, OF_VALUES, ConfigError, TrainConfig
 
 
 def find_magnet(
@@ -48,6 +48,13 @@ def _trained_player(name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
         raise ConfigError(
             f"ppo.magnet: {name!r} is not a trained network; give average, champion, or a run's "
             "folder or checkpoint"
+        )
+    recipe = agent.checkpoint.training.get("config") if agent.checkpoint else None
+    algorithm = recipe.get("algorithm") if isinstance(recipe, dict) else None
+    if algorithm in OF_VALUES:
+        raise ConfigError(
+            f"ppo.magnet: {name!r} has learnt by {algorithm} what actions are worth, and no policy "
+            "to be pulled towards; take a player of ppo or nfsp"
         )
     if agent.encoder != encoder:
         raise ConfigError(
