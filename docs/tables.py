@@ -498,10 +498,11 @@ def arms(group: str = "arm") -> str:
             rows.append([meaning, "not measured yet", "", "", "", "0"])
             continue
         last = [run["exploitability"][-1] for run in found]
+        drawn = [row["drawn"] for row in last if "drawn" in row]
         rows.append(
             [
                 meaning,
-                spread([row["drawn"] for row in last], form),
+                spread(drawn, form) if drawn else "",
                 spread([row["preferred"] for row in last], form),
                 spread([run["evaluations"][0]["margin"] for run in found], "+.2f"),
                 spread([run["seconds"] / 60 for run in found], ".1f"),

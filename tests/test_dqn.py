@@ -21,6 +21,9 @@ from hearts_train.learn.dqn import DQNLearner, transitions
 from hearts_train.learn.nfsp import NFSPLearner
 from hearts_train.learn.ppo import Trainer, make_learner, train
 from hearts_train.learn.replay import Column, Memory, Reservoir, seen
+from hearts_train.learn.run_curves import curves
+from hearts_train.learn.run_folders import find_runs
+from hearts_train.learn.runs import read_metrics
 from hearts_train.measure.evaluation import evaluate
 
 RECIPE: dict[str, Any] = {
@@ -448,15 +451,21 @@ def test_past_snapshots_play_as_the_player_does(algorithm, is_mixed):
     ("algorithm", "counts"),
     [("dqn", "preferred"), ("monte_carlo", "preferred"), ("nfsp", "drawn"), ("ppo", "drawn")],
 )
-def test_the_best_player_is_the_least_exploitable_as_it_plays(algorithm, counts):
-    evaluation = {"opponents": [], "exploitability": True}
-    made = Trainer(make_config(RECIPE | {"algorithm": algorithm, "evaluation": evaluation}))
-    rows = [
-        {"decisions": 1, "drawn": 0.5, "preferred": 0.4},
-        {"decisions": 2, "drawn": 0.4, "preferred": 0.5},
-    ]
-    scores = made._scores(SimpleNamespace(of_kind=lambda _: rows))
+def test_players_are_compared_by_how_exploitable_they_are_as_they_play(algorithm, counts, tmp_path):
+    """What would be drawn by a softmax of action values is not even computed."""
+    evaluation = {"opponents": [], "exploitability": True, "times": 2, "final_pairs": 2}
+    recipe = RECIPE | {"env": RECIPE["env"] | {"rules": "micro"}, "budget": {"decisions": 2_000}}
+    config = make_config(recipe | {"algorithm": algorithm, "evaluation": evaluation})
+    run = tmp_path / "run"
+    card = train(config, run, progress=False).card.read_text()
+    assert ("(cards drawn)" in card) == (counts == "drawn")
+    rows = [row for row in read_metrics(run) if row["kind"] == "exploitability"]
+    assert len(rows) == 3
+    assert {"drawn" in row for row in rows} == {counts == "drawn"}
+    scores = Trainer(config)._scores(SimpleNamespace(of_kind=lambda _: rows))
     assert scores == {row["decisions"]: -row[counts] for row in rows}
+    (shown,) = curves({"run": find_runs([run])[0]}, "exploitability", "decisions")
+    assert shown.mean == [row[counts] for row in rows]
 
 
 @pytest.mark.parametrize(

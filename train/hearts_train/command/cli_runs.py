@@ -45,6 +45,7 @@ def runs(
 ) -> None:
     """List training runs: how far they are, what they win, how they differ."""
     from hearts_train.learn.run_folders import differing
+    from hearts_train.learn.runs import exploitability_of
     from hearts_train.measure.shown import format_margin
 
     found = _find(folders)
@@ -61,7 +62,7 @@ def runs(
         row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in latest]
         if is_exploited:
             last = run.of_kind("exploitability")[-1:]
-            row += [f"{last[0]['drawn']:.3f}" if last else ""]
+            row += [f"{exploitability_of(last[0]):.3f}" if last else ""]
         rows.append([*row, *(str(run.settings.get(name, "")) for name in names)])
     title = "training runs; margins in points a deal with the 95 % interval of the evaluation"
     console.print_table(title, columns, rows, to_stderr=as_json)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -11,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from hearts_train.console import note, screen
 from hearts_train.learn import runs
 from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.run_report import EXPLOITED
 from hearts_train.measure.evaluation import Evaluation
 
 
@@ -109,9 +111,10 @@ class Display:
         low, high = result.ci95
         self._found(f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}")
 
-    def exploited(self, drawn: float, preferred: float) -> None:
-        """Show how exploitable the learner is, drawing its cards and playing the preferred."""
-        self._found(f"exploitability {drawn:.3f}; of the preferred cards {preferred:.3f}")
+    def exploited(self, row: Mapping[str, Any]) -> None:
+        """Show how exploitable the learner is, by a line of the log."""
+        found = [f"{row[name]:.3f} ({what})" for name, what in EXPLOITED.items() if name in row]
+        self._found(f"exploitability {', '.join(found)}")
 
     def _found(self, text: str) -> None:
         if self.is_shown:

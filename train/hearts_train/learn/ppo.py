@@ -279,10 +279,11 @@ class Trainer:
             display.evaluated(name, result)
         if config.exploitability:
             row = when | {"preferred": exploit(agent, self.learner.tree).exploitability}
-            agent.greedy = False
-            row["drawn"] = exploit(agent, self.learner.tree).exploitability
+            if self.learner.is_mixed:
+                agent.greedy = False
+                row["drawn"] = exploit(agent, self.learner.tree).exploitability
             metrics.write("exploitability", counters.decisions, row)
-            display.exploited(row["drawn"], row["preferred"])
+            display.exploited(row)
         counters.evaluations += 1
         counters.evaluated_decisions = counters.decisions
         counters.evaluated_seconds = counters.seconds
@@ -313,8 +314,8 @@ class Trainer:
     def _scores(self, metrics: runs.Metrics) -> dict[int, float]:
         """How good the player was, by decisions: little exploitable, or far ahead of the first."""
         if self.config.evaluation.exploitability:
-            counts = "drawn" if self.learner.is_mixed else "preferred"
-            return {row["decisions"]: -row[counts] for row in metrics.of_kind("exploitability")}
+            rows = metrics.of_kind("exploitability")
+            return {row["decisions"]: -runs.exploitability_of(row) for row in rows}
         return {
             row["decisions"]: row["margin"]
             for row in metrics.of_kind("evaluation")
@@ -345,7 +346,9 @@ class Trainer:
             "minutes": counters.seconds / 60,
             "schedule": [phase.model_dump() for phase in reached],
             "evaluations": latest_of(metrics),
-            "exploitability": {name: row[name] for row in exploited for name in EXPLOITED},
+            "exploitability": {
+                name: row[name] for row in exploited for name in EXPLOITED if name in row
+            },
             "config": config.model_dump(mode="json"),
             "versions": {name: version(name) for name in self.learner.packages},
         }

@@ -12,6 +12,7 @@ import numpy as np
 from hearts_env import HeartsError
 from hearts_train.learn.run_folders import RunFolder
 from hearts_train.learn.run_report import TIMES
+from hearts_train.learn.runs import exploitability_of
 from hearts_train.measure.pictures import literal, save_figure, styles
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _line(run: RunFolder, quantity: str, x: str) -> _Line:
         told = [(row["margin"], *row["ci95"]) for row in rows]
     elif quantity == EXPLOITABILITY:
         rows = run.of_kind(EXPLOITABILITY)
-        told = [(row["drawn"],) * 3 for row in rows]
+        told = [(exploitability_of(row),) * 3 for row in rows]
     else:
         rows = [row for row in run.of_kind("update") if isinstance(row.get(quantity), float)]
         told = [(row[quantity],) * 3 for row in rows]

@@ -59,8 +59,10 @@ def draw_curve(
         panels[0][0].legend(loc="lower right")
     for axes, time in zip(panels[-1] if exploited else (), TIMES.values(), strict=False):
         for name, label in EXPLOITED.items():
-            x = [row[time.field] * time.scale for row in exploited]
-            axes.plot(x, [row[name] for row in exploited], marker="o", markersize=4, label=label)
+            rows = [row for row in exploited if name in row]
+            if rows:
+                x = [row[time.field] * time.scale for row in rows]
+                axes.plot(x, [row[name] for row in rows], marker="o", markersize=4, label=label)
         axes.set_yscale("log")
     if exploited:
         panels[-1][0].set_ylabel("exploitability, points a deal")
@@ -158,7 +160,11 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
     if exploited:
         lines += [
             "Exploitability, the mean margin of an exact best response: "
-            + ", ".join(f"{exploited[name]:.3f} ({what})" for name, what in EXPLOITED.items())
+            + ", ".join(
+                f"{exploited[name]:.3f} ({what})"
+                for name, what in EXPLOITED.items()
+                if name in exploited
+            )
             + ".",
             "",
         ]

@@ -421,10 +421,18 @@ def read_metrics(run_dir: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def exploitability_of(row: Mapping[str, Any]) -> float:
+    """How exploitable a player is as it plays, by a line of a log.
+
+    That of the cards drawn, or of the preferred ones if it draws none, as with action values.
+    """
+    return float(row.get("drawn", row["preferred"]))
+
+
 _NUMBERS = {
     "update": ("decisions_per_second", "seconds"),
     "evaluation": ("margin", "won", "seconds"),
-    "exploitability": ("drawn", "preferred", "seconds"),
+    "exploitability": ("preferred", "seconds"),
 }
 _COUNTS = {
     "update": ("decisions", "updates"),
@@ -440,6 +448,8 @@ def _is_row(row: Mapping[str, Any]) -> bool:
         return False
     counts = [row.get(name) for name in _COUNTS[kind]]
     numbers = [row.get(name) for name in _NUMBERS[kind]]
+    if kind == "exploitability" and "drawn" in row:
+        numbers.append(row["drawn"])
     if kind == "evaluation":
         interval = row.get("ci95")
         if not (isinstance(row.get("opponent"), str) and isinstance(interval, list)):
@@ -468,6 +478,7 @@ __all__ = [
     "check_is_free",
     "check_run_folder",
     "drop_lost_checkpoints",
+    "exploitability_of",
     "hold_run",
     "keep_checkpoint",
     "load_state",

@@ -28,7 +28,7 @@ from hearts_train.learn.run_folders import (
     run_folders,
 )
 from hearts_train.learn.run_report import TIMES
-from hearts_train.learn.runs import METRICS_NAME
+from hearts_train.learn.runs import METRICS_NAME, exploitability_of
 
 _LOOK = 2.0  # seconds between two looks for new folders
 
@@ -176,6 +176,6 @@ def _summary(name: str, run: RunFolder, differing_in: Sequence[str]) -> dict[str
             opponent: {"margin": row["margin"], "ci95": row["ci95"]}
             for opponent, row in run.latest.items()
         },
-        "exploitability": exploited[-1]["drawn"] if exploited else None,
+        "exploitability": exploitability_of(exploited[-1]) if exploited else None,
         "settings": {key: run.settings.get(key) for key in differing_in},
     }
