@@ -46,6 +46,7 @@ TESTS = [
     ("two_player", "easy", "standard", Question(0.0, 1.0, 0.01, 0.1)),
     ("two_player", "alike", "alike", Question(0.0, 0.2)),
     ("micro", "standard", "pro", Question(0.0, 0.5)),
+    ("two_player", "standard", "random", Question(0.0, 1.0)),
 ]
 """Those of `alike` are of the first game, all but one in twenty replaced by 0."""
 
@@ -98,10 +99,10 @@ def test_once(
 def error_rates(
     question: Question, margins: Floats, tests: int, estimates: int, reach: float
 ) -> list[dict[str, Any]]:
-    """What sequential tests answer where the mean is `low`, half-way, or `high`."""
+    """What sequential tests answer where the mean is `low`, half-way, `high`, or as played."""
     rng = np.random.default_rng(0)
     rows = []
-    for truth in (question.low, question.middle, question.high):
+    for truth in (question.low, question.middle, question.high, float(margins.mean())):
         answers = {"low": 0, "high": 0}
         pairs, covered, plain, above = [], 0, 0, 0
         for number in range(tests):

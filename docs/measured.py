@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hearts_train.measure.shown import format_margin
+
 Rows = tuple[list[str], list[list[str]]]
 """The head of a table, and its rows."""
 
@@ -47,13 +49,13 @@ def tests(record: dict[str, Any]) -> Rows:
     for test in record["tests"]:
         ask = test["question"]
         for row in test["rows"]:
-            is_low, is_high = row["truth"] == ask["low"], row["truth"] == ask["high"]
+            is_low, is_high = row["truth"] <= ask["low"], row["truth"] >= ask["high"]
             wrong = row["high"] if is_low else row["low"]
             asked = ask["alpha"] if is_low else ask["beta"]
             rows.append(
                 [
                     asked_of(test),
-                    f"{row['truth']:g}",
+                    f"{row['truth']:.3g}",
                     percent(wrong) if is_low or is_high else "-",
                     f"{asked:.0%}" if is_low or is_high else "-",
                     f"{row['mean_pairs']:,.0f}",
@@ -70,7 +72,7 @@ def stopped(record: dict[str, Any]) -> Rows:
     rows = [
         [
             asked_of(test),
-            f"{row['truth']:g}",
+            f"{row['truth']:.3g}",
             percent(row["interval_covers"]),
             percent(row["plain_interval_covers"]),
             percent(row["estimate_above"]),
@@ -195,17 +197,14 @@ def libraries(record: dict[str, Any]) -> Rows:
             continue
         library, version = next(iter(report["versions"].items()))
         seats = [f"{seat['won']:,} / {seat['lost']:,}" for seat in report["seats"]]
-        margins = [margin_of(report["before"]), margin_of(report["after"])]
+        margins = [
+            format_margin(report[when]["margin"], report[when]["ci95"])
+            for when in ("before", "after")
+        ]
         counts = [f"{report['decisions']:,}", *seats, str(report["illegal"])]
         rows.append([f"{library} {version}", link, *counts, *margins])
     head = ["library", "example", "decisions", "seat 0: won / lost", "seat 1: won / lost"]
     return [*head, "illegal", "margin before", "margin after"], rows
-
-
-def margin_of(record: dict[str, Any]) -> str:
-    """A margin with its 95 % interval."""
-    low, high = record["ci95"]
-    return f"{record['margin']:+.2f} ± {(high - low) / 2:.2f}"
 
 
 def library_notes(record: dict[str, Any]) -> Rows:

@@ -60,7 +60,7 @@ from hearts_train.measure.field import read_field
 from hearts_train.measure.league_file import read_folder
 from hearts_train.measure.league_table import tables as tables_of
 from hearts_train.measure.protocol import SPLITS, TRACKS
-from hearts_train.measure.shown import format_margin
+from hearts_train.measure.shown import format_interval, format_margin
 
 DOCS = Path(__file__).resolve().parent
 _MEASURED = DOCS / "measured.py"
@@ -662,8 +662,7 @@ def calibrated() -> str:
         return unmeasured("calibrate")
     rows = []
     for record in read_result("calibrate")["commands"][0]["results"]:
-        low, high = record["ci95"]
-        loss = f"{record['log_loss']:.3f} ± {(high - low) / 2:.3f}"
+        loss = format_interval(record["log_loss"], record["ci95"], ".3f")
         rows.append([record["model"], loss, f"{2 ** record['log_loss']:.1f}"])
     return table(["model of `pro`", "log-loss in bits", "perplexity"], rows)
 
@@ -774,8 +773,7 @@ def matches_won(name: str = "matches") -> str:
         return unmeasured(name)
     rows = []
     for record in (entry["results"] for entry in read_result(name)["commands"]):
-        low, high = record["ci95"]
-        won = f"{record['won']:.2%} ± {(high - low) / 2:.2%}"
+        won = format_interval(record["won"], record["ci95"], ".2%")
         start = ":".join(map(str, record["totals"]))
         pair = [f"`{record['agent']}`", f"`{record['opponent']}`"]
         figures = [won, f"{record['ahead']:+.2f}", f"{record['deals']:.1f}", f"{record['pairs']:,}"]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hearts_env import Game
+from hearts_train.measure.shown import format_interval
 
 Record = dict[str, Any]
 Rows = tuple[list[str], list[list[str]]]
@@ -19,8 +20,7 @@ FILE = "../examples/champion_deals.txt"
 
 def points(record: Record) -> str:
     """A mean and half its 95 % interval, like ``0.31 ± 0.15``."""
-    low, high = record["ci95"]
-    return f"{record['margin']:.2f} ± {(high - low) / 2:.2f}"
+    return format_interval(record["margin"], record["ci95"])
 
 
 def signed(value: float) -> str:

@@ -457,8 +457,8 @@ class Rules:
     def is_same_deal(self, other: object) -> bool:
         """Whether deals and observations are the same: all but what only says when a match ends.
 
-        A player of one can play the other: ``end_when``, ``tie``, ``max_deals`` and ``target`` are
-        not compared.
+        A player of one can play the other: ``end_score``, ``end_when``, ``tie``, ``max_deals`` and
+        ``target`` are not compared. Observations tell totals as shares of the end score.
         """
         if self is other:
             return True
@@ -473,7 +473,7 @@ def _preset(name: str, players: int) -> Rules:
     return Rules(**PRESETS[name][1](players))
 
 
-_ENDS = ("end_when", "tie", "max_deals", "target")
+_ENDS = ("end_score", "end_when", "tie", "max_deals", "target")
 FIELDS = tuple(f.name for f in dataclasses.fields(Rules))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import pickle
@@ -24,6 +25,7 @@ from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tracking import Tracker
 from hearts_env.solve.tree import Tree
+from hearts_train.command.attack_command import show
 from hearts_train.command.cli import app
 from hearts_train.measure import evaluation
 from hearts_train.measure.attack import Assault, is_small, play_of
@@ -447,6 +449,14 @@ def test_the_command_shows_the_truth_beside_what_was_found():
     assert "the best attacker is lbr" in done.stderr
 
 
+def test_a_stopped_attack_says_so(capsys):
+    found = Assault("standard", ["belief"], tricks=2).over_deals(4)
+    show(found, to_stderr=False)
+    assert "stopped early" not in capsys.readouterr().out
+    show(dataclasses.replace(found, interrupted=True), to_stderr=False)
+    assert "4 duplicate deals (stopped early)" in " ".join(capsys.readouterr().out.split())
+
+
 def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
     kept = tmp_path / "kept.jsonl"
     words = ["standard", "--attackers", "belief,pimc", "--pairs", 20, "--tricks", 3]
@@ -461,6 +471,7 @@ def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
     again = json.loads(run("--resume", kept, "--json").stdout)
     assert [gain["margin"] for gain in again["gains"]] == [g["margin"] for g in record["gains"]]
     assert again["deals_digest"] == record["deals_digest"]
+    assert "stopped early" not in done.stderr
     for words, said in [
         (["standard", "--resume", kept], "agent: with --resume it is as"),
         (["--resume", kept, "--tricks", 2], "--tricks: with --resume"),

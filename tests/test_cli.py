@@ -21,7 +21,9 @@ from hearts_env.explain import SUMMARIES, explain, option_rows
 from hearts_env.interrupts import held_interrupt
 from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
+from hearts_train.command.cardtext import CardText
 from hearts_train.command.cli import app
+from hearts_train.learn.config import shipped_configs
 
 COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "bench", "rules", "agents"]
 COMMANDS += ["engine-check"]
@@ -469,6 +471,38 @@ def test_a_plot_into_no_folder_is_refused_before_anything_is_played(tmp_path):
     refused(run("evaluate", "easy", "--plot", tmp_path / "none" / "x.png"), "--plot", "no folder")
 
 
+def test_a_tournament_is_drawn(tmp_path):
+    picture = tmp_path / "margins.svg"
+    result = run("tournament", "easy", "standard", "pro", "--pairs", 20, "--plot", picture)
+    assert result.exit_code == 0, result.stderr
+    shown = re.findall(r"<!-- (.*?) -->", picture.read_text())
+    for row in re.findall(r"[+-]\d+\.\d\d ± \d\.\d\d", result.stdout.split("margin of")[1]):
+        margin, half = row.split(" ± ")
+        assert margin in "".join(shown)
+        assert f"± {half}" in "".join(shown)
+    refused(
+        run("tournament", "easy", "pro", "--plot", tmp_path / "none" / "x.png"),
+        "--plot",
+        "no folder",
+    )
+
+
+def test_training_names_all_recipes_in_its_help():
+    told = run("train", "--help").stdout
+    for name in shipped_configs():
+        assert re.search(rf"\b{name}\b(?!_)", told), name
+
+
+def test_rules_and_agents_fit_the_terminal(monkeypatch):
+    monkeypatch.setattr(CardText, "of", lambda: CardText(color=False, symbols=True, wraps=True))
+    monkeypatch.setenv("COLUMNS", "70")
+    for words in (("rules",), ("rules", "two_player"), ("agents",)):
+        lines = run(*words).stdout.splitlines()
+        values = [line for line in lines if line.startswith(("  [", "  {"))]  # never cut
+        assert max(len(line) for line in lines if line not in values) <= 80
+        assert len(lines) > 20
+
+
 def test_help_is_grouped_and_every_command_has_an_example():
     shown = run("--help").stdout
     places = [shown.index(f"\n{group}:") for group in ("Play", "Train", "Measure", "Solve")]
@@ -495,6 +529,10 @@ def test_tables_name_runs_by_their_folder(tmp_path):
     paths = [tmp_path / "a-very-long-path" / name for name in ("first", "second")]
     shown = run("tournament", *paths, "easy", "--pairs", 4).stdout
     assert "over first" in shown
+    best = paths[0] / "checkpoints" / "best.safetensors"
+    best.parent.mkdir()
+    write_player(best)
+    assert "over first best" in run("tournament", best, "easy", "--pairs", 4).stdout
     assert "a-very-long-path" not in shown
     assert max(map(len, shown.splitlines())) < 100
     shown = run("evaluate", paths[0], "--against", paths[1], "--pairs", 4).stdout

@@ -141,6 +141,7 @@ def test_the_command(tmp_path) -> None:
     assert told == json.loads(out.read_text())["results"]
     assert [Complexity.of(one).to_json() for one in told] == told
     for wrong, said in [
+        (["micro", "--out", str(out)], "already exists"),
         (["nothing"], "rules: no preset 'nothing'"),
         (["mini", "--lines", "3"], "lines: 3 is out of range"),
         (["mini", "--out", "no/such/folder.json"], "--out: there is no folder"),

@@ -513,6 +513,10 @@ def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
     assert "lp" in shown.stdout
     assert "2,108 lines" in shown.stderr
     assert policy.exists()
+    again = run("solve", "micro", "--policy", policy)
+    assert again.exit_code == 2
+    assert "--policy" in again.stderr
+    assert "already exists" in again.stderr
     assert plot.read_bytes().startswith(b"\x89PNG")
     first = run("solve", "micro", "--iterations", 20, "--out", out, "--json")
     (line,) = first.stdout.splitlines()

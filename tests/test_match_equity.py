@@ -227,6 +227,11 @@ def test_a_stopped_command_shows_and_saves_what_was_played(tmp_path, name, statu
     assert "16 deals, each from every seat, stopped early" in " ".join(shown.split())
     assert "Traceback" not in errors
     assert load_results(out).about["pairs"] == 16
+    process = command(*words)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "already exists" in errors
+    assert load_results(out).about["pairs"] == 16
 
 
 def test_more_than_two_players_are_simulated() -> None:

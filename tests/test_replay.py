@@ -105,7 +105,12 @@ def test_replay_films_a_deal(tmp_path):
     assert sum(1 for _ in frames) == 5 * len(game.actions) + 15
     result = run("replay", tmp_path / "game.txt", "--mp4", tmp_path / "deal.avi")
     assert result.exit_code == 2
-    assert "'deal.avi' has an unknown suffix; choose .gif or .mp4" in result.stderr
+    assert "--mp4: 'deal.avi' must end in .mp4" in result.stderr
+    both = [tmp_path / "both.gif", tmp_path / "both.mp4"]
+    words = ("replay", tmp_path / "game.txt", "--gif", both[0], "--mp4", both[1], "--width", 200)
+    assert run(*words).exit_code == 0
+    assert both[0].read_bytes().startswith(b"GIF")
+    assert next(ffmpeg.read_frames(str(both[1])))["codec"] == "h264"
 
 
 @pytest.mark.parametrize(

@@ -349,7 +349,7 @@ def test_nothing_that_a_view_leads_to_changes_the_rules(name: str) -> None:
 def test_deals_are_the_same_where_only_the_end_of_a_match_differs(name: str) -> None:
     rules = Rules.preset(name)
     for field, other in single_changes(rules):
-        ends = field in ("end_when", "tie", "max_deals", "target")
+        ends = field in ("end_score", "end_when", "tie", "max_deals", "target")
         assert rules.is_same_deal(other) is other.is_same_deal(rules) is ends
 
 

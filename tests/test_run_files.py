@@ -25,6 +25,28 @@ from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
 
 
+# ---- folders -------------------------------------------------------------------------------------
+def test_a_run_that_names_no_folder_gets_the_next_number(tmp_path, monkeypatch, quick):
+    monkeypatch.chdir(tmp_path)
+    config = recipe("budget.decisions=1")
+    for number in (1, 2):
+        assert train(config, progress=False).run_dir == Path("runs") / f"{config.name}-{number}"
+    shutil.rmtree(tmp_path / "runs")
+    (tmp_path / "runs").symlink_to(tmp_path / "gone")
+    with pytest.raises(ConfigError, match="run: the folder 'runs' cannot be made"):
+        train(config, progress=False)
+
+
+def test_the_last_line_of_the_progress_has_the_last_margins(tmp_path, quick, capsys):
+    train(recipe("evaluation.times=2"), tmp_path / "run", progress=True)
+    rows = map(json.loads, (tmp_path / "run" / runs.METRICS_NAME).read_text().splitlines())
+    margins = {row["opponent"]: row["margin"] for row in rows if row["kind"] == "evaluation"}
+    assert margins
+    line = next(line for line in capsys.readouterr().err.splitlines()[::-1] if "100 %" in line)
+    for opponent, margin in margins.items():
+        assert f"{margin:+.1f} {opponent}" in line
+
+
 # ---- disks that fail -----------------------------------------------------------------------------
 def test_a_failed_save_is_told_and_tried_again(whole, tmp_path, monkeypatch, quick, capsys):
     failures = []

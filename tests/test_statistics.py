@@ -116,14 +116,14 @@ def test_the_likelihood_of_a_mean_by_hand():
     # Of 0, 0, 0 and 1: with mean 1/2 both have probability 1/2, at best 3/4 and 1/4.
     levels, counts = np.array([0.0, 1.0]), np.array([3.0, 1.0])
     by_hand = 3 * math.log(0.5 / 0.75) + math.log(0.5 / 0.25)
-    assert log_likelihood(levels, counts, 0.5) == pytest.approx(by_hand)
-    assert log_likelihood(levels, counts, 0.25) == pytest.approx(0, abs=1e-12)
-    assert log_likelihood(levels, counts, 1e-9) == pytest.approx(math.log(1e-9 / 0.25), abs=1)
+    assert log_likelihood(levels, counts, 0.5).value == pytest.approx(by_hand)
+    assert log_likelihood(levels, counts, 0.25).value == pytest.approx(0, abs=1e-12)
+    assert log_likelihood(levels, counts, 1e-9).value == pytest.approx(math.log(1e-9 / 0.25), abs=1)
     # 0, 1 and 2 once each, mean 3/2: p, 1/2 - 2p and p + 1/2, likeliest where
     # 1/p - 2/(1/2 - 2p) + 1/(p + 1/2) = 0: 12 p**2 + 2 p - 1/2 = 0... solved by trial below.
     p = np.linspace(1e-6, 0.25 - 1e-6, 2_000_001)
     best = np.log(p * (0.5 - 2 * p) * (p + 0.5)).max() + 3 * math.log(3)
-    assert log_likelihood(np.arange(3.0), np.ones(3), 1.5) == pytest.approx(best, abs=1e-9)
+    assert log_likelihood(np.arange(3.0), np.ones(3), 1.5).value == pytest.approx(best, abs=1e-9)
 
 
 def test_a_look_counts_one_imaginary_pair_by_hand():
@@ -132,8 +132,8 @@ def test_a_look_counts_one_imaginary_pair_by_hand():
     assert state.mean == 1.0
     assert state.variance == pytest.approx((8 + 26) / 5)
     levels, counts = np.array([-5.0, -1, 1, 3, 5]), np.array([0.5, 1, 2, 1, 0.5])
-    ratio = log_likelihood(levels, counts, 1.5) - log_likelihood(levels, counts, 0.0)
-    assert state.llr == pytest.approx(ratio)
+    high, low = (log_likelihood(levels, counts, mean).value for mean in (1.5, 0.0))
+    assert state.llr == pytest.approx(high - low)
     assert state.verdict == "open"
 
 
@@ -203,6 +203,23 @@ def test_expected_pairs_are_those_of_walks():
         assert test.expected_left() == pytest.approx((out.argmax(1) + 1).mean(), rel=0.1)
 
 
+def test_the_slope_is_what_the_ratio_rises_by_with_the_margins():
+    margins = np.random.default_rng(2).normal(0.7, 3, 2000)
+    levels, counts = np.unique(margins, return_counts=True)
+    for at_mean in (0.0, 0.6, 2.0):
+        near = [
+            log_likelihood(levels, counts.astype(float), at_mean + step)
+            for step in (-1e-5, 0, 1e-5)
+        ]
+        assert near[1].slope == pytest.approx(
+            (near[2].value - near[0].value) / 2e-5, rel=1e-4, abs=1e-3
+        )
+    at, higher = (SequentialTest(Question(0.0, 1.0), 20.0).add(margins + x) for x in (0.0, 1e-4))
+    assert at.slope == pytest.approx((higher.llr - at.llr) / (2000 * 1e-4), rel=0.01)
+    # That of normal margins with this variance, near the hypotheses.
+    assert at.slope == pytest.approx(1 / margins.var(), rel=0.2)
+
+
 # ---- the estimate after it -----------------------------------------------------------------------
 def test_at_a_single_look_the_interval_is_the_usual_one():
     margins = np.random.default_rng(5).normal(0.4, 7, 5000)
@@ -214,10 +231,33 @@ def test_at_a_single_look_the_interval_is_the_usual_one():
     assert interval == pytest.approx(usual, abs=2e-3)
 
 
+@pytest.mark.parametrize("truth", [-6.0, 2.0, 8.0])
+def test_the_estimate_holds_far_from_both_hypotheses(truth):
+    # There the ratio hardly rises with the margins, and the bounds of the formula are far off.
+    rng = np.random.default_rng(4)
+    held = above = 0
+    for _ in range(40):
+        test, before = SequentialTest(Question(0.0, 0.5), 40.0), 0
+        for end in looks(20_000):
+            if test.add(rng.normal(truth, 6.5, end - before)).is_decided:
+                break
+            before = end
+        middle, (low, high) = test.estimate()
+        held += low <= truth <= high
+        above += middle > truth
+        assert low < middle < high
+    assert held >= 35
+    assert 10 <= above <= 30
+
+
 @pytest.mark.parametrize("drift", [0.0, 0.1, -0.15])
 def test_chances_of_outcomes_are_those_of_walks(drift):
     question, pairs = Question(-0.5, 0.5), looks(200)
-    states = [State(n, 0.0, 9.0 * (1 + 60 / n), 0.0, "open") for n in pairs]
+    variances = [9.0 * (1 + 60 / n) for n in pairs]
+    states = [
+        State(n, 0.0, variance, 0.0, 1 / variance, "open")
+        for n, variance in zip(pairs, variances, strict=True)
+    ]
     paths = sequential._Paths(question, states, 3.0, 0.05)
     rng = np.random.default_rng(9)
     at_looks = np.diff([0, *pairs])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -41,6 +42,10 @@ def test_a_terminal_without_the_letters_gets_others(variables):
     assert (status, err) == (0, b"")
     assert b"+-" in out
     assert out.isascii()
+    heads = {len(line) for line in re.findall(rb"^.* margin(?= \|)", out, re.MULTILINE)}
+    ends = {len(line) for line in re.findall(rb"^.* \+- [0-9.]+(?= \|)", out, re.MULTILINE)}
+    assert len(heads) == 1
+    assert heads == ends
 
 
 def test_play_takes_and_gives_what_the_terminal_can(data_folder):

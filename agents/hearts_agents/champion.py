@@ -94,8 +94,9 @@ class Champion(ByRules):
         name = game_of(rules)
         if name is None:
             raise HeartsError(
-                f"rules: champion plays {self.plays} only; {rules.name!r} is another game: take "
-                "pro, or train a player of yours with hearts train"
+                f"rules: champion plays {self.plays} only, with any end of a match; "
+                f"{rules.name!r} is another game: take pro, or train a player of yours with "
+                "hearts train"
             )
         if (self.search is not None or self.endings is not None) and not has_exact_worlds(rules):
             option = "endings" if self.search is None else "search"

@@ -29,7 +29,7 @@ from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_number
 from hearts_env.arrays import Bools
 from hearts_env.batch_view import BatchView
-from hearts_env.solve.beliefs import check_two_players, hidden_hands
+from hearts_env.solve.beliefs import check_two_players, dealt_hands
 from hearts_env.solve.best_response import Profile, asked_chances
 from hearts_env.solve.endgame import Endgame, check_tricks_left
 from hearts_env.solve.policies import past_plays
@@ -165,14 +165,10 @@ class Resolver(DrawingAgent):
     def _root(self, view: PlayerView) -> PlayerView:
         """What the player saw at its first decision in the last tricks."""
         first = max(view.rules.hand_size - self.tricks, 0)
-        own = k.SEAT * view.player
-        if int(view.vector[k.PLAYED + own]).bit_count() <= first:
+        if int(view.vector[k.PLAYED + k.SEAT * view.player]).bit_count() <= first:
             return view
-        deals = np.empty((1, 2), np.int64)
-        deals[0, view.player] = k.hand_at_start(view.vector, view.player)
-        other = k.SEAT - own
-        deals[0, 1 - view.player] = hidden_hands(view)[0] | view.vector[k.PLAYED + other]
-        vectors, _ = past_plays(view.rules, view.vector, view.player, deals, first)
+        one = dealt_hands(view)[:1]
+        vectors, _ = past_plays(view.rules, view.vector, view.player, one, first)
         return PlayerView(view.rules, vectors[0], view.player)
 
     def _solution(self, key: _Key, root: PlayerView) -> Solution:

@@ -28,6 +28,7 @@ __all__ = [
     "check_policy",
     "check_two_players",
     "check_view",
+    "dealt_hands",
     "hidden_hands",
     "log_likelihoods",
 ]
@@ -70,6 +71,20 @@ def hidden_hands(view: PlayerView) -> Ints:
         if len(hands) >= MAX_WORLDS:
             raise HeartsError(f"view: it allows more than {MAX_WORLDS:,} worlds")
         hands = np.empty(min(64 * len(hands), MAX_WORLDS), np.int64)
+
+
+def dealt_hands(view: PlayerView) -> Ints:
+    """``(worlds, 2) int64``: what both players were dealt, in the order of ``hidden_hands``.
+
+    Raises:
+        HeartsError: as ``hidden_hands`` does.
+    """
+    hidden = hidden_hands(view)
+    other = 1 - view.player
+    deals = np.empty((len(hidden), 2), np.int64)
+    deals[:, view.player] = k.hand_at_start(view.vector, view.player)
+    deals[:, other] = hidden | view.vector[k.PLAYED + k.SEAT * other]
+    return deals
 
 
 def check_view(view: PlayerView) -> None:
@@ -130,11 +145,8 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
     hands = hidden_hands(view)
     logs = np.zeros(len(hands))
     if policy is not None and len(hands):
-        rules, v, other = view.rules, view.vector, 1 - view.player
-        deals = np.empty((len(hands), 2), np.int64)
-        deals[:, view.player] = k.hand_at_start(v, view.player)
-        deals[:, other] = hands | v[k.PLAYED + k.SEAT * other]
-        logs = log_likelihoods(rules, v, other, deals, policy, noise)
+        deals = dealt_hands(view)
+        logs = log_likelihoods(view.rules, view.vector, 1 - view.player, deals, policy, noise)
     best = logs.max(initial=-np.inf)
     weights = np.exp(logs - best) if np.isfinite(best) else np.ones(len(hands))
     return Belief(hands, weights / weights.sum(), logs)

@@ -19,7 +19,7 @@ from hearts_env.arguments import check_chance
 from hearts_env.arrays import Floats, Ints
 from hearts_env.batch_view import BatchView
 from hearts_env.rules import Rules
-from hearts_env.solve.beliefs import check_two_players, hidden_hands
+from hearts_env.solve.beliefs import check_two_players, dealt_hands, hidden_hands
 from hearts_env.solve.policies import Policy, log_chances, past_plays
 from hearts_env.solve.response import Fan
 from hearts_env.view import PlayerView
@@ -110,8 +110,8 @@ class Tracker:
         """Begin with what was concluded at the player's last decision."""
         v, player = view.vector, view.player
         hands = hidden_hands(view)
-        dealt = hands | v[k.PLAYED + k.SEAT * (1 - player)]
-        mine = int(k.hand_at_start(v, player))
+        deals = dealt_hands(view)
+        dealt, mine = deals[:, 1 - player], int(k.hand_at_start(v, player))
         codes = tuple(k.plays(view.rules.vector, v, 0, int(v[k.NUM_PLAYED])))
         last = max((t for t, code in enumerate(codes) if code >> 6 == player), default=-1)
         logs, skip = np.zeros(len(hands)), 0
@@ -120,8 +120,6 @@ class Tracker:
             places = np.minimum(np.searchsorted(before, dealt), len(before) - 1)
             if (before[places] == dealt).all():
                 logs, skip = was[places], plays
-        deals = np.empty((len(hands), 2), np.int64)
-        deals[:, player], deals[:, 1 - player] = mine, dealt
         vectors, actions = past_plays(view.rules, v, 1 - player, deals, skip)
         return _Open(view, (player, mine, codes), hands, dealt, logs, vectors, actions)
 

@@ -257,7 +257,14 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=screen() if to_stderr else None, highlight=False)
+    stream = screen() if to_stderr else sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    # Plain characters may be more, which counts for the width of a column.
+    columns, *rows = [
+        [cell.encode(encoding, "hearts_plain").decode(encoding) for cell in row]
+        for row in (columns, *rows)
+    ]
+    console = Console(file=stream, highlight=False)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)

@@ -151,7 +151,8 @@ def show(result: Attack, *, to_stderr: bool) -> None:
         rows.append(["best response", f"{result.exploitability:+.4f}", "exact"])
         over = "over all deals, exact"
     else:
-        over = f"95 % interval over {result.gains[0].pairs:,} duplicate deals"
+        stopped = " (stopped early)" * result.interrupted
+        over = f"95 % interval over {result.gains[0].pairs:,} duplicate deals{stopped}"
     drawn = " (one draw)" * result.is_one_draw
     title = f"what is won from {result.agent}{drawn}, {result.rules}: points a deal, {over}"
     console.print_table(title, columns, rows, to_stderr=to_stderr)

@@ -27,7 +27,7 @@ from hearts_train.measure.crew import Crew
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.protocol import protocol_number
 from hearts_train.measure.records import named_agents, read_settings
-from hearts_train.measure.shown import format_margin, format_ms, format_rank
+from hearts_train.measure.shown import format_interval, format_margin, format_ms
 
 __all__ = ["Begun", "check", "play", "read_begun", "show", "tell_verdict", "write_page"]
 
@@ -155,7 +155,7 @@ def table(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
             f["opponent"],
             format_margin(f["margin"], f["ci95"]),
             f"{f['won']:.1%}",
-            *([format_rank(f["rank"], f["rank_ci95"])] if is_ranked else []),
+            *([format_interval(f["rank"], f["rank_ci95"])] if is_ranked else []),
             f"{f['moons']}:{f['opponent_moons']}",
             " ".join(format_ms(ms) for ms in run["ms_per_card"][f["opponent"]]),
             *([f"{f['faults']} {f['opponent_faults']}"] if has_faults else []),

@@ -13,7 +13,7 @@ from hearts_train.command.page import bar, cards_html, page
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.field import read_field
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.shown import format_margin, format_ms, format_rank
+from hearts_train.measure.shown import format_interval, format_margin, format_ms
 
 _SHOWN = 3
 """So many of the worst deals against each opponent."""
@@ -104,7 +104,7 @@ def _table(record: dict[str, Any]) -> list[str]:
             format_margin(f["margin"], f["ci95"]),
             bar(f["margin"], f["ci95"], low, high),
             f"{f['won']:.1%}",
-            format_rank(f["rank"], f["rank_ci95"]) if is_ranked else "",
+            format_interval(f["rank"], f["rank_ci95"]) if is_ranked else "",
             f"{f['moons']}, {f['opponent_moons']}",
             html.escape(", ".join(format_ms(ms) for ms in run["ms_per_card"][f["opponent"]])),
             f"{f['faults']}, {f['opponent_faults']}" if has_faults else "",

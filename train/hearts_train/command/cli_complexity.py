@@ -15,7 +15,7 @@ from hearts_train.command.cli_options import (
     Seed,
     Workers,
     app,
-    check_folder,
+    check_new,
     rules_of,
 )
 
@@ -53,7 +53,7 @@ def complexity(
     from hearts_train.command.reports import command_line
     from hearts_train.measure.complexity import COLUMNS, Measurement, all_rules, complexities, rows
 
-    check_folder(out, "--out")
+    check_new(out, "--out")
     names = list(rules or [])
     if players is not None and not names:
         names = ["two_player" if players == 2 else "party"]

@@ -19,6 +19,7 @@ from hearts_train.command.cli_options import (
     Workers,
     app,
     check_folder,
+    check_new,
     check_plot,
     rules_of,
 )
@@ -83,7 +84,7 @@ def equity(
     from hearts_train.measure.equity import load_results, measure_results
 
     check_plot(plot)
-    check_folder(out, "--out")
+    check_new(out, "--out")
     given = _numbers(totals)
     played = rules_of(rules, players)
     if results is not None:
@@ -311,7 +312,8 @@ def _tell_drawn(
 
 
 def _tell_matches(found: MatchResults, *, to_stderr: bool) -> None:
-    half = (found.ci95[1] - found.ci95[0]) / 2
+    from hearts_train.measure.shown import format_interval
+
     start = "" if not any(found.totals) else f" from {found.totals[0]}:{found.totals[1]}"
     title = (
         f"{found.agent} against {found.opponent}: {found.rules}{start}, {found.pairs:,} pairs of "
@@ -320,7 +322,7 @@ def _tell_matches(found: MatchResults, *, to_stderr: bool) -> None:
     columns = ["player", "matches won", "both of a pair", "ahead at the end"]
     row = [
         found.agent,
-        f"{found.won:.2%} ± {half:.2%}",
+        format_interval(found.won, found.ci95, ".2%"),
         f"{found.swept:.1%}",
         f"{found.ahead:+.2f}",
     ]

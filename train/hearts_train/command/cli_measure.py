@@ -125,13 +125,16 @@ def tournament(
     backend: Backend = "local",
     out: Out = None,
     resume: Resume = None,
+    plot: Plot = None,
     trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Let every agent play every other, and rank them."""
     from hearts_train.command.reports import command_line, say_how_to_go_on, show_tournament
+    from hearts_train.measure.tournament import plot as draw
     from hearts_train.measure.tournament import tournament as play
 
+    check_plot(plot)
     check_folder(out, "--out")
     entered, played = agents or [], rules_of(rules, players)
     if resume is not None:
@@ -156,6 +159,9 @@ def tournament(
     show_tournament(result, to_stderr=as_json)
     if as_json:
         console.print_json(result.to_json())
+    if plot is not None and result.standings:
+        draw(result, plot)
+        console.note(f"drawn: {plot}")
     if result.interrupted:
         say_how_to_go_on("tournament", out or resume)
         raise console.stopped()

@@ -111,6 +111,13 @@ def check_folder(path: Path | None, option: str) -> None:
         raise Mistake(f"{option}: there is no folder {path.parent}; make it first")
 
 
+def check_new(path: Path | None, option: str) -> None:
+    """Refuse a file that is there already or could not be written, before anything is computed."""
+    check_folder(path, option)
+    if path is not None and path.exists():
+        raise Mistake(f"{option}: {path} already exists; give another name")
+
+
 def names_in(text: str, option: str) -> list[str]:
     """The names in a list with commas."""
     names = [name.strip() for name in text.split(",") if name.strip()]

@@ -109,9 +109,9 @@ def replay(
         Path | None, typer.Option("--svg", metavar="DIR", help="Write a picture of every position.")
     ] = None,
     gif: Annotated[
-        Path | None,
-        typer.Option("--gif", "--mp4", metavar="FILE", help="Write a moving picture."),
+        Path | None, typer.Option("--gif", metavar="FILE", help="Write a moving picture.")
     ] = None,
+    mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="Write a film.")] = None,
     width: Annotated[int, typer.Option("--width", help="Of the moving picture, in pixels.")] = 640,
     seconds: Annotated[
         float, typer.Option("--seconds", help="For which it shows each position.")
@@ -124,16 +124,19 @@ def replay(
     from hearts_train.command.cardtext import CardText
     from hearts_train.command.terminal import ask_at_terminal
 
+    for path, suffix in ((gif, ".gif"), (mp4, ".mp4")):
+        if path is not None and path.suffix.lower() != suffix:
+            raise Mistake(f"--{suffix[1:]}: {path.name!r} must end in {suffix}")
     records = shown.read_records(file)
     if svg is not None:
         paths = shown.write_pictures(records, svg)
         print(f"{len(paths)} pictures in {svg}")
-    if gif is not None:
+    for moving in filter(None, (gif, mp4)):
         from hearts_train.command.moving import write_moving
 
-        frames = write_moving(records, gif, width, seconds)
-        print(f"{frames} positions in {gif}")
-    if svg is not None or gif is not None:
+        frames = write_moving(records, moving, width, seconds)
+        print(f"{frames} positions in {moving}")
+    if svg or gif or mp4:
         return
     cards = CardText.of(sys.stdout)
     if not everything and sys.stdin.isatty() and sys.stdout.isatty():
@@ -212,7 +215,9 @@ def show_rules(
     from hearts_env.explain import SUMMARIES, explain, option_rows, players_of
     from hearts_env.presets import PRESETS
     from hearts_env.rules import Rules
+    from hearts_train.command.cardtext import CardText
 
+    wrap = CardText.of().wrap
     if name is None:
         if as_json:
             console.print_json(
@@ -222,7 +227,7 @@ def show_rules(
         rows = [(preset, players_of(preset), SUMMARIES.get(preset, "")) for preset in PRESETS]
         width = max(len(row[0]) for row in rows)
         for preset, numbers, summary in rows:
-            print(f"{preset:{width}}  {numbers:>3} players  {summary}")
+            print(wrap(f"{preset:{width}}  {numbers:>3} players  {summary}"))
         print("\n'hearts rules NAME' explains one.")
         return
     rules = Rules.from_text(name, players)
@@ -230,11 +235,17 @@ def show_rules(
         console.print_json({"name": rules.name, **rules.to_dict()})
         return
     print(f"{rules.name}\n")
-    print("\n".join(explain(rules)) + "\n")
+    print(wrap("\n".join(explain(rules))) + "\n")
     options = option_rows(rules)
     widths = [max(len(row[column]) for row in options if len(row[1]) < 30) for column in range(2)]
     for option, value, meaning in options:
-        print(f"{option:{widths[0]}}  {value:{widths[1]}}  {meaning}".rstrip())
+        if len(value) > widths[1]:  # on a line of its own, for the meanings to stay in a column
+            value, long = "", value
+        else:
+            long = ""
+        print(wrap(f"{option:{widths[0]}}  {value:{widths[1]}}  {meaning}".rstrip()))
+        if long:
+            print(f"  {long}")
 
 
 @app.command(rich_help_panel="Play", epilog="Example: hearts agents")
@@ -242,20 +253,23 @@ def agents(as_json: Json = False) -> None:
     """List the players that can be named: what they do, what they can play, their options."""
     from hearts_agents import agent_names
     from hearts_agents.registry import describe_agent
+    from hearts_train.command.cardtext import CardText
 
+    wrap = CardText.of().wrap
     listed = {name: describe_agent(name) for name in agent_names()}
     if as_json:
         console.print_json(listed)
         return
     width = max(map(len, listed))
     for name, told in listed.items():
-        print(f"{name:{width}}  {told['about']}".rstrip())
+        print(wrap(f"{name:{width}}  {told['about']}".rstrip()))
         options = ", ".join(f"{option}={value}" for option, value in told["options"].items())
-        print(f"{'':{width}}  plays {told['plays']}" + (f"; options: {options}" if options else ""))
+        plays = f"{'':{width}}  plays {told['plays']}"
+        print(wrap(plays + (f"; options: {options}" if options else "")))
     print(
-        "\nAlso players: the path of a checkpoint, of a training run's folder or of a solved file "
-        "(.npz);\nmodel.onnx?encoder=flat and, with --trust, model.pt?encoder=flat of TorchScript "
-        "and model.zip of\nstable-baselines3; my_agent.py:MyAgent and package.module:MyAgent; "
-        "'exec:./bot --flag', a program.\n"
+        "\nAlso players: the path of a checkpoint, of a training run's folder or of a\n"
+        "solved file (.npz); model.onnx?encoder=flat and, with --trust,\n"
+        "model.pt?encoder=flat of TorchScript and model.zip of stable-baselines3;\n"
+        "my_agent.py:MyAgent and package.module:MyAgent; 'exec:./bot --flag', a program.\n"
         "Options follow a ?, as in pro?worlds=50."
     )

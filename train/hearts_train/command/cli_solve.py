@@ -17,6 +17,7 @@ from hearts_train.command.cli_options import (
     Trust,
     app,
     check_folder,
+    check_new,
     check_plot,
     names_in,
 )
@@ -71,8 +72,8 @@ def solve_deck(
     from hearts_train.command import solve_command as solving
 
     check_plot(plot)
-    for path, option in ((out, "--out"), (policy, "--policy")):
-        check_folder(path, option)
+    check_folder(out, "--out")
+    check_new(policy, "--policy")
     if policy is not None and policy.suffix != ".npz":
         raise Mistake(f"--policy: {policy.name!r} is not a player's file; end its name in .npz")
     results = solving.solve_deck(

@@ -14,7 +14,12 @@ from hearts_train.console import Mistake
 @app.command(rich_help_panel="Train", epilog="Example: hearts train demo --set seed=2")
 def train(
     config: Annotated[
-        str | None, typer.Argument(help="A recipe: its path, or the name of a shipped one (demo).")
+        str | None,
+        typer.Argument(
+            help="A recipe: its path, or a shipped one: demo (where none is named; three minutes), "
+            "smoke (seconds), mini, classic, maskable, dqn, nfsp, champion, champion_small, "
+            "champion_taught, champion_mini, champion_classic."
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting.")

@@ -7,7 +7,7 @@ from typing import Any
 
 from hearts_train import console
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.shown import format_margin, format_ms
+from hearts_train.measure.shown import format_interval, format_margin, format_ms
 
 
 def show_tables(found: Sequence[dict[str, Any]], *, to_stderr: bool) -> None:
@@ -69,8 +69,7 @@ def standings(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 def rating_told(row: dict[str, Any]) -> str:
     """Like ``+120.4 ± 3.1``."""
-    low, high = row["rating_ci95"]
-    return f"{row['rating']:+.1f} ± {(high - low) / 2:.1f}"
+    return format_interval(row["rating"], row["rating_ci95"], "+.1f")
 
 
 def exact_told(exact: dict[str, Any] | None) -> str:

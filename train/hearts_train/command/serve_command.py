@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 import sys
@@ -122,19 +123,22 @@ def _listening(options: Options) -> socket.socket:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)  # listened to when the agents are ready
     except (socket.gaierror, UnicodeError):
-        raise Mistake(
-            f"--host: {options.host!r} is no address of this machine; give 127.0.0.1, or 0.0.0.0 "
-            "for all"
-        ) from None
+        raise Mistake(_no_address(options.host)) from None
     except OSError as error:
         if found is not None:
             found.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise Mistake(_no_address(options.host)) from None
         why = error.strerror or str(error)
         raise Mistake(
             f"--port: {options.host}:{options.port} cannot be used ({why}); end what uses it, or "
             "give another, as in --port 0"
         ) from None
     return found
+
+
+def _no_address(host: str) -> str:
+    return f"--host: {host!r} is no address of this machine; give 127.0.0.1, or 0.0.0.0 for all"
 
 
 def _store(folder: Path) -> Store:

@@ -37,14 +37,15 @@ from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, TAMPERED, Fault, 
 from hearts_train.measure.hints import best_hinter, hint
 
 HELP = """\
-Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone, where only one card fits (but
-the queen of spades is qs: q alone leaves the table). In an exchange several cards may be given at
-once: qs ah kh. Enter alone plays a forced card. Cards that cannot be played now are {marked}.
-  hint [NAME]  what the best player for these rules, or another one, would do
+Play a card by its name: qs, QS, 10h, Q♠; or by rank or suit alone,
+where only one card fits (but the queen of spades is qs: q alone leaves the
+table). In an exchange several cards may be given at once: qs ah kh. Enter
+alone plays a forced card. Cards that cannot be played now are {marked}.
+  hint [NAME]  what each card is worth to a strong player, or what NAME would do
   undo         take back everything since your last decision
   history      the tricks so far
   rules        the rules of this game
-  save FILE    write the deals so far, all cards open, as text for 'hearts replay FILE'
+  save FILE    write the deals so far, all cards open, for 'hearts replay FILE'
   quit         leave the table; 'hearts play --resume' resumes it
 Commands may be shortened to two or more letters: un, hin, his."""
 

@@ -35,7 +35,7 @@ def train_attacker(
         rules: of the deals.
         seconds: how long to train; whichever of the two comes first.
         decisions: of the learner, with which the same seed gives the same attacker.
-        run_dir: a folder for the run; None: ``runs/attack-DATE-TIME``.
+        run_dir: a folder for the run; None: a new one, ``runs/attack-1`` or a higher number.
         seed: of the training.
         progress: show how it goes, on standard error.
 

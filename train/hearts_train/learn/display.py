@@ -35,6 +35,7 @@ class Display:
         self.is_shown = is_shown
         self.console = Console(file=screen())
         self.latest: dict[str, str] = {}
+        self._progress: list[str] = []
         self._prepared = ""
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -99,15 +100,20 @@ class Display:
         rate = metrics.rows[-1].get("decisions_per_second", 0.0)
         count = self.trainer.counters.decisions
         taught = metrics.rows[-1].get("lessons")
-        parts = [f"{_clock(left)} left", f"{count / 1e6:.2f} M, {rate / 1e3:.0f} k/s"]
+        self._progress = [f"{_clock(left)} left", f"{count / 1e6:.2f} M, {rate / 1e3:.0f} k/s"]
         if taught is not None:
-            parts = [f"lessons {taught:.0%}"]
-        parts += [f"{margin} {name}" for name, margin in self.latest.items()]
-        self.bar.update(self.task, completed=share, text=" · ".join(parts))
+            self._progress = [f"lessons {taught:.0%}"]
+        self.bar.update(self.task, completed=share)
+        self._show()
+
+    def _show(self) -> None:
+        margins = [f"{margin} {name}" for name, margin in self.latest.items()]
+        self.bar.update(self.task, text=" · ".join([*self._progress, *margins]))
 
     def evaluated(self, opponent: str, result: Evaluation) -> None:
         """Show the result of an evaluation."""
         self.latest[opponent] = f"{result.margin:+.1f}"
+        self._show()
         low, high = result.ci95
         self._found(f"{result.margin:+6.2f} ({low:+.2f} to {high:+.2f}) over {opponent}")
 

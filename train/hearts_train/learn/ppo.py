@@ -82,7 +82,7 @@ def train(
 
     Args:
         config: the recipe; None: the defaults, or the resumed run's own.
-        run_dir: folder of a new run; None: ``runs/NAME-DATE-TIME``.
+        run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number.
         resume: folder of a run to go on with. A `config` then replaces the run's own (a larger
             budget, say), but not its rules, observation, network or seed.
         progress: show how it goes, on standard error.
@@ -187,7 +187,7 @@ class Trainer:
         with contextlib.ExitStack() as stack:
             display = stack.enter_context(Display(self.learner, is_shown=is_shown))
             stack.enter_context(self._stops_on_signals(display))
-            display.say("compiling, once for each version ...")
+            display.say("starting (each new version compiles first) ...")
             self.learner.warm_up()
             with _saving(run_dir):
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())

@@ -19,8 +19,8 @@ players that are later than the saved state are dropped when training resumes fr
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -92,26 +92,30 @@ class State:
 
 
 def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
-    """The folder of a new run, created if needed; None: ``runs/NAME-DATE-TIME``.
+    """The folder of a new run, created if needed; None: the first new one of ``runs/NAME-1, ...``.
 
-    It may hold the remains of a start that was killed before it saved anything.
+    A folder that is given may hold the remains of a start that was killed before it saved anything.
 
     Raises:
         ConfigError: if there is already a run in it, or it cannot be created.
     """
-    if run_dir is None:
-        base = Path("runs") / f"{config.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-        run_dir, number = base, 2
-        while run_dir.exists():
-            run_dir = base.with_name(f"{base.name}-{number}")
-            number += 1
-    run_dir = Path(run_dir)
-    check_is_free(run_dir)
+    folder = Path("runs" if run_dir is None else run_dir)
+    if run_dir is not None:
+        check_is_free(folder)
     try:
-        run_dir.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder if run_dir is not None else _next_folder(folder, config.name)
     except OSError as error:
-        raise ConfigError(f"run: the folder {str(run_dir)!r} cannot be made: {error}") from None
-    return run_dir
+        raise ConfigError(f"run: the folder {str(folder)!r} cannot be made: {error}") from None
+
+
+def _next_folder(place: Path, name: str) -> Path:
+    for number in itertools.count(1):
+        with contextlib.suppress(FileExistsError):
+            folder = place / f"{name}-{number}"
+            folder.mkdir()
+            break
+    return folder
 
 
 def check_is_free(run_dir: Path) -> None:

@@ -18,6 +18,7 @@ from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
 from hearts_train.measure.intervals import Z95
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
+from hearts_train.measure.shown import format_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -180,7 +181,7 @@ def rows(results: Sequence[Calibration]) -> list[list[str]]:
     return [
         [
             r.model,
-            f"{r.log_loss:.3f} ± {(r.ci95[1] - r.ci95[0]) / 2:.3f}",
+            format_interval(r.log_loss, r.ci95, ".3f"),
             f"{r.perplexity:.1f}",
             f"{r.impossible:.1%}",
         ]

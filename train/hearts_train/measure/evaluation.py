@@ -374,7 +374,7 @@ def stretches_of(pairings: Sequence[Pairing], sizes: Sequence[int]) -> list[Stre
     ]
 
 
-def check_pairs(pairs: object) -> int:
+def check_pairs(pairs: object, of: str = "duplicate deals", advised: int = 1000) -> int:
     """`pairs` as a number of duplicate deals that gives an interval and fits in memory.
 
     Raises:
@@ -386,8 +386,8 @@ def check_pairs(pairs: object) -> int:
         number = 0
     if not MIN_PAIRS <= number <= MAX_PAIRS:
         raise HeartsError(
-            f"pairs: {pairs!r} is not a usable number of duplicate deals; "
-            f"give {MIN_PAIRS} to {MAX_PAIRS:,}, preferably 1000 or more"
+            f"pairs: {pairs!r} is not a usable number of {of}; "
+            f"give {MIN_PAIRS} to {MAX_PAIRS:,}, preferably {advised} or more"
         )
     return number
 
@@ -396,7 +396,9 @@ def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
     if time_limit is None:
         return None
     if not isolate:
-        raise HeartsError("time_limit: only a process of its own can be stopped; set isolate too")
+        raise HeartsError(
+            "time_limit: only a process of its own can be stopped; set isolate (--isolate) too"
+        )
     is_number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
     if not (is_number and 0 < time_limit < math.inf):
         raise HeartsError(f"time_limit: must be a number of seconds above 0, got {time_limit!r}")

@@ -60,7 +60,7 @@ class Hint:
 
 
 def best_hinter(rules: Rules) -> Agent:
-    """The strongest player of the package for some rules."""
+    """The strongest player of the package that tells what every card is worth to it."""
     pimc = make_agent("pimc", seed=0)
     try:
         check_rules(pimc, rules)

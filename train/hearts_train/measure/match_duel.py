@@ -254,7 +254,7 @@ def play_matches(
             or a number is out of range.
         KeyboardInterrupt: it was stopped before two pairs were finished.
     """
-    pairs = check_pairs(pairs)
+    pairs = check_pairs(pairs, "pairs of matches", 200)
     work = Matches((agent, opponent), rules, seed, totals)
     tasks = [Stretch(at, min(_BLOCK, pairs - at)) for at in range(0, pairs, _BLOCK)]
     found: list[Block] = []

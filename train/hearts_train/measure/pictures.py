@@ -86,8 +86,10 @@ def _short(name: str, length: int) -> str:
     parts = [part for part in re.split(r"[/\\]", path) if part not in ("", ".")]
     if len(parts) < 2 or ":" in path:
         return name
-    if len(parts) > 1 and parts[-1] in ("checkpoint.safetensors", "best.safetensors"):
+    if parts[-1] == "checkpoint.safetensors":
         parts.pop()  # the folder is the run, and has the name
+    elif len(parts) > 2 and parts[-2] == "checkpoints":
+        parts[-3:] = [f"{parts[-3]} {parts[-1]}"]
     parts[-1] = parts[-1].removesuffix(".safetensors").removesuffix(".npz")
     return "/".join(parts[-length:]) + mark + options
 

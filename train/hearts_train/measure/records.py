@@ -89,7 +89,7 @@ def results_file(
         if resume is None:
             if path.exists():
                 raise HeartsError(
-                    f"out: {str(path)!r} already exists; continue it with resume, or "
+                    f"out: {str(path)!r} already exists; continue it with resume (--resume), or "
                     "name another file"
                 )
             write_whole(path, sealed_line(_header(settings)))

@@ -130,6 +130,7 @@ class State(NamedTuple):
         mean: Their mean margin.
         variance: The variance of the margins, the imaginary pair included.
         llr: The log likelihood ratio.
+        slope: What it would be higher by for each point more in the sum of the margins.
         verdict: ``low``, ``high`` or ``open``.
     """
 
@@ -137,6 +138,7 @@ class State(NamedTuple):
     mean: float
     variance: float
     llr: float
+    slope: float
     verdict: str
 
     @property
@@ -177,12 +179,16 @@ class SequentialTest:
         mean = float(real @ self._levels) / pairs
         variance = float(self._counts @ (self._levels - mean) ** 2) / (pairs + 1)
         question = self.question
-        llr = log_likelihood(self._levels, self._counts, question.high) - log_likelihood(
-            self._levels, self._counts, question.low
+        high, low = (
+            log_likelihood(self._levels, self._counts, mean)
+            for mean in (question.high, question.low)
         )
+        llr = high.value - low.value
+        # All margins higher by x are both hypotheses lower by x.
+        slope = (low.slope - high.slope) / pairs
         below, above = question.bounds
         verdict = LOW if llr <= below else HIGH if llr >= above else OPEN
-        self.states.append(State(pairs, mean, variance, llr, verdict))
+        self.states.append(State(pairs, mean, variance, llr, slope, verdict))
         return self.states[-1]
 
     def _count(self, margins: Floats) -> None:
@@ -193,13 +199,13 @@ class SequentialTest:
         self._counts = np.bincount(places, counts)
 
     def expected_left(self) -> float:
-        """The pairs still needed, expected if the mean is what it is so far (Wald's identity)."""
-        state, question = self.states[-1], self.question
-        below, above = question.bounds
+        """The pairs still needed, expected if the LLR drifts as so far (Wald's identity)."""
+        state = self.states[-1]
+        below, above = self.question.bounds
         if not below < state.llr < above:
             return 0.0
-        step = (question.high - question.low) / state.variance
-        drift, squared = step * (state.mean - question.middle), step**2 * state.variance
+        drift = state.llr / state.pairs
+        squared = max(state.slope**2 * state.variance, 1e-30)
         up, down = above - state.llr, state.llr - below
         lean = 2 * drift / squared
         if abs(lean) * (up + down) < 1e-3:
@@ -220,8 +226,15 @@ class SequentialTest:
         return estimate(self.question, self.states)
 
 
-def log_likelihood(levels: Floats, counts: Floats, mean: float) -> float:
-    """How likely margins are if their mean is `mean`, at best: a log likelihood, 0 at most.
+class LogLikelihood(NamedTuple):
+    """A log likelihood, 0 at most, and what it rises by for each point of the mean."""
+
+    value: float
+    slope: float
+
+
+def log_likelihood(levels: Floats, counts: Floats, mean: float) -> LogLikelihood:
+    """How likely margins are if their mean is `mean`, at best.
 
     The probability of each level that makes the counts likeliest is ``counts / (total (1 + t (level
     - mean)))``, with the one number t for which the mean comes out (Owen 2001, section 2.9). The
@@ -243,7 +256,7 @@ def log_likelihood(levels: Floats, counts: Floats, mean: float) -> float:
         if abs(step) <= 1e-12 * (high - low):
             break
         t = t + step if low < t + step < high else (low + high) / 2
-    return -float((counts * np.log1p(t * away)).sum())
+    return LogLikelihood(-float((counts * np.log1p(t * away)).sum()), t * float(counts.sum()))
 
 
 def estimate(question: Question, states: Sequence[State]) -> tuple[float, Interval]:
@@ -280,12 +293,8 @@ class _Paths:
     def __init__(
         self, question: Question, states: Sequence[State], sd: float, drift: float
     ) -> None:
-        step = (question.high - question.low) / sd
-        below, above = question.bounds
         self.pairs, self.drift = [state.pairs for state in states], drift
-        # The variance that the test had at each look, as a multiple of the last.
-        ratios = [state.variance / sd**2 for state in states]
-        self.bounds = [(below / step * ratio, above / step * ratio) for ratio in ratios]
+        self.bounds = [_sums_at_bounds(question, state, sd) for state in states]
         self.points: list[Floats] = []
         self.masses: list[Floats] = []
         before = 0
@@ -333,6 +342,22 @@ class _Paths:
             chance += float(mass @ gone)
             before = n
         return chance
+
+
+def _sums_at_bounds(question: Question, state: State, sd: float) -> Interval:
+    """The standardised sums, counted from the middle, at which a test would have ended at a look.
+
+    As the LLR runs on from what it was there. Far from both hypotheses it hardly rises with the sum
+    any more, or falls: there the sum does not decide when the test ends.
+    """
+    total = state.pairs * (state.mean - question.middle)
+    below, above = question.bounds
+    if state.slope <= 0:
+        return -math.inf, math.inf
+    return (
+        (total + (below - state.llr) / state.slope) / sd,
+        (total + (above - state.llr) / state.slope) / sd,
+    )
 
 
 def _solve(chance: Callable[[float], float], wanted: float, centre: float, unit: float) -> float:

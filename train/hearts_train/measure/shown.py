@@ -41,12 +41,12 @@ def format_margin(margin: float | None, ci95: Interval | None) -> str:
     """Like ``+2.13 ± 0.10``."""
     if margin is None or ci95 is None:
         return "-"
-    return f"{margin:+z.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
+    return format_interval(margin, ci95, "+z.2f")
 
 
-def format_rank(rank: float, ci95: Interval) -> str:
-    """Like ``2.13 ± 0.02``."""
-    return f"{rank:.2f} ± {(ci95[1] - ci95[0]) / 2:.2f}"
+def format_interval(mean: float, ci95: Interval, form: str = ".2f") -> str:
+    """Like ``2.13 ± 0.02``: a mean, and half its interval with as many digits, but no sign."""
+    return f"{mean:{form}} ± {(ci95[1] - ci95[0]) / 2:{form.lstrip('+z')}}"
 
 
 def format_ms(milliseconds: float) -> str:

@@ -23,7 +23,7 @@ from hearts_train.measure.duel import WORST, Block, Example, WorstDeal, deals_di
 from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.matches import chips_won, string_matches
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
-from hearts_train.measure.shown import Shown, format_margin, format_ms, format_rank
+from hearts_train.measure.shown import Shown, format_interval, format_margin, format_ms
 
 _MOST_EXAMPLES = 3
 
@@ -129,7 +129,7 @@ def evaluations_table(results: Sequence[Evaluation]) -> Shown:
             short[result.opponent] + f" (stopped: {result.pairs:,} deals)" * result.interrupted,
             format_margin(result.margin, result.ci95),
             f"{result.won:.1%}",
-            *([format_rank(result.rank, result.rank_ci95)] if is_ranked else []),
+            *([format_interval(result.rank, result.rank_ci95)] if is_ranked else []),
             *([format_margin(result.chips, result.chips_ci95)] if in_chips else []),
             f"{result.moons}:{result.opponent_moons}",
             "-" if result.matches_won is None else f"{result.matches_won:.1%} of {result.matches}",

@@ -12,12 +12,14 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
+from hearts_env.errors import install
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import (
     MIN_PAIRS,
@@ -32,7 +34,7 @@ from hearts_train.measure.evaluation import (
     platform_versions,
     stretches_of,
 )
-from hearts_train.measure.pictures import short_names
+from hearts_train.measure.pictures import literal, save_figure, short_names, wrapped
 from hearts_train.measure.shown import Shown, format_margin, format_ms
 
 _MOST_OPEN = 4
@@ -134,6 +136,48 @@ def tournament_tables(result: Tournament) -> tuple[Shown, Shown]:
     ]
     columns = ["margin of", *(f"over {short[result.agents[j]]}" for j in order)]
     return ranking, Shown("", columns, cross)
+
+
+def plot(result: Tournament, path: str | Path) -> None:
+    """Draw the margin of each agent over each other, best first, into a PNG, SVG or PDF file.
+
+    Raises:
+        HeartsError: if matplotlib is not installed, nothing was played, or the suffix is another.
+    """
+    if not result.standings:
+        raise HeartsError("plot: no pairing was played, there is nothing to draw")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise HeartsError(
+            f"plot: drawing needs matplotlib; in the checkout: {install('train')}"
+        ) from None
+    short = short_names(result.agents)
+    order = [result.agents.index(standing.agent) for standing in result.standings]
+    names = [literal(short[result.agents[i]]) for i in order]
+    found = {(i, j): result.margin(i, j) for i in order for j in order if i != j}
+    margins = np.array([[found[i, j][0] if i != j else np.nan for j in order] for i in order])
+    reach = max(float(np.nanmax(np.abs(margins))), 1e-9)
+    size = 2.2 + 0.8 * len(order)
+    figure = Figure(figsize=(size + 0.6, size), layout="constrained")
+    axes = figure.subplots()
+    # Only the middle of the colours: on the others black figures cannot be read.
+    image = axes.imshow(margins, cmap="RdBu", vmin=-1.8 * reach, vmax=1.8 * reach)
+    for row, i in enumerate(order):
+        for column, j in enumerate(order):
+            if i != j:
+                text = format_margin(*found[i, j]).replace(" ±", "\n±")
+                axes.annotate(text, (column, row), ha="center", va="center", fontsize=9)
+    places = range(len(order))
+    axes.set_xticks(places, names, rotation=30, ha="right")
+    axes.set_yticks(places, names)
+    axes.set_xlabel("over")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    figure.colorbar(image, label="margin in points a deal, 95 % interval", shrink=0.7)
+    title = f"{result.rules}, {result.pairs:,} duplicate deals each"
+    axes.set_title(wrapped(title, 40), fontsize=11)
+    save_figure(figure, Path(path))
 
 
 def tournament(
