@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,10 +141,24 @@ def check_chance(name: str, value: object) -> float:
     Raises:
         HeartsError: if it is not a number in [0, 1].
     """
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (is_number and 0 <= value <= 1):  # type: ignore[operator]
+    if not (_is_number(value) and 0 <= value <= 1):
         raise HeartsError(f"{name}: must be in [0, 1], got {quoted(value)}")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
+
+
+def check_positive(name: str, value: object) -> float:
+    """`value` as a number above 0.
+
+    Raises:
+        HeartsError: if it is none, or infinite.
+    """
+    if not (_is_number(value) and 0 < value < np.inf):
+        raise HeartsError(f"{name}: must be a number above 0, got {quoted(value)}")
+    return float(value)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError) -> bool:

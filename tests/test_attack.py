@@ -449,6 +449,12 @@ def test_the_command_shows_the_truth_beside_what_was_found():
     assert "the best attacker is lbr" in done.stderr
 
 
+def test_a_search_for_a_time_is_not_attacked():
+    for name in ("champion?search=5ms", "champion?search=1s&endings=2"):
+        with pytest.raises(HeartsError, match=r"agent: .* searches for a time.*search=16"):
+            Assault(name, ["belief"])
+
+
 def test_a_stopped_attack_says_so(capsys):
     found = Assault("standard", ["belief"], tricks=2).over_deals(4)
     show(found, to_stderr=False)

@@ -16,6 +16,7 @@ from hearts_agents.champion import OTHERS, SHIPPED, strongest, weights_of
 from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.improver import Budget, Improver, _means, _places, _shared
 from hearts_agents.network import Network, NetworkAgent, load_agent
+from hearts_agents.resolving import Resolver
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch_view import BatchView
 from hearts_env.encoders import make_encoder
@@ -23,6 +24,7 @@ from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.deal_results import shipped_results
 from hearts_env.solve.match_equity import MatchEquity
+from hearts_env.solve.response import Responses
 from hearts_env.solve.tracking import Tracker
 from hearts_train.learn.run_report import format_card
 from hearts_train.measure.evaluation import evaluate
@@ -264,6 +266,73 @@ def test_any_agent_that_tells_its_chances_is_a_model(model):
     for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
         assert twin.act_batch(views).tolist() == together
     assert model in agent.name
+
+
+def test_a_match_to_another_score_is_the_same_game():
+    rules = Rules.preset("two_player").replace(end_score=50)
+    game = Game.deal(rules, 4)
+    for words in ("champion", "champion?small=true", "champion?search=2"):
+        assert make_agent(words).act(game.view(game.player)) in game.legal_actions()
+    assert strongest(rules) == "champion"
+
+
+def test_asking_for_a_player_leaves_the_agent_as_it_was():
+    agent, game = make_agent("champion"), Game.deal("two_player", 4)
+    agent.check_rules(Rules.preset("mini"))
+    assert agent.player_of(game.rules) is not agent.player_of(game.rules)
+    assert agent.act(game.view(game.player)) in game.legal_actions()
+
+
+@pytest.mark.parametrize("name", ["champion", "champion?search=2", "champion?endings=2", "pimc"])
+def test_who_is_not_to_move_gets_no_card(name):
+    game = Game.deal("two_player", 4)
+    with pytest.raises(HeartsError, match="view: it is not the turn of player"):
+        make_agent(name).act(game.view(1 - game.player))
+
+
+@pytest.mark.parametrize("name", ["champion", "champion?search=2", "champion?endings=2"])
+def test_of_no_views_there_are_no_cards(name):
+    views = BatchGame("mini", 3, seed=1).views(games=np.empty(0, np.int64))
+    assert make_agent(name).act_batch(views).shape == (0,)
+
+
+def test_a_short_time_is_nearly_kept(monkeypatch):
+    """A clock that goes on by a millisecond for each world that is looked at."""
+    spent = [0.0]
+    monkeypatch.setattr("hearts_agents.improver.time.perf_counter", lambda: spent[0])
+    values = Responses.card_values
+
+    def slow(self, fan, *more):
+        spent[0] += 0.001 * len(fan.states)
+        return values(self, fan, *more)
+
+    monkeypatch.setattr(Responses, "card_values", slow)
+    game = Game.deal("two_player", 1)
+    while len(game.legal_actions()) < 5:
+        game.play(game.legal_actions()[0])
+    for milliseconds in (1, 5, 20, 50):
+        spent[0] = 0.0
+        Improver(policy("two_player"), f"{milliseconds}ms").act(game.view(game.player))
+        assert 0.4 * milliseconds <= 1000 * spent[0] <= max(2, milliseconds)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: make_agent("champion", greedy="no"), "greedy: 'no' is not True or False"),
+        (lambda: load_agent(weights_of("mini"), greedy=None), "greedy: None is not True or False"),
+        (lambda: load_agent(5), "checkpoint: 5 is no path"),
+        (lambda: Improver("champion"), "policy: 'champion' is not a network; give load_agent"),
+        (lambda: Improver(make_agent("champion")), "policy: .* is not a network; give load_agent"),
+        (lambda: Improver(policy(), tau="a"), "tau: must be a number above 0, got 'a'"),
+        (lambda: Improver(policy(), tau=0.0), "tau: must be a number above 0, got 0.0"),
+        (lambda: Resolver("champion"), "policy: 'champion' is not a network; give load_agent"),
+        (lambda: Resolver(policy(), early="pimc"), "early: 'pimc' is no agent; give make_agent"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(make, words):
+    with pytest.raises(HeartsError, match=words):
+        make()
 
 
 def test_models_that_cannot_be_asked_are_refused():

@@ -20,7 +20,7 @@ from hearts_agents._tensors import DIGEST, read_tensors, write_tensors
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
 from hearts_agents.network import Network, NetworkAgent, load_agent, snapshot
 from hearts_env import BatchGame, CheckpointError, Game, Rules
-from hearts_env.encoders import make_encoder
+from hearts_env.encoders import encode, make_encoder
 from hearts_env.view import PlayerView
 
 RULES = Rules.preset("two_player")
@@ -283,6 +283,10 @@ def test_half_of_the_size_plays_by_rounded_weights(path):
     views = BatchGame(RULES, 64, seed=3).views()
     assert (load_agent(small).act_batch(views) == load_agent(path).act_batch(views)).mean() > 0.9
     tensors["policy.0.bias"][0] = 1e6  # float16 ends at 65,504
+    with pytest.raises(CheckpointError, match=r"policy\.0\.bias: .* above 65,504 .*half=false"):
+        save_checkpoint(small, tensors, META, half=True)
+    save_checkpoint(path, tensors, META)
+    tensors["policy.0.bias"][0] = np.inf
     with pytest.raises(CheckpointError, match=r"policy\.0\.bias: not all weights are finite"):
         save_checkpoint(small, tensors, META, half=True)
 
@@ -302,9 +306,13 @@ def test_a_failed_write_leaves_the_old_file(path, monkeypatch):
 
 def test_a_player_plays_rules_that_only_end_a_match_otherwise(path):
     agent = load_agent(path)
-    game = Game.deal(RULES.replace(tie="lowest_shared", max_deals=9, end_when="exceeded"), seed=4)
-    twin = Game.deal(RULES, seed=4)
-    assert agent.act(game.view(game.player)) == agent.act(twin.view(twin.player))
-    # What totals are measured by is another matter.
-    with pytest.raises(CheckpointError, match="end_score 50 instead of 100"):
-        agent.act(Game.deal(RULES.replace(end_score=50), seed=4).view(game.player))
+    ends = {"tie": "lowest_shared", "max_deals": 9, "end_when": "exceeded"}
+    twin = Game.deal(RULES, seed=4, totals=[80, 40])
+    for other, totals in ((ends, [80, 40]), (ends | {"end_score": 50}, [40, 20])):
+        # Totals are seen as shares of the end score.
+        game = Game.deal(RULES.replace(**other), seed=4, totals=totals)
+        assert agent.act(game.view(game.player)) == agent.act(twin.view(twin.player))
+        observed, seen = (
+            encode(make_encoder("flat"), one.view(one.player)) for one in (game, twin)
+        )
+        np.testing.assert_array_equal(observed, seen)

@@ -12,9 +12,11 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner
 
+from hearts_env import Rules
 from hearts_env.presets import PRESETS
 from hearts_train.command.cli import app
 from hearts_train.learn.config import load_config
+from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
 
@@ -134,6 +136,30 @@ def test_the_figures_of_the_readme_are_those_of_the_files():
     assert text.count("<!-- generated: ") >= 3
     parts = "".join(found[0] for found in tables._TOKEN.finditer(text) if found["name"])
     assert tables.render(parts, "README.md", run_all=False) == parts, "run make docs-tables"
+
+
+def recorded(tree, rules=""):
+    """Every champion that a record of results names, with its rules and digest."""
+    if isinstance(tree, dict):
+        rules = tree["rules"] if isinstance(tree.get("rules"), str) else rules
+        if str(tree.get("spec")).startswith("champion"):
+            yield tree["spec"], rules, tree["digest"]
+    if isinstance(tree, dict | list):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from recorded(part, rules)
+
+
+def test_figures_of_the_champion_are_of_the_networks_that_come_with_the_package():
+    found = {}
+    for path in sorted((tables.DOCS / "results").glob("*.json")):
+        for key in recorded(json.loads(path.read_text(encoding="utf-8"))):
+            found.setdefault(key, path.name)
+    assert {rules for _, rules, _ in found} == {"two_player", "mini", "classic"}
+    assert len(found) >= 7
+    for (spec, rules, digest), name in found.items():
+        contender = Contender(spec, seed=0)
+        contender.check_rules(Rules.make(rules))
+        assert contender.digest == digest, f"{name}: measured of another {spec}; measure it again"
 
 
 def test_no_interval_is_written_by_hand():

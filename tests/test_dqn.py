@@ -522,6 +522,7 @@ def test_a_state_that_lacks_a_part_is_refused(part):
     [
         ({"lessons": {"positions": 100}}, "lessons.positions: not for dqn"),
         ({"average": 0.5, "ppo": {"magnet_coef": 0.1}}, "ppo.magnet_coef: not for dqn"),
+        ({"average": 0.5, "ppo": {"magnet_coef_end": 0.1}}, "ppo.magnet_coef: not for dqn"),
         ({"algorithm": "nfsp", "average": 0.5}, "average: not for nfsp"),
         ({"dqn": {"memory": 1000}}, "dqn.memory: 1000 is less than the 1024 decisions"),
         ({"dqn": {"memory": 0}}, "dqn.memory"),

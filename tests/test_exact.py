@@ -256,6 +256,10 @@ def test_settings_that_it_has_no_use_for_are_refused():
         recipe(lessons={"positions": 1000})
     with pytest.raises(ValueError, match=r"device: 'cuda' is not for exact"):
         recipe(device="cuda")
+    with pytest.raises(ValueError, match=r"schedule: exact .* plays no games against opponents"):
+        recipe(schedule=[{"opponents": {"self": 1, "easy": 1}}])
+    with pytest.raises(ConfigError, match=r"env.rules: these rules leave nothing to decide"):
+        make_learner(recipe(env={"rules": "micro hand_size=1"}))
 
 
 def test_runs_in_small_decks_log_how_exploitable_the_player_is(tmp_path):

@@ -13,8 +13,10 @@ from hearts_agents.search import mean_rows, working_memory
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.solve import Table
+from hearts_train.learn import runs
 from hearts_train.learn.config import OF_VALUES, ConfigError, TrainConfig
 from hearts_train.learn.course import Course
+from hearts_train.learn.learner import DivergenceError
 from hearts_train.learn.lessons import Lessons, Teaching, gather
 from hearts_train.learn.ppo import make_learner, train
 
@@ -138,6 +140,34 @@ def test_the_player_is_the_average_of_the_weights():
     assert not np.array_equal(learner.tensors()[name], last.tensors()[name])
 
 
+def test_minutes_of_a_budget_are_those_of_play(tmp_path):
+    """Lessons that take longer than the budget are learnt whole, and play has all of it."""
+    minutes = 0.01
+    config = recipe(budget={"minutes": minutes}, evaluation={"times": 2, "opponents": ["easy"]})
+    learner = make_learner(config)
+    learner.counters.seconds = learner.counters.lesson_seconds = 60.0
+    assert learner.progress == 0.0
+    learner.counters.seconds += 60 * minutes / 2
+    assert learner.progress == pytest.approx(0.5)
+    result = train(config, tmp_path / "run", progress=False)
+    rows = runs.read_metrics(result.run_dir)
+    taught = [row for row in rows if "lessons" in row]
+    assert taught[-1]["lessons"] == 1.0
+    assert result.decisions > 0
+    state = runs.load_state(result.run_dir / runs.STATE_NAME)
+    assert state.counters.lesson_seconds == pytest.approx(taught[-1]["seconds"], rel=0.2)
+    assert {row["decisions"] for row in rows if row["kind"] == "evaluation"} > {0}
+
+
+def test_lessons_that_diverge_name_their_own_settings():
+    learner = make_learner(recipe())
+    learner.warm_up()
+    with torch.no_grad():
+        learner.network.policy[-1].bias[0] = torch.nan
+    with pytest.raises(DivergenceError, match=r"smaller lessons\.learning_rate or lessons\.sharp"):
+        learner.update()
+
+
 def test_a_magnet_holds_the_policy_near_the_average():
     """As far as it goes in the same steps, the stronger the magnet the less far."""
     far = []
@@ -161,6 +191,8 @@ def test_a_magnet_holds_the_policy_near_the_average():
 def test_a_magnet_needs_an_average():
     with pytest.raises(ValueError, match=r"ppo.magnet_coef: the magnet is the average.*0.99"):
         recipe(average=0.0, ppo={"magnet_coef": 0.1, "batch_size": 64})
+    with pytest.raises(ValueError, match=r"ppo.magnet_coef: the magnet is the average.*0.99"):
+        recipe(average=0.0, ppo={"magnet_coef_end": 0.1, "batch_size": 64})
 
 
 @pytest.mark.parametrize("encoder", ["flat", "ranked", "belief"])

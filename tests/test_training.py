@@ -187,6 +187,7 @@ def test_torch_and_numpy_forward_agree():
         ("env.observation=flatt", "'flatt'"),
         ("schedule.0.opponents.standart=1", "'standart'"),
         ("evaluation.opponents=[prro]", "'prro'"),
+        ("evaluation.opponents=[easy,champion]", "evaluation.opponents: rules: champion plays"),
         ("env.seat=7", "seat"),
     ],
 )

@@ -93,6 +93,16 @@ class Agent:
         return f"<{type(self).__name__} {self.name}>"
 
 
+def check_turn(view: PlayerView) -> None:
+    """Refuse a view of a player whose turn it is not.
+
+    Raises:
+        HeartsError: if there is nothing that the player could do.
+    """
+    if not view.legal_mask:
+        raise HeartsError(f"view: it is not the turn of player {view.player}")
+
+
 class DrawingAgent(Agent):
     """An agent that draws from a stream of NumPy's, ``_rng``."""
 
@@ -131,10 +141,10 @@ class ByRules(DrawingAgent):
     def __init__(self, seed: int | None = None) -> None:
         """An agent whose draws, and those of its players, follow from `seed`."""
         super().__init__(seed)
-        self._player: Agent | None = None
+        self._playing: tuple[Rules, Agent] | None = None
 
     def player_of(self, rules: Rules) -> Agent:
-        """The player of these rules; asked once for rules that follow each other.
+        """A new player of these rules; asked once for rules that follow each other.
 
         Raises:
             HeartsError: if there is none.
@@ -164,18 +174,22 @@ class ByRules(DrawingAgent):
     def reseed(self, seed: int) -> None:
         """Restart the draws from `seed`."""
         super().reseed(seed)
-        if isinstance(self._player, DrawingAgent):
-            self._player._rng = self._rng
-        elif self._player is not None:
-            self._player.reseed(seed)
+        if self._playing is not None:
+            player = self._playing[1]
+            player.reseed(seed)
+            self._share(player)
 
     def _of(self, rules: Rules) -> Agent:
-        player = self.player_of(rules)
-        if player is not self._player:
-            self._player = player
-            if isinstance(player, DrawingAgent):
-                player._rng = self._rng
-        return player
+        if self._playing is None or not self._playing[0].is_same_deal(rules):
+            player = self.player_of(rules)
+            self._share(player)
+            self._playing = rules, player
+        return self._playing[1]
+
+    def _share(self, player: Agent) -> None:
+        """One stream of draws, whatever the rules."""
+        if isinstance(player, DrawingAgent):
+            player._rng = self._rng
 
 
 class Adapted(Agent):

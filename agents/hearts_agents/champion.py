@@ -59,7 +59,8 @@ class Champion(ByRules):
             greedy: take the preferred action; False: draw from the policy's probabilities; None:
                 as ``SHIPPED`` has it. A search plays the best card that it finds.
             small: the network of a seventeenth of the weights, where there is one.
-            match: with `search`, play for the match: the chance to win it counts, not the margin.
+            match: with `search`, play for the match: the chance to win it counts, not the margin;
+                but in last tricks that `endings` solves.
 
         Raises:
             HeartsError: if an option has an unusable value; it is named.
@@ -67,7 +68,7 @@ class Champion(ByRules):
         super().__init__(seed)
         self.search = None if search is None else Budget(search).text
         self.endings = None if endings is None else check_tricks("endings", endings)
-        self.greedy = greedy
+        self.greedy = None if greedy is None else check_flag("greedy", greedy)
         self.small = check_flag("small", small)
         self.match = check_flag("match", match)
         if match and search is None:
@@ -75,7 +76,11 @@ class Champion(ByRules):
                 "match: the network alone plays for the deal; let it search too, as in "
                 "champion?search=50ms&match=true"
             )
-        self._rules: Rules | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether what it does depends on the machine: it searches for a time."""
+        return self.search is not None and Budget(self.search).is_timed
 
     def files(self, game: str) -> list[Path]:
         """The files of weights that it plays one of ``SHIPPED`` with: its own, then its models'."""
@@ -89,8 +94,6 @@ class Champion(ByRules):
         Raises:
             HeartsError: if none comes with the package.
         """
-        if self._player is not None and self._rules is not None and self._rules.is_same_deal(rules):
-            return self._player
         name = game_of(rules)
         if name is None:
             raise HeartsError(
@@ -104,7 +107,6 @@ class Champion(ByRules):
                 f"{option}: champion looks ahead in games of two; {rules.name!r} has "
                 f"{rules.players} players: let it play without, as champion"
             )
-        self._rules = rules
         greedy = SHIPPED[name] if self.greedy is None else self.greedy
         own, *others = self.files(name)
         network = load_agent(own, greedy=greedy)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,8 +111,13 @@ def save_checkpoint(
         arrays = {name: np.ascontiguousarray(a, dtype) for name, a in tensors.items()}
     _check_tensors(str(path), {name: a.shape for name, a in arrays.items()}, meta)
     for name, array in arrays.items():
-        if not np.isfinite(array).all():
+        if not np.isfinite(tensors[name]).all():
             raise CheckpointError(f"{name}: not all weights are finite; the training diverged")
+        if not np.isfinite(array).all():
+            raise CheckpointError(
+                f"{name}: weights above 65,504 do not fit into 16 bits; save them in 32 "
+                "(checkpoint.half=false)"
+            )
     write_tensors(Path(path), arrays, meta.header())
 
 
@@ -125,6 +131,8 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
         CheckpointError: if there is no such file, or it is cut short, is not a checkpoint, or does
             not agree with itself or with this version's encoders and rules.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise CheckpointError(f"checkpoint: {quoted(path)} is no path; give a file or a run folder")
     file = Path(path)
     if kind_of(file) == "folder":
         if kind_of(file / CHECKPOINT_NAME) != "file":

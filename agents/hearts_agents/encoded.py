@@ -9,10 +9,12 @@ from typing import Self
 import numpy as np
 from gymnasium import spaces
 
-from hearts_agents.base import Actions, Chances, DrawingAgent
+from hearts_agents.base import Actions, Chances, DrawingAgent, check_turn
+from hearts_env.arguments import check_flag
 from hearts_env.arrays import Array
 from hearts_env.batch_view import BatchView
 from hearts_env.encoders import Encoder, make_encoder, write_many
+from hearts_env.errors import HeartsError, quoted
 from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
@@ -34,7 +36,7 @@ class EncodedAgent(DrawingAgent):
             seed: of those draws; None: from the operating system.
         """
         self.encoder = make_encoder(encoder)
-        self.greedy = bool(greedy)
+        self.greedy = check_flag("greedy", greedy)
         super().__init__(seed)
         self._seen: tuple[Rules, spaces.Box, Array] | None = None
 
@@ -55,6 +57,7 @@ class EncodedAgent(DrawingAgent):
     def act(self, view: PlayerView) -> int:
         """The action in one position."""
         self.check_rules(view.rules)
+        check_turn(view)
         space, _ = self._sight(view.rules)
         observation = np.zeros((1, *space.shape), space.dtype)
         self.encoder.write(view, observation[0])
@@ -97,6 +100,20 @@ class EncodedAgent(DrawingAgent):
             weights = weights - np.log(np.maximum(noise, np.float32(1e-30)))
         actions: Actions = np.where(legal, weights, -np.inf).argmax(axis=1)
         return actions
+
+
+def check_network(policy: object) -> EncodedAgent:
+    """`policy`, a player that weighs the actions, as a search asks for them.
+
+    Raises:
+        HeartsError: it is none.
+    """
+    if isinstance(policy, EncodedAgent):
+        return policy
+    raise HeartsError(
+        f"policy: {quoted(policy)} is not a network; give load_agent(PATH), of a run's folder or a "
+        "checkpoint"
+    )
 
 
 def trained_for_others(mine: Rules, theirs: Rules) -> str:

@@ -27,11 +27,11 @@ import numpy as np
 
 from hearts_agents.attackers import asked, played_by
 from hearts_agents.base import Actions, Agent, check_rules
-from hearts_agents.encoded import EncodedAgent
+from hearts_agents.encoded import EncodedAgent, check_network
 from hearts_agents.remembering import Remembering
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env.arguments import check_chance, check_flag
+from hearts_env.arguments import check_chance, check_flag, check_positive
 from hearts_env.arrays import Bools, Floats, Ints
 from hearts_env.batch_view import BatchView
 from hearts_env.errors import quoted
@@ -49,8 +49,9 @@ _GOLDEN = 0.6180339887498949
 """Its multiples, less their whole parts, lie evenly between 0 and 1: an order without a pattern."""
 _UNLIKELY = 1e-12
 """So likely a way to play is taken to be at least when turns are given."""
-_AT_ONCE = 16
-"""Worlds of each view that are looked at between two looks at the clock."""
+_FIRST, _AT_ONCE = 2, 16
+"""Worlds of each view that are looked at before the first look at the clock, and the most between
+two looks."""
 
 
 class Budget:
@@ -75,6 +76,11 @@ class Budget:
                 self.seconds = number / (1000 if unit == "ms" else 1)
             else:
                 self.worlds = int(number)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it is a time."""
+        return self.seconds < np.inf
 
     @staticmethod
     def _refuse(text: str | int) -> HeartsError:
@@ -147,12 +153,11 @@ class Improver(Remembering):
         Raises:
             HeartsError: if an option has an unusable value; it is named.
         """
-        self.policy = policy.with_greedy(True)
+        self.policy = check_network(policy).with_greedy(True)
         self.models = _checked(models)
         self.budget = Budget(search)
-        if not 0 < tau < np.inf:
-            raise HeartsError(f"tau: must be a number above 0, got {tau!r}")
-        self.tau, self.noise = tau, check_chance("noise", noise)
+        self.tau = check_positive("tau", tau)
+        self.noise = check_chance("noise", noise)
         self.match = check_flag("match", match)
         aim = " for the match" if match else ""
         others = "".join(f", or {model.name} opposite" for model in self.models)
@@ -170,6 +175,11 @@ class Improver(Remembering):
             check_rules(agent, rules)
         if self.match:
             shipped_results(rules)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether what it does depends on the machine: its budget is a time."""
+        return self.budget.is_timed
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``; a time is for each of them."""
@@ -196,8 +206,10 @@ class Improver(Remembering):
         sums, weights = np.zeros((len(fans), *logs.shape)), np.zeros((len(fans), len(views)))
         most = min(1 + max(each.max() for each in places), self.budget.worlds)
         allowed = self.budget.seconds * len(views)
-        for first in range(0, most, _AT_ONCE):
-            last = min(first + _AT_ONCE, most)
+        # A short time may be over after the first few; without one there is nothing to wait for.
+        first, some = 0, _AT_ONCE if np.isinf(allowed) else _FIRST
+        while first < most:
+            last = min(first + some, most)
             for way, responses in enumerate(self._of(views.rules)):
                 is_next = (places[way] >= first) & (places[way] < last)
                 sets, part = _worlds_of(fans[way], is_next)
@@ -205,7 +217,8 @@ class Improver(Remembering):
                     sums[way, sets] += responses.card_values(part, 1)
                     weights[way, sets] += part.totals
             spent = time.perf_counter() - begin
-            if spent * (last + _AT_ONCE) / last > allowed:
+            first, some = last, min(2 * some, _AT_ONCE)
+            if spent * (first + some) / first > allowed:
                 break
         return Weighed(_means(fans, sums, weights), logs, fans)
 

@@ -55,7 +55,7 @@ class Network:
 
     def logits(self, observations: Array) -> Array:
         """The logits of the actions, ``(n, size) -> (n, actions) float32``; higher is better."""
-        x = observations.reshape(len(observations), -1).astype(np.float32)
+        x = observations.reshape(-1, self.sizes[0]).astype(np.float32)
         out = np.empty((len(x), self.sizes[-1]), np.float32)
         write_logits(x, *self._vectors, np.empty((2, max(self.sizes)), np.float32), out)
         return out

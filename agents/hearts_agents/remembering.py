@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hearts_agents.base import Agent
-from hearts_env import HeartsError, PlayerView
+from hearts_agents.base import Agent, check_turn
+from hearts_env import PlayerView
 from hearts_env.batch_view import BatchView
 
 
@@ -22,8 +22,7 @@ class Remembering(Agent):
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
-        if not view.legal_actions():
-            raise HeartsError(f"view: it is not the turn of player {view.player}")
+        check_turn(view)
         return int(self.act_batch(BatchView.of([view]))[0])
 
     def reseed(self, seed: int) -> None:

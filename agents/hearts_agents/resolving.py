@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.attackers import asked
-from hearts_agents.base import Actions, Agent, Chances, DrawingAgent
-from hearts_agents.encoded import EncodedAgent
+from hearts_agents.base import Actions, Agent, Chances, DrawingAgent, check_turn
+from hearts_agents.encoded import EncodedAgent, check_network
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_number
 from hearts_env.arrays import Bools
 from hearts_env.batch_view import BatchView
+from hearts_env.errors import quoted
 from hearts_env.solve.beliefs import check_two_players, dealt_hands
 from hearts_env.solve.best_response import Profile, asked_chances
 from hearts_env.solve.endgame import Endgame, check_tricks_left
@@ -85,7 +86,9 @@ class Resolver(DrawingAgent):
             HeartsError: if a number is out of range; it is named.
         """
         super().__init__(seed)
-        self.policy = policy
+        self.policy = check_network(policy)
+        if not isinstance(early, Agent | None):
+            raise HeartsError(f"early: {quoted(early)} is no agent; give make_agent('pimc')")
         self.early = copy.copy(policy if early is None else early)
         self.tricks = check_tricks("tricks", tricks)
         self.noise = check_chance("noise", noise)
@@ -109,6 +112,7 @@ class Resolver(DrawingAgent):
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
+        check_turn(view)
         return int(self.act_batch(BatchView.of([view]))[0])
 
     def act_batch(self, views: BatchView) -> Actions:

@@ -24,7 +24,7 @@ class SolvedAgent(DrawingAgent):
 
     def can_play(self, rules: Rules) -> bool:
         """Whether a deal of `rules` is one of those solved."""
-        return is_solved_by(self.rules, rules)
+        return self.rules.is_same_deal(rules)
 
     def check_rules(self, rules: Rules) -> None:
         """Refuse rules other than those solved.
@@ -70,22 +70,13 @@ class EquilibriumAgent(ByRules):
         Raises:
             HeartsError: if none comes with the package.
         """
-        if isinstance(self._player, SolvedAgent) and self._player.can_play(rules):
-            return self._player
-        names = [name for name in SHIPPED if is_solved_by(Rules.preset(name), rules)]
+        names = [name for name in SHIPPED if Rules.preset(name).is_same_deal(rules)]
         if not names:
             raise HeartsError(
                 f"rules: equilibrium plays {self.plays} only; {rules.name!r} is another game: "
                 "give --rules mini, or solve yours with hearts solve and give its file"
             )
         return SolvedAgent(load(names[0]))
-
-
-def is_solved_by(solved: Rules, rules: Rules) -> bool:
-    """Whether a policy of `solved` plays deals of `rules`; unlike a network it ignores totals."""
-    return solved.is_same_deal(rules) or solved.is_same_deal(
-        rules.replace(end_score=solved.end_score)
-    )
 
 
 def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:

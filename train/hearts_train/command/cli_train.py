@@ -37,6 +37,8 @@ def train(
     """Train a policy, then evaluate it against the baselines."""
     if resume is not None and out is not None:
         raise Mistake("--out: a resumed run stays in its folder; omit --out")
+    if config == "":
+        raise Mistake("config: the name is empty; give a recipe, or omit it for demo")
     from hearts_train.command.train_command import train_and_evaluate
 
     train_and_evaluate(config, settings or [], resume, out, as_json=as_json)

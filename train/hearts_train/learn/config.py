@@ -54,6 +54,8 @@ class ConfigError(HeartsError):
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0, le=1e6)]
+RateEnd = Annotated[float, Field(ge=0, le=1e6)]
 Count = Annotated[int, Field(ge=1)]
 Pairs = Annotated[int, Field(ge=MIN_PAIRS, le=MAX_PAIRS)]
 Remembered = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -115,8 +117,8 @@ class PPOConfig(_Section):
         default=1024, description="decisions in a minibatch"
     )
     num_epochs: Count = 2
-    learning_rate: Positive = 3e-3
-    learning_rate_end: NotNegative | None = 1e-4
+    learning_rate: Rate = 3e-3
+    learning_rate_end: RateEnd | None = 1e-4
     gamma: Share = Field(default=1.0, description="deals are short: nothing is discounted")
     gae_lambda: Share = 0.9
     clip_range: Positive = 0.2
@@ -137,6 +139,11 @@ class PPOConfig(_Section):
     max_grad_norm: Positive = 0.5
     target_kl: Positive | None = None
 
+    @property
+    def has_magnet(self) -> bool:
+        """Whether anything pulls towards a magnet at any time."""
+        return bool(self.magnet_coef or self.magnet_coef_end)
+
 
 class LessonsConfig(_Section):
     """What the network is taught before it plays.
@@ -152,8 +159,8 @@ class LessonsConfig(_Section):
     batch_size: Annotated[int, Field(ge=2)] = Field(
         default=1024, description="positions in a minibatch"
     )
-    learning_rate: Positive = 2e-3
-    learning_rate_end: NotNegative | None = 1e-4
+    learning_rate: Rate = 2e-3
+    learning_rate_end: RateEnd | None = 1e-4
     sharpness: Positive = Field(
         default=1.0,
         description="by how much a logit is higher for a point of worth; not with imitate",
@@ -186,15 +193,15 @@ class ExactConfig(_Section):
     batch_size: Annotated[int, Field(ge=2)] = Field(
         default=4096, description="information sets in a minibatch, half of each player's"
     )
-    learning_rate: Positive = 2e-3
-    learning_rate_end: NotNegative = 6e-5
+    learning_rate: Rate = 2e-3
+    learning_rate_end: RateEnd = 6e-5
     sharpness: Positive = Field(
         default=2.0, description="by how much the player's logits are larger than the network's"
     )
     descent: Share = Field(
         default=0.75, description="share of the budget for the second stage, exploitability descent"
     )
-    descent_rate: Positive = Field(
+    descent_rate: Rate = Field(
         default=3e-4, description="learning rate of the second stage, which falls to 0"
     )
     descent_floor: NotNegative = Field(
@@ -239,8 +246,8 @@ class NFSPConfig(_Section):
         default=0.0,
         description="of a decision to get into the reservoir; above 0 those of long ago fade away",
     )
-    learning_rate: Positive = Field(default=1e-3, description="of the average policy")
-    learning_rate_end: NotNegative | None = None
+    learning_rate: Rate = Field(default=1e-3, description="of the average policy")
+    learning_rate_end: RateEnd | None = None
 
 
 class Phase(_Section):
@@ -256,7 +263,9 @@ class SelfPlayConfig(_Section):
     """Snapshots of the learner, which it plays against as ``self``."""
 
     every: Count = Field(default=1, description="updates between snapshots")
-    keep: Count = Field(default=8, description="past snapshots in the pool, besides the latest")
+    keep: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=8, description="past snapshots in the pool, besides the latest"
+    )
     keep_every: Count = Field(default=10, description="snapshots between those kept in the pool")
     latest: Share = Field(default=1.0, description="share of the games of self against the latest")
 
@@ -385,7 +394,7 @@ class TrainConfig(_Section):
 
     @model_validator(mode="after")
     def _has_a_magnet(self) -> TrainConfig:
-        if self.ppo.magnet_coef and self.ppo.magnet == AVERAGE and not self.average:
+        if self.ppo.has_magnet and self.ppo.magnet == AVERAGE and not self.average:
             raise ValueError(
                 "ppo.magnet_coef: the magnet is the average of the weights, and average is 0; give "
                 "average too, like 0.99"
@@ -404,13 +413,18 @@ class TrainConfig(_Section):
         ours = {
             "lessons.positions": self.lessons.positions,
             "average": self.average,
-            "ppo.magnet_coef": self.ppo.magnet_coef,
+            "ppo.magnet_coef": self.ppo.has_magnet,
         }
         for name in has_no.get(self.algorithm, ()):
             if ours[name]:
                 raise ValueError(
                     f"{name}: not for {self.algorithm}; leave it out, or take algorithm: ppo"
                 )
+        if self.algorithm == "exact" and any(set(p.opponents) != {SELF} for p in self.schedule):
+            raise ValueError(
+                "schedule: exact learns from values, and plays no games against opponents; leave "
+                "them out with schedule=[{}]"
+            )
         if self.algorithm == "maskable_ppo":
             for name, value in (("device", self.device), ("precision", self.precision)):
                 if value in ("cuda", "bfloat16"):

@@ -14,6 +14,7 @@ from hearts_env.encoders import Encoder
 from hearts_env.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.learner import between
 from hearts_train.learn.lessons import Lessons, Teaching, gather
 from hearts_train.learn.replay import seen
 
@@ -99,8 +100,8 @@ class Course:
 
     def learning_rate(self, step: int) -> float:
         """That of a minibatch."""
-        begin, end = self.config.learning_rate, self.config.learning_rate_end
-        return begin if end is None else begin + (end - begin) * step / self.size
+        rates = self.config.learning_rate, self.config.learning_rate_end
+        return between(*rates, step / self.size)
 
     def observations(self, rows: NDArray[np.int64]) -> torch.Tensor:
         """What the network sees in these rows."""

@@ -82,6 +82,8 @@ class ExactLearner(NetworkLearner):
         self._add_pool()
         self._check_memory()
         self._positions = [self._look(player) for player in range(2)]
+        if not any(bool((place.legal.sum(1) > 1).any()) for place in self._positions):
+            raise ConfigError("env.rules: these rules leave nothing to decide; give others")
         self._start(state)
 
     def _check_memory(self) -> None:

@@ -100,7 +100,9 @@ class Learner:
     @property
     def progress(self) -> float:
         """The share of the budget that is spent, 0 to 1."""
-        return self.config.budget.share(self.counters.decisions, self.counters.seconds)
+        counters = self.counters
+        seconds = counters.seconds - counters.lesson_seconds
+        return self.config.budget.share(counters.decisions, seconds)
 
     @functools.cached_property
     def tree(self) -> Tree:
@@ -209,10 +211,11 @@ class Learner:
         begin = time.monotonic()
         rates = {name: getattr(self, name) for name in self.rates}
         values = self._learn()
+        by = "lessons.learning_rate or lessons.sharpness" if "lessons" in values else self.steps_by
         if not all(bool(torch.isfinite(weights).all()) for weights in self._parameters()):
             raise DivergenceError(
                 f"update {counters.updates + 1}: training diverged, the weights are no longer "
-                f"finite; what was saved before stands: resume with a smaller {self.steps_by}"
+                f"finite; what was saved before stands: resume with a smaller {by}"
             )
         counters.updates += 1
         if counters.updates % self.config.self_play.every == 0:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import torch
 from torch import nn
 
@@ -13,7 +11,7 @@ from hearts_agents.registry import make_agent
 from hearts_env.encoders import Encoder
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
-from hearts_train.learn.actor_critic import ACTIVATIONS, ActorCritic
+from hearts_train.learn.actor_critic import ActorCritic, perceptron
 from hearts_train.learn.config import AVERAGE, OF_VALUES, ConfigError, TrainConfig
 
 
@@ -65,13 +63,10 @@ def _trained_player(name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
 
 
 def _layers_of(network: Network) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for (inputs, outputs), (weight, bias) in zip(
-        itertools.pairwise(network.sizes), network.layers, strict=True
-    ):
-        linear = nn.Linear(inputs, outputs)
-        with torch.no_grad():
-            linear.weight.copy_(torch.from_numpy(weight.T.copy()))
-            linear.bias.copy_(torch.from_numpy(bias))
-        layers += [linear, ACTIVATIONS[network.activation]()]
-    return nn.Sequential(*layers[:-1])
+    found = perceptron(network.sizes, network.activation)
+    linear = (layer for layer in found if isinstance(layer, nn.Linear))
+    with torch.no_grad():
+        for layer, (weight, bias) in zip(linear, network.layers, strict=True):
+            layer.weight.copy_(torch.from_numpy(weight.T.copy()))
+            layer.bias.copy_(torch.from_numpy(bias))
+    return found

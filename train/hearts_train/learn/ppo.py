@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from hearts_agents.base import check_rules
 from hearts_agents.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.network import Network
 from hearts_agents.registry import make_agent
@@ -159,10 +160,14 @@ class Trainer:
             HeartsError: if a rule set, encoder or agent is unknown.
             CheckpointError: if `state` has other networks.
         """
-        for name in config.evaluation.opponents:
-            make_agent(name, seed=0)
+        opponents = [make_agent(name, seed=0) for name in config.evaluation.opponents]
         self.config = config
         self.learner = make_learner(config, state)
+        for agent in opponents:
+            try:
+                check_rules(agent, self.learner.rules)
+            except HeartsError as error:
+                raise ConfigError(f"evaluation.opponents: {error}") from None
         if config.evaluation.exploitability:
             try:
                 self.learner.tree  # noqa: B018 made now, to refuse what is too large
@@ -208,10 +213,13 @@ class Trainer:
                     continue
                 if self.learner.progress >= 1.0:
                     break
+                begun = time.monotonic()
                 if not self._prepare(display):
                     break
                 row = self.learner.update()
                 counters.seconds = before + time.monotonic() - start
+                if "lessons" in row:
+                    counters.lesson_seconds += time.monotonic() - begun
                 metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
                 display.update(metrics)
                 if time.monotonic() - saved >= self.config.checkpoint.every_seconds:
@@ -286,7 +294,7 @@ class Trainer:
             display.exploited(row)
         counters.evaluations += 1
         counters.evaluated_decisions = counters.decisions
-        counters.evaluated_seconds = counters.seconds
+        counters.evaluated_seconds = counters.seconds - counters.lesson_seconds
 
     # -- files -------------------------------------------------------------------------------------
     def _save(self, run_dir: Path, metrics: runs.Metrics) -> None:

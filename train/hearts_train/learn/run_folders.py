@@ -79,7 +79,9 @@ class RunFolder:
         """The share of its budget that is spent, 0 to 1; None if its recipe does not say."""
         known = {name: self.settings.get(f"budget.{name}") for name in ("minutes", "decisions")}
         try:
-            return BudgetConfig.model_validate(known).share(self.decisions, self.seconds)
+            lessons = max((row["seconds"] for row in self.rows if "lessons" in row), default=0.0)
+            seconds = self.seconds - lessons  # of which no budget counts any
+            return BudgetConfig.model_validate(known).share(self.decisions, seconds)
         except ValueError:
             return None
 

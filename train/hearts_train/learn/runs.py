@@ -71,6 +71,8 @@ class Counters:
     """Seconds at the last of them."""
     seconds: float = 0.0
     """Of training, with evaluations, without the start and compilation."""
+    lesson_seconds: float = 0.0
+    """Of gathering and learning lessons, which no budget counts."""
     learning_seconds: float = 0.0
     """Of rollouts and updates alone."""
     starts: int = 0

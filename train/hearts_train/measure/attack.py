@@ -218,6 +218,11 @@ class Assault:
                     f"agent: {self.name} has no policy_batch(views), so nobody can know how it "
                     "plays; derive its class from hearts_agents.Agent"
                 )
+            if getattr(self.agent, "is_timed", False):
+                raise HeartsError(
+                    f"agent: {self.name} searches for a time, so nobody can know what it will "
+                    "play; give a number of worlds, as in champion?search=16"
+                )
             self.is_small = is_small(self.rules)
             play = play_of(self.agent, self.rules, self.name)
         finally:

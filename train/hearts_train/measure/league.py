@@ -23,7 +23,7 @@ import numpy as np
 
 from hearts_agents.registry import OWN, check_recorded
 from hearts_env import BatchGame, HeartsError, Rules
-from hearts_env.arguments import check_seed
+from hearts_env.arguments import check_positive, check_seed
 from hearts_env.presets import PRESETS
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.beliefs import has_exact_worlds
@@ -351,8 +351,8 @@ class Goal:
             HeartsError: if a number is none that can be reached.
         """
         for name, value in (("until", until), ("minutes", minutes)):
-            if value is not None and not 0 < value < math.inf:
-                raise HeartsError(f"{name}: must be a number above 0, got {value!r}")
+            if value is not None:
+                check_positive(name, value)
         if pairs is None:
             pairs = ENOUGH if until is None else MOST_PAIRS
         chosen = None if agents is None else tuple(agents)
