@@ -299,6 +299,14 @@ def test_counters_that_are_no_counters_are_refused(tmp_path, header):
         runs.load_state(tmp_path / "state")
 
 
+def test_a_state_of_before_lessons_were_timed_is_read(tmp_path):
+    own = {"format": runs.STATE_FORMAT, "version": str(runs.STATE_VERSION), "games": ""}
+    known = vars(runs.Counters(decisions=7, seconds=3.0))
+    del known["lesson_seconds"]
+    write_tensors(tmp_path / "state", {"a": np.zeros(3)}, own | {"counters": json.dumps(known)})
+    assert runs.load_state(tmp_path / "state").counters == runs.Counters(decisions=7, seconds=3.0)
+
+
 def test_states_that_do_not_fit_are_refused_though_their_digest_is_right(whole, tmp_path):
     tensors, header = read_tensors(whole / runs.STATE_NAME)
     folder = shutil.copytree(whole, tmp_path / "run")

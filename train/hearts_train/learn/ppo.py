@@ -207,8 +207,9 @@ class Trainer:
                 counters.seconds = before + time.monotonic() - start
                 if self._is_evaluation_due():
                     self._evaluate(metrics, display)
-                    with _tolerated(display):
+                    with _tolerated(display, "without this player among those kept"):
                         self._keep(run_dir, metrics)
+                    with _tolerated(display):
                         self._draw(run_dir, metrics)
                     continue
                 if self.learner.progress >= 1.0:
@@ -393,12 +394,12 @@ def _saving(run_dir: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _tolerated(display: Display) -> Iterator[None]:
+def _tolerated(display: Display, then: str = "the next save tries again") -> Iterator[None]:
     """A file that cannot be written in this block is reported, and training goes on."""
     try:
         yield
     except OSError as error:
-        display.warn(f"{_file_fault(error)}; training goes on, the next save tries again")
+        display.warn(f"{_file_fault(error)}; training goes on, {then}")
 
 
 def _file_fault(error: OSError) -> str:

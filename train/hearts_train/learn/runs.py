@@ -300,7 +300,10 @@ def _parse_counters(text: str) -> Counters | None:
     except (ValueError, RecursionError):
         return None
     kinds = {name: type(value) for name, value in asdict(Counters()).items()}
-    if not isinstance(values, dict) or values.keys() != kinds.keys():
+    if not isinstance(values, dict):
+        return None
+    values = dict[str, Any](lesson_seconds=0.0) | values  # which earlier states lack
+    if values.keys() != kinds.keys():
         return None
     for name, kind in kinds.items():
         value = values[name]
