@@ -472,19 +472,23 @@ def learned(recipe: str) -> str:
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in files]
     if not runs:
         return unmeasured(recipe)
+    first, trained = runs[0]["evaluations"][0], f"{runs[0]['decisions'] / 1e6:.1f} M decisions"
+    pairs = f"over {first['pairs']:,} duplicate deals"
+    if len(runs) == 1:
+        rows = [[f"`{record['opponent']}`", interval(record)] for record in runs[0]["evaluations"]]
+        told = f"One trained player (seed {runs[0]['seed']}; {trained}), {pairs}, 95 % intervals."
+        return table(["against", "margin"], rows) + f"\n{told}\n"
     rows = []
     for place, first in enumerate(runs[0]["evaluations"]):
         records = [run["evaluations"][place] for run in runs]
         margin = [record["margin"] for record in records]
         won = [100 * record["won"] for record in records]
         rows.append([f"`{first['opponent']}`", spread(margin, "+.2f"), spread(won, ".1f", " %")])
-    first = runs[0]["evaluations"][0]
     seeds = ", ".join(str(run["seed"]) for run in runs)
-    trained = f"{runs[0]['decisions'] / 1e6:.1f} M decisions"
     return (
         table(["against", "margin", "deals won"], rows)
         + f"\nMean ± standard deviation of {len(runs)} trained players (seeds {seeds}; {trained} "
-        f"each),\neach over {first['pairs']:,} duplicate deals.\n"
+        f"each),\neach {pairs}.\n"
     )
 
 

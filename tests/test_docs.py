@@ -209,6 +209,14 @@ def test_learned_results_are_told_as_mean_and_spread_over_seeds(results):
     assert "of 3 trained players (seeds 0, 1, 2; 4.0 M decisions each)" in told
 
 
+def test_what_one_trained_player_makes_is_told_with_its_interval(results):
+    record = evaluation_of(3.0, 0.2)
+    results("demo-4", {"seed": 4, "decisions": 4_000_000, "evaluations": [record]})
+    told = tables.learned("demo")
+    assert "| `easy` | +3.00 ± 0.20 |" in told
+    assert "One trained player (seed 4; 4.0 M decisions), over 12,000 duplicate deals" in told
+
+
 @pytest.mark.parametrize("name", ["dqn", "nfsp"])
 def test_recipes_of_compared_ways_of_learning_have_the_settings_compared(name):
     """But for whom they are evaluated against, and for what the algorithm makes no use of."""
