@@ -79,7 +79,7 @@ types: install ## check types
 verify: install ## run the checks in full and write docs/verification.md (long)
 	$(BIN)/python tests/verify.py
 
-mutants: install ## put over a hundred faults into copies of the code; the tests must catch each (20 minutes)
+mutants: install ## put hundreds of faults into copies of the code; the tests must catch each (over an hour)
 	$(BIN)/python tests/mutants.py
 
 fuzz: install ## feed a million damaged texts and files to every parser and reader (long)

@@ -1,4 +1,4 @@
-"""Training and evaluation of players, and the command line: ``command -> learn -> measure``."""
+"""Training and evaluation of players, and the command line: ``command -> web -> learn -> measure``."""
 
 import os
 
