@@ -15,6 +15,7 @@ from hearts_train.command.reports import (
     command_line,
     prepare,
     say_how_to_go_on,
+    show_counted_faults,
 )
 from hearts_train.measure.benchmark import (
     Benchmark,
@@ -24,6 +25,7 @@ from hearts_train.measure.benchmark import (
 )
 from hearts_train.measure.benchmark_file import read_benchmark
 from hearts_train.measure.crew import Crew
+from hearts_train.measure.duel import Example
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.protocol import protocol_number
 from hearts_train.measure.records import named_agents, read_settings
@@ -127,10 +129,18 @@ def show(record: dict[str, Any], *, to_stderr: bool) -> None:
     result, run = record["result"], record["run"]
     columns, rows = table(record)
     console.print_table(title(result), columns, rows, to_stderr=to_stderr)
+    show_counted_faults(_faults(result), [Example(**one) for one in run["examples"]])
     if told := exact_line(result):
         console.note(told)
     if not run["within_budget"]:
         console.note(f"over its budget of {result['budget']} a card")
+
+
+def _faults(result: dict[str, Any]) -> dict[str, int]:
+    """The deals that are charged to each player of a result."""
+    figures = result["opponents"]
+    counts = {result["agent"]["name"]: sum(f["faults"] for f in figures)}
+    return counts | {f["opponent"]: f["opponent_faults"] for f in figures}
 
 
 def title(result: dict[str, Any]) -> str:

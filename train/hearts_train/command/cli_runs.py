@@ -61,8 +61,8 @@ def runs(
         latest = [run.latest.get(opponent) for opponent in opponents]
         row += [format_margin(one["margin"], one["ci95"]) if one else "" for one in latest]
         if is_exploited:
-            last = run.of_kind("exploitability")[-1:]
-            row += [f"{exploitability_of(last[0]):.3f}" if last else ""]
+            last = run.latest_exploitability
+            row += [f"{exploitability_of(last):.3f}" if last else ""]
         rows.append([*row, *(str(run.settings.get(name, "")) for name in names)])
     title = "training runs; margins in points a deal with the 95 % interval of the evaluation"
     console.print_table(title, columns, rows, to_stderr=as_json)
@@ -91,7 +91,7 @@ def _told(run: RunFolder) -> dict[str, Any]:
         "share": run.share,
         "status": run.status,
         "evaluations": list(run.latest.values()),
-        "exploitability": run.of_kind("exploitability")[-1:],
+        "exploitability": [run.latest_exploitability] if run.latest_exploitability else [],
         "settings": dict(run.settings),
     }
 
@@ -132,7 +132,7 @@ def plot(
     The band of a single run is the 95 % interval of its evaluations.
     """
     from hearts_train.learn.run_curves import chosen, draw
-    from hearts_train.learn.run_folders import grouped
+    from hearts_train.learn.run_folders import grouped, repeated
     from hearts_train.learn.run_report import TIMES
 
     if x not in TIMES:
@@ -144,4 +144,9 @@ def plot(
     for label, group in groups.items():
         number = f"{len(group)} run{'s' * (len(group) > 1)}"
         print(f"{label}: {number} ({', '.join(run.path.name for run in group)})")
+        for earlier, run in repeated(group):
+            console.note(
+                f"{run.path} has the recipe and the seed of {earlier.path} ({run.seed}): they show "
+                "one sample, not two; train with another --set seed="
+            )
     print(f"drawn: {out}")

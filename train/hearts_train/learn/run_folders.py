@@ -116,6 +116,13 @@ class RunFolder:
         """The last evaluation over each opponent."""
         return {row["opponent"]: row for row in self.of_kind("evaluation")}
 
+    @cached_property
+    def latest_exploitability(self) -> Mapping[str, Any] | None:
+        """The last exploitability; None where the last evaluation was broken off before it."""
+        evaluated = max((row["decisions"] for row in self.latest.values()), default=0)
+        rows = [row for row in self.of_kind("exploitability") if row["decisions"] >= evaluated]
+        return rows[-1] if rows else None
+
 
 def has_player(folder: Path) -> bool:
     """Whether a run's folder has a player to play against."""
@@ -213,6 +220,18 @@ def differing(runs: Sequence[RunFolder]) -> list[str]:
     names = dict.fromkeys(name for run in runs for name in run.settings)
     told = (name for name in names if name.partition(".")[0] not in IGNORED)
     return [name for name in told if len({repr(run.settings.get(name)) for run in runs}) > 1]
+
+
+def repeated(runs: Sequence[RunFolder]) -> Iterator[tuple[RunFolder, RunFolder]]:
+    """Runs of one recipe that have the seed of an earlier one, which comes first.
+
+    A recipe and a seed make one player, so that they are no two samples of what the recipe makes.
+    """
+    for place, run in enumerate(runs):
+        for earlier in runs[:place]:
+            if earlier.seed == run.seed and not differing([earlier, run]):
+                yield earlier, run
+                break
 
 
 def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list[RunFolder]]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hearts_agents._options import check_seat
 from hearts_agents.base import generator_state, restore_generator
+from hearts_agents.blame import describe
 from hearts_agents.pool import OpponentPool
 from hearts_env.arguments import check_array
 from hearts_env.batch import BatchGame
@@ -154,6 +155,11 @@ class SelfPlayGames:
                 self.batch.play(actions, games=some)
             except HeartsError as error:
                 raise type(error)(f"opponent {entry.name!r}: {error}") from None
+            except Exception as error:
+                raise HeartsError(
+                    f"opponent {entry.name!r} raised {describe(error)}; correct it, and go on with "
+                    "hearts train --resume"
+                ) from error
 
     # -- learning --------------------------------------------------------------------------------
     def estimate(self, gamma: float, gae_lambda: float) -> NDArray[np.int64]:

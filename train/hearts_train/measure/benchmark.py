@@ -15,6 +15,7 @@ Whatever a change of this file changes in a result makes it another version of t
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -256,6 +257,11 @@ class Benchmark:
                 for ms in [e.opponent_ms_per_decision]
             },
             "within_budget": most <= BUDGETS[self.budget],
+            "examples": [
+                dataclasses.asdict(example) | {"agent": versioned(example.agent)}
+                for e in evaluations
+                for example in e.examples
+            ],
         }
 
 

@@ -160,7 +160,7 @@ def rules_of(run: RunFolder) -> Rules:
 
 
 def _summary(name: str, run: RunFolder, differing_in: Sequence[str]) -> dict[str, Any]:
-    exploited = run.of_kind("exploitability")
+    exploited = run.latest_exploitability
     return {
         "run": name,
         "name": run.name,
@@ -176,6 +176,6 @@ def _summary(name: str, run: RunFolder, differing_in: Sequence[str]) -> dict[str
             opponent: {"margin": row["margin"], "ci95": row["ci95"]}
             for opponent, row in run.latest.items()
         },
-        "exploitability": exploitability_of(exploited[-1]) if exploited else None,
+        "exploitability": exploitability_of(exploited) if exploited else None,
         "settings": {key: run.settings.get(key) for key in differing_in},
     }
