@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from hearts_agents import external, make_agent, register_agent
 from hearts_agents.bot_process import BotError, BotProcess
 from hearts_agents.external import ExternalAgent, program_files
-from hearts_agents.outside import split_spec
+from hearts_agents.specs import split_spec
 from hearts_agents.view_lines import ViewLines
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch_view import BatchView

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hearts_agents.base import Actions, Agent, Chances, check_rules
-from hearts_agents.outside import blamed
+from hearts_agents.blame import blamed
 from hearts_agents.registry import make_agent
 from hearts_agents.remembering import Remembering
 from hearts_env import HeartsError, Rules

@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from hearts_agents.blame import blamed
 from hearts_agents.encoded import EncodedAgent, trained_for_others
-from hearts_agents.outside import blamed, check_trust
+from hearts_agents.trust import check_trust
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_choice
 from hearts_env.arrays import Array
