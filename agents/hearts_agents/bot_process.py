@@ -1,6 +1,6 @@
 """A program that answers lines with lines: started, asked within limits, and ended with its group.
 
-Nothing here knows what the lines say; ``external`` does.
+Nothing here knows what the lines say; ``program_agent`` does.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 
 from hearts_agents.base import Agent, as_agent
 from hearts_agents.blame import blamed
-from hearts_agents.external import external_factory
+from hearts_agents.program_agent import external_factory
 from hearts_agents.specs import is_code, is_exec, parse_options, split_spec
 from hearts_agents.trust import is_trusting
 from hearts_agents.user_code import find_code

@@ -25,7 +25,7 @@ from hearts_agents.champion import SHIPPED as CHAMPIONS
 from hearts_agents.champion import Champion, game_of
 from hearts_agents.checkpoint import Checkpoint
 from hearts_agents.encoded import EncodedAgent
-from hearts_agents.external import ExternalAgent, program_files
+from hearts_agents.program_agent import ExternalAgent, program_files
 from hearts_agents.registry import (
     OWN,
     is_model_file,
