@@ -30,9 +30,9 @@ CHECKPOINT_SUFFIX = ".safetensors"
 FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.network:load_agent",
     ".npz": "hearts_agents.solved:load_solved",  # of `hearts solve`
-    ".zip": "hearts_agents.foreign:load_sb3",
-    ".pt": "hearts_agents.foreign:load_torchscript",
-    ".onnx": "hearts_agents.foreign:load_onnx",
+    ".zip": "hearts_agents.sb3_agent:load_sb3",
+    ".pt": "hearts_agents.torchscript_agent:load_torchscript",
+    ".onnx": "hearts_agents.onnx_agent:load_onnx",
 }
 """Which factory makes players of a file with this suffix; other paths are of runs' folders."""
 _TRUSTED = (".zip", ".pt")
@@ -158,7 +158,7 @@ def make_agent(
     if not isinstance(agent, str | os.PathLike):
         if is_sb3_model(agent):
             of_model = functools.partial(
-                _loaded_from("hearts_agents.foreign:agent_of_model"), agent
+                _loaded_from("hearts_agents.sb3_agent:agent_of_model"), agent
             )
             _check_options(type(agent).__name__, of_model, options)
             return as_agent(of_model(seed=seed, **options))
