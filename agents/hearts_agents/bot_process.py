@@ -14,7 +14,7 @@ import sys
 import time
 import weakref
 
-from hearts_agents.children import close_pipes, kill_child, start_child
+from hearts_agents.subprocesses import close_pipes, kill_child, start_child
 from hearts_env import HeartsError
 
 if sys.platform != "win32":

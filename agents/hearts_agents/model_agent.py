@@ -20,7 +20,7 @@ import numpy as np
 from gymnasium import spaces
 
 from hearts_agents.blame import blamed
-from hearts_agents.encoded import EncodedAgent, trained_for_others
+from hearts_agents.encoder_agent import EncoderAgent, trained_for_others
 from hearts_env import HeartsError, Rules
 from hearts_env.arrays import Array
 from hearts_env.encoders import ENCODERS
@@ -32,7 +32,7 @@ _TRIALS = (1, 3)
 """Rows of the observations that a model is tried on."""
 
 
-class ModelAgent(EncodedAgent):
+class ModelAgent(EncoderAgent):
     """A player that asks a model of another library; derive from it and write ``run``."""
 
     plays = "what its model fits"

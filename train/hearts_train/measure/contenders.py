@@ -24,7 +24,7 @@ from hearts_agents.blame import blamed
 from hearts_agents.champion import SHIPPED as CHAMPIONS
 from hearts_agents.champion import Champion, game_of
 from hearts_agents.checkpoint import Checkpoint
-from hearts_agents.encoded import EncodedAgent
+from hearts_agents.encoder_agent import EncoderAgent
 from hearts_agents.program_agent import ExternalAgent, program_files
 from hearts_agents.registry import (
     OWN,
@@ -369,7 +369,7 @@ def _parts(agent: Agent | None, spec: str | None, rules: Rules | None = None) ->
     if is_model_file(base):
         if kind_of(base) == "file":
             yield Path(base).read_bytes()
-    elif isinstance(agent, EncodedAgent):
+    elif isinstance(agent, EncoderAgent):
         yield from agent.content()
     elif isinstance(agent, SolvedAgent):
         for chances in agent.solved.chances:
