@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_agents.external import ExternalAgent
+from hearts_agents.program_agent import ExternalAgent
 from hearts_env import BatchGame, __version__
 from hearts_env.batch_view import BatchView
 from hearts_env.files import write_whole

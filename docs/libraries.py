@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hearts_agents.children import kill_child, start_child
+from hearts_agents.subprocesses import kill_child, start_child
 from hearts_env.errors import did_you_mean
 from hearts_env.files import write_whole
 from hearts_env.interrupts import exit_status, interruptible

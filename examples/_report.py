@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import hearts_env
-from hearts_agents.encoded import EncodedAgent
+from hearts_agents.encoder_agent import EncoderAgent
 from hearts_train.measure.evaluation import evaluate
 
 OUTCOMES = ("won", "lost", "drawn")
@@ -118,7 +118,7 @@ class Report:
             self._file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
-class _Learner(EncodedAgent):
+class _Learner(EncoderAgent):
     """A player that asks a function for the worth of each action."""
 
     def __init__(self, worths: Callable[[Any], Any], observation: str) -> None:

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from hearts_agents import registry
-from hearts_agents.outside import TRUST
+from hearts_agents.trust import TRUST
 
 # Ignored by what nohup, or a shell without job control, has started; tests send these signals.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -48,8 +48,12 @@ FORBIDDEN = {
     "train/hearts_train/web": ("hearts_train.command", "hearts_train.console", "typer"),
 }
 # stable-baselines3 belongs to one module of the agents, which nothing else there imports, and torch
-# to the one that plays models of other libraries, where they are asked for.
-ALONE = {"sb3.py": {"stable_baselines3"}, "foreign.py": {"torch"}}
+# to those that play models made with it, where they are asked for.
+ALONE = {
+    "sb3.py": {"stable_baselines3"},
+    "sb3_agent.py": {"torch"},
+    "torchscript_agent.py": {"torch"},
+}
 
 
 def graph(folder: Path) -> dict[str, set[str]]:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hearts_agents.base import Actions, Agent, Chances, check_rules
-from hearts_agents.outside import blamed
+from hearts_agents.blame import blamed
+from hearts_agents.caching_agent import CachingAgent
 from hearts_agents.registry import make_agent
-from hearts_agents.remembering import Remembering
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_number
@@ -60,7 +60,7 @@ TRICKS = 7
 """So many last tricks are answered exactly unless another number is asked for."""
 
 
-class Attacker(Remembering):
+class Attacker(CachingAgent):
     """Plays against one agent, whose policy it knows; of two players."""
 
     plays = "two-player games without an exchange"

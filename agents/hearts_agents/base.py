@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.outside import blamed
+from hearts_agents.blame import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.arguments import check_any_seed
 from hearts_env.game import action_number

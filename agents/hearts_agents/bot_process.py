@@ -1,6 +1,6 @@
 """A program that answers lines with lines: started, asked within limits, and ended with its group.
 
-Nothing here knows what the lines say; ``external`` does.
+Nothing here knows what the lines say; ``program_agent`` does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import time
 import weakref
 
-from hearts_agents.children import close_pipes, kill_child, start_child
+from hearts_agents.subprocesses import close_pipes, kill_child, start_child
 from hearts_env import HeartsError
 
 if sys.platform != "win32":

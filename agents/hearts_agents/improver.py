@@ -27,8 +27,8 @@ import numpy as np
 
 from hearts_agents.attackers import asked, played_by
 from hearts_agents.base import Actions, Agent, check_rules
-from hearts_agents.encoded import EncodedAgent, check_network
-from hearts_agents.remembering import Remembering
+from hearts_agents.caching_agent import CachingAgent
+from hearts_agents.encoder_agent import EncoderAgent, check_network
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_flag, check_positive
@@ -108,7 +108,7 @@ class _Way:
 
     def __init__(self, agent: Agent, noise: float) -> None:
         preferred, drawn = agent, agent
-        if isinstance(agent, EncodedAgent):
+        if isinstance(agent, EncoderAgent):
             preferred, drawn = agent.with_greedy(True), agent.with_greedy(False)
         self.preferred, self.chances = preferred, asked(drawn)
         self.tracker = Tracker(self.chances, noise)
@@ -118,7 +118,7 @@ class _Way:
         return Responses(rules, asked(self.preferred), played_by(rules, own), worth=worth)
 
 
-class Improver(Remembering):
+class Improver(CachingAgent):
     """Plays better than a policy by looking at what its cards lead to, in games of two.
 
     It draws no random numbers.
@@ -128,7 +128,7 @@ class Improver(Remembering):
 
     def __init__(
         self,
-        policy: EncodedAgent,
+        policy: EncoderAgent,
         search: str | int = "all",
         *,
         models: Sequence[Agent] = (),

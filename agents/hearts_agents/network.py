@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.checkpoint import Checkpoint, read_checkpoint
-from hearts_agents.encoded import EncodedAgent, trained_for_others
+from hearts_agents.encoder_agent import EncoderAgent, trained_for_others
 from hearts_env._jit import jit
 from hearts_env.arrays import Array, Ints
 from hearts_env.encoders import Encoder
@@ -106,7 +106,7 @@ def write_logits(
             at += (inputs + 1) * outputs
 
 
-class NetworkAgent(EncodedAgent):
+class NetworkAgent(EncoderAgent):
     """A policy network as a player: one forward pass a decision.
 
     Also made from arrays in memory, for pools of snapshots in self-play.

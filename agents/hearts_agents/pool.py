@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.base import Agent, RandomState, check_rules
-from hearts_agents.outside import is_sb3_model
-from hearts_agents.registry import make_agent
+from hearts_agents.registry import is_sb3_model, make_agent
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_any_seed
 from hearts_env.errors import quoted

@@ -11,17 +11,11 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from hearts_agents.base import Agent, as_agent
-from hearts_agents.external import external_factory
-from hearts_agents.outside import (
-    blamed,
-    find_code,
-    is_code,
-    is_exec,
-    is_sb3_model,
-    is_trusting,
-    parse_options,
-    split_spec,
-)
+from hearts_agents.blame import blamed
+from hearts_agents.program_agent import external_factory
+from hearts_agents.specs import is_code, is_exec, parse_options, split_spec
+from hearts_agents.trust import is_trusting
+from hearts_agents.user_code import find_code
 from hearts_env import HeartsError
 from hearts_env.errors import did_you_mean, quoted
 from hearts_env.files import kind_of
@@ -36,9 +30,9 @@ CHECKPOINT_SUFFIX = ".safetensors"
 FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.network:load_agent",
     ".npz": "hearts_agents.solved:load_solved",  # of `hearts solve`
-    ".zip": "hearts_agents.foreign:load_sb3",
-    ".pt": "hearts_agents.foreign:load_torchscript",
-    ".onnx": "hearts_agents.foreign:load_onnx",
+    ".zip": "hearts_agents.sb3_agent:load_sb3",
+    ".pt": "hearts_agents.torchscript_agent:load_torchscript",
+    ".onnx": "hearts_agents.onnx_agent:load_onnx",
 }
 """Which factory makes players of a file with this suffix; other paths are of runs' folders."""
 _TRUSTED = (".zip", ".pt")
@@ -164,7 +158,7 @@ def make_agent(
     if not isinstance(agent, str | os.PathLike):
         if is_sb3_model(agent):
             of_model = functools.partial(
-                _loaded_from("hearts_agents.foreign:agent_of_model"), agent
+                _loaded_from("hearts_agents.sb3_agent:agent_of_model"), agent
             )
             _check_options(type(agent).__name__, of_model, options)
             return as_agent(of_model(seed=seed, **options))
@@ -232,6 +226,16 @@ def _loaded_from(place: str) -> Factory:
     """What ``module:name`` of this package stands for, imported now."""
     factory: Factory = EntryPoint("", place, GROUP).load()
     return factory
+
+
+def is_sb3_model(value: object) -> bool:
+    """Whether `value` is a model of stable-baselines3 or sb3-contrib, neither of which is imported.
+
+    That is an object of a class of theirs, or derived from one, that has a policy.
+    """
+    homes = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
+    is_theirs = bool(homes & {"stable_baselines3", "sb3_contrib"})
+    return is_theirs and hasattr(value, "policy") and not callable(getattr(value, "act", None))
 
 
 def is_model_file(agent: str) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 
 from hearts_agents.attackers import asked
 from hearts_agents.base import Actions, Agent, Chances, DrawingAgent, check_turn
-from hearts_agents.encoded import EncodedAgent, check_network
+from hearts_agents.encoder_agent import EncoderAgent, check_network
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_number
@@ -63,7 +63,7 @@ class Resolver(DrawingAgent):
 
     def __init__(
         self,
-        policy: EncodedAgent,
+        policy: EncoderAgent,
         tricks: int = TRICKS,
         *,
         early: Agent | None = None,

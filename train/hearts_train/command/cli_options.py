@@ -56,7 +56,7 @@ Backend = Annotated[
 
 def _trust(given: bool) -> bool:
     if given:
-        from hearts_agents.outside import trust_files
+        from hearts_agents.trust import trust_files
 
         trust_files()
     return given

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.outside import blamed
+from hearts_agents.blame import blamed
 from hearts_agents.registry import unversioned, versioned
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_choice, check_number

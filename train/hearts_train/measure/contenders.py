@@ -20,20 +20,12 @@ import numpy as np
 
 from hearts_agents import Agent, Player, make_agent
 from hearts_agents.base import Adapted, check_rules
+from hearts_agents.blame import blamed
 from hearts_agents.champion import SHIPPED as CHAMPIONS
 from hearts_agents.champion import Champion, game_of
 from hearts_agents.checkpoint import Checkpoint
-from hearts_agents.encoded import EncodedAgent
-from hearts_agents.external import ExternalAgent, program_files
-from hearts_agents.outside import (
-    EXEC,
-    blamed,
-    code_file,
-    is_code,
-    is_exec,
-    parse_options,
-    split_spec,
-)
+from hearts_agents.encoder_agent import EncoderAgent
+from hearts_agents.program_agent import ExternalAgent, program_files
 from hearts_agents.registry import (
     OWN,
     is_model_file,
@@ -44,6 +36,8 @@ from hearts_agents.registry import (
 )
 from hearts_agents.search import PimcBelief
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
+from hearts_agents.specs import EXEC, is_code, is_exec, parse_options, split_spec
+from hearts_agents.user_code import code_file
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.arrays import Ints
 from hearts_env.batch_view import BatchView
@@ -375,7 +369,7 @@ def _parts(agent: Agent | None, spec: str | None, rules: Rules | None = None) ->
     if is_model_file(base):
         if kind_of(base) == "file":
             yield Path(base).read_bytes()
-    elif isinstance(agent, EncodedAgent):
+    elif isinstance(agent, EncoderAgent):
         yield from agent.content()
     elif isinstance(agent, SolvedAgent):
         for chances in agent.solved.chances:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hearts_agents import make_agent
 from hearts_agents.bot_process import REFUSED, BotError
-from hearts_agents.external import ExternalAgent
-from hearts_agents.outside import EXEC, is_exec
+from hearts_agents.program_agent import ExternalAgent
+from hearts_agents.specs import EXEC, is_exec
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
 from hearts_env.arguments import check_number, check_seed

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from hearts_agents import Agent
 from hearts_agents.base import Adapted
-from hearts_agents.external import ExternalAgent
+from hearts_agents.blame import describe
 from hearts_agents.network import NetworkAgent
-from hearts_agents.outside import describe
+from hearts_agents.program_agent import ExternalAgent
 from hearts_agents.registry import OWN, find_factory
 from hearts_agents.solved import SolvedAgent
 from hearts_env import IllegalActionError, PlayerView

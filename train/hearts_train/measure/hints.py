@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import Adapted, check_rules
 from hearts_agents.baselines import Pro
-from hearts_agents.outside import blamed
+from hearts_agents.blame import blamed
 from hearts_agents.search import Pimc
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch_view import BatchView

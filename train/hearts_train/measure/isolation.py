@@ -40,8 +40,9 @@ from typing import IO, Any
 import numpy as np
 
 from hearts_agents import Agent
-from hearts_agents.children import close_pipes, kill_child, python_environment, start_child
-from hearts_agents.outside import describe, split_spec
+from hearts_agents.blame import describe
+from hearts_agents.specs import split_spec
+from hearts_agents.subprocesses import close_pipes, kill_child, python_environment, start_child
 from hearts_env import HeartsError, Rules
 from hearts_env.arrays import Floats, Ints
 from hearts_env.batch_view import BatchView

@@ -32,7 +32,7 @@ import hearts_env
 from hearts_agents import make_agent
 from hearts_agents.attackers import Attacker
 from hearts_agents.baselines import NAMES
-from hearts_agents.children import close_pipes, kill_child, python_environment, start_child
+from hearts_agents.subprocesses import close_pipes, kill_child, python_environment, start_child
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, HeartsError, Rules, hearts_v0
 from hearts_env._jit import cache_folder

@@ -9,7 +9,7 @@ from hearts_env import PlayerView
 from hearts_env.batch_view import BatchView
 
 
-class Remembering(Agent):
+class CachingAgent(Agent):
     """An agent that remembers views, in attributes whose names begin with ``_``.
 
     Not thread-safe. What it remembers saves time and decides nothing, so copies begin without it.

@@ -19,8 +19,8 @@ from stable_baselines3 import A2C, DQN, PPO
 from typer.testing import CliRunner
 
 from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
-from hearts_agents.outside import TRUST
 from hearts_agents.registry import is_outside
+from hearts_agents.trust import TRUST
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_train.command.cli import app

@@ -20,7 +20,7 @@ import numpy as np
 
 from hearts_agents.base import Actions, Agent
 from hearts_agents.bot_process import ILLEGAL, REFUSED, BotError, BotProcess
-from hearts_agents.outside import EXEC
+from hearts_agents.specs import EXEC
 from hearts_agents.view_lines import ViewLines, dump
 from hearts_env import HeartsError, PlayerView, Rules, __version__
 from hearts_env.arguments import check_any_seed

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from hearts_agents import children
-from hearts_agents.children import close_pipes, kill_child, python_environment, start_child
+from hearts_agents import subprocesses
+from hearts_agents.subprocesses import close_pipes, kill_child, python_environment, start_child
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions")
 
 # Starts two programs that start another each, ends one of them, says who they are, and is gone.
 STARTS = """
 import os, sys
-from hearts_agents.children import kill_child, start_child
+from hearts_agents.subprocesses import kill_child, start_child
 
 def start():
     child = start_child(["sh", "-c", "trap '' HUP INT TERM; sleep 60 & echo $!; sleep 60"])
@@ -59,7 +59,7 @@ def test_children_end_with_the_process_that_started_them_however_it_ends(end):
 # The finalizer is older than the guard, and so is run after it at exit.
 LATE = """
 import weakref
-from hearts_agents.children import kill_child, start_child
+from hearts_agents.subprocesses import kill_child, start_child
 
 class Owner:
     pass
@@ -87,11 +87,11 @@ def test_a_child_is_ended_with_what_it_started_and_is_not_known_any_more():
     child = start_child(["sh", "-c", "sleep 60 & echo $!; wait"])
     assert child.stdout is not None
     other = int(child.stdout.readline())
-    assert child.pid in children._guard._known
+    assert child.pid in subprocesses._guard._known
     kill_child(child)
     close_pipes(child)
     assert child.returncode == -signal.SIGKILL
-    assert child.pid not in children._guard._known
+    assert child.pid not in subprocesses._guard._known
     for _ in range(200):
         if not is_running(other):
             break
@@ -101,8 +101,8 @@ def test_a_child_is_ended_with_what_it_started_and_is_not_known_any_more():
 
 
 def test_children_are_started_without_a_guard_too(monkeypatch):
-    monkeypatch.setattr(children, "_GUARD", "exit 0")
-    monkeypatch.setattr(children, "_guard", children._Guard())
+    monkeypatch.setattr(subprocesses, "_GUARD", "exit 0")
+    monkeypatch.setattr(subprocesses, "_guard", subprocesses._Guard())
     for _ in range(2):
         child = start_child(["cat"])
         kill_child(child)

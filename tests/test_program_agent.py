@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_agents import external, make_agent, register_agent
+from hearts_agents import make_agent, program_agent, register_agent
 from hearts_agents.bot_process import BotError, BotProcess
-from hearts_agents.external import ExternalAgent, program_files
-from hearts_agents.outside import split_spec
+from hearts_agents.program_agent import ExternalAgent, program_files
+from hearts_agents.specs import split_spec
 from hearts_agents.view_lines import ViewLines
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch_view import BatchView
@@ -33,7 +33,7 @@ from hearts_train.measure.engine_check import check_program
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.guard import Fault, ask
 
-SCHEMA = json.loads((Path(external.__file__).parent / "external_schema.json").read_text())
+SCHEMA = json.loads((Path(program_agent.__file__).parent / "external_schema.json").read_text())
 VIEW = SCHEMA["$defs"]["view"]
 CHECKED = ["two_player", 'mini moon="choose"', "classic", "kitty"]
 DRAWS = '    return random.choice(view["legal"])'

@@ -19,7 +19,7 @@ from hearts_env.rules import Rules
 from hearts_env.view import PlayerView
 
 
-class EncodedAgent(DrawingAgent):
+class EncoderAgent(DrawingAgent):
     """A player that gives every action a weight by its observation, and takes a legal one.
 
     Derive from it and write ``weigh``; write ``check_rules`` too, which is asked before anything is
@@ -102,13 +102,13 @@ class EncodedAgent(DrawingAgent):
         return actions
 
 
-def check_network(policy: object) -> EncodedAgent:
+def check_network(policy: object) -> EncoderAgent:
     """`policy`, a player that weighs the actions, as a search asks for them.
 
     Raises:
         HeartsError: it is none.
     """
-    if isinstance(policy, EncodedAgent):
+    if isinstance(policy, EncoderAgent):
         return policy
     raise HeartsError(
         f"policy: {quoted(policy)} is not a network; give load_agent(PATH), of a run's folder or a "

@@ -1,0 +1,134 @@
+"""Agents that are the user's code, imported here: ``my_agent.py:MyAgent``, ``pkg.mod:Cls``."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hearts_agents.blame import describe
+from hearts_agents.specs import CODE
+from hearts_env import HeartsError
+from hearts_env.errors import did_you_mean
+from hearts_env.interrupts import signals_apart
+
+
+def find_code(name: str) -> Callable[..., Any]:
+    """The factory that ``FILE.py:NAME`` or ``MODULE:NAME`` stands for.
+
+    NAME is a class, a function that returns an agent, or an agent itself.
+
+    Raises:
+        HeartsError: if the file or module cannot be imported, or has no such name.
+    """
+    match = CODE.fullmatch(name)
+    assert match is not None
+    module = _module(name, match["where"])
+    value = getattr(module, match["name"], None)
+    if value is None:
+        known = [key for key, item in vars(module).items() if _could_be_agent(item, module)]
+        hint = did_you_mean(match["name"], known) if known else "nothing in it could be an agent"
+        raise HeartsError(f"agent: {match['where']} has no {match['name']!r}; {hint}")
+    if not callable(value) and callable(getattr(value, "act", None)):
+        return lambda: value
+    if not callable(value):
+        raise HeartsError(
+            f"agent: {name!r} is of type {type(value).__name__}; name a class, or a function that "
+            "returns an agent"
+        )
+    return typing.cast(Callable[..., Any], value)
+
+
+def code_file(name: str) -> Path | None:
+    """The source file of ``FILE.py:NAME`` or ``MODULE:NAME``; None where there is none.
+
+    Nothing is imported to find it.
+    """
+    match = CODE.fullmatch(name)
+    if match is None:
+        return None
+    if match["where"].endswith(".py"):
+        return Path(match["where"])
+    source = getattr(sys.modules.get(match["where"]), "__file__", None) or _source(match["where"])
+    return Path(source) if source else None
+
+
+def _source(module: str) -> str | None:
+    """The file of a module that has not been imported."""
+    first, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(first)  # which would import the parents of a dotted name
+    except (ImportError, ValueError):
+        spec = None
+    find = importlib.machinery.PathFinder.find_spec
+    spec = spec or find(first, [str(Path.cwd())])
+    for part in rest:
+        spec = find(part, list(spec.submodule_search_locations or ())) if spec else None
+    return spec.origin if spec is not None and spec.has_location else None
+
+
+def _could_be_agent(item: object, module: types.ModuleType) -> bool:
+    if isinstance(item, type):
+        return item.__module__ == module.__name__ and callable(getattr(item, "act", None))
+    return inspect.isfunction(item) and item.__module__ == module.__name__
+
+
+def _module(name: str, where: str) -> types.ModuleType:
+    with signals_apart() as check_signals:
+        try:
+            if where.endswith(".py"):
+                return _module_of_file(Path(where))
+            if "" not in sys.path and str(Path.cwd()) not in sys.path:
+                sys.path.append(str(Path.cwd()))  # as `python -m` has it
+            return importlib.import_module(where)
+        except HeartsError:
+            raise
+        except BaseException as error:  # whatever the user's code does on import
+            check_signals()
+            raise HeartsError(
+                f"agent: {name!r}: {where} cannot be imported ({describe(error)}"
+                f"{_line_of(error, where)}); correct it, or name another agent"
+            ) from None
+
+
+def _module_of_file(path: Path) -> types.ModuleType:
+    if not path.is_file():
+        raise HeartsError(f"agent: there is no file {str(path)!r}; check the path")
+    file = path.resolve()
+    stamp = f"{file}\0{file.stat().st_mtime_ns}"
+    key = "hearts_agent_" + hashlib.sha256(stamp.encode()).hexdigest()[:16]
+    if key in sys.modules:  # imported once, so that a class is always the same
+        return sys.modules[key]
+    spec = importlib.util.spec_from_file_location(key, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))  # for modules beside the file
+    sys.modules[key] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[key]
+        raise
+    return module
+
+
+def _line_of(error: BaseException, where: str) -> str:
+    """The line of the user's file in which it happened, like ``, line 3``."""
+    if isinstance(error, SyntaxError):
+        return ""  # its message has the line
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename).name == Path(where).name:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return "" if line is None else f", line {line}"
