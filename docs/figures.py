@@ -316,7 +316,7 @@ def train(figure: str, seed: int) -> None:
     """Train a recipe for its budget in decisions, evaluate the player, and write its file."""
     from hearts_train.command.reports import evaluate_against
     from hearts_train.learn import ppo
-    from hearts_train.learn.config import load_config
+    from hearts_train.learn.recipes import load_config
     from hearts_train.learn.runs import read_metrics
 
     training = TRAININGS[figure]

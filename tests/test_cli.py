@@ -23,7 +23,7 @@ from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.cli import app
-from hearts_train.learn.config import shipped_configs
+from hearts_train.learn.recipes import shipped_configs
 
 COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "bench", "rules", "agents"]
 COMMANDS += ["engine-check"]

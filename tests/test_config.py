@@ -11,14 +11,8 @@ import torch
 import yaml
 
 from hearts_env import HeartsError
-from hearts_train.learn.config import (
-    SELF,
-    ConfigError,
-    TrainConfig,
-    load_config,
-    make_config,
-    shipped_configs,
-)
+from hearts_train.learn.config import SELF, ConfigError, TrainConfig
+from hearts_train.learn.recipes import load_config, make_config, shipped_configs
 from hearts_train.learn.selfplay import SelfPlayLearner
 
 

@@ -11,9 +11,10 @@ import pytest
 from safetensors.numpy import load_file
 
 from hearts_train.learn import ppo, runs
-from hearts_train.learn.config import TrainConfig, load_config
+from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.ppo import train
+from hearts_train.learn.recipes import load_config
 
 
 def recipe(*overrides: str) -> TrainConfig:

@@ -15,7 +15,8 @@ from hearts_env.files import write_whole
 from hearts_train import console
 from hearts_train.command.reports import command_line, evaluate_against, show_evaluations
 from hearts_train.learn import ppo, runs
-from hearts_train.learn.config import TrainConfig, load_config
+from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.recipes import load_config
 from hearts_train.learn.run_report import write_card
 from hearts_train.measure.evaluation import Evaluation, plot
 

@@ -28,9 +28,10 @@ from hearts_env.files import write_whole
 from hearts_env.interrupts import Interrupted, noted_interrupt
 from hearts_env.solve.best_response import exploit
 from hearts_train.learn import runs
-from hearts_train.learn.config import ConfigError, TrainConfig, load_config
+from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
+from hearts_train.learn.recipes import load_config
 from hearts_train.learn.run_report import EXPLOITED, draw_curve, write_card
 from hearts_train.measure.evaluation import Evaluation, evaluate
 
