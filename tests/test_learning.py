@@ -20,8 +20,8 @@ from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn.config import EnvConfig, PPOConfig
 from hearts_train.learn.maskable_networks import CompactRolloutBuffer, policy_tensors
-from hearts_train.learn.ppo import Trainer, train
 from hearts_train.learn.recipes import load_config
+from hearts_train.learn.training import Trainer, train
 
 
 def smoke(*overrides: str):

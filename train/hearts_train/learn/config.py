@@ -19,14 +19,13 @@ from pydantic import (
 
 from hearts_env.batch_kernel import MAX_GAMES
 from hearts_env.errors import HeartsError
+from hearts_train.learn.algorithms import ALGORITHMS, Name
 from hearts_train.measure.evaluation import MAX_PAIRS, MIN_PAIRS
 
 SELF = "self"
 """The opponent that stands for the learner's own snapshots."""
 AVERAGE = "average"
 """The magnet that stands for the average of the learner's own weights."""
-OF_VALUES = ("monte_carlo", "dqn")
-"""Algorithms whose players say what every action is worth, in place of a policy's logits."""
 
 _MAX_ROLLOUT = 100_000_000  # decisions, of some hundred bytes each
 
@@ -309,11 +308,12 @@ class TrainConfig(_Section):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] = "run"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    algorithm: Literal["ppo", "maskable_ppo", "monte_carlo", "dqn", "nfsp", "exact"] = Field(
+    algorithm: Name = Field(
         default="ppo",
-        description="all seats learn; maskable_ppo: one seat, by sb3-contrib; monte_carlo: what "
-        "cards earn in the end; dqn: what they earn if the best follow; nfsp: the average of best "
-        "responses; exact: small decks, from exact values",
+        description="; ".join(
+            one.meaning if name == "ppo" else f"{name}: {one.meaning}"
+            for name, one in ALGORITHMS.items()
+        ),
     )
     threads: Annotated[int, Field(ge=1, le=64)] = Field(
         default=2, description="that share games and minibatches; of maskable_ppo: torch's own"
@@ -364,12 +364,13 @@ class TrainConfig(_Section):
                 f"ppo.batch_size: {self.ppo.batch_size} is more than the {rollout} decisions of an "
                 "update (env.num_envs * ppo.num_steps); make it smaller"
             )
-        if self.algorithm in ("dqn", "nfsp") and self.dqn.memory < rollout:
+        one = ALGORITHMS[self.algorithm]
+        if "dqn.memory" in one.memories and self.dqn.memory < rollout:
             raise ValueError(
                 f"dqn.memory: {self.dqn.memory} is less than the {rollout} decisions of an update "
                 "(env.num_envs * ppo.num_steps); make it larger"
             )
-        if self.algorithm == "maskable_ppo" and rollout % self.ppo.batch_size == 1:
+        if 0 < rollout % self.ppo.batch_size < one.least_minibatch:
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
                 f"give a divisor of {rollout}, the decisions of an update"
@@ -387,42 +388,29 @@ class TrainConfig(_Section):
 
     @model_validator(mode="after")
     def _fits_the_algorithm(self) -> TrainConfig:
-        has_no = {
-            "maskable_ppo": ("lessons.positions", "average", "ppo.magnet_coef"),
-            "monte_carlo": ("lessons.positions", "ppo.magnet_coef"),
-            "dqn": ("lessons.positions", "ppo.magnet_coef"),
-            "nfsp": ("lessons.positions", "average", "ppo.magnet_coef"),
-            "exact": ("lessons.positions", "ppo.magnet_coef"),
-        }
+        one = ALGORITHMS[self.algorithm]
         ours = {
             "lessons.positions": self.lessons.positions,
             "average": self.average,
             "ppo.magnet_coef": self.ppo.has_magnet,
         }
-        for name in has_no.get(self.algorithm, ()):
+        for name in one.has_no:
             if ours[name]:
                 raise ValueError(
                     f"{name}: not for {self.algorithm}; leave it out, or take algorithm: ppo"
                 )
-        if self.algorithm == "exact" and any(set(p.opponents) != {SELF} for p in self.schedule):
+        if not one.has_opponents and any(set(p.opponents) != {SELF} for p in self.schedule):
             raise ValueError(
-                "schedule: exact learns from values, and plays no games against opponents; leave "
-                "them out with schedule=[{}]"
+                f"schedule: {self.algorithm} learns from values, and plays no games against "
+                "opponents; leave them out with schedule=[{}]"
             )
-        if self.algorithm == "maskable_ppo":
-            for name, value in (("device", self.device), ("precision", self.precision)):
-                if value in ("cuda", "bfloat16"):
-                    raise ValueError(
-                        f"{name}: {value!r} is not for maskable_ppo, which computes in float32 on "
-                        "the processor; leave it out, or take algorithm: ppo"
-                    )
-        elif self.algorithm == "exact":
-            if self.device == "cuda":
+        for name, value in one.cannot:
+            if getattr(self, name) == value:
                 raise ValueError(
-                    "device: 'cuda' is not for exact, which computes on the processor; leave it "
-                    "out, or take algorithm: ppo"
+                    f"{name}: {value!r} is not for {self.algorithm}, which computes "
+                    f"{one.computes}; leave it out, or take algorithm: ppo"
                 )
-        elif self.threads > self.env.num_envs:
+        if one.shares_games and self.threads > self.env.num_envs:
             raise ValueError(
                 f"threads: {self.threads} is more than the {self.env.num_envs} games of "
                 "env.num_envs, which they share; make it smaller"
