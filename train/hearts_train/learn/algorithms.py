@@ -27,8 +27,8 @@ class Algorithm(NamedTuple):
     """Whether its threads have games of their own, so that each needs one."""
     has_opponents: bool = True
     """Whether it plays against the opponents of a schedule."""
-    least_minibatch: int = 1
-    """The fewest decisions that it can learn from at once."""
+    learns_from_one: bool = True
+    """Whether a minibatch can be a single decision."""
     memories: tuple[str, ...] = ()
     """The settings of how many decisions it remembers, which a resumed run must keep."""
     has_no: tuple[str, ...] = ()
@@ -44,8 +44,8 @@ class Algorithm(NamedTuple):
         return getattr(importlib.import_module(f"hearts_train.learn.{module}"), name)
 
 
-_OF_POLICIES = ("lessons.positions", "ppo.magnet_coef")
-"""What teaches or pulls a policy's logits."""
+_OF_PPO = ("lessons.positions", "ppo.magnet_coef")
+"""What teaches the policy of PPO, or pulls it."""
 
 ALGORITHMS: dict[Name, Algorithm] = {
     "ppo": Algorithm("selfplay:SelfPlayLearner", "all seats learn"),
@@ -53,7 +53,7 @@ ALGORITHMS: dict[Name, Algorithm] = {
         "maskable:MaskableLearner",
         "one seat, by sb3-contrib",
         shares_games=False,
-        least_minibatch=2,
+        learns_from_one=False,
         has_no=("lessons.positions", "average", "ppo.magnet_coef"),
         computes="in float32 on the processor",
         cannot=(("device", "cuda"), ("precision", "bfloat16")),
@@ -62,14 +62,14 @@ ALGORITHMS: dict[Name, Algorithm] = {
         "monte_carlo:MonteCarloLearner",
         "what cards earn in the end",
         is_mixed=False,
-        has_no=_OF_POLICIES,
+        has_no=_OF_PPO,
     ),
     "dqn": Algorithm(
         "dqn:DQNLearner",
         "what they earn if the best follow",
         is_mixed=False,
         memories=("dqn.memory",),
-        has_no=_OF_POLICIES,
+        has_no=_OF_PPO,
     ),
     "nfsp": Algorithm(
         "nfsp:NFSPLearner",
@@ -82,7 +82,7 @@ ALGORITHMS: dict[Name, Algorithm] = {
         "small decks, from exact values",
         shares_games=False,
         has_opponents=False,
-        has_no=_OF_POLICIES,
+        has_no=_OF_PPO,
         computes="on the processor",
         cannot=(("device", "cuda"),),
     ),

@@ -370,7 +370,7 @@ class TrainConfig(_Section):
                 f"dqn.memory: {self.dqn.memory} is less than the {rollout} decisions of an update "
                 "(env.num_envs * ppo.num_steps); make it larger"
             )
-        if 0 < rollout % self.ppo.batch_size < one.least_minibatch:
+        if not one.learns_from_one and rollout % self.ppo.batch_size == 1:
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} leaves a last minibatch of one decision; "
                 f"give a divisor of {rollout}, the decisions of an update"

@@ -1,8 +1,7 @@
 """Training runs: a ``Learner`` trained against a schedule of opponents and its own snapshots.
 
-The loop, of every algorithm: evaluate when it is time, have the learner prepare and make one
-update, save now and then. A run that was
-stopped or killed goes on from its last saved state.
+The loop, of every algorithm: evaluate where that is due, have the learner make one update, save now
+and then. A run that was stopped or killed goes on from its last saved state.
 """
 
 from __future__ import annotations
