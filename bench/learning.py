@@ -17,9 +17,9 @@ from pathlib import Path
 
 from hearts_env import __version__
 from hearts_env.files import write_whole
-from hearts_train.learn.config import load_config
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.ppo import make_learner
+from hearts_train.learn.recipes import load_config
+from hearts_train.learn.training import make_learner
 from hearts_train.measure.evaluation import platform_versions
 
 ONE = ("threads=1",)

@@ -23,7 +23,7 @@ from hearts_env.files import write_whole
 from hearts_train import console
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.lessons import Lessons, Teaching
-from hearts_train.learn.ppo import make_learner
+from hearts_train.learn.training import make_learner
 from hearts_train.measure.evaluation import platform_versions
 
 NETWORKS = {"256-64": ([256], [64]), "512-256-128": ([512, 256], [128])}

@@ -315,9 +315,9 @@ def pro_against_itself() -> Iterator[str]:
 def train(figure: str, seed: int) -> None:
     """Train a recipe for its budget in decisions, evaluate the player, and write its file."""
     from hearts_train.command.reports import evaluate_against
-    from hearts_train.learn import ppo
-    from hearts_train.learn.config import load_config
+    from hearts_train.learn.recipes import load_config
     from hearts_train.learn.runs import read_metrics
+    from hearts_train.learn.training import train as train_player
 
     training = TRAININGS[figure]
     settings = [f"seed={seed}", f"budget.decisions={training.decisions}", "budget.minutes=null"]
@@ -327,10 +327,10 @@ def train(figure: str, seed: int) -> None:
     name = f"{figure}-{seed}"
     run = WORK / name
     if (run / "config.yaml").exists():
-        trained = ppo.train(None, None, run)
+        trained = train_player(None, None, run)
     else:
         WORK.mkdir(parents=True, exist_ok=True)
-        trained = ppo.train(load_config(training.recipe, settings), run)
+        trained = train_player(load_config(training.recipe, settings), run)
     if not trained.is_finished:
         raise KeyboardInterrupt
     opponents = list(training.opponents)

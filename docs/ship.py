@@ -22,7 +22,7 @@ from hearts_agents.checkpoint import read_checkpoint, save_checkpoint
 from hearts_env.files import write_whole
 from hearts_train.console import note
 from hearts_train.learn import runs
-from hearts_train.learn.config import load_config
+from hearts_train.learn.recipes import load_config
 from hearts_train.learn.run_report import format_card
 
 IMAGES = Path(__file__).parent / "images"

@@ -200,8 +200,8 @@ API = {
         "Training and data",
         "Recipes, training runs, policies of other libraries, datasets, OpenSpiel.",
         (
-            *(f"hearts_train.learn.config.{name}" for name in ("load_config", "make_config")),
-            *(f"hearts_train.learn.ppo.{name}" for name in ("train", "RunResult")),
+            *(f"hearts_train.learn.recipes.{name}" for name in ("load_config", "make_config")),
+            *(f"hearts_train.learn.training.{name}" for name in ("train", "RunResult")),
             "hearts_train.learn.export.export_policy",
             "hearts_train.offline.folder.make_dataset",
             "hearts_train.offline.options.DatasetOptions",

@@ -51,7 +51,8 @@ from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
 from hearts_train.command.replay import read_games
 from hearts_train.learn import runs
-from hearts_train.learn.config import TrainConfig, load_config, shipped_configs
+from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.recipes import load_config, shipped_configs
 from hearts_train.measure import records
 from hearts_train.measure.duel import Block
 

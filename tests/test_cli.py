@@ -23,7 +23,7 @@ from hearts_env.presets import PRESETS
 from hearts_env.rules import FIELDS
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.cli import app
-from hearts_train.learn.config import shipped_configs
+from hearts_train.learn.recipes import shipped_configs
 
 COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "bench", "rules", "agents"]
 COMMANDS += ["engine-check"]
@@ -417,7 +417,7 @@ def test_mistakes_in_a_process_of_its_own():
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydantic", None)
     for name in [name for name in sys.modules if name.startswith("hearts_train.")]:
-        if name.rpartition(".")[2] in ("config", "ppo", "runs", "train_command", "networks"):
+        if name.rpartition(".")[2] in ("config", "training", "runs", "train_command", "networks"):
             monkeypatch.delitem(sys.modules, name)
     refused(run("train", "smoke"), "pydantic", 'pip install -e ".[train]"')
 

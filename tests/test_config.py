@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
 import yaml
 
 from hearts_env import HeartsError
-from hearts_train.learn.config import (
-    SELF,
-    ConfigError,
-    TrainConfig,
-    load_config,
-    make_config,
-    shipped_configs,
-)
+from hearts_train.learn.algorithms import ALGORITHMS, OF_VALUES, Name
+from hearts_train.learn.config import SELF, ConfigError, TrainConfig
+from hearts_train.learn.learner import Learner
+from hearts_train.learn.recipes import load_config, make_config, shipped_configs
 from hearts_train.learn.selfplay import SelfPlayLearner
 
 
@@ -203,6 +200,16 @@ def test_binary_file_is_refused(tmp_path):
 def test_what_maskable_ppo_has_not_is_refused(name, value):
     with pytest.raises(ConfigError, match=f"{name}: '{value}' is not for maskable_ppo"):
         make_config({"algorithm": "maskable_ppo", name: value})
+
+
+def test_the_table_has_every_algorithm_with_its_learner_and_settings():
+    pytest.importorskip("sb3_contrib")
+    assert tuple(ALGORITHMS) == get_args(Name)
+    assert set(OF_VALUES) < set(ALGORITHMS)
+    for one in ALGORITHMS.values():
+        assert issubclass(one.load(), Learner)
+        for setting in (*one.memories, *one.has_no, *(name for name, _ in one.cannot)):
+            assert operator.attrgetter(setting)(TrainConfig()) is not None
 
 
 def test_every_thread_needs_a_game():

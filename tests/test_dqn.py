@@ -16,14 +16,15 @@ from hearts_env.encoders import make_encoder
 from hearts_env.errors import HeartsError
 from hearts_env.solve.best_response import exploit
 from hearts_train.learn import selfplay_kernel as sk
-from hearts_train.learn.config import ConfigError, make_config
+from hearts_train.learn.config import ConfigError
 from hearts_train.learn.dqn import DQNLearner, transitions
 from hearts_train.learn.nfsp import NFSPLearner
-from hearts_train.learn.ppo import Trainer, make_learner, train
+from hearts_train.learn.recipes import make_config
 from hearts_train.learn.replay import Column, Memory, Reservoir, seen
 from hearts_train.learn.run_curves import curves
 from hearts_train.learn.run_folders import find_runs
 from hearts_train.learn.runs import read_metrics
+from hearts_train.learn.training import Trainer, make_learner, train
 from hearts_train.measure.evaluation import evaluate
 
 RECIPE: dict[str, Any] = {

@@ -42,8 +42,10 @@ FORBIDDEN = {
     ),
     "train/hearts_train/learn": (
         "hearts_train.command",
+        "hearts_train.console",
         "hearts_train.web",
         "hearts_train.offline",
+        "typer",
     ),
     "train/hearts_train/web": ("hearts_train.command", "hearts_train.console", "typer"),
 }

@@ -18,9 +18,10 @@ from hearts_agents import make_agent
 from hearts_agents.checkpoint import read_checkpoint
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
-from hearts_train.learn.config import EnvConfig, PPOConfig, load_config
+from hearts_train.learn.config import EnvConfig, PPOConfig
 from hearts_train.learn.maskable_networks import CompactRolloutBuffer, policy_tensors
-from hearts_train.learn.ppo import Trainer, train
+from hearts_train.learn.recipes import load_config
+from hearts_train.learn.training import Trainer, train
 
 
 def smoke(*overrides: str):

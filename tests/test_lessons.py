@@ -14,11 +14,12 @@ from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.solve import Table
 from hearts_train.learn import runs
-from hearts_train.learn.config import OF_VALUES, ConfigError, TrainConfig
+from hearts_train.learn.algorithms import OF_VALUES
+from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.course import Course
 from hearts_train.learn.learner import DivergenceError
 from hearts_train.learn.lessons import Lessons, Teaching, gather
-from hearts_train.learn.ppo import make_learner, train
+from hearts_train.learn.training import make_learner, train
 
 MICRO = Rules.make("micro")
 RECIPE = {

@@ -6,7 +6,7 @@ import pytest
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.action_values import epsilon_greedy
 from hearts_train.learn.config import TrainConfig
-from hearts_train.learn.ppo import make_learner
+from hearts_train.learn.training import make_learner
 from hearts_train.measure.evaluation import evaluate
 
 RECIPE = {

@@ -26,11 +26,11 @@ from hearts_env.files import held
 from hearts_env.interrupts import Interrupted
 from hearts_train.command import train_command
 from hearts_train.command.cli import app
-from hearts_train.learn import ppo, runs
+from hearts_train.learn import runs, training
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import DivergenceError, Learner
-from hearts_train.learn.ppo import Trainer, train
 from hearts_train.learn.selfplay import SelfPlayLearner
+from hearts_train.learn.training import Trainer, train
 from tests.faults import Died
 from tests.training_runs import assert_same_history, bad_tensors, history, on_update, recipe
 from tests.training_runs import quick as quick
@@ -125,9 +125,9 @@ def test_a_process_killed_in_an_update_goes_on_where_it_last_saved(whole, tmp_pa
     folder = tmp_path / "run"
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from hearts_train.learn.config import load_config\n"
+        "from hearts_train.learn.recipes import load_config\n"
         "from hearts_train.learn.learner import Learner\n"
-        "from hearts_train.learn.ppo import train\n"
+        "from hearts_train.learn.training import train\n"
         "update = Learner.update\n"
         "def killed(self):\n"
         "    if self.counters.updates == 4:\n"
@@ -506,12 +506,12 @@ def test_the_best_player_is_that_of_the_highest_margin_over_the_first_opponent(
     tmp_path, monkeypatch, quick
 ):
     margins = {"standard": iter([0.0, 5.0, 1.0, 2.0, 5.0, 4.0]), "easy": iter(range(6))}
-    evaluate = ppo.evaluate
+    evaluate = training.evaluate
 
     def scripted(agent: Any, opponent: str, *args: Any) -> Any:
         return replace(evaluate(agent, opponent, *args), margin=float(next(margins[opponent])))
 
-    monkeypatch.setattr(ppo, "evaluate", scripted)
+    monkeypatch.setattr(training, "evaluate", scripted)
     train(recipe(), tmp_path / "run", progress=False)
     _, best = read_checkpoint(tmp_path / "run" / runs.CHECKPOINTS_NAME / runs.BEST_NAME)
     assert best.training["decisions"] == 576  # the later of two that are as good

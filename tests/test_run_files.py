@@ -18,7 +18,7 @@ from hearts_env import CheckpointError, HeartsError
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.ppo import Trainer, train
+from hearts_train.learn.training import Trainer, train
 from tests.faults import KINDS, Died, Faults
 from tests.training_runs import assert_same_history, bad_tensors, recipe
 from tests.training_runs import quick as quick

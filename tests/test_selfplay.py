@@ -16,7 +16,8 @@ from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.actor_critic import ActorCritic, Adam, Replicas, find_precision
-from hearts_train.learn.config import ConfigError, NetworkConfig, load_config
+from hearts_train.learn.config import ConfigError, NetworkConfig
+from hearts_train.learn.recipes import load_config
 from hearts_train.learn.selfplay import SelfPlayLearner
 
 

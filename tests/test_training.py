@@ -16,9 +16,10 @@ from hearts_agents.network import Network
 from hearts_env import HeartsError
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import TorchNetwork
-from hearts_train.learn.config import ConfigError, NetworkConfig, load_config
+from hearts_train.learn.config import ConfigError, NetworkConfig
 from hearts_train.learn.maskable_networks import HeartsPolicy, policy_kwargs, policy_tensors
-from hearts_train.learn.ppo import Trainer, train
+from hearts_train.learn.recipes import load_config
+from hearts_train.learn.training import Trainer, train
 from tests.test_fair_play import assert_no_number_leads_to_the_deals
 
 ROOT = Path(__file__).resolve().parents[1]

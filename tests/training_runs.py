@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from hearts_train.learn import ppo, runs
-from hearts_train.learn.config import TrainConfig, load_config
+from hearts_train.learn import runs, training
+from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.learner import Learner
-from hearts_train.learn.ppo import train
+from hearts_train.learn.recipes import load_config
+from hearts_train.learn.training import train
 
 
 def recipe(*overrides: str) -> TrainConfig:
@@ -39,7 +40,7 @@ def recipe(*overrides: str) -> TrainConfig:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without pictures and TensorBoard, which take longer than all the rest."""
-    monkeypatch.setattr(ppo, "draw_curve", lambda *_: None)
+    monkeypatch.setattr(training, "draw_curve", lambda *_: None)
     monkeypatch.setattr(runs, "_tensorboard", lambda *_: None)
 
 

@@ -8,19 +8,34 @@ import io
 import json
 import os
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from typing import IO, Any, Protocol, cast
+from collections.abc import Sequence
+from typing import IO, Any
 
 import typer
 import typer.core
+
+from hearts_train.screen import format_seconds, note, progress, screen
+
+__all__ = [
+    "GROUPS",
+    "INTERRUPTED",
+    "MISTAKE",
+    "Commands",
+    "Mistake",
+    "format_seconds",
+    "note",
+    "prepare_streams",
+    "print_json",
+    "print_table",
+    "progress",
+    "screen",
+    "stopped",
+]
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 MISTAKE = 2
 """Exit status after a user's mistake."""
-
-_PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows a bar
 
 # The base class of typer's errors is in click or, in later versions, in typer itself.
 _UsageError: type[Any] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
@@ -215,38 +230,6 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, allow_nan=False), flush=True)
 
 
-class _Screen:
-    """A stream that only a person reads: writing to it never fails.
-
-    The terminal may be closed while the work goes on; results must not be lost with it.
-    """
-
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        with contextlib.suppress(OSError):
-            return self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with contextlib.suppress(OSError):
-            self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-def screen() -> IO[str]:
-    """Standard error for bars, tables and notes: writing to it never raises OSError."""
-    return cast("IO[str]", _Screen(sys.stderr))
-
-
-def note(text: str) -> None:
-    """Print a line for the person at the terminal, on standard error."""
-    print(text, file=screen(), flush=True)
-
-
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, to_stderr: bool = False
 ) -> None:
@@ -275,76 +258,3 @@ def print_table(
     console.width = max(console.width, needed)
     console.print(Text(title, style="bold"), soft_wrap=True)
     console.print(table)
-
-
-class Tell(Protocol):
-    """Updates what shows progress."""
-
-    def __call__(self, done: float, total: float, news: str = "") -> None:
-        """So much of all is done; `news` is shown beside it."""
-
-
-@contextlib.contextmanager
-def progress(label: str) -> Iterator[Tell]:
-    """Shows progress on standard error; yields a function of (done, total, news) that updates it.
-
-    On a terminal it is a bar with the time left, elsewhere a line every few seconds.
-    """
-    if not sys.stderr.isatty():
-        yield _plain_progress(label)
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[news]}", markup=False),
-    )
-    with Progress(*columns, console=Console(file=screen()), transient=True) as bar:
-        task = bar.add_task(label, total=None, news="")
-
-        def tell(done: float, total: float, news: str = "") -> None:
-            bar.update(task, completed=done, total=total, news=news)
-
-        yield tell
-
-
-def _plain_progress(label: str) -> Tell:
-    last, origin = time.monotonic(), (0.0, 0.0)
-
-    def report(done: float, total: float, news: str = "") -> None:
-        nonlocal last, origin
-        now = time.monotonic()
-        if done > 0 and not origin[0]:  # the time before went into compilation
-            origin = now, done
-        if now - last < _PLAIN_EVERY or done <= origin[1]:
-            return
-        last = now
-        left = (now - origin[0]) * (total - done) / (done - origin[1])
-        more = f"; {news}" if news else ""
-        note(f"{label}: {done / total:.0%}, about {format_seconds(left)} left{more}")
-
-    return report
-
-
-def format_seconds(seconds: float) -> str:
-    """Like ``45 s``, ``3 min 20 s`` or ``2 h 5 min``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

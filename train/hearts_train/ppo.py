@@ -1,5 +1,5 @@
-"""Stands in ``hearts_train.learn.ppo`` now; this name works until 0.3."""
+"""Stands in ``hearts_train.learn.training`` now; this name works until 0.3."""
 
-from hearts_train.learn.ppo import Trainer, train
+from hearts_train.learn.training import Trainer, train
 
 __all__ = ["Trainer", "train"]

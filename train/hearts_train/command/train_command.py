@@ -14,8 +14,9 @@ from hearts_env import Rules
 from hearts_env.files import write_whole
 from hearts_train import console
 from hearts_train.command.reports import command_line, evaluate_against, show_evaluations
-from hearts_train.learn import ppo, runs
-from hearts_train.learn.config import TrainConfig, load_config
+from hearts_train.learn import runs, training
+from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.recipes import load_config
 from hearts_train.learn.run_report import write_card
 from hearts_train.measure.evaluation import Evaluation, plot
 
@@ -43,7 +44,7 @@ def train_and_evaluate(
     elif config_name is not None or settings:
         runs.check_run_folder(resume)
         config = load_config(config_name or resume / runs.CONFIG_NAME, settings)
-    result = ppo.train(config, run_dir, resume, progress=True)
+    result = training.train(config, run_dir, resume, progress=True)
     if not result.is_finished:
         with contextlib.suppress(OSError):  # after SIGHUP there is no longer a terminal
             console.note(

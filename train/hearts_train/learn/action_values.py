@@ -18,7 +18,6 @@ class ActionValueLearner(SelfPlayLearner):
     that says how often it explores, and learns the values.
     """
 
-    is_mixed = False
     rates: tuple[str, ...] = ("learning_rate",)
     figures: tuple[str, ...] = ("value_loss",)
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import HeartsError, Rules
-from hearts_train.learn.config import TrainConfig, make_config
-from hearts_train.learn.ppo import RunResult, train
+from hearts_train.learn.config import TrainConfig
+from hearts_train.learn.recipes import make_config
+from hearts_train.learn.training import RunResult, train
 
 _SMALL_HAND = 6
 """Up to so many cards a hand small networks are enough, and quicker."""

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from hearts_train.console import note, screen
 from hearts_train.learn import runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.run_report import EXPLOITED
 from hearts_train.measure.evaluation import Evaluation
+from hearts_train.screen import note, screen
 
 
 class Learning(Protocol):
@@ -130,6 +130,7 @@ class Display:
 
 
 def _clock(seconds: float | None) -> str:
+    """Like ``3:20``, which fits into a bar; ``?`` while it cannot be told."""
     if seconds is None:
         return "?"
     minutes, rest = divmod(round(seconds), 60)

@@ -25,6 +25,7 @@ from hearts_env.rules import Rules
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import TorchNetwork
+from hearts_train.learn.algorithms import ALGORITHMS
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.snapshots import Snapshots, make_pool, pool_weights
 
@@ -50,9 +51,6 @@ class Learner:
     """Its attributes that change over the run and are logged."""
     steps_by = "ppo.learning_rate or ppo.max_grad_norm"
     """The settings to make smaller where steps are too large."""
-    is_mixed = True
-    """Whether the player draws its actions from the policy; else it does those that it prefers, and
-    what would be drawn means nothing."""
 
     def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
         """Begin; the subclass goes on.
@@ -103,6 +101,14 @@ class Learner:
         counters = self.counters
         seconds = counters.seconds - counters.lesson_seconds
         return self.config.budget.share(counters.decisions, seconds)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the player draws its actions from the policy.
+
+        Else it does those that it prefers, and what would be drawn means nothing.
+        """
+        return ALGORITHMS[self.config.algorithm].is_mixed
 
     @functools.cached_property
     def tree(self) -> Tree:

@@ -12,7 +12,8 @@ from hearts_env.encoders import Encoder
 from hearts_env.errors import HeartsError
 from hearts_env.rules import Rules
 from hearts_train.learn.actor_critic import ActorCritic, perceptron
-from hearts_train.learn.config import AVERAGE, OF_VALUES, ConfigError, TrainConfig
+from hearts_train.learn.algorithms import OF_VALUES
+from hearts_train.learn.config import AVERAGE, ConfigError, TrainConfig
 
 
 def find_magnet(

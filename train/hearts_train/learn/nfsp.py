@@ -30,7 +30,6 @@ class NFSPLearner(DQNLearner):
     """A best response that plays all seats but those of its opponents, and its average."""
 
     algorithm = "neural fictitious self-play (NFSP)"
-    is_mixed = True
     rates = ("learning_rate", "policy_learning_rate")
     steps_by = "ppo.learning_rate, nfsp.learning_rate or ppo.max_grad_norm"
     figures = ("policy_loss", "value_loss")

@@ -1,0 +1,418 @@
+"""Training runs: a ``Learner`` trained against a schedule of opponents and its own snapshots.
+
+The loop, of every algorithm: evaluate where that is due, have the learner make one update, save now
+and then. A run that was stopped or killed goes on from its last saved state.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import operator
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from hearts_agents.base import check_rules
+from hearts_agents.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.network import Network
+from hearts_agents.registry import make_agent
+from hearts_env.errors import CheckpointError, HeartsError
+from hearts_env.files import write_whole
+from hearts_env.interrupts import Interrupted, noted_interrupt
+from hearts_env.solve.best_response import exploit
+from hearts_train.learn import runs
+from hearts_train.learn.algorithms import ALGORITHMS
+from hearts_train.learn.config import ConfigError, TrainConfig
+from hearts_train.learn.display import Display
+from hearts_train.learn.learner import Learner
+from hearts_train.learn.recipes import load_config
+from hearts_train.learn.run_report import EXPLOITED, draw_curve, write_card
+from hearts_train.measure.evaluation import Evaluation, evaluate
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a training run has come to."""
+
+    run_dir: Path
+    checkpoint: Path
+    card: Path
+    curve: Path
+    decisions: int
+    updates: int
+    seconds: float
+    """Of training, evaluations included, start and compilation not."""
+    decisions_per_second: float
+    """Learning included, evaluations not."""
+    is_finished: bool
+    """False: stopped by a signal; it can be resumed."""
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
+    """The latest over each opponent, as in ``metrics.jsonl``."""
+    signal_number: int = 0
+    """Of the signal that stopped it; 0: none came."""
+
+
+def train(
+    config: TrainConfig | None = None,
+    run_dir: Path | None = None,
+    resume: Path | None = None,
+    *,
+    progress: bool = True,
+) -> RunResult:
+    """Train a player, or go on training one.
+
+    Ctrl-C, SIGTERM and SIGHUP end the run after the update under way, with everything saved;
+    lessons that are being gathered are not waited for, and are gathered again on resuming.
+
+    Args:
+        config: the recipe; None: the defaults, or the resumed run's own.
+        run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number.
+        resume: folder of a run to go on with. A `config` then replaces the run's own (a larger
+            budget, say), but not its rules, observation, network or seed.
+        progress: show how it goes, on standard error.
+
+    Raises:
+        ConfigError: a setting that cannot be used; nothing has been written.
+        CheckpointError: a folder that cannot be resumed, is in use, or cannot be written.
+        DivergenceError: the weights have become infinite; what was saved before stands.
+    """
+    with contextlib.ExitStack() as stack:
+        if resume is None:
+            trainer = Trainer(config or TrainConfig())
+            run_dir = runs.new_run_folder(trainer.config, run_dir)
+            stack.enter_context(runs.hold_run(run_dir))
+            runs.check_is_free(run_dir)  # somebody may have been quicker
+        else:
+            run_dir = Path(resume)
+            runs.check_run_folder(run_dir)
+            stack.enter_context(runs.hold_run(run_dir))
+            before = load_config(run_dir / runs.CONFIG_NAME)
+            state = None
+            if (run_dir / runs.STATE_NAME).exists():
+                _check_same(before, config or before, run_dir)
+                state = runs.load_state(run_dir / runs.STATE_NAME)
+            trainer = Trainer(config or before, state)
+        return trainer.run(run_dir, is_shown=progress)
+
+
+def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
+    """Refuse to resume with what the weights were not made for."""
+    fix = f"leave it as in {folder / runs.CONFIG_NAME}, or start a new run"
+    for key in ("rules", "players", "observation"):
+        old, new = getattr(before.env, key), getattr(config.env, key)
+        if old != new:
+            raise ConfigError(f"env.{key}: {new!r} cannot replace {old!r} in a resumed run; {fix}")
+    if before.algorithm != config.algorithm:
+        raise ConfigError(
+            f"algorithm: {config.algorithm} cannot replace {before.algorithm} in a resumed run; "
+            f"{fix}"
+        )
+    if before.seed != config.seed:
+        raise ConfigError(
+            f"seed: {config.seed} cannot replace {before.seed} in a resumed run; {fix}"
+        )
+    for key in ALGORITHMS[config.algorithm].memories:
+        size, new_size = (operator.attrgetter(key)(one) for one in (before, config))
+        if size != new_size:
+            raise ConfigError(
+                f"{key}: {new_size} cannot replace {size} in a resumed run, whose memories keep "
+                f"their sizes; {fix}"
+            )
+    if before.network != config.network:
+        raise ConfigError(f"network: the sizes of a resumed run cannot change; {fix}")
+
+
+def make_learner(config: TrainConfig, state: runs.State | None = None) -> Learner:
+    """The learner of the recipe's algorithm; see ``Learner``."""
+    made: type[Learner] = ALGORITHMS[config.algorithm].load()
+    return made(config, state)
+
+
+class Trainer:
+    """One training run: a learner, its budget, its evaluations and its files."""
+
+    def __init__(self, config: TrainConfig, state: runs.State | None = None) -> None:
+        """Make everything; nothing is written.
+
+        Args:
+            config: the recipe.
+            state: what to go on from.
+
+        Raises:
+            HeartsError: if a rule set, encoder or agent is unknown.
+            CheckpointError: if `state` has other networks.
+        """
+        opponents = [make_agent(name, seed=0) for name in config.evaluation.opponents]
+        self.config = config
+        self.learner = make_learner(config, state)
+        for agent in opponents:
+            try:
+                check_rules(agent, self.learner.rules)
+            except HeartsError as error:
+                raise ConfigError(f"evaluation.opponents: {error}") from None
+        if config.evaluation.exploitability:
+            try:
+                self.learner.tree  # noqa: B018 made now, to refuse what is too large
+            except HeartsError as error:
+                raise ConfigError(f"evaluation.exploitability: {error}") from None
+        self.counters = self.learner.counters
+        self._stopped: Callable[[], int] = lambda: 0
+
+    @property
+    def title(self) -> str:
+        """What the run is called in pictures."""
+        return f"{self.config.name}: {self.learner.rules.name}"
+
+    # -- the run -----------------------------------------------------------------------------------
+    def run(self, run_dir: Path, *, is_shown: bool) -> RunResult:
+        """Train until the budget is spent or somebody stops it; files in `run_dir`.
+
+        Between updates a state is saved now and then; if that fails, it is tried again at the
+        next time, and only the last save has to succeed.
+        """
+        counters = self.counters
+        with contextlib.ExitStack() as stack:
+            display = stack.enter_context(Display(self.learner, is_shown=is_shown))
+            stack.enter_context(self._stops_on_signals(display))
+            display.say("starting (each new version compiles first) ...")
+            self.learner.warm_up()
+            with _saving(run_dir):
+                write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
+                metrics = runs.Metrics(run_dir, counters)
+                stack.callback(metrics.close)
+                runs.drop_lost_checkpoints(run_dir, counters.decisions, self._scores(metrics))
+                self._save(run_dir, metrics)
+            saved = start = time.monotonic()
+            before = counters.seconds
+            display.start()
+            while not self._stopped():
+                counters.seconds = before + time.monotonic() - start
+                if self._is_evaluation_due():
+                    self._evaluate(metrics, display)
+                    with _tolerated(display, "without this player among those kept"):
+                        self._keep(run_dir, metrics)
+                    with _tolerated(display):
+                        self._draw(run_dir, metrics)
+                    continue
+                if self.learner.progress >= 1.0:
+                    break
+                begun = time.monotonic()
+                if not self._prepare(display):
+                    break
+                row = self.learner.update()
+                counters.seconds = before + time.monotonic() - start
+                if "lessons" in row:
+                    counters.lesson_seconds += time.monotonic() - begun
+                metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
+                display.update(metrics)
+                if time.monotonic() - saved >= self.config.checkpoint.every_seconds:
+                    with _tolerated(display):
+                        self._save(run_dir, metrics)
+                    saved = time.monotonic()
+            with _saving(run_dir):
+                self._save(run_dir, metrics)
+                self._draw(run_dir, metrics)
+            latest = latest_of(metrics)
+            signal_number = self._stopped()
+        return RunResult(
+            run_dir=run_dir,
+            checkpoint=run_dir / runs.CHECKPOINT_NAME,
+            card=run_dir / runs.CARD_NAME,
+            curve=run_dir / runs.CURVE_NAME,
+            decisions=counters.decisions,
+            updates=counters.updates,
+            seconds=counters.seconds,
+            decisions_per_second=counters.decisions / max(counters.learning_seconds, 1e-9),
+            is_finished=self.learner.progress >= 1.0 and not self._is_evaluation_due(),
+            evaluations=latest,
+            signal_number=signal_number,
+        )
+
+    def _prepare(self, display: Display) -> bool:
+        """Have the learner make what its next update needs; whether nobody has stopped it."""
+        begin = time.monotonic()
+        with contextlib.closing(self.learner.preparing()) as steps:
+            for what, share in steps:
+                display.preparing(what, share, time.monotonic() - begin)
+                if self._stopped():
+                    return False
+        return True
+
+    # -- evaluation --------------------------------------------------------------------------------
+    def _is_evaluation_due(self) -> bool:
+        """Whether the run has passed one of the times for an evaluation since the last one.
+
+        They are counted from where the last one was, under the present budget: it may be another
+        one than it was then.
+        """
+        times, counters = self.config.evaluation.times, self.counters
+        if times == 0 or counters.evaluations == 0:
+            return times > 0
+        if self.learner.progress >= 1.0:  # the player that the run ends with, also of a cut budget
+            return counters.evaluated_decisions < counters.decisions
+        last = self.config.budget.share(counters.evaluated_decisions, counters.evaluated_seconds)
+        return _num_passed(self.learner.progress, times) > _num_passed(last, times)
+
+    def _evaluate(self, metrics: runs.Metrics, display: Display) -> None:
+        config, counters = self.config.evaluation, self.counters
+        agent = self.learner.agent()
+        when = {
+            "seconds": counters.seconds,
+            "updates": counters.updates,
+            "round": counters.evaluations,
+        }
+        for name in config.opponents:
+            result = evaluate(agent, name, self.learner.rules, config.pairs, config.seed)
+            if result.interrupted:  # by a second signal
+                raise Interrupted(self._stopped() or signal.SIGINT)
+            row = evaluation_row(result) | {"opponent": name} | when
+            metrics.write("evaluation", counters.decisions, row)
+            display.evaluated(name, result)
+        if config.exploitability:
+            row = when | {"preferred": exploit(agent, self.learner.tree).exploitability}
+            if self.learner.is_mixed:
+                agent.greedy = False
+                row["drawn"] = exploit(agent, self.learner.tree).exploitability
+            metrics.write("exploitability", counters.decisions, row)
+            display.exploited(row)
+        counters.evaluations += 1
+        counters.evaluated_decisions = counters.decisions
+        counters.evaluated_seconds = counters.seconds - counters.lesson_seconds
+
+    # -- files -------------------------------------------------------------------------------------
+    def _save(self, run_dir: Path, metrics: runs.Metrics) -> None:
+        metrics.flush()
+        runs.save_state(run_dir / runs.STATE_NAME, self.learner.state())
+        meta = self.checkpoint(run_dir, metrics)
+        path, half = run_dir / runs.CHECKPOINT_NAME, self.config.checkpoint.half
+        save_checkpoint(path, self.learner.tensors(), meta, half=half)
+        write_card(run_dir, meta=meta)
+
+    def _keep(self, run_dir: Path, metrics: runs.Metrics) -> None:
+        """Put the player just evaluated among the checkpoints kept."""
+        scores = self._scores(metrics)
+        if not scores:  # nothing by which players could be compared
+            return
+        before = scores.get(runs.best_decisions(run_dir), -math.inf)
+        runs.keep_checkpoint(
+            run_dir,
+            self.learner.tensors(),
+            self.checkpoint(run_dir, metrics),
+            is_best=scores[self.counters.decisions] >= before,
+            half=self.config.checkpoint.half,
+        )
+
+    def _scores(self, metrics: runs.Metrics) -> dict[int, float]:
+        """How good the player was, by decisions: little exploitable, or far ahead of the first."""
+        if self.config.evaluation.exploitability:
+            rows = metrics.of_kind("exploitability")
+            return {row["decisions"]: -runs.exploitability_of(row) for row in rows}
+        return {
+            row["decisions"]: row["margin"]
+            for row in metrics.of_kind("evaluation")
+            if row["opponent"] in self.config.evaluation.opponents[:1]
+        }
+
+    def _draw(self, run_dir: Path, metrics: runs.Metrics) -> None:
+        draw_curve(
+            run_dir / runs.CURVE_NAME,
+            metrics.of_kind("evaluation"),
+            self.title,
+            metrics.of_kind("exploitability"),
+        )
+
+    def checkpoint(self, run_dir: Path, metrics: runs.Metrics) -> Checkpoint:
+        """What the player is, as its file will say."""
+        config, counters = self.config, self.counters
+        tensors = self.learner.tensors()
+        exploited = metrics.of_kind("exploitability")[-1:]
+        reached = config.schedule[: config.phase_at(self.learner.progress) + 1]
+        training = {
+            "name": config.name,
+            "algorithm": self.learner.algorithm,
+            "command": f"hearts train {run_dir / runs.CONFIG_NAME}",
+            "seed": config.seed,
+            "decisions": counters.decisions,
+            "updates": counters.updates,
+            "minutes": counters.seconds / 60,
+            "schedule": [phase.model_dump() for phase in reached],
+            "evaluations": latest_of(metrics),
+            "exploitability": {
+                name: row[name] for row in exploited for name in EXPLOITED if name in row
+            },
+            "config": config.model_dump(mode="json"),
+            "versions": {name: version(name) for name in self.learner.packages},
+        }
+        return Checkpoint(
+            rules=self.learner.rules,
+            encoder=config.env.observation,
+            layers=Network(tensors).sizes,
+            activation=config.network.activation,
+            training=training,
+        )
+
+    @contextlib.contextmanager
+    def _stops_on_signals(self, display: Display) -> Iterator[None]:
+        """Ctrl-C, SIGTERM, SIGHUP end the run after the update under way; a second one at once."""
+
+        def noted() -> None:
+            if self._stopped() == getattr(signal, "SIGHUP", None):
+                display.silence()
+            display.say("stopping after this update, then saving (Ctrl-C again: at once)")
+
+        with noted_interrupt(noted, twice=True) as self._stopped:
+            yield
+
+
+@contextlib.contextmanager
+def _saving(run_dir: Path) -> Iterator[None]:
+    """A file that cannot be written in this block ends the run with one line."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            f"run: {_file_fault(error)}; see to it, then go on with --resume {run_dir}"
+        ) from error
+
+
+@contextlib.contextmanager
+def _tolerated(display: Display, then: str = "the next save tries again") -> Iterator[None]:
+    """A file that cannot be written in this block is reported, and training goes on."""
+    try:
+        yield
+    except OSError as error:
+        display.warn(f"{_file_fault(error)}; training goes on, {then}")
+
+
+def _file_fault(error: OSError) -> str:
+    return f"{error.filename or 'a file'!s} cannot be written: {error.strerror or error}"
+
+
+def _num_passed(share: float, times: int) -> int:
+    """How many of `times` evenly spaced evaluations belong to the first `share` of the budget."""
+    return math.floor(share * times + 1e-9)
+
+
+# ---- figures -------------------------------------------------------------------------------------
+
+
+def evaluation_row(result: Evaluation) -> dict[str, Any]:
+    """The figures of an evaluation that logs and cards show."""
+    return {
+        "opponent": result.opponent,
+        "margin": result.margin,
+        "ci95": list(result.ci95),
+        "won": result.won,
+        "pairs": result.pairs,
+        "seed": result.seed,
+    }
+
+
+def latest_of(metrics: runs.Metrics) -> list[dict[str, Any]]:
+    """The last evaluation over each opponent."""
+    return list({row["opponent"]: row for row in metrics.of_kind("evaluation")}.values())
