@@ -54,7 +54,7 @@ FORBIDDEN = {
 ALONE = {
     "sb3.py": {"stable_baselines3"},
     "sb3_agent.py": {"torch"},
-    "torchscript_agent.py": {"torch"},
+    "torch_agent.py": {"torch"},
 }
 
 

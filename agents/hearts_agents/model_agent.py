@@ -4,7 +4,7 @@ A file of such a model does not say what it plays. The spec states the encoder
 (``model.onnx?encoder=flat``), and perhaps the rules; before anything is dealt the model is tried on
 empty observations, and what does not fit is named. docs/agents.md says it to users, and which of
 these files can run code when they are loaded. Each library has a module of its own: ``sb3_agent``,
-``torchscript_agent`` and ``onnx_agent``, which import it when a file of theirs is loaded.
+``torch_agent`` and ``onnx_agent``, which import it when a file of theirs is loaded.
 """
 
 from __future__ import annotations

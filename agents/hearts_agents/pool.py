@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.base import Agent, RandomState, check_rules
-from hearts_agents.registry import is_sb3_model, make_agent
+from hearts_agents.registry import is_model, make_agent
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_any_seed
 from hearts_env.errors import quoted
@@ -55,7 +55,7 @@ class OpponentPool:
                 self.add(name, weight=weight)
         else:
             single = isinstance(opponents, str | os.PathLike) or hasattr(opponents, "act")
-            single = single or is_sb3_model(opponents)
+            single = single or is_model(opponents)
             try:
                 given = [opponents] if single else list(opponents)
             except TypeError:

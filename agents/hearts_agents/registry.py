@@ -31,7 +31,7 @@ FILES = {
     CHECKPOINT_SUFFIX: "hearts_agents.network:load_agent",
     ".npz": "hearts_agents.solved:load_solved",  # of `hearts solve`
     ".zip": "hearts_agents.sb3_agent:load_sb3",
-    ".pt": "hearts_agents.torchscript_agent:load_torchscript",
+    ".pt": "hearts_agents.torch_agent:load_torchscript",
     ".onnx": "hearts_agents.onnx_agent:load_onnx",
 }
 """Which factory makes players of a file with this suffix; other paths are of runs' folders."""
@@ -156,10 +156,8 @@ def make_agent(
         CheckpointError: if there is no checkpoint at a path.
     """
     if not isinstance(agent, str | os.PathLike):
-        if is_sb3_model(agent):
-            of_model = functools.partial(
-                _loaded_from("hearts_agents.sb3_agent:agent_of_model"), agent
-            )
+        if maker := _maker_of_model(agent):
+            of_model = functools.partial(_loaded_from(maker), agent)
             _check_options(type(agent).__name__, of_model, options)
             return as_agent(of_model(seed=seed, **options))
         if options or seed is not None:
@@ -228,14 +226,24 @@ def _loaded_from(place: str) -> Factory:
     return factory
 
 
-def is_sb3_model(value: object) -> bool:
-    """Whether `value` is a model of stable-baselines3 or sb3-contrib, neither of which is imported.
+def is_model(value: object) -> bool:
+    """Whether `value` is a model of stable-baselines3 or sb3-contrib, or a module of torch."""
+    return _maker_of_model(value) is not None
 
-    That is an object of a class of theirs, or derived from one, that has a policy.
+
+def _maker_of_model(value: object) -> str | None:
+    """Who makes a player of an object of another library's; None for anything else.
+
+    No library is imported: it is told by the classes that the object is of or derived from.
     """
-    homes = {cls.__module__.partition(".")[0] for cls in type(value).__mro__}
-    is_theirs = bool(homes & {"stable_baselines3", "sb3_contrib"})
-    return is_theirs and hasattr(value, "policy") and not callable(getattr(value, "act", None))
+    if callable(getattr(value, "act", None)):
+        return None
+    homes = {cls.__module__ for cls in type(value).__mro__}
+    if {home.partition(".")[0] for home in homes} & {"stable_baselines3", "sb3_contrib"}:
+        return "hearts_agents.sb3_agent:agent_of_model" if hasattr(value, "policy") else None
+    if "torch.nn.modules.module" in homes:
+        return "hearts_agents.torch_agent:agent_of_module"
+    return None
 
 
 def is_model_file(agent: str) -> bool:

@@ -94,8 +94,8 @@ def _module(name: str, where: str) -> types.ModuleType:
         except BaseException as error:  # whatever the user's code does on import
             check_signals()
             raise HeartsError(
-                f"agent: {name!r}: {where} cannot be imported ({describe(error)}"
-                f"{_line_of(error, where)}); correct it, or name another agent"
+                f"agent: {name!r}: {where} cannot be imported ({describe(error)}); "
+                "correct it, or name another agent"
             ) from None
 
 
@@ -120,15 +120,3 @@ def _module_of_file(path: Path) -> types.ModuleType:
         del sys.modules[key]
         raise
     return module
-
-
-def _line_of(error: BaseException, where: str) -> str:
-    """The line of the user's file in which it happened, like ``, line 3``."""
-    if isinstance(error, SyntaxError):
-        return ""  # its message has the line
-    line, trace = None, error.__traceback__
-    while trace is not None:
-        if Path(trace.tb_frame.f_code.co_filename).name == Path(where).name:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return "" if line is None else f", line {line}"

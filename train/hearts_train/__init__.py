@@ -1,4 +1,4 @@
-"""Training and evaluation of players, and the command line: ``command -> web -> learn -> measure``."""
+"""Training, measuring and playing, and commands for it: ``command -> web -> learn -> measure``."""
 
 import os
 
