@@ -27,7 +27,7 @@ from hearts_agents.registry import check_recorded
 from hearts_env import BatchGame, HeartsError, __version__
 from hearts_env.arrays import Array
 from hearts_env.errors import quoted
-from hearts_env.files import held, kind_of, read_limited, remove_leftovers, write_whole
+from hearts_env.files import held, kind_of, read_limited, remove_leftovers, write_json, write_whole
 from hearts_env.interrupts import held_interrupt
 from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.crew import check_crew, spread
@@ -261,7 +261,7 @@ class _Blocks:
                 )
             self._at.mkdir(exist_ok=True)
             remove_leftovers(self._at)
-            write_whole(path, (json.dumps(self.settings, indent=1) + "\n").encode())
+            write_json(path, self.settings)
             yield
 
     def _check_free(self) -> None:
@@ -397,7 +397,7 @@ def _write(blocks: _Blocks, tell: Progress) -> dict[str, Any]:
         tally.minari = (episodes.episodes, episodes.steps)
     facts = _facts(blocks, made, tally, rows)
     write_whole(made / SHEET, datasheet(facts, options).encode())
-    write_whole(made / FACTS, (json.dumps(facts, indent=1) + "\n").encode())
+    write_json(made / FACTS, facts)
     for path in sorted(made.iterdir(), key=lambda path: path.name == FACTS):  # that one last
         if kind_of(folder / path.name) == "folder":  # of a time before that was broken off here
             shutil.rmtree(folder / path.name)
