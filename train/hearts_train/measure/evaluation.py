@@ -27,15 +27,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import math
-import operator
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from hearts_env import HeartsError, Rules
-from hearts_env.arguments import check_seed
+from hearts_env.arguments import check_number, check_positive, check_seed
 from hearts_env.seeds import secret_seed
 from hearts_train.measure.contenders import Contender, Entrant, check_same, named, rules_for
 from hearts_train.measure.crew import check_crew, spread
@@ -380,16 +378,8 @@ def check_pairs(pairs: object, of: str = "duplicate deals", advised: int = 1000)
     Raises:
         HeartsError: if it is not a whole number from 2 to 10,000,000.
     """
-    try:
-        number = operator.index(pairs)  # type: ignore[arg-type]
-    except TypeError:
-        number = 0
-    if not MIN_PAIRS <= number <= MAX_PAIRS:
-        raise HeartsError(
-            f"pairs: {pairs!r} is not a usable number of {of}; "
-            f"give {MIN_PAIRS} to {MAX_PAIRS:,}, preferably {advised} or more"
-        )
-    return number
+    other = f" {of}, preferably {advised} or more"
+    return check_number("pairs", pairs, MIN_PAIRS, MAX_PAIRS, other=other)
 
 
 def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
@@ -399,10 +389,7 @@ def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
         raise HeartsError(
             "time_limit: only a process of its own can be stopped; set isolate (--isolate) too"
         )
-    is_number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
-    if not (is_number and 0 < time_limit < math.inf):
-        raise HeartsError(f"time_limit: must be a number of seconds above 0, got {time_limit!r}")
-    return float(time_limit)
+    return check_positive("time_limit", time_limit, "; give seconds, or None")
 
 
 def blocks(pairs: int) -> list[int]:
