@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_number, check_positive, check_seed
+from hearts_env.progress import Progress, no_progress
 from hearts_env.seeds import secret_seed
 from hearts_train.measure.contenders import Contender, Entrant, check_same, named, rules_for
 from hearts_train.measure.crew import check_crew, spread
@@ -54,7 +55,6 @@ __all__ = [
     "Contest",
     "Entrant",
     "Evaluation",
-    "Progress",
     "check_pairs",
     "evaluate",
     "mean_and_interval",
@@ -65,9 +65,7 @@ __all__ = [
     "string_matches",
 ]
 
-Progress = Callable[[float, int], None]
-"""Called with the duplicate deals done, including part of those being played, and all of them."""
-Show = Callable[[int, int], AbstractContextManager[Progress]]
+ShowPairing = Callable[[int, int], AbstractContextManager[Progress]]
 """Shows the progress of a pairing, given by the places of the two."""
 Pairing = tuple[int, int]
 
@@ -129,14 +127,10 @@ def evaluate(
     )
 
     def show(_i: int, _j: int) -> AbstractContextManager[Progress]:
-        return contextlib.nullcontext(progress or _silent)
+        return contextlib.nullcontext(progress or no_progress)
 
     with contest.recorded(pairs, out, resume):
         return next(contest.evaluations(pairs, show))
-
-
-def _silent(_done: float, _total: int) -> None:
-    """Show nothing."""
 
 
 class Stretch(NamedTuple):
@@ -249,7 +243,7 @@ class Contest:
             finally:
                 self._results = None
 
-    def evaluations(self, pairs: int, show: Show) -> Iterator[Evaluation]:
+    def evaluations(self, pairs: int, show: ShowPairing) -> Iterator[Evaluation]:
         """Play the pairings, one after another, and give the figures of each.
 
         After Ctrl-C the last one has the deals that were finished, marked as interrupted.

@@ -14,8 +14,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +28,7 @@ from hearts_env.arrays import Array
 from hearts_env.errors import quoted
 from hearts_env.files import held, kind_of, read_limited, remove_leftovers, write_json, write_whole
 from hearts_env.interrupts import held_interrupt
+from hearts_env.progress import Progress, Show, silent
 from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.crew import check_crew, spread
 from hearts_train.offline import tables
@@ -37,11 +37,6 @@ from hearts_train.offline.episodes import Episodes
 from hearts_train.offline.exact import Worth
 from hearts_train.offline.options import DatasetOptions, check_libraries, versions
 from hearts_train.offline.playing import BLOCK, Seating
-
-Progress = Callable[[int, int], None]
-"""Called with the blocks done and all of them."""
-Show = Callable[[str], AbstractContextManager[Progress]]
-"""Shows the progress of what is done now: ``playing``, then ``writing``."""
 
 FORMAT = "hearts-env dataset"
 VERSION = 1
@@ -153,7 +148,7 @@ def make_dataset(
         options: what it holds.
         workers: processes that play; the content is the same with any number.
         backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.crew``).
-        show: gives what is called after each block.
+        show: shows the blocks done of all, of `playing` and then of `writing`.
         resume: go on with what is in `folder`, begun with the same options.
 
     Raises:
@@ -167,18 +162,13 @@ def make_dataset(
     work = BlockWork(options)
     blocks = _Blocks(folder, options, work.seating.digests)
     with blocks.begun(resume=resume):
-        shown = show or _silent
+        shown = show or silent
         with shown("playing") as tell:
             _play(work, blocks, crew, tell)
         with shown("writing") as tell:
             facts = _write(blocks, tell)
         shutil.rmtree(folder / UNFINISHED)
     return Dataset(folder, facts)
-
-
-@contextlib.contextmanager
-def _silent(_doing: str) -> Iterator[Progress]:
-    yield lambda _done, _total: None
 
 
 def begun_options(folder: str | os.PathLike[str]) -> DatasetOptions:
