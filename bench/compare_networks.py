@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import shlex
 import sys
 from pathlib import Path
 
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_train.command.reports import prepare
 from hearts_train.measure.comparison import Trial, check_max_pairs
 from hearts_train.measure.pictures import short_names
@@ -44,8 +43,7 @@ def main() -> None:
     names = [Path(word).name if word in args.runs else word for word in sys.argv[1:]]
     command = shlex.join(["python", "bench/compare_networks.py", *names])
     if args.out is not None:
-        text = json.dumps({"command": command, "comparisons": found}, indent=1)
-        write_whole(args.out, (text + "\n").encode())
+        write_json(args.out, {"command": command, "comparisons": found})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import statistics
 import tempfile
 import time
@@ -19,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import __version__
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
+from hearts_env.progress import no_progress
 from hearts_train import console
 from hearts_train.measure.evaluation import platform_versions
 from hearts_train.offline.folder import make_dataset
@@ -44,7 +44,7 @@ class Clock:
     def __call__(self, doing: str) -> Iterator[Any]:
         """Count what this block takes."""
         begin = time.process_time()
-        yield lambda _done, _total: None
+        yield no_progress
         self.seconds[doing] += time.process_time() - begin
 
 
@@ -89,7 +89,7 @@ def main() -> None:
         "rows": rows,
     }
     if given.out:
-        write_whole(given.out, (json.dumps(record, indent=1) + "\n").encode())
+        write_json(given.out, record)
 
 
 if __name__ == "__main__":

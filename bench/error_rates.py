@@ -12,7 +12,6 @@ are drawn from those played and shifted, so that their mean is exactly what a hy
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import shlex
 import sys
@@ -25,7 +24,7 @@ import numpy as np
 from hearts_agents import make_agent
 from hearts_env import Rules, __version__
 from hearts_env.arrays import Floats
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_env.solve.best_response import policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.measure.aggregates import aggregate, difference, interquartile_mean, mean
@@ -243,7 +242,7 @@ def main() -> None:
         **found,
     }
     if args.out is not None:
-        write_whole(args.out, (json.dumps(record, indent=1) + "\n").encode())
+        write_json(args.out, record)
 
 
 if __name__ == "__main__":

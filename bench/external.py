@@ -11,7 +11,6 @@ missing are left out.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -29,7 +28,7 @@ from hearts_agents import make_agent
 from hearts_agents.program_agent import ExternalAgent
 from hearts_env import BatchGame, __version__
 from hearts_env.batch_view import BatchView
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_train.measure.evaluation import platform_versions
 
 BOTS = Path(__file__).resolve().parents[1] / "examples" / "bots"
@@ -134,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "decisions": DECISIONS,
             "rates": rates,
         }
-        write_whole(given.out, (json.dumps(record, indent=1) + "\n").encode())
+        write_json(given.out, record)
 
 
 if __name__ == "__main__":

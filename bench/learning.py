@@ -9,14 +9,13 @@ medians. Playing, learning and everything between are included, evaluations are 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from hearts_env import __version__
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import make_learner
@@ -83,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.out is not None:
         command = f"python bench/learning.py --rounds {given.rounds} --out {given.out}"
         record = {"version": __version__, "platform": platform_versions(), "command": command}
-        write_whole(given.out, (json.dumps(record | {"rates": records}, indent=1) + "\n").encode())
+        write_json(given.out, record | {"rates": records})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ best card less that of the card chosen, in points a decision.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 
 from hearts_env import Rules, __version__
 from hearts_env.encoders import make_encoder
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_train import console
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.lessons import Lessons, Teaching
@@ -98,7 +97,7 @@ def main() -> None:
     for row in rows:
         console.note(f"{row['encoder']:8} {row['network']:12} loses {row['lost']:.3f}")
     if given.out:
-        write_whole(given.out, (json.dumps(record, indent=1) + "\n").encode())
+        write_json(given.out, record)
 
 
 if __name__ == "__main__":

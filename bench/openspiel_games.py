@@ -23,7 +23,7 @@ import numpy as np
 from hearts_agents import make_agent
 from hearts_env import Game, __version__, openspiel
 from hearts_env.batch_view import BatchView
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.policies import Policy
 from hearts_env.solve.tree import Tree
@@ -164,7 +164,7 @@ def main() -> None:
         "rows": found,
     }
     if args.out is not None:
-        write_whole(args.out, (json.dumps(record, indent=1) + "\n").encode())
+        write_json(args.out, record)
 
 
 def _version(name: str) -> str:

@@ -9,7 +9,6 @@ way asks for a solution at every public position after the first trick, for eith
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from hearts_agents.champion import weights_of
 from hearts_agents.network import load_agent
 from hearts_agents.resolving import ITERATIONS, NOISE, Resolver
 from hearts_env import __version__
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_train import console
@@ -56,7 +55,7 @@ def main() -> None:
         "rows": rows,
     }
     if given.out:
-        write_whole(given.out, (json.dumps(record, indent=1) + "\n").encode())
+        write_json(given.out, record)
 
 
 if __name__ == "__main__":

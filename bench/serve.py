@@ -32,7 +32,7 @@ from typing import Any
 from websockets.asyncio.client import connect
 
 from hearts_env import __version__
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_env.notation import parse_games
 from hearts_train.measure.evaluation import platform_versions
 
@@ -277,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     print(json.dumps(record, indent=1))
     if given.out:
-        write_whole(given.out, (json.dumps(record, indent=1) + "\n").encode())
+        write_json(given.out, record)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import __version__
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_train.measure.evaluation import platform_versions
 
 SECONDS = (20, 40)
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     if given.out:
         record = {"version": __version__, "platform": platform_versions(), "runs": runs}
-        write_whole(given.out, (json.dumps(record, indent=1) + "\n").encode())
+        write_json(given.out, record)
 
 
 if __name__ == "__main__":

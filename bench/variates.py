@@ -9,7 +9,6 @@ bootstrap over deals; and processor milliseconds a duplicate deal, of the play a
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from hearts_agents import make_agent
 from hearts_env import Rules, __version__
 from hearts_env import kernel as k
 from hearts_env.arrays import Floats
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_env.solve import Table
 from hearts_env.solve.policies import Policy
 from hearts_train.measure.evaluation import evaluate, platform_versions
@@ -156,7 +155,7 @@ def main() -> None:
         "pairings": found,
     }
     if args.out is not None:
-        write_whole(args.out, (json.dumps(record, indent=1) + "\n").encode())
+        write_json(args.out, record)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import sys
 
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_train import console
-from hearts_train.measure.field import FILE, encoded, missing, pairings_of, read_field
+from hearts_train.measure.field import FILE, missing, pairings_of, read_field
 from hearts_train.measure.protocol import SPLITS, TRACKS, Track
 from hearts_train.measure.tournament import tournament
 
@@ -34,7 +34,7 @@ def play(track: Track, split: str) -> bool:
         if played.interrupted:
             return True
         table["pairings"] += pairings_of(played)
-        write_whole(FILE, encoded(tables))
+        write_json(FILE, tables)
     return False
 
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from hearts_agents import make_agent
 from hearts_env import Game, Rules, __version__
-from hearts_env.files import write_whole
+from hearts_env.files import write_json, write_whole
 from hearts_train import console
 from hearts_train.command.reports import prepare
 from hearts_train.measure.evaluation import Contest, platform_versions
@@ -362,7 +362,7 @@ def train(figure: str, seed: int) -> None:
 def write(name: str, record: dict[str, Any]) -> None:
     """Write a file of results."""
     RESULTS.mkdir(exist_ok=True)
-    write_whole(path_of(name), (json.dumps(record, indent=1) + "\n").encode())
+    write_json(path_of(name), record)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -29,7 +29,7 @@ from typing import Any
 
 from hearts_agents.subprocesses import kill_child, start_child
 from hearts_env.errors import did_you_mean
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_env.interrupts import exit_status, interruptible
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 failed += [name] * ("error" in known[name])
                 kept = {key: known[key] for key in names() if key in known}
                 record = {"command": "make examples", "examples": kept}
-                write_whole(RESULTS, (json.dumps(record, indent=1) + "\n").encode())
+                write_json(RESULTS, record)
     except KeyboardInterrupt:
         print("stopped; name the examples that are left to go on", file=sys.stderr)
         return exit_status()

@@ -25,7 +25,6 @@ Three positions are kept card by card, one of each of `SHOWN`, and their deals w
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +43,7 @@ from hearts_env import Game, PlayerView, Rules, __version__
 from hearts_env import kernel as k
 from hearts_env.arrays import Floats
 from hearts_env.batch_view import BatchView
-from hearts_env.files import write_whole
+from hearts_env.files import write_json, write_whole
 from hearts_env.interrupts import interruptible
 from hearts_env.solve.response import Fan, Responses
 from hearts_env.solve.tracking import Tracker
@@ -532,7 +531,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         note("stopped; nothing is written")
         return INTERRUPTED
-    write_whole(given.out, (json.dumps(record, indent=1) + "\n").encode())
+    write_json(given.out, record)
     write_whole(given.histories, histories.encode())
     for one in record["shown"]:
         write_whole(given.images / f"weak_{one['kind']}.svg", picture_of(one).encode())

@@ -9,7 +9,6 @@ both seats.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ import numpy as np
 
 import hearts_env
 from hearts_agents.encoder_agent import EncoderAgent
+from hearts_env.files import write_json
 from hearts_train.measure.evaluation import evaluate
 
 OUTCOMES = ("won", "lost", "drawn")
@@ -115,7 +115,7 @@ class Report:
         print(f"illegal actions   {self.illegal}")
         print(f"margin over easy  before {_told(record['before'])}, after {_told(record['after'])}")
         if self._file is not None:
-            self._file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            write_json(self._file, record)
 
 
 class _Learner(EncoderAgent):

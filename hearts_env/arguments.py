@@ -6,9 +6,10 @@ argument, the value and what to give.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,10 @@ def only(value: object) -> object:
 
 
 def is_word(value: object) -> bool:
-    """Whether it is text at all: arrays and the like cannot even be compared with a word."""
+    """Whether it is text at all: arrays and the like cannot even be compared with a word.
+
+    A function, as the type checker would refuse to ask this of what is declared to be text.
+    """
     return isinstance(value, str)
 
 
@@ -71,7 +75,7 @@ def check_number(
     if number is not None and low <= number and (high is None or number <= high):
         return number
     wrong = "is not a whole number" if number is None else "is out of range"
-    span = f"{low} or more" if high is None else f"{low} to {high}"
+    span = f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
     raise error(f"{name}: {quoted(value)} {wrong}; give {span}{other}")
 
 
@@ -141,24 +145,61 @@ def check_chance(name: str, value: object) -> float:
     Raises:
         HeartsError: if it is not a number in [0, 1].
     """
-    if not (_is_number(value) and 0 <= value <= 1):
-        raise HeartsError(f"{name}: must be in [0, 1], got {quoted(value)}")
-    return float(value)
+    return check_range(name, value, 0, 1)
 
 
-def check_positive(name: str, value: object) -> float:
-    """`value` as a number above 0.
+def check_range(name: str, value: object, low: float, high: float, other: str = "") -> float:
+    """`value` as a number from `low` to `high`.
+
+    Args:
+        name: the argument, which begins the message.
+        value: what was given.
+        low: the least allowed.
+        high: the greatest allowed.
+        other: ends the message.
+
+    Raises:
+        HeartsError: if it is not a number, or out of range.
+    """
+    number = _finite(value)
+    if number is None or not low <= number <= high:
+        raise HeartsError(f"{name}: must be in [{low:g}, {high:g}], got {quoted(value)}{other}")
+    return number
+
+
+def check_positive(name: str, value: object, other: str = "") -> float:
+    """`value` as a number above 0; `other` ends the message, and says what else could be given.
 
     Raises:
         HeartsError: if it is none, or infinite.
     """
-    if not (_is_number(value) and 0 < value < np.inf):
-        raise HeartsError(f"{name}: must be a number above 0, got {quoted(value)}")
-    return float(value)
+    number = _finite(value)
+    if number is None or number <= 0:
+        raise HeartsError(f"{name}: must be a number above 0, got {quoted(value)}{other}")
+    return number
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+def check_finite(name: str, value: object) -> float:
+    """`value` as a number of either sign.
+
+    Raises:
+        HeartsError: if it is none, or infinite.
+    """
+    number = _finite(value)
+    if number is None:
+        raise HeartsError(f"{name}: must be a finite number, got {quoted(value)}")
+    return number
+
+
+def _finite(value: object) -> float | None:
+    """`value` as a float; None if it is not a number, not finite, or too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError) -> bool:

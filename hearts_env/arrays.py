@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
 Bytes = NDArray[np.int8]

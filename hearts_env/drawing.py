@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env.arguments import check_choice
+from hearts_env.arguments import check_choice, check_range
 from hearts_env.errors import HeartsError, quoted
 from hearts_env.rules import Rules
 
@@ -62,7 +62,8 @@ class Drawer:
         self.mode = mode
         self._seats = {f"player_{seat}": seat for seat in range(rules.players)}
         self.shown_for = check_choice("render_for", shown_for, ("mover", "all", *self._seats))
-        self._width = round(_WIDTH * _check_scale(scale))
+        hint = "; 1 is a picture of 960 x 720"
+        self._width = round(_WIDTH * check_range("render_scale", scale, *SCALES, hint))
         self.names = [*self._seats] if names is None else _check_names(names, rules)
         self._window: Any = None
 
@@ -125,17 +126,6 @@ class Drawer:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_window": None}  # a copy opens its own
-
-
-def _check_scale(scale: object) -> float:
-    low, high = SCALES
-    is_number = isinstance(scale, int | float) and not isinstance(scale, bool)
-    if not (is_number and low <= float(scale) <= high):  # type: ignore[arg-type]
-        raise HeartsError(
-            f"render_scale: {quoted(scale)} is not a number within {low:g} to {high:g}; 1 is a "
-            "picture of 960 x 720"
-        )
-    return float(scale)  # type: ignore[arg-type]
 
 
 def _check_names(names: object, rules: Rules) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
 import os
 import re
 import secrets
@@ -12,7 +13,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from hearts_env.errors import CheckpointError, HeartsError
 
@@ -64,6 +65,15 @@ def write_whole(path: Path, data: bytes) -> None:
     """
     with writing_whole(path) as file:
         file.write(data)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Make `value`, in JSON for people to read, the content of a file; see ``write_whole``.
+
+    Raises:
+        OSError: as there.
+    """
+    write_whole(path, (json.dumps(value, indent=1) + "\n").encode())
 
 
 @contextlib.contextmanager

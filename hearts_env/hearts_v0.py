@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import operator
 import secrets
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -31,7 +30,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 from hearts_env import kernel as k
 from hearts_env._jit import entry_of
 from hearts_env._turn import step_masked, write_mask
-from hearts_env.arguments import check_choice, check_flag, check_max_deals, check_seed, only
+from hearts_env.arguments import check_choice, check_flag, check_max_deals, check_seed, only, whole
 from hearts_env.beginnings import begin, check_options
 from hearts_env.drawing import FPS, RENDER_MODES, Drawer
 from hearts_env.encoders import Encoder, step_of
@@ -584,12 +583,10 @@ def _number_of(action: object, agent: str) -> int:
             f"action: None, but the episode goes on for {agent}; give an action of its mask"
         )
     action = only(action)
-    try:
-        if isinstance(action, bool | np.bool_):
-            raise TypeError
-        return operator.index(action)  # type: ignore[arg-type]
-    except TypeError:
+    number = whole(action)
+    if number is None:
         raise IllegalActionError(
             f"action: {action!r} ({type(action).__name__}) is not a whole number; "
             "action i is the card rules.deck[i]"
-        ) from None
+        )
+    return number

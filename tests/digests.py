@@ -23,6 +23,7 @@ import numpy as np
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, encode
+from hearts_env.files import write_json
 from hearts_env.presets import PRESETS
 from hearts_env.solve.double_dummy import solve
 from hearts_train.measure.evaluation import evaluate
@@ -201,7 +202,7 @@ def main() -> None:
     arguments = parser.parse_args()
     made = {subject.__name__: digest_of(subject, arguments.threads) for subject in SUBJECTS}
     if arguments.write:
-        DATA.write_text(json.dumps(made, indent=1) + "\n")
+        write_json(DATA, made)
         return
     differ = [name for name, digest in made.items() if digest != stored().get(name)]
     print(f"{len(made) - len(differ)} of {len(made)} digests agree")

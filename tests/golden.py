@@ -6,11 +6,11 @@ everybody's experiments: it needs a new version and a line in the changelog.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from hearts_env import Game, Match, Rules
+from hearts_env.files import write_json
 from tests.lockstep import GAMES
 
 DATA = Path(__file__).parent / "data" / "golden_deals.json"
@@ -41,7 +41,7 @@ def main() -> None:
     """Writes the data file."""
     deals = [golden_deal(name, players, seed) for name, players in GAMES for seed in SEEDS]
     matches = [golden_match("two_player", seed) for seed in SEEDS]
-    DATA.write_text(json.dumps({"deals": deals, "matches": matches}, indent=1) + "\n")
+    write_json(DATA, {"deals": deals, "matches": matches})
 
 
 if __name__ == "__main__":

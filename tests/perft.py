@@ -7,7 +7,6 @@ implementation, never from the package; tests/test_perft.py counts them again wi
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from hearts_env import Game, Rules
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
+from hearts_env.files import write_json
 from tests.lockstep import copy_naive, naive_of
 from tests.naive import NaiveGame
 
@@ -154,7 +154,7 @@ def main() -> None:
         counts = list(itertools.takewhile(lambda lines: lines <= _LIMIT, levels))
         found.append({"deal": game.to_text().splitlines(), "lines": counts})
         print(text, counts, file=sys.stderr)
-    DATA.write_text(json.dumps(found, indent=1) + "\n")
+    write_json(DATA, found)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 
 from hearts_env import BatchGame, DealError, Game, HeartsError, Match, Rules, chips_of, settle
-from hearts_env.arguments import check_number, whole, whole_numbers
+from hearts_env.arguments import (
+    check_chance,
+    check_finite,
+    check_number,
+    check_positive,
+    check_range,
+    whole,
+    whole_numbers,
+)
 from hearts_env.deals import all_deals, all_tables, num_deals
 from hearts_env.errors import quoted
 from hearts_env.rules import FIELDS
@@ -252,6 +260,38 @@ def test_what_is_not_a_whole_number(wrong: Any) -> None:
             refused()
 
 
+@pytest.mark.parametrize(
+    "wrong", [True, np.True_, "1", None, [1], 1j, np.complex64(1), 10**400, np.inf, np.nan]
+)
+def test_what_is_no_number(wrong: Any) -> None:
+    for check, said in (
+        (lambda: check_chance("x", wrong), r"^x: must be in \[0, 1\], got "),
+        (
+            lambda: check_range("x", wrong, 0.5, 4, "; 1 is usual"),
+            r"^x: must be in \[0.5, 4\], got ",
+        ),
+        (lambda: check_positive("x", wrong, ", or None"), "^x: must be a number above 0, got "),
+        (lambda: check_finite("x", wrong), "^x: must be a finite number, got "),
+    ):
+        with pytest.raises(HeartsError, match=said):
+            check()
+
+
+@pytest.mark.parametrize("right", [1, 1.0, np.int8(1), np.float32(1)])
+def test_what_is_a_number(right: Any) -> None:
+    for number in (
+        check_chance("x", right),
+        check_range("x", right, 1, 1),
+        check_positive("x", right),
+        check_finite("x", right),
+    ):
+        assert (number, type(number)) == (1.0, float)
+    assert check_finite("x", -right) == -1
+    for low in (0, -right):
+        with pytest.raises(HeartsError, match="above 0"):
+            check_positive("x", low)
+
+
 @pytest.mark.parametrize("right", [1, np.int8(1), np.uint64(1), np.array(1)])
 def test_what_is_a_whole_number(right: Any) -> None:
     assert (whole(right), type(whole(right))) == (1, int)
@@ -263,7 +303,7 @@ def test_what_is_a_whole_number(right: Any) -> None:
 def test_worlds_are_sampled_in_numbers_that_memory_holds() -> None:
     view = Game.deal("two_player", 3).view(0)
     for n in (-1, 10**6 + 1, 2**63):
-        with pytest.raises(HeartsError, match=rf"^n: {n} is out of range; give 0 to 1000000"):
+        with pytest.raises(HeartsError, match=rf"^n: {n} is out of range; give 0 to 1,000,000"):
             view.sample_worlds(n, 1)
     with pytest.raises(DealError, match=r"^seed: "):
         view.sample_worlds(1, -1)

@@ -415,7 +415,7 @@ def test_what_is_no_time_is_refused(wrong: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, 10**6 + 1, 5.0, "5", True, np.True_])
 def test_what_is_no_number_of_worlds_is_refused(wrong: Any) -> None:
-    with pytest.raises(HeartsError, match=r"^worlds: .* 1 to 1000000"):
+    with pytest.raises(HeartsError, match=r"^worlds: .* 1 to 1,000,000"):
         make_agent("pro", worlds=wrong)
 
 

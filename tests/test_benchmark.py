@@ -20,12 +20,13 @@ from hearts_agents.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.registry import check_recorded
 from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.encoders import make_encoder
+from hearts_env.progress import silent
 from hearts_env.seeds import derived_seed
 from hearts_train.command import benchmark_page
 from hearts_train.command.cli import app
 from hearts_train.command.page import bar
 from hearts_train.measure import benchmark as bench
-from hearts_train.measure.benchmark import Benchmark, silent
+from hearts_train.measure.benchmark import Benchmark
 from hearts_train.measure.benchmark_file import differences, encoded, read_benchmark, sealed
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import deals_digest
@@ -302,7 +303,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
         file.write_text(body)
         here, there = (
             bench.Benchmark(f"{file}:Mine", "micro", pairs=2, isolate=isolate).exploitability(
-                bench.silent
+                silent
             )
             for isolate in (False, True)
         )
@@ -323,7 +324,7 @@ def test_an_isolated_agent_without_a_policy_says_why(tmp_path, answer, why):
     file = tmp_path / "mine.py"
     file.write_text(LEADS_LOW + f"    def policy_batch(self, views):\n        {answer}\n")
     found = bench.Benchmark(f"{file}:Mine", "micro", pairs=2, isolate=True)
-    record = found.exploitability(bench.silent)
+    record = found.exploitability(silent)
     assert record["exploitability"] is None
     assert why in record["why"]
 

@@ -78,7 +78,7 @@ def test_work_that_cannot_be_sent_is_named():
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, "two", 1025])
 def test_numbers_of_workers_that_are_none(workers):
-    with pytest.raises(HeartsError, match=r"workers: .*1 to 1024"):
+    with pytest.raises(HeartsError, match=r"workers: .*1 to 1,024"):
         spread(abs, [1], workers=workers)
 
 

@@ -390,7 +390,7 @@ def test_built_in_players_enter_where_they_can_play(tmp_path):
         (("add", "pro", "--seed", "7"), ["begun with the seed 0"]),
         (("add", "pro", "--rules", "every", "--players", "3"), ["--players", "omit it"]),
         (("run", "--until", "0"), ["until: must be a number above 0"]),
-        (("run", "--pairs", "1"), ["pairs: 1 is not"]),
+        (("run", "--pairs", "1"), ["pairs: 1 is out of range"]),
         (("run", "--minutes", "nan"), ["minutes: must be a number above 0"]),
         (("run", "--workers", "0"), ["workers: 0"]),
         (("table", "--rules", "classic"), ["'classic' is no game of the league", "micro"]),

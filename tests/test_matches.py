@@ -280,7 +280,7 @@ def test_the_command_matches(tmp_path) -> None:
         (["--rules", "classic"], "players: 'classic' has 4"),
         (["--totals", "1;2"], "--totals: '1;2' is not whole numbers"),
         (["--totals", "100,1"], "totals: with [100, 1] a match"),
-        (["--pairs", "1"], "pairs: 1 is not a usable number"),
+        (["--pairs", "1"], "pairs: 1 is out of range; give 2 to 10,000,000 pairs of matches"),
     ]:
         result = run("matches", *words[:3], *wrong)
         assert (result.exit_code, said in result.stderr) == (2, True), result.stderr

@@ -15,8 +15,8 @@ from hearts_env import CheckpointError, HeartsError, Rules, __version__
 from hearts_env.encoders import make_encoder
 from hearts_env.files import held
 from hearts_env.interrupts import Interrupted, interruptible
+from hearts_env.progress import silent
 from hearts_train.measure import contenders, evaluation, records
-from hearts_train.measure.benchmark import silent
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Contest, evaluate

@@ -67,9 +67,9 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
     ("party", {"card_points": {"2D": 1}, "removed": ["2D"], "hand_size": 12}, ["no card"]),
     ("classic", {"moon": "other_plus"}, ["'other_plus'", "mean 'others_plus'"]),
     ("classic", {"moon": None}, ["None", "none"]),
-    ("classic", {"moon_points": -26}, ["-26", "0 to 1000000"]),  # of the wrong sign
+    ("classic", {"moon_points": -26}, ["-26", "0 to 1,000,000"]),  # of the wrong sign
     ("classic", {"moon_points": "26"}, ["'26'", "whole number"]),
-    ("classic", {"no_trick_points": 5}, ["5", "-1000000 to 0"]),  # of the wrong sign
+    ("classic", {"no_trick_points": 5}, ["5", "-1,000,000 to 0"]),  # of the wrong sign
     ("classic", {"kitty_to": "last"}, ["'last'", "last_trick"]),
     ("classic", {"kitty_to": "last_trick"}, ["'last_trick'", "'nobody'"]),  # without a kitty
     ("classic", {"pass_count": 14}, ["14", "at most 13"]),  # larger than a hand

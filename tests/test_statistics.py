@@ -655,7 +655,7 @@ def test_groups_of_runs_play_their_own_deals_against_the_field(tmp_path):
         (["pro", "easy", "vs", "pimc", "easy", "--low", "1"], "--low: groups of runs"),
         (["pro", "easy", "--pairs", "5"], "--pairs: is for groups of runs"),
         (["pro", "pro", "vs", "pimc", "easy"], "runs: 'pro' is there twice"),
-        (["pro", "easy", "vs", "pimc", "easy", "--pairs", "1"], "pairs: 1 is not"),
+        (["pro", "easy", "vs", "pimc", "easy", "--pairs", "1"], "pairs: 1 is out of range"),
     ],
 )
 def test_mistakes_about_groups_are_told_in_a_line(words, told):

@@ -33,9 +33,8 @@ from hearts_agents.baseline_kernel import (
 )
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
-from hearts_env.arguments import check_any_seed, check_number
+from hearts_env.arguments import check_any_seed, check_number, check_positive
 from hearts_env.arrays import Ints
-from hearts_env.errors import quoted
 from hearts_env.worlds import Worlds
 
 if TYPE_CHECKING:
@@ -312,15 +311,7 @@ def check_milliseconds(milliseconds: float | None) -> float | None:
     """
     if milliseconds is None:
         return None
-    try:
-        is_time = not isinstance(milliseconds, bool | np.bool_) and 0 < milliseconds < math.inf
-    except TypeError:
-        is_time = False
-    if not is_time:
-        raise HeartsError(
-            f"milliseconds: {quoted(milliseconds)} is not a positive number; give one, or None"
-        )
-    return float(milliseconds)
+    return check_positive("milliseconds", milliseconds, "; give one, or None")
 
 
 def seed_number(seed: int | None) -> int:

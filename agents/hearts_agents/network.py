@@ -8,17 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_agents.checkpoint import Checkpoint, read_checkpoint
 from hearts_agents.encoder_agent import EncoderAgent, trained_for_others
 from hearts_env._jit import jit
-from hearts_env.arrays import Array, Ints
+from hearts_env.arrays import Array, Floats32, Ints
 from hearts_env.encoders import Encoder
 from hearts_env.errors import CheckpointError
 from hearts_env.rules import Rules
-
-Floats32 = NDArray[np.float32]
 
 
 class Network:

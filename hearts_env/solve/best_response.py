@@ -25,14 +25,12 @@ from hearts_env.arguments import check_player
 from hearts_env.arrays import Array, Floats, Ints, Ints32
 from hearts_env.batch_view import BatchView
 from hearts_env.errors import HeartsError
+from hearts_env.progress import Progress
 from hearts_env.rules import Rules
 from hearts_env.solve.policies import Policy, check_policy
 from hearts_env.solve.side import backward_best
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.tree_size import DEFAULT_MEMORY
-
-Progress = Callable[[float, float], None]
-"""Called with the work done and all of it."""
 
 Profile = tuple[Floats, Floats]
 """A strategy profile: the chances of every action of either player, one a sequence of the tree."""

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from hearts_env._workers import Workers
+from hearts_env.arguments import check_positive
 from hearts_env.arrays import Floats
 from hearts_env.errors import CheckpointError, HeartsError
 from hearts_env.interrupts import held_interrupt, noted_interrupt
@@ -68,6 +69,7 @@ SHIPPED = ("micro", "mini")
 DEFAULT_TARGET = 1e-5
 """Exploitability, in points a deal, at which solving ends where nothing else is said."""
 
+_OR_NONE = "; give one, or None"
 _SHARED_FROM = 100_000  # lines; below that threads cost more than they save
 _CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown so much ...
 _LONGEST = 200  # ... or by this many
@@ -414,9 +416,11 @@ def solve(
         HeartsError: the tree would be too large, or an argument cannot be.
         OSError: the state cannot be written, at the beginning or at the end.
     """
-    target = _check_above(target, "target")
-    seconds = _check_above(seconds, "seconds")
-    iterations = None if iterations is None else int(_check_above(iterations, "iterations") or 0)
+    target = _positive_or_none("target", target)
+    seconds = _positive_or_none("seconds", seconds)
+    if iterations is not None:
+        check_positive("iterations", iterations, _OR_NONE)
+        iterations = int(iterations)
     check_algorithm(algorithm)
     if target is None and iterations is None and seconds is None:
         target = DEFAULT_TARGET
@@ -492,16 +496,8 @@ class _Keeper:
         self.due = time.monotonic() + self.wait
 
 
-def _check_above(value: float | None, name: str) -> float | None:
-    if value is None:
-        return None
-    try:
-        is_number = not isinstance(value, bool) and 0 < value < math.inf
-    except TypeError:
-        is_number = False
-    if not is_number:
-        raise HeartsError(f"{name}: {value!r} is out of range; give a number above 0, or None")
-    return value
+def _positive_or_none(name: str, value: float | None) -> float | None:
+    return None if value is None else check_positive(name, value, _OR_NONE)
 
 
 def _next_look(iteration: int) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from hearts_env.arguments import check_positive
 from hearts_env.errors import HeartsError
 from hearts_env.game import Game
 from hearts_env.rules import Rules
@@ -47,15 +47,7 @@ def check_memory(max_memory: float) -> float:
     Raises:
         HeartsError: if it is not a positive finite number.
     """
-    try:
-        is_size = not isinstance(max_memory, bool) and 0 < max_memory < math.inf
-    except TypeError:
-        is_size = False
-    if not is_size:
-        raise HeartsError(
-            f"max_memory: {max_memory!r} is not a positive number; give gigabytes, like 4"
-        )
-    return float(max_memory)
+    return check_positive("max_memory", max_memory, "; give gigabytes, like 4")
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hearts_env.notation import Record
+from hearts_env.progress import Progress
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_train.measure.analysis import (
     Analysis,
-    Progress,
     analyse,
     columns,
     possessive,

@@ -47,9 +47,7 @@ def complexity(
 
     Trees that fit into memory are counted, others estimated, with 95 % intervals.
     """
-    import json
-
-    from hearts_env.files import write_whole
+    from hearts_env.files import write_json
     from hearts_train.command.reports import command_line
     from hearts_train.measure.complexity import COLUMNS, Measurement, all_rules, complexities, rows
 
@@ -66,7 +64,7 @@ def complexity(
     records = [one.to_json() for one in found]
     if out is not None:
         record = {"command": command_line(), "results": records}
-        write_whole(out, (json.dumps(record, indent=1) + "\n").encode())
+        write_json(out, record)
         console.note(f"written: {out}")
     if as_json:
         console.print_json(records)

@@ -145,6 +145,7 @@ def matches(
     as_json: Json = False,
 ) -> None:
     """Play whole matches of two, twice each with the seats swapped; players know the score."""
+    from hearts_env.files import write_json
     from hearts_train.command.reports import command_line
     from hearts_train.measure.match_duel import play_matches
 
@@ -164,7 +165,8 @@ def matches(
         )
     _tell_matches(found, to_stderr=as_json)
     if out is not None:
-        _write_json(found.to_json(), out)
+        write_json(out, found.to_json())
+        console.note(f"written: {out}")
     if as_json:
         console.print_json(found.to_json())
     if found.interrupted:
@@ -195,15 +197,6 @@ def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | Non
     if rules.players > 2 and plot is not None:
         raise Mistake("--plot: only the table of two players can be drawn; omit it")
     Scoreboard(rules, totals)
-
-
-def _write_json(record: dict[str, object], path: Path) -> None:
-    import json
-
-    from hearts_env.files import write_whole
-
-    write_whole(path, (json.dumps(record, indent=1) + "\n").encode())
-    console.note(f"written: {path}")
 
 
 def _who(found: DealResults) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hearts_env import HeartsError
+from hearts_env.arguments import check_range
 from hearts_env.errors import install
 from hearts_env.files import write_whole
 from hearts_env.notation import Record
@@ -45,8 +46,7 @@ def write_moving(records: Sequence[Record], path: Path, width: int, seconds: flo
     if write is None:
         known = " or ".join(_WRITERS)
         raise HeartsError(f"moving picture: {path.name!r} has an unknown suffix; choose {known}")
-    if not 0.02 <= seconds <= 60:
-        raise HeartsError(f"--seconds: {seconds:g} is not within 0.02 to 60")
+    check_range("--seconds", seconds, 0.02, 60)
     data, number = write(_frames(records, width, seconds))
     write_whole(path, data)
     return number

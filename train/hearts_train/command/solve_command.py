@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import sys
 import time
@@ -17,6 +16,7 @@ import numpy as np
 from hearts_agents import make_agent
 from hearts_agents.base import check_rules
 from hearts_env import HeartsError, Rules
+from hearts_env.arguments import check_positive
 from hearts_env.files import held, lock_beside, remove_leftovers
 from hearts_env.interrupts import held_interrupt
 from hearts_env.solve.archive import check_folder
@@ -72,8 +72,8 @@ def solve_deck(
         ("--iterations", iterations),
         ("--minutes", minutes),
     ):
-        if value is not None and not 0 < value < math.inf:
-            raise Mistake(f"{option}: {value} is out of range; give a number above 0")
+        if value is not None:
+            check_positive(option, value)
     seconds = None if minutes is None else 60.0 * minutes
     results: list[Equilibrium] = []
     with _state_file(out, resume) as state_file:

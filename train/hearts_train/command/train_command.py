@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import typer
 
 from hearts_env import Rules
-from hearts_env.files import write_whole
+from hearts_env.files import write_json
 from hearts_train import console
 from hearts_train.command.reports import command_line, evaluate_against, show_evaluations
 from hearts_train.learn import runs, training
@@ -112,7 +111,7 @@ def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
     )
     evaluations = [replace(evaluation, agent=str(run_dir)) for evaluation in evaluations]
     figures = [evaluation.to_json() for evaluation in evaluations]
-    write_whole(run_dir / EVALUATION_NAME, (json.dumps(figures, indent=1) + "\n").encode())
+    write_json(run_dir / EVALUATION_NAME, figures)
     plot(
         [replace(evaluation, agent=config.name) for evaluation in evaluations],
         run_dir / PICTURE_NAME,

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env.arrays import Array
+from hearts_env.arrays import Array, Floats32
 from hearts_train.learn.selfplay import SelfPlayLearner
-
-Floats32 = NDArray[np.float32]
 
 
 class ActionValueLearner(SelfPlayLearner):

@@ -20,13 +20,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from hearts_agents._tensors import Tensors
 from hearts_env.arrays import Array
 from hearts_env.seeds import derived_seed
 from hearts_train.learn import runs
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.action_values import ActionValueLearner
 from hearts_train.learn.actor_critic import Replicas
-from hearts_train.learn.learner import Tensors, between
+from hearts_train.learn.learner import between
 from hearts_train.learn.replay import Column, Memory, action_number, check_size, legal, seen
 from hearts_train.learn.selfplay import Rows
 from hearts_train.learn.selfplay_games import SelfPlayGames, part_of

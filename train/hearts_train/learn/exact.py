@@ -32,6 +32,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from hearts_agents._tensors import Tensors
 from hearts_env.arrays import Array, Floats
 from hearts_env.encoders import write_many
 from hearts_env.seeds import derived_seed
@@ -40,7 +41,7 @@ from hearts_env.solve.tree import DEFAULT_MEMORY, Side, backward_mean, format_gi
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import ActorCritic, Adam, set_threads
 from hearts_train.learn.config import ConfigError, TrainConfig
-from hearts_train.learn.learner import Tensors, between
+from hearts_train.learn.learner import between
 from hearts_train.learn.network_learner import NetworkLearner
 
 _AT_ONCE = 16_384

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from numpy.typing import NDArray
 
+from hearts_agents._tensors import Tensors
 from hearts_agents.network import NetworkAgent
 from hearts_agents.pool import OpponentPool
 from hearts_env.encoders import make_encoder
@@ -28,8 +28,6 @@ from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.algorithms import ALGORITHMS
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.snapshots import Snapshots, make_pool, pool_weights
-
-Tensors = dict[str, NDArray[Any]]
 
 
 class DivergenceError(HeartsError):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import Logger
 
+from hearts_agents._tensors import Tensors
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.pool import OpponentPool
 from hearts_agents.sb3 import HeartsSB3VecEnv
@@ -22,7 +23,7 @@ from hearts_env.seeds import derived_seed
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import set_threads
 from hearts_train.learn.config import TrainConfig
-from hearts_train.learn.learner import Learner, Tensors
+from hearts_train.learn.learner import Learner
 from hearts_train.learn.maskable_networks import (
     CompactRolloutBuffer,
     HeartsPolicy,

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from hearts_agents._tensors import Tensors
 from hearts_env.arguments import check_array
 from hearts_env.encoders import Encoder
 from hearts_env.rules import Rules
@@ -23,7 +24,7 @@ from hearts_train.learn.actor_critic import (
     policy_tensors,
 )
 from hearts_train.learn.config import TrainConfig
-from hearts_train.learn.learner import Learner, Tensors
+from hearts_train.learn.learner import Learner
 
 
 class NetworkLearner(Learner):

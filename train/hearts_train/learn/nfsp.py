@@ -16,12 +16,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from hearts_agents._tensors import Tensors
+from hearts_env.arrays import Floats32
 from hearts_train.learn import runs
 from hearts_train.learn import selfplay_kernel as sk
-from hearts_train.learn.action_values import Floats32
 from hearts_train.learn.actor_critic import Adam, Replicas, policy_tensors
 from hearts_train.learn.dqn import DQNLearner, tensor
-from hearts_train.learn.learner import Tensors, between
+from hearts_train.learn.learner import between
 from hearts_train.learn.replay import Reservoir, action_number, check_size, legal, seen
 from hearts_train.learn.selfplay import Rows
 

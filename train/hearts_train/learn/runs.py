@@ -28,7 +28,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hearts_agents._tensors import DIGEST, digest_of, read_tensors, write_tensors
+from hearts_agents._tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env.errors import CheckpointError
 from hearts_env.files import held, remove_leftovers, write_whole
@@ -49,8 +49,6 @@ NUM_KEPT = 3
 
 STATE_FORMAT = "hearts-env training state"
 STATE_VERSION = 4
-
-Tensors = dict[str, NDArray[Any]]
 
 
 @dataclass

@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from hearts_agents._tensors import Tensors
 from hearts_env._workers import Workers
 from hearts_env.seeds import derived_seed
 from hearts_train.learn import runs
@@ -32,7 +33,6 @@ from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.actor_critic import set_threads
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.course import Course
-from hearts_train.learn.learner import Tensors
 from hearts_train.learn.magnet import find_magnet
 from hearts_train.learn.network_learner import NetworkLearner
 from hearts_train.learn.selfplay_games import SelfPlayGames, part_of

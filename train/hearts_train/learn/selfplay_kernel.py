@@ -10,16 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearts_agents._arena_kernel import OPPONENT, SEAT, draw, draw_place, unit
 from hearts_env import kernel as k
 from hearts_env._bits import lowest
 from hearts_env._jit import inlined, jit
-from hearts_env.arrays import Bools, Bytes, Floats, Ints, Numbers
+from hearts_env.arrays import Bools, Bytes, Floats, Floats32, Ints, Numbers
 from hearts_env.rewards import earned, is_due
-
-Floats32 = NDArray[np.float32]
 
 PENDING, END = -1, -2
 """Of ``nexts``: the seat's next decision is still to come; the deal has ended."""

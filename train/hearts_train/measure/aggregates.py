@@ -23,10 +23,10 @@ import numpy as np
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_number
 from hearts_env.arrays import Array, Floats
+from hearts_env.progress import Progress
 from hearts_train.measure.evaluation import (
     Contest,
     Entrant,
-    Progress,
     Stretch,
     check_pairs,
     named,

@@ -9,17 +9,16 @@ been right in the second.
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from hearts_agents.search import Pimc
 from hearts_env import Game, HeartsError
+from hearts_env.progress import Progress
 from hearts_env.solve import Table, solve
 from hearts_env.solve.beliefs import check_two_players
 from hearts_train.measure.shown import Shown
-
-Progress = Callable[[float, float], None]
 
 T = TypeVar("T")
 

@@ -16,7 +16,6 @@ import functools
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,13 +26,14 @@ from hearts_agents.attackers import METHODS, Attacker, asked, played_by
 from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env.arguments import check_number, check_seed
 from hearts_env.batch_view import BatchView
+from hearts_env.progress import Show, silent
 from hearts_env.solve.beliefs import check_two_players, has_exact_worlds
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.response import Chooser, Responses, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.walk import num_deals
 from hearts_train.measure.contenders import Contender, Entrant, named, rules_for
-from hearts_train.measure.evaluation import Contest, Evaluation, Progress, check_pairs
+from hearts_train.measure.evaluation import Contest, Evaluation, check_pairs
 
 TRAINED = "trained"
 """The attacker that has to be trained before it can be measured."""
@@ -45,9 +45,6 @@ _MIXED_TRICKS = 4
 """The most last tricks that are answered exactly, unless asked for, where an agent mixes."""
 _VIEWS = 256
 """So many views are put to an agent twice, to see whether it draws random numbers."""
-
-Show = Callable[[str], AbstractContextManager[Progress]]
-"""Shows the progress of what is named."""
 
 
 @dataclass(frozen=True)
@@ -258,16 +255,14 @@ class Assault:
     def exactly(self, show: Show | None = None, *, command: str | None = None) -> Attack:
         """What a best response and each attacker win on a small deck, over all deals."""
         try:
-            return self._exactly(show or _silent, command)
+            return self._exactly(show or silent, command)
         finally:
             self.agent.close()
 
     def _exactly(self, show: Show, command: str | None) -> Attack:
         tree = Tree(self.rules)
         with show(self.name) as progress:
-            chances, is_one_draw = policy_of(
-                self.agent, tree, self.name, lambda done, total: progress(done, int(total))
-            )
+            chances, is_one_draw = policy_of(self.agent, tree, self.name, progress)
         truth = exploitability(tree, chances)
 
         def policy(views: BatchView) -> Any:
@@ -334,7 +329,7 @@ class Assault:
             backend: where they run (``crew.spread``).
             command: the command line, for the results.
         """
-        show = show or _silent
+        show = show or silent
         places = range(1, len(self.attackers) + 1)
         contest = Contest(
             [self.entrant, *self.attackers],
@@ -382,11 +377,6 @@ class Assault:
             rules_in_full=self.rules.to_dict(),
             **given,
         )
-
-
-def _silent(_name: str) -> AbstractContextManager[Progress]:
-    """Show nothing."""
-    return contextlib.nullcontext(lambda _done, _total: None)
 
 
 def _check_played(result: Evaluation) -> None:

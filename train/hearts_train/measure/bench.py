@@ -24,11 +24,10 @@ from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.encoders import make_encoder
+from hearts_env.progress import Progress
 from hearts_train.measure import peers
 from hearts_train.measure.peers import Measure, aec, rate
 from hearts_train.measure.pictures import BLUE, GREY, save_figure
-
-Progress = Callable[[float, float], None]
 
 GROUPS = {
     "aec": "PettingZoo's AEC interface: last() and step()",

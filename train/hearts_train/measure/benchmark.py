@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from hearts_agents.registry import unversioned, versioned
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_choice, check_number
 from hearts_env.files import write_whole
+from hearts_env.progress import Progress, Show
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
@@ -39,7 +40,7 @@ from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.evaluation import (
     Contest,
     Evaluation,
-    Progress,
+    ShowPairing,
     check_pairs,
     mean_and_interval,
     platform_versions,
@@ -56,9 +57,6 @@ from hearts_train.measure.protocol import (
 _DECIMALS = 9
 """Figures are rounded, so that the last bits of a sum, which differ among processors, do not
 count."""
-
-Show = Callable[[str], AbstractContextManager[Callable[[float, float], None]]]
-"""Shows the progress of something named: gives a function of what is done and all of it."""
 
 
 class Benchmark:
@@ -182,7 +180,7 @@ class Benchmark:
             parts.unlink()
         return record
 
-    def _showing(self, show: Show) -> Callable[[int, int], AbstractContextManager[Progress]]:
+    def _showing(self, show: Show) -> ShowPairing:
         def of_pairing(_: int, place: int) -> AbstractContextManager[Progress]:
             opponent = versioned(self.field[place - 1])
             return show(f"{self.name} against {opponent} ({place} of {len(self.field)})")
@@ -270,7 +268,7 @@ def exploited(
     name: str,
     tree: Tree,
     seed: int,
-    report: Callable[[float, float], None],
+    report: Progress,
 ) -> dict[str, Any]:
     """What an exact best response wins from an agent, or why that cannot be told."""
     with contender.answering(tree.rules, seed) as player:
@@ -372,9 +370,3 @@ def check_out(out: Path, *, resume: bool) -> None:
 def rounded(value: float) -> float:
     """A figure as results have it."""
     return round(float(value), _DECIMALS) + 0.0  # never -0.0
-
-
-@contextmanager
-def silent(label: str) -> Iterator[Callable[[float, float], None]]:
-    """Show no progress."""
-    yield lambda done, total: None

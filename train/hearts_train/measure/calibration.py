@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hearts_agents import Agent, make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env import kernel as k
+from hearts_env.progress import Progress
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
 from hearts_train.measure.intervals import Z95
@@ -23,7 +24,6 @@ from hearts_train.measure.shown import format_interval
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Progress = Callable[[float, float], None]
 
 UNIFORM = "all alike"
 _MOST_DEALS = 1_000_000

@@ -256,8 +256,9 @@ class Trial(Contest):
         ]
         ends = set(looks(max_pairs))
         parts: list[Floats] = []
-        in_step = tell if len(self.pairings) == 1 else _silent
-        with contextlib.closing(self.played(stretches)) as blocks, self.reporting(in_step):
+        # Of several pairings that play the same deals in turn, only whole blocks can be told.
+        in_step = self.reporting(tell) if len(self.pairings) == 1 else contextlib.nullcontext()
+        with contextlib.closing(self.played(stretches)) as blocks, in_step:
             for part in _parts(max_pairs):
                 total = np.zeros(len(part))
                 for place, pairing in enumerate(self.pairings, 1):
@@ -308,10 +309,6 @@ class Trial(Contest):
             deals_digest=deals_digest(self.rules, self.seed, state.pairs),
             command=self.command,
         )
-
-
-def _silent(_done: float) -> None:
-    """Tell nothing."""
 
 
 def _parts(max_pairs: int) -> Iterator[range]:

@@ -16,7 +16,7 @@ ways in which the others can have passed to one another. Intervals are those of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -29,13 +29,12 @@ from hearts_env.arguments import check_number, check_seed
 from hearts_env.arrays import Floats, Ints
 from hearts_env.deals import num_deals
 from hearts_env.presets import PRESETS
+from hearts_env.progress import Progress
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.tree_size import DEFAULT_MEMORY, TreeSize, measure
 from hearts_env.view import PlayerView
 from hearts_train.measure.crew import spread
-
-Progress = Callable[[float, float], None]
 
 GROUPS = 20
 """Independent groups of lines, over whose means the intervals are."""

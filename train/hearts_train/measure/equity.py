@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env import kernel as k
 from hearts_env.arguments import check_number, check_seed
 from hearts_env.arrays import Floats, Ints
+from hearts_env.progress import Progress
 from hearts_env.scoreboard import Scoreboard
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.deal_results import DealResults, check_same_deals, load_results
@@ -43,7 +44,6 @@ __all__ = [
     "simulated_equity",
 ]
 
-Progress = Callable[[float, float], None]
 _LONGEST = 100_000
 """Deals after which a simulated match is given up."""
 _DRAWN = 4096

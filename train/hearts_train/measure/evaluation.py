@@ -27,15 +27,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import math
-import operator
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from hearts_env import HeartsError, Rules
-from hearts_env.arguments import check_seed
+from hearts_env.arguments import check_number, check_positive, check_seed
+from hearts_env.progress import Progress, no_progress
 from hearts_env.seeds import secret_seed
 from hearts_train.measure.contenders import Contender, Entrant, check_same, named, rules_for
 from hearts_train.measure.crew import check_crew, spread
@@ -56,7 +55,6 @@ __all__ = [
     "Contest",
     "Entrant",
     "Evaluation",
-    "Progress",
     "check_pairs",
     "evaluate",
     "mean_and_interval",
@@ -67,9 +65,7 @@ __all__ = [
     "string_matches",
 ]
 
-Progress = Callable[[float, int], None]
-"""Called with the duplicate deals done, including part of those being played, and all of them."""
-Show = Callable[[int, int], AbstractContextManager[Progress]]
+ShowPairing = Callable[[int, int], AbstractContextManager[Progress]]
 """Shows the progress of a pairing, given by the places of the two."""
 Pairing = tuple[int, int]
 
@@ -131,14 +127,10 @@ def evaluate(
     )
 
     def show(_i: int, _j: int) -> AbstractContextManager[Progress]:
-        return contextlib.nullcontext(progress or _silent)
+        return contextlib.nullcontext(progress or no_progress)
 
     with contest.recorded(pairs, out, resume):
         return next(contest.evaluations(pairs, show))
-
-
-def _silent(_done: float, _total: int) -> None:
-    """Show nothing."""
 
 
 class Stretch(NamedTuple):
@@ -251,7 +243,7 @@ class Contest:
             finally:
                 self._results = None
 
-    def evaluations(self, pairs: int, show: Show) -> Iterator[Evaluation]:
+    def evaluations(self, pairs: int, show: ShowPairing) -> Iterator[Evaluation]:
         """Play the pairings, one after another, and give the figures of each.
 
         After Ctrl-C the last one has the deals that were finished, marked as interrupted.
@@ -380,16 +372,8 @@ def check_pairs(pairs: object, of: str = "duplicate deals", advised: int = 1000)
     Raises:
         HeartsError: if it is not a whole number from 2 to 10,000,000.
     """
-    try:
-        number = operator.index(pairs)  # type: ignore[arg-type]
-    except TypeError:
-        number = 0
-    if not MIN_PAIRS <= number <= MAX_PAIRS:
-        raise HeartsError(
-            f"pairs: {pairs!r} is not a usable number of {of}; "
-            f"give {MIN_PAIRS} to {MAX_PAIRS:,}, preferably {advised} or more"
-        )
-    return number
+    other = f" {of}, preferably {advised} or more"
+    return check_number("pairs", pairs, MIN_PAIRS, MAX_PAIRS, other=other)
 
 
 def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
@@ -399,10 +383,7 @@ def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
         raise HeartsError(
             "time_limit: only a process of its own can be stopped; set isolate (--isolate) too"
         )
-    is_number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
-    if not (is_number and 0 < time_limit < math.inf):
-        raise HeartsError(f"time_limit: must be a number of seconds above 0, got {time_limit!r}")
-    return float(time_limit)
+    return check_positive("time_limit", time_limit, "; give seconds, or None")
 
 
 def blocks(pairs: int) -> list[int]:

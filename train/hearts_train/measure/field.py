@@ -28,11 +28,6 @@ def read_field() -> dict[str, Table]:
     return tables
 
 
-def encoded(tables: dict[str, Table]) -> bytes:
-    """The file of these tables."""
-    return (json.dumps(tables, indent=1) + "\n").encode()
-
-
 def missing(table: Table, players: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Which two of these players a table does not have."""
     played = {(pairing["agent"], pairing["opponent"]) for pairing in table["pairings"]}

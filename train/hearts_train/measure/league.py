@@ -25,11 +25,12 @@ from hearts_agents.registry import OWN, check_recorded
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.arguments import check_positive, check_seed
 from hearts_env.presets import PRESETS
+from hearts_env.progress import Progress, Show
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.tree import Tree
 from hearts_train.measure import duel, evaluation
-from hearts_train.measure.benchmark import Show, exploited
+from hearts_train.measure.benchmark import exploited
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.crew import Crew, spread
 from hearts_train.measure.league_file import (
@@ -406,7 +407,7 @@ class Play:
         self.table = Table.of(folder, game, isolate=isolate)
         self._deadline = math.inf
 
-    def run(self, crew: Crew, report: Callable[[float, float], None]) -> int:
+    def run(self, crew: Crew, report: Progress) -> int:
         """Play until the goal is reached or time is up; returns the blocks played.
 
         Raises:

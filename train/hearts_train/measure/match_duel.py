@@ -9,7 +9,7 @@ no batch shows views of both plays of a match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from hearts_env import HeartsError, Match, Rules, __version__
 from hearts_env.arguments import check_seed
 from hearts_env.arrays import Floats
 from hearts_env.batch_view import BatchView
+from hearts_env.progress import Progress
 from hearts_env.scoreboard import Scoreboard
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same, rules_for
@@ -28,7 +29,6 @@ from hearts_train.measure.duel import ROLES
 from hearts_train.measure.evaluation import check_pairs, mean_and_interval, platform_versions
 from hearts_train.measure.guard import NO_ACTION
 
-Progress = Callable[[float, float], None]
 _BLOCK = 32
 """Pairs of matches that are played side by side."""
 

@@ -39,6 +39,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hearts_env import HeartsError
+from hearts_env.arguments import check_finite
 from hearts_env.arrays import Floats
 from hearts_train.measure.intervals import LEVEL, Interval
 
@@ -87,10 +88,7 @@ class Question:
             HeartsError: if `low` is not below `high`, or a rate of error not in (0, 0.5).
         """
         for name in ("low", "high", "alpha", "beta"):
-            value = getattr(self, name)
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not is_number or not math.isfinite(value):
-                raise HeartsError(f"{name}: must be a finite number, got {value!r}")
+            object.__setattr__(self, name, check_finite(name, getattr(self, name)))
         if not self.low < self.high:
             raise HeartsError(
                 f"low: {self.low:g} is not below high, {self.high:g}; give two margins in points a "

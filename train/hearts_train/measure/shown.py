@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-Interval = tuple[float, float]
+from hearts_train.measure.intervals import Interval
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.errors import install
+from hearts_env.progress import Progress
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import (
     MIN_PAIRS,
     Contest,
     Entrant,
     Evaluation,
-    Progress,
     blocks,
     check_pairs,
     mean_and_interval,

@@ -39,6 +39,7 @@ from hearts_env._jit import cache_folder
 from hearts_env.arguments import check_number
 from hearts_env.encoders import ENCODERS
 from hearts_env.presets import PRESETS
+from hearts_env.progress import Progress
 from hearts_env.solve import Table, solve, solve_batch, solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import exploit
@@ -46,8 +47,6 @@ from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import ALGORITHMS
 from hearts_env.solve.equilibrium import solve as solve_tree
 from hearts_env.solve.response import whole_game
-
-Progress = Callable[[float, float], None]
 
 _PROGRAM = "from hearts_train.measure.warmup import serve; serve()"
 _MOST_WORKERS = 256

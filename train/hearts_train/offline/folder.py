@@ -14,8 +14,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,8 +26,9 @@ from hearts_agents.registry import check_recorded
 from hearts_env import BatchGame, HeartsError, __version__
 from hearts_env.arrays import Array
 from hearts_env.errors import quoted
-from hearts_env.files import held, kind_of, read_limited, remove_leftovers, write_whole
+from hearts_env.files import held, kind_of, read_limited, remove_leftovers, write_json, write_whole
 from hearts_env.interrupts import held_interrupt
+from hearts_env.progress import Progress, Show, silent
 from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.crew import check_crew, spread
 from hearts_train.offline import tables
@@ -37,11 +37,6 @@ from hearts_train.offline.episodes import Episodes
 from hearts_train.offline.exact import Worth
 from hearts_train.offline.options import DatasetOptions, check_libraries, versions
 from hearts_train.offline.playing import BLOCK, Seating
-
-Progress = Callable[[int, int], None]
-"""Called with the blocks done and all of them."""
-Show = Callable[[str], AbstractContextManager[Progress]]
-"""Shows the progress of what is done now: ``playing``, then ``writing``."""
 
 FORMAT = "hearts-env dataset"
 VERSION = 1
@@ -153,7 +148,7 @@ def make_dataset(
         options: what it holds.
         workers: processes that play; the content is the same with any number.
         backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.crew``).
-        show: gives what is called after each block.
+        show: shows the blocks done of all, of `playing` and then of `writing`.
         resume: go on with what is in `folder`, begun with the same options.
 
     Raises:
@@ -167,18 +162,13 @@ def make_dataset(
     work = BlockWork(options)
     blocks = _Blocks(folder, options, work.seating.digests)
     with blocks.begun(resume=resume):
-        shown = show or _silent
+        shown = show or silent
         with shown("playing") as tell:
             _play(work, blocks, crew, tell)
         with shown("writing") as tell:
             facts = _write(blocks, tell)
         shutil.rmtree(folder / UNFINISHED)
     return Dataset(folder, facts)
-
-
-@contextlib.contextmanager
-def _silent(_doing: str) -> Iterator[Progress]:
-    yield lambda _done, _total: None
 
 
 def begun_options(folder: str | os.PathLike[str]) -> DatasetOptions:
@@ -261,7 +251,7 @@ class _Blocks:
                 )
             self._at.mkdir(exist_ok=True)
             remove_leftovers(self._at)
-            write_whole(path, (json.dumps(self.settings, indent=1) + "\n").encode())
+            write_json(path, self.settings)
             yield
 
     def _check_free(self) -> None:
@@ -397,7 +387,7 @@ def _write(blocks: _Blocks, tell: Progress) -> dict[str, Any]:
         tally.minari = (episodes.episodes, episodes.steps)
     facts = _facts(blocks, made, tally, rows)
     write_whole(made / SHEET, datasheet(facts, options).encode())
-    write_whole(made / FACTS, (json.dumps(facts, indent=1) + "\n").encode())
+    write_json(made / FACTS, facts)
     for path in sorted(made.iterdir(), key=lambda path: path.name == FACTS):  # that one last
         if kind_of(folder / path.name) == "folder":  # of a time before that was broken off here
             shutil.rmtree(folder / path.name)

@@ -19,7 +19,7 @@ and no line of best play.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from hearts_agents.baselines import Pro
 from hearts_agents.champion import strongest
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.notation import Record, parse_records
+from hearts_env.progress import Progress
 from hearts_env.solve import solve_batch
 from hearts_env.solve.beliefs import has_exact_worlds, num_first_worlds
 from hearts_train.measure.analysis import (
@@ -66,8 +67,6 @@ MOST_WORLDS = 4096
 """Hands of the other player at the beginning, likewise."""
 QUICK = ("easy", "standard", "standard_trump", "pro", "pro_trump", "pimc", "champion")
 """Players of the package that may sit in a deal that is played again."""
-
-Progress = Callable[[float, float], None]
 
 
 def read_deal(text: str) -> Record:

@@ -1,0 +1,21 @@
+"""How work that takes long tells how far it is: to whoever called it, who may show it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+Progress = Callable[[float, float], None]
+"""Called with the work done and all of it, both in a unit of the work's own."""
+Show = Callable[[str], AbstractContextManager[Progress]]
+"""Shows, while a block runs, the progress of what is named."""
+
+
+def no_progress(_done: float, _total: float) -> None:
+    """Tell nobody."""
+
+
+def silent(_label: str) -> AbstractContextManager[Progress]:
+    """Show nothing."""
+    return contextlib.nullcontext(no_progress)
