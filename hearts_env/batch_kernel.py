@@ -57,7 +57,7 @@ def replay_actions(
             if action < 0:
                 break
             if action == _REVOKE and s[k.PHASE] != k.OVER:
-                k.revoke(r, s)
+                k.revoke(s)
             elif k.step(r, s, action) < 0:
                 return g
         legal[g] = k.legal_mask(r, s)
@@ -259,7 +259,7 @@ def revoke(
         s = states[g]
         if s[k.PHASE] == k.OVER:
             continue
-        k.revoke(r, s)
+        k.revoke(s)
         legal[g] = 0
         done[g] = True
         for p in range(r[k.R_PLAYERS]):

@@ -307,7 +307,7 @@ class Game(Position):
         """
         if self.is_over:
             raise IllegalActionError("action: the game is over; nobody can revoke")
-        k.revoke(self.rules.vector, self.vector)
+        k.revoke(self.vector)
         self._status = int(k.status(self.rules.vector, self.vector))
         self._actions.append(-1)
 

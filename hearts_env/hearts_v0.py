@@ -372,6 +372,11 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         else:
             self._ready = self.form.join(observation, mask)
 
+    def _clear_rewards(self) -> None:
+        """Clear the rewards in place; PettingZoo's own would make them whole numbers."""
+        for agent in self.rewards:
+            self.rewards[agent] = 0.0
+
     def _pay_step(self, game: Game) -> None:
         """Pay for the last action in `game`, where anything is due."""
         if self._is_paid:

@@ -486,7 +486,7 @@ def note_lead(r: Vector, s: Vector, player: int, suit: int, card: int) -> None:
 
 
 @inlined
-def note_void(r: Vector, s: Vector, player: int, suit: int, card: int, led: int) -> None:
+def note_void(r: Vector, s: Vector, player: int, card: int, led: int) -> None:
     """Record what a card off the led suit shows to everybody, and break hearts, in place."""
     follow = s[HANDS + SEAT * player] & r[R_SUIT_MASK + led]
     dodging = r[R_QUEEN_ANY_TIME] and r[R_QUEEN] >> card & 1
@@ -530,7 +530,7 @@ def play_card(r: Vector, s: Vector, card: int) -> None:
     else:
         led = s[LED]
         if suit != led:
-            note_void(r, s, player, suit, card, led)
+            note_void(r, s, player, card, led)
         # The highest trump takes the trick, else the highest card of the led suit.
         best = s[WINNING_CARD]
         best_suit = r[R_SUIT_OF + best]
@@ -673,7 +673,7 @@ def read_past(r: Vector, s: Vector, start_state: Vector, actions: Vector) -> int
 
 
 @jit
-def revoke(r: Vector, s: Vector) -> None:
+def revoke(s: Vector) -> None:
     """End the deal at the expense of the player to act, in place; it has no moon then."""
     s[REVOKER] = s[PLAYER]
     s[SHOOTER] = -1

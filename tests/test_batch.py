@@ -267,7 +267,7 @@ def test_restoring_reads_no_game_that_it_overwrites(monkeypatch: pytest.MonkeyPa
 def test_a_revoke_is_part_of_a_batchs_state() -> None:
     one, two = (BatchGame("mini", 3, seed=3, autodeal=False) for _ in range(2))
     one.play(one.random_actions())
-    k.revoke(one.rules.vector, one.states[1])
+    k.revoke(one.states[1])
     two.restore(one.state())
     assert two.player.tolist()[1] == -1
     assert np.array_equal(one.states, two.states)

@@ -567,13 +567,18 @@ def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trust
     assert run("--verify", "mine.json", "--trust").exit_code == 0
 
 
-def test_the_decisions_of_the_training_are_told(tmp_path):
-    rules = Rules.make("micro")
+def save_small(path, rules):
+    """A checkpoint of a network without hidden layers."""
+    rules = Rules.make(rules)
     size = int(np.prod(make_encoder("flat").space(rules).shape))
     tensors = {"policy.0.weight": np.zeros((rules.num_actions, size), np.float32)}
     tensors["policy.0.bias"] = np.zeros(rules.num_actions, np.float32)
     meta = Checkpoint(rules, "flat", (size, rules.num_actions), "relu", {"decisions": 1234})
-    save_checkpoint(tmp_path / "mine.safetensors", tensors, meta)
+    save_checkpoint(path, tensors, meta)
+
+
+def test_the_decisions_of_the_training_are_told(tmp_path):
+    save_small(tmp_path / "mine.safetensors", "micro")
     known = Benchmark(str(tmp_path / "mine.safetensors"), "micro", pairs=2)
     claimed = Benchmark("pro", "micro", pairs=2, decisions=5)
     told = [b.settings()["decisions"] for b in (known, claimed, Benchmark("pro", "micro", pairs=2))]
@@ -605,6 +610,28 @@ def test_the_shipped_table_of_mini_has_the_champion_as_it_plays():
     assert back["margin"] == -shipped["margin"]
     pairings = [one for one in table["pairings"] if one not in (shipped, back)]
     assert list(missing({"pairings": pairings}, track.field)) == [("easy-v1", "champion-v1")]
+
+
+def test_faults_are_told_with_their_reason(tmp_path):
+    code, out = tmp_path / "mine.py", tmp_path / "r.json"
+    code.write_text("class Mine:\n    def act(self, view):\n        raise OSError('no plan')\n")
+    words = ["benchmark", f"{code}:Mine", "--track", "micro", "--pairs", "4", "--out", str(out)]
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == 0, told.stderr
+    assert "misbehaved; 48 deals are charged to it" in told.stderr
+    assert "OSError: no plan, line 3 of mine.py, in act" in told.stderr
+    assert "Your hand" in told.stderr
+    record = read_benchmark(out)
+    assert record["run"]["examples"][0]["text"].startswith("OSError")
+    assert "examples" not in record["result"]["opponents"][0]
+
+
+def test_a_player_is_measured_on_the_track_that_it_was_trained_for(tmp_path):
+    path = tmp_path / "mine.safetensors"
+    save_small(path, "micro")
+    told = CliRunner().invoke(app, ["benchmark", str(path), "--pairs", "2"])
+    assert told.exit_code == 0, told.stderr
+    assert "micro dev" in told.stdout
 
 
 def pairing_of(table, agent, opponent):

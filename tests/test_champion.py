@@ -71,7 +71,10 @@ def test_the_champion_of_mini_is_near_the_equilibrium():
 def test_the_champion_of_classic_beats_three_of_the_others():
     result = evaluate("champion", "standard", "classic", 500, seed=1)
     assert result.margin > 4.0
-    assert make_agent("champion?small=true").policy_batch(BatchGame("classic", 4).views()).any()
+    views = BatchGame("classic", 4).views()
+    policy = make_agent("champion?small=true").policy_batch(views)
+    assert policy.sum(1) == pytest.approx(1)
+    assert not policy[~views.legal_table].any()
 
 
 def test_draws_follow_from_the_seed():

@@ -417,7 +417,7 @@ def test_mistakes_in_a_process_of_its_own():
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydantic", None)
     for name in [name for name in sys.modules if name.startswith("hearts_train.")]:
-        if name.rpartition(".")[2] in ("config", "training", "runs", "train_command", "networks"):
+        if name.rpartition(".")[2] in ("config", "training", "runs", "train_command"):
             monkeypatch.delitem(sys.modules, name)
     refused(run("train", "smoke"), "pydantic", 'pip install -e ".[train]"')
 

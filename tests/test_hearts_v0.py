@@ -224,6 +224,7 @@ def test_trick_rewards_of_a_moon_are_put_right_at_the_end() -> None:
     paid = [reward["player_0"] for reward in rewards]
     assert paid == pytest.approx([0, -13 / 15, 0, -1 / 15, 0, 1 + 14 / 15])
     assert [reward["player_1"] for reward in rewards] == pytest.approx([-x for x in paid])
+    assert {type(reward) for each in rewards for reward in each.values()} == {float}
 
 
 def test_margin_and_trick_without_a_moon() -> None:

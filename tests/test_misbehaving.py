@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hearts_agents import Agent, as_agent
-from hearts_env import BatchGame, Game, IllegalActionError, Rules
+from hearts_agents.blame import describe
+from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env.interrupts import noted_interrupt
 from hearts_env.seeds import derived_seed
 from hearts_train.command.reports import show_evaluations, show_tournament
@@ -315,6 +317,21 @@ def test_card_names_are_as_good_as_numbers():
         named = evaluate(agent, "standard", pairs=10)
         assert named.margins.tolist() == plain.margins.tolist()
         assert named.faults == 0
+
+
+def test_an_error_is_told_with_its_line_in_the_users_code():
+    def raise_inside():
+        return np.zeros(2).reshape(3)
+
+    place = raise_inside.__code__.co_firstlineno + 1
+    with pytest.raises(ValueError, match="reshape") as raised:
+        raise_inside()
+    told = describe(raised.value)
+    assert told.endswith(f", line {place} of {Path(__file__).name}, in raise_inside")
+    with pytest.raises(HeartsError) as ours:  # raised by this package, asked from here
+        Game.deal("nowhere", seed=1)
+    assert f"of {Path(__file__).name}" in describe(ours.value)
+    assert describe(ValueError("a\n b")) == "ValueError: a b"
 
 
 def test_the_tables_name_who_misbehaved(capsys):

@@ -279,6 +279,33 @@ def test_a_model_plays_the_legal_action_that_it_weighs_most(linear, suffix, view
     np.testing.assert_allclose(drawn.policy_batch(views), chances, atol=1e-5)
 
 
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_a_module_of_torch_is_an_agent_as_it_is_at_that_moment(is_traced, views):
+    module = torch.nn.Linear(SIZE, ACTIONS, bias=False)
+    module.weight.data = torch.from_numpy(WEIGHTS.T.copy())
+    given = script(module, torch.zeros(2, SIZE)) if is_traced else module
+    agent = make_agent(given, encoder="flat", rules="micro")
+    expected = best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
+    module.weight.data.zero_()
+    assert agent.act_batch(views).tolist() == expected
+    assert copy.deepcopy(agent).act_batch(views).tolist() == expected
+    assert OpponentPool(agent).names == [type(given).__name__]
+    with pytest.raises(HeartsError, match=r"encoder: .* does not say what it sees; state it"):
+        make_agent(given)
+    with pytest.raises(HeartsError, match="does not say what it sees"):
+        OpponentPool(given)
+    with pytest.raises(HeartsError, match=r"fails on observations of shape \(1, 200\)"):
+        make_agent(given, encoder="flat", rules="two_player")
+
+
+def test_a_module_plays_the_same_in_a_process_of_its_own():
+    torch.manual_seed(3)
+    agent = make_agent(torch.nn.Linear(SIZE, ACTIONS), encoder="flat")
+    here, there = (evaluate(agent, "easy", "micro", 4, isolate=one) for one in (False, True))
+    assert here.margins.tolist() == there.margins.tolist()
+    assert here.faults == 0
+
+
 def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
     pytest.importorskip("onnxruntime")
     spec = linear[".onnx"] + "?encoder=flat"

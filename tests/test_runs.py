@@ -134,6 +134,28 @@ def test_the_list_as_a_table_and_as_json(four):
     assert told[0]["settings"]["ppo.ent_coef"] == 0.1
 
 
+def test_runs_of_one_recipe_and_seed_are_told_to_be_one_sample(four, tmp_path):
+    rows = (evaluation(0, -4.0), evaluation(2 * 10**6, 3.0))
+    make(four / "again", *rows, seed=0, ent_coef=0.01)
+    told = hearts("plot", four / "demo-0", four / "demo-1", "-o", tmp_path / "a.svg")
+    assert "one sample" not in told.stderr
+    told = hearts("plot", four / "demo-0", four / "again", "-o", tmp_path / "a.svg")
+    assert told.exit_code == 0, told.output
+    assert "has the recipe and the seed of" in told.stderr
+    assert "one sample, not two" in told.stderr
+
+
+def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
+    exact = {"kind": "exploitability", "preferred": 4.33, "seconds": 1.0, "updates": 0, "round": 0}
+    rows = (evaluation(0, -4.0), exact | {"decisions": 0}, evaluation(10**6, 1.0))
+    broken_off = make(tmp_path / "killed", *rows)
+    whole = make(tmp_path / "whole", *rows, exact | {"decisions": 10**6, "preferred": 1.5})
+    told = [json.loads(hearts("runs", run, "--json").stdout)[0] for run in (broken_off, whole)]
+    assert told[0]["exploitability"] == []
+    assert told[1]["exploitability"][0]["preferred"] == 1.5
+    assert "4.330" not in hearts("runs", tmp_path).output
+
+
 @pytest.mark.parametrize(
     ("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
 )

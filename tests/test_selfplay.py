@@ -209,6 +209,14 @@ def test_all_seats_learn_in_pure_self_play_and_no_forced_card_is_learnt_from():
     assert play(learner("env.skip_forced=false", "ppo.num_steps=12"), 12).masks.sum(1).max() > 1
 
 
+def test_an_opponent_that_raises_is_named_with_its_line(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("class Mine:\n    def act(self, view):\n        return {}['plan']\n")
+    words = r"opponent '.*mine.py:Mine' raised KeyError: 'plan', line 3 of mine.py, in act; correct"
+    with pytest.raises(HeartsError, match=words):
+        learner(f"schedule=[{{opponents: {{'{path}:Mine': 1}}}}]", "env.num_envs=20").update()
+
+
 @pytest.mark.parametrize("seat", [0, 1, "random"])
 def test_only_the_learners_seats_are_learnt_from_where_it_meets_opponents(seat):
     opponents = "[{opponents: {easy: 1, self: 1}}]"

@@ -646,6 +646,14 @@ def test_groups_of_runs_play_their_own_deals_against_the_field(tmp_path):
     assert again["difference"]["value"] == result.difference[0]
 
 
+def test_a_player_that_is_compared_with_itself_is_told_of():
+    told = run("compare", "pro", "pro-v1", "--rules", "micro", "--max-pairs", "200")
+    assert "pro and pro-v1 are the same player" in told.stderr
+    words = ["pro", "pro-v1", "vs", "easy", "pro?worlds=20"]
+    told = run("compare", *words, "--rules", "micro", "--pairs", "4", "--against", "standard")
+    assert told.stderr.count("the same player: they are one run, not two") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -152,7 +152,7 @@ def play_learner(
         if not bad[g]:
             k.play(r, states[g], actions[g])
         elif revoke:
-            k.revoke(r, states[g])
+            k.revoke(states[g])
 
 
 @jit

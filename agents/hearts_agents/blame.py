@@ -17,7 +17,7 @@ _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line, with its place in a user's code: ``..., line 3 of my.py, in act``."""
+    """An exception in one line, with its place in a user's code: ``..., line 3 of my.py``."""
     try:
         text = f"{type(error).__name__}: {error}"
     except BaseException:  # of its own __str__

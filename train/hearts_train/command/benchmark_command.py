@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
 
 from hearts_agents.registry import check_recorded
-from hearts_env import HeartsError
+from hearts_env import HeartsError, Rules
 from hearts_train import console
 from hearts_train.command.benchmark_page import write_page
 from hearts_train.command.reports import (
@@ -24,10 +25,11 @@ from hearts_train.measure.benchmark import (
     verify,
 )
 from hearts_train.measure.benchmark_file import read_benchmark
+from hearts_train.measure.contenders import Contender
 from hearts_train.measure.crew import Crew
 from hearts_train.measure.duel import Example
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.protocol import protocol_number
+from hearts_train.measure.protocol import TRACKS, protocol_number
 from hearts_train.measure.records import named_agents, read_settings
 from hearts_train.measure.shown import format_interval, format_margin, format_ms
 
@@ -45,6 +47,21 @@ class Begun(NamedTuple):
     decisions: int | None
     isolate: bool
     protocol: int | None
+
+
+def track_of(agent: str, *, isolate: bool) -> str:
+    """The track whose rules an agent was trained for; ``two_player`` if it does not say, or none.
+
+    Raises:
+        HeartsError: if the agent is unknown.
+    """
+    with contextlib.closing(Contender(agent, 0, isolate=isolate)) as contender:
+        rules = contender.rules
+    if rules is not None:
+        for name, track in TRACKS.items():
+            if Rules.from_text(track.rules).is_same_deal(rules):
+                return name
+    return "two_player"
 
 
 def play(begun: Begun, crew: Crew, out: Path | None, *, resume: bool) -> dict[str, Any]:

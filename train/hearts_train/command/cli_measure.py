@@ -178,9 +178,14 @@ def benchmark(
         typer.Argument(help="A player's name, a checkpoint, a run's folder or FILE.py:CLASS."),
     ] = None,
     track: Annotated[
-        str,
-        typer.Option("--track", metavar="NAME", help="two_player, mini, micro, classic, party-5."),
-    ] = "two_player",
+        str | None,
+        typer.Option(
+            "--track",
+            metavar="NAME",
+            help="two_player, mini, micro, classic, party-5; none: what a checkpoint was trained "
+            "for, else two_player.",
+        ),
+    ] = None,
     split: Annotated[
         str, typer.Option("--split", metavar="NAME", help="Deals to look at, dev, or test.")
     ] = "dev",
@@ -239,6 +244,7 @@ def benchmark(
             raise Mistake("agent: none given; name one; see 'hearts benchmark --help'")
         else:
             check_folder(out, "--out")
+            track = track or benching.track_of(agent, isolate=isolate)
             begun = benching.Begun(agent, track, split, pairs, budget, decisions, isolate, protocol)
         record = benching.play(begun, crew, out or resume, resume=resume is not None)
         differing = []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import typer
 
+from hearts_agents.registry import unversioned
 from hearts_env import HeartsError, Rules
 from hearts_train import console
 from hearts_train.command.cli_options import is_said
@@ -16,6 +17,7 @@ from hearts_train.command.reports import prepare, say_how_to_go_on, show_counted
 from hearts_train.console import Mistake
 from hearts_train.measure.aggregates import MIN_RUNS, GroupComparison, GroupTrial
 from hearts_train.measure.comparison import Comparison, Trial, check_max_pairs
+from hearts_train.measure.contenders import Contender
 from hearts_train.measure.evaluation import check_pairs
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.records import named_agents, read_settings
@@ -96,6 +98,8 @@ def play(
     entrants = [*begun.agents, *begun.others, *(begun.against or [])]
     trial = Trial(entrants, begun.rules, begun.question, begun.seed, **settings)
     prepare(trial)
+    for first, second in same_players(trial.contenders[:2]):
+        console.note(f"{first} and {second} are the same player: nothing can differ but luck")
     short = short_names(entrants)
     label = f"{short[entrants[0]]} {'or' if begun.against else 'against'} {short[entrants[1]]}"
     with trial.recorded(max_pairs, out, resume), console.progress(label) as tell:
@@ -118,6 +122,12 @@ def _play_groups(
     pairs = check_pairs(begun.pairs)
     trial = GroupTrial(begun.agents, begun.others, against, begun.rules, begun.seed, **settings)
     prepare(trial)
+    for group in (trial.contenders[: trial.counts[0]], trial.contenders[trial.counts[0] :]):
+        for first, second in same_players(group[: trial.counts[1]]):
+            console.note(
+                f"{first} and {second} are the same player: they are one run, not two, and the "
+                "intervals too narrow; train with other seeds (--set seed=1)"
+            )
     try:
         with trial.recorded(pairs, out, resume), console.progress("runs") as tell:
             return trial.run(pairs, tell)
@@ -125,6 +135,20 @@ def _play_groups(
         console.note("stopped")
         say_how_to_go_on("compare", out or resume)
         raise console.stopped() from None
+
+
+def same_players(contenders: Sequence[Contender]) -> Iterator[tuple[str, str]]:
+    """Those who are the same player as an earlier one, by name; the earlier one is first."""
+    known: dict[str, str] = {}
+    for contender in contenders:
+        told = contender.to_json()
+        if told["spec"] is None and told["digest"] is None:  # an object of a program
+            continue
+        who = told["digest"] or unversioned(str(told["spec"]).partition("?")[0])
+        key = f"{told['kind']} {who} {told['options']}"
+        if key in known:
+            yield known[key], contender.name
+        known.setdefault(key, contender.name)
 
 
 def news_of(test: SequentialTest) -> str:

@@ -262,7 +262,8 @@ def _explain(error: ValidationError) -> Iterator[str]:
         elif isinstance(fault["input"], dict | list):
             yield f"{key}: {_lower(message)}"
         else:
-            yield f"{key}: {quoted(fault['input'])} cannot be used; {_lower(message)}"
+            form = f", as in [{fault['input']}]" if fault["type"] == "list_type" else ""
+            yield f"{key}: {quoted(fault['input'])} cannot be used; {_lower(message)}{form}"
 
 
 def _lower(message: str) -> str:

@@ -29,7 +29,7 @@ from hearts_agents.registry import unversioned, versioned
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_choice, check_number
 from hearts_env.files import write_whole
-from hearts_env.progress import Progress, Show
+from hearts_env.progress import Progress, Show, silent
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
@@ -154,7 +154,9 @@ class Benchmark:
             "decisions": self.decisions,
         }
 
-    def run(self, out: Path | None = None, *, resume: bool = False, show: Show) -> dict[str, Any]:
+    def run(
+        self, out: Path | None = None, *, resume: bool = False, show: Show = silent
+    ) -> dict[str, Any]:
         """Play all of it, and return the record; with `out` it is written too.
 
         While it is played the finished deals are in a file beside `out` (``unfinished``).
@@ -187,7 +189,7 @@ class Benchmark:
 
         return of_pairing
 
-    def exploitability(self, show: Show) -> dict[str, Any]:
+    def exploitability(self, show: Show = silent) -> dict[str, Any]:
         """What an exact best response wins from the agent, or why that cannot be told."""
         seed = secret_seed(self.seed, "exploitability")
         with show(f"{self.name}, exploitability") as report:
@@ -291,7 +293,7 @@ def verify(
     *,
     isolate: bool = False,
     crew: Crew = (None, "local"),
-    show: Show,
+    show: Show = silent,
 ) -> tuple[dict[str, Any], list[str]]:
     """Play a record again: the new record, and where the results differ; nowhere if it holds.
 

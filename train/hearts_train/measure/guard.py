@@ -236,7 +236,8 @@ def _asks_one_by_one(agent: Agent) -> bool:
 
 
 def _illegal(views: BatchView, row: int, action: int) -> str:
-    legal = ", ".join(map(str, views[row].legal_actions()))
+    name = views.rules.action_name
+    legal = ", ".join(f"{one} ({name(one)})" for one in views[row].legal_actions())
     return f"action {action} is not legal; legal were {legal}"
 
 

@@ -32,7 +32,7 @@ def _field(name: str, kind: Any, description: str, unit: str = "") -> Any:
     return pa.field(name, kind, metadata=about)
 
 
-def games_schema(options: DatasetOptions) -> Any:
+def games_schema() -> Any:
     """The fields of the table of games."""
     text, numbers = pa.string(), pa.list_(pa.int16())
     fields = [
@@ -118,7 +118,7 @@ def games_table(played: Played, options: DatasetOptions) -> Arrow:
         "revoker": states[:, k.REVOKER],
         "decisions": np.bincount(played.games, minlength=size),
     }
-    return _table(games_schema(options), columns)
+    return _table(games_schema(), columns)
 
 
 def decisions_table(played: Played, options: DatasetOptions, values: Values | None) -> Arrow:
