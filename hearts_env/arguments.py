@@ -225,6 +225,19 @@ def check_is(
         raise error(f"{name}: {type(value).__name__} is not a {kind.__name__}; {fix}")
 
 
+def is_plain_name(value: object) -> bool:
+    """Whether a value can name something on a command line and in messages, on one line.
+
+    That is text that can be printed, without space at its ends, and that is not an option.
+    """
+    return (
+        isinstance(value, str)
+        and value.isprintable()
+        and value.strip() == value != ""
+        and not value.startswith("-")
+    )
+
+
 def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
     """`value`, one of `choices`.
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from hearts_env.errors import CheckpointError, HeartsError
+from hearts_env.errors import CheckpointError, HeartsError, quoted
 
 if sys.platform != "win32":
     import fcntl
@@ -32,6 +32,10 @@ _NOT_SUPPORTED = (
 )
 """What fsync answers for a folder on file systems that cannot do it."""
 
+_MOST_OF_NAME = 50
+"""Characters of a file's name that the name of its unfinished file begins with."""
+_LONGEST_NAME = 240
+"""Bytes of a file's name, so that its lock, ``.NAME.lock``, can be named too."""
 _LEFTOVER = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
 
 
@@ -102,7 +106,8 @@ def writing_whole(path: Path) -> Iterator[IO[bytes]]:
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """Write a file beside an ordinary one, or beside nothing, and put it in its place."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    short = path.name[:_MOST_OF_NAME]  # a name as long as a file system allows gets no longer
+    temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("wb") as file:
             yield file
@@ -178,6 +183,22 @@ def read_limited(path: Path, limit: int, what: str) -> bytes:
             f"file: {str(path)!r} is larger than {limit:,} bytes, too large for {what}"
         )
     return data
+
+
+def check_file_name(path: Path, name: str) -> None:
+    """Refuse what cannot be the name of a file to write: a folder, nothing, or too long a name.
+
+    Args:
+        path: what was given.
+        name: the option or argument, which begins the message.
+
+    Raises:
+        HeartsError: if it is one of them.
+    """
+    if len(os.fsencode(path.name)) > _LONGEST_NAME:
+        raise HeartsError(f"{name}: {quoted(path.name)} is too long for a file; give another name")
+    if kind_of(path) == "folder" or path.name in ("", ".."):
+        raise HeartsError(f"{name}: {str(path)!r} is a folder; give the name of a file")
 
 
 def lock_beside(path: Path) -> Path:

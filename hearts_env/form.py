@@ -48,6 +48,11 @@ class Form:
         """
         self.encoder = make_encoder(observation)
         own = self.encoder.space(rules)
+        if not isinstance(own, spaces.Box):
+            raise HeartsError(
+                f"observation: {type(self.encoder).__name__}.space(rules) gives {quoted(own)}; it "
+                "must give a gymnasium.spaces.Box"
+            )
         self.own_dtype = own.dtype
         self.dtype = own.dtype if dtype is None else _check_dtype(dtype, own.dtype)
         self.box = own

@@ -99,8 +99,8 @@ class Match:
     # -- the score --------------------------------------------------------------------------------
     @property
     def totals(self) -> list[Number]:
-        """The total of each seat after the finished deals."""
-        return self.board.totals
+        """The total of each seat after the finished deals, a new list."""
+        return list(self.board.totals)
 
     @property
     def pool(self) -> Fraction:
@@ -109,8 +109,8 @@ class Match:
 
     @property
     def last_net(self) -> list[Number]:
-        """What the last finished deal added to the totals."""
-        return self.board.last_net
+        """What the last finished deal added to the totals, a new list."""
+        return list(self.board.last_net)
 
     @property
     def num_deals(self) -> int:

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
-from hearts_env import Rules
+from hearts_env import Game, Rules
 from hearts_env.encoders import make_encoder
 from hearts_env.explain import SUMMARIES, explain, option_rows
 from hearts_env.interrupts import held_interrupt
@@ -537,3 +537,45 @@ def test_tables_name_runs_by_their_folder(tmp_path):
     assert max(map(len, shown.splitlines())) < 100
     shown = run("evaluate", paths[0], "--against", paths[1], "--pairs", 4).stdout
     assert "a-very-long-path" not in shown
+
+
+LONG = "a" * 250
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("evaluate easy --out p.svg --plot p.svg", "--plot: p.svg is --out too"),
+        ("evaluate easy --resume p.svg --plot ./p.svg", "--plot: p.svg is --out too"),
+        ("tournament easy pro --out p.svg --plot p.svg", "--plot: p.svg is --out too"),
+        ("solve micro --out y.npz --policy y.npz", "--policy: y.npz is --out too"),
+        ("benchmark easy --out z.html --html z.html", "--html: z.html is --out too"),
+        ("benchmark --verify z.html --html z.html", "--html: z.html is --verify too"),
+        ("analyse deal.html --html deal.html", "--html: deal.html is FILE too"),
+        ("equity --out p.svg --plot p.svg", "--plot: p.svg is --out too"),
+        ("matches easy --against pro --out kept", "--out: kept already exists"),
+        ("train smoke --out .", "run: '.' has other files, like"),
+        ("evaluate easy --out /", "--out: '/' is a folder; give the name of a file"),
+        ("compare easy pro --out .", "--out: '.' is a folder"),
+        ("attack easy --out ..", "--out: '..' is a folder"),
+        ("matches easy --against pro --out .", "--out: '.' is a folder"),
+        ("benchmark easy --out .", "--out: '.' is a folder"),
+        ("benchmark --resume .", "resume: '.' is a folder"),
+        ("benchmark --resume kept", "resume: 'kept' is there, so that nothing is unfinished"),
+        (f"evaluate easy --out {LONG}", "is too long for a file"),
+        (f"evaluate easy --plot {LONG}.png", "is too long for a file"),
+        ("evaluate easy --isolate --time-limit 1e10", "time_limit: 1e+10 seconds are more than"),
+        ("solve micro --algorithm ,", "--algorithm: ',' names nothing; give a name"),
+        ("evaluate /dev/null", "'/dev/null' is not an ordinary file"),
+        ("solve --resume .", "--resume: . is not a file"),
+        ("replay deal.html --svg kept", "--svg: kept is not a folder"),
+    ],
+)
+def test_nothing_is_written_over_and_no_folder_is_taken_for_a_file(
+    words, told, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept").write_text("precious")
+    (tmp_path / "deal.html").write_text(Game.deal("micro", seed=1).to_text())
+    refused(run(*words.split()), told)
+    assert (tmp_path / "kept").read_text() == "precious"

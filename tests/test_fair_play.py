@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from hearts_agents import Agent, register_agent
+from hearts_agents import Agent, make_agent, register_agent
 from hearts_agents.baselines import Pro
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
@@ -460,3 +460,18 @@ def test_an_agent_that_cannot_be_reseeded_is_named():
         Stubborn.error = error
         with pytest.raises(HeartsError, match=r"'stubborn' cannot be reseeded .*no"):
             evaluate(Stubborn(), "easy", "micro", pairs=2, seed=1)
+
+
+@pytest.mark.parametrize(
+    "name", ["easy", "standard", "pro", "pimc", "match", "champion", "champion?search=4"]
+)
+def test_our_players_refuse_what_is_not_a_view(name):
+    """A game knows all cards; a batch and a list are easy slips for a batch's views."""
+    agent, game = make_agent(name), Game.deal("two_player", seed=1)
+    for wrong in (game, None):
+        with pytest.raises(HeartsError, match=r"view: .* is not a PlayerView; give game\.view"):
+            agent.act(wrong)  # type: ignore[arg-type]
+    for wrong in (BatchGame("two_player", 3, seed=1), [game.view(0)]):
+        for ask in (agent.act_batch, agent.policy_batch):
+            with pytest.raises(HeartsError, match=r"views: .* is not a BatchView; give batch\.v"):
+                ask(wrong)  # type: ignore[operator]

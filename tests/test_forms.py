@@ -244,3 +244,15 @@ def test_stable_baselines3_learns_from_every_form() -> None:
         envs = HeartsSB3VecEnv(4, "micro", seed=1, **options)
         sizes = {"n_steps": 8, "batch_size": 16, "n_epochs": 1}
         contrib.MaskablePPO(policy, envs, **sizes, device="cpu").learn(64)
+
+
+def test_an_encoder_whose_space_is_none_is_named() -> None:
+    class Wrong:
+        def space(self, rules: Any) -> int:
+            return 7
+
+        def write(self, view: Any, out: Any) -> None:
+            pass
+
+    with pytest.raises(HeartsError, match=r"Wrong\.space\(rules\) gives 7; it must give a gym"):
+        hearts_v0.env(observation=Wrong())

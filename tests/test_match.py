@@ -478,3 +478,12 @@ def test_repr() -> None:
         "<Scoreboard hoyle players=3: deals 1, totals 213/2, 213/2, 87>"
     )
     assert repr(Match("micro", seed=1)) == "<Match micro: deal 0, totals 0, 0>"
+
+
+def test_what_a_match_tells_of_its_score_is_not_its_own():
+    match = Match("two_player", seed=1)
+    match.totals[0] = 95
+    match.totals.append(9)
+    match.last_net.append(3)
+    assert match.totals == [0, 0]
+    assert 3 not in match.last_net

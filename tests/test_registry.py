@@ -16,6 +16,7 @@ from hearts_agents.pool import OpponentPool
 from hearts_agents.solved import SolvedAgent
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
+from hearts_env.encoders import make_encoder, register_encoder
 from hearts_env.solve.equilibrium import load
 from hearts_train.command.terminal import open_table
 from hearts_train.measure.evaluation import evaluate
@@ -469,3 +470,12 @@ def test_names_that_no_file_can_have_are_refused_in_few_words(end):
             make_agent(name + end)
         assert "\n" not in str(refused.value)
         assert len(str(refused.value)) < 600
+
+
+@pytest.mark.parametrize("name", [None, float("nan"), "", " x", "two\nlines", "-x", b"x", [], "vs"])
+def test_what_could_not_be_named_on_a_command_line_is_no_name(name):
+    with pytest.raises(HeartsError, match=r"agent: .* cannot be registered; give text"):
+        register_agent(name, lambda seed=None: None)
+    if name != "vs":
+        with pytest.raises(HeartsError, match=r"observation: .* cannot name an encoder; give te"):
+            register_encoder(name, make_encoder("flat"))

@@ -376,3 +376,13 @@ def test_a_flipped_bit_is_noticed(whole, tmp_path, name):
         else:
             assert after == before, place
     assert refused > 570
+
+
+def test_a_folder_with_other_files_is_refused_and_one_of_a_killed_start_is_not(tmp_path):
+    for name in (runs.CONFIG_NAME, runs.METRICS_NAME, runs.LOCK_NAME, ".x.1-0123abcd.tmp"):
+        (tmp_path / name).write_text("")
+    runs.check_is_free(tmp_path)
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(ConfigError, match="has other files, like 'thesis"):
+        runs.check_is_free(tmp_path)
+    runs.check_is_free(tmp_path / "new")

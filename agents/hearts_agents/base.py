@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents.blame import blamed
 from hearts_env import HeartsError, PlayerView, Rules
-from hearts_env.arguments import check_any_seed
+from hearts_env.arguments import check_any_seed, check_is
+from hearts_env.batch_view import BatchView
+from hearts_env.errors import quoted
 from hearts_env.game import action_number
-
-if TYPE_CHECKING:
-    from hearts_env.batch_view import BatchView
 
 Actions = NDArray[np.int64]
 Chances = NDArray[np.float64]
@@ -55,6 +54,7 @@ class Agent:
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; by default one by one."""
+        check_views(views)
         rules, rows = views.rules, range(len(views))
         actions = (action_number(rules, self.act(views[row])) for row in rows)
         return np.fromiter(actions, np.int64, len(views))
@@ -66,6 +66,7 @@ class Agent:
         probability 1, which is right for players whose choice follows from the view alone; others
         should write their own.
         """
+        check_views(views)
         chances = np.zeros((len(views), views.rules.num_actions))
         chances[np.arange(len(views)), self.act_batch(views)] = 1.0
         return chances
@@ -94,13 +95,23 @@ class Agent:
 
 
 def check_turn(view: PlayerView) -> None:
-    """Refuse a view of a player whose turn it is not.
+    """Refuse what is not a view (a game, which knows all cards), or one of whose turn it is not.
 
     Raises:
-        HeartsError: if there is nothing that the player could do.
+        HeartsError: if it is not a view, or there is nothing that its player could do.
     """
+    check_is("view", view, PlayerView, "give game.view(player)")
     if not view.legal_mask:
         raise HeartsError(f"view: it is not the turn of player {view.player}")
+
+
+def check_views(views: BatchView) -> None:
+    """Refuse what is not the views of a batch.
+
+    Raises:
+        HeartsError: if it is something else.
+    """
+    check_is("views", views, BatchView, "give batch.views(), or BatchView.of(list of views)")
 
 
 class DrawingAgent(Agent):
@@ -161,14 +172,17 @@ class ByRules(DrawingAgent):
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
+        check_turn(view)
         return self._of(view.rules).act(view)
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``."""
+        check_views(views)
         return self._of(views.rules).act_batch(views)
 
     def policy_batch(self, views: BatchView) -> Chances:
         """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
+        check_views(views)
         return self._of(views.rules).policy_batch(views)
 
     def reseed(self, seed: int) -> None:
@@ -273,7 +287,8 @@ def as_agent(player: Any, name: str = "") -> Agent:
     """
     if not callable(getattr(player, "act", None)) or isinstance(player, type):
         raise HeartsError(
-            f"agent: {player!r} has no act(view); give an object with act(view) -> action, "
+            f"agent: {name or quoted(player)} has no act(view); give an object with "
+            "act(view) -> action, "
             "or a name for make_agent"
         )
     if callable(getattr(player, "act_batch", None)):

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hearts_agents.base import Actions, Agent, Chances, RandomState, WorldMargins
+from hearts_agents.base import (
+    Actions,
+    Agent,
+    Chances,
+    RandomState,
+    WorldMargins,
+    check_turn,
+    check_views,
+)
 from hearts_agents.baseline_kernel import (
     EASY,
     PRO,
@@ -93,10 +101,8 @@ class Baseline(Agent):
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
-        v = view.vector
-        if v[k.PLAYER] != view.player or v[k.PHASE] == k.OVER:
-            raise HeartsError(f"view: it is not the turn of player {view.player}")
-        return self.act_state(view.rules, v, view.player)
+        check_turn(view)
+        return self.act_state(view.rules, view.vector, view.player)
 
     def act_state(self, rules: Rules, vector: k.Vector, player: int) -> int:
         """The same for a view, or a state, as the compiled core has it.
@@ -112,6 +118,7 @@ class Baseline(Agent):
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; one compiled call."""
+        check_views(views)
         if (wrong := views.vectors[:, k.PLAYER] != views.players).any():
             row = int(np.flatnonzero(wrong)[0])
             raise HeartsError(f"views: row {row} has nothing to decide; its game is over")
@@ -198,6 +205,7 @@ class Easy(Baseline):
 
     def policy_batch(self, views: BatchView) -> Chances:
         """The same probability for every legal action."""
+        check_views(views)
         legal = views.legal_table
         chances: Chances = legal / legal.sum(1, keepdims=True)
         return chances

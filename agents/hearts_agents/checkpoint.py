@@ -141,6 +141,10 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
                 "or a player's file"
             )
         file = file / CHECKPOINT_NAME
+    if kind_of(file) == "other":
+        raise CheckpointError(
+            f"checkpoint: {quoted(str(path))} is not an ordinary file; give a player's file"
+        )
     if kind_of(file) != "file":
         raise CheckpointError(f"checkpoint: there is no file {quoted(str(path))}; check the path")
     where = str(file)

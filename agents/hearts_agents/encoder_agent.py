@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from gymnasium import spaces
 
-from hearts_agents.base import Actions, Chances, DrawingAgent, check_turn
+from hearts_agents.base import Actions, Chances, DrawingAgent, check_turn, check_views
 from hearts_env.arguments import check_flag
 from hearts_env.arrays import Array
 from hearts_env.batch_view import BatchView
@@ -78,6 +78,7 @@ class EncoderAgent(DrawingAgent):
         return chances / chances.sum(axis=1, keepdims=True)
 
     def _weights(self, views: BatchView) -> Array:
+        check_views(views)
         self.check_rules(views.rules)
         n, (space, _) = len(views), self._sight(views.rules)
         observations = np.zeros((n, *space.shape), space.dtype)

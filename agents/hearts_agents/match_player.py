@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hearts_agents.base import Agent, RandomState
+from hearts_agents.base import Agent, RandomState, check_turn
 from hearts_agents.registry import make_agent
 from hearts_agents.search import Pimc
 from hearts_env import HeartsError, PlayerView, Rules
@@ -73,9 +73,8 @@ class MatchPlayer(Agent):
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
+        check_turn(view)
         legal = view.legal_actions()
-        if not legal:
-            raise HeartsError(f"view: it is not the turn of player {view.player}")
         if len(legal) == 1:
             return legal[0]
         check_view(view)

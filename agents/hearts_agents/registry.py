@@ -17,6 +17,7 @@ from hearts_agents.specs import is_code, is_exec, parse_options, split_spec
 from hearts_agents.trust import is_trusting
 from hearts_agents.user_code import find_code
 from hearts_env import HeartsError
+from hearts_env.arguments import is_plain_name
 from hearts_env.errors import did_you_mean, quoted
 from hearts_env.files import kind_of
 
@@ -81,9 +82,11 @@ def register_agent(name: str, factory: Factory) -> None:
     Raises:
         HeartsError: if the name cannot be used, or the factory is not callable.
     """
-    given: object = name
-    if not isinstance(given, str) or not given.strip():
-        raise HeartsError(f"agent: {name!r} cannot be registered; give a name as text")
+    if not is_plain_name(name) or name == "vs":  # which stands between groups in `hearts compare`
+        raise HeartsError(
+            f"agent: {quoted(name)} cannot be registered; give text that can be printed, without "
+            "space at its ends or a minus sign before it, other than 'vs'"
+        )
     if looks_like_path(name) or set(name) & set("?:,"):
         raise HeartsError(
             f"agent: {name!r} cannot be registered; take a name without path separators "

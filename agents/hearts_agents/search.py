@@ -20,6 +20,8 @@ from hearts_agents.base import (
     DrawingAgent,
     WorldMargins,
     check_rules,
+    check_turn,
+    check_views,
 )
 from hearts_agents.baseline_kernel import SCRATCH_SIZE, best_of
 from hearts_agents.baselines import seed_number
@@ -121,10 +123,9 @@ class Pimc(DrawingAgent):
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""
-        legal = view.legal_actions()
-        if not legal:
-            raise HeartsError(f"view: it is not the turn of player {view.player}")
+        check_turn(view)
         check_view(view)
+        legal = view.legal_actions()
         if len(legal) == 1:
             return legal[0]
         if view.phase == "moon":  # of two players the shooter is as far ahead either way
@@ -135,6 +136,7 @@ class Pimc(DrawingAgent):
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many games, (len(views),) int64; one compiled call for most."""
+        check_views(views)
         check_two_players(views.rules)
         actions = np.full(len(views), -1, np.int64)
         if self.worlds is None and type(self)._weighed is Pimc._weighed:

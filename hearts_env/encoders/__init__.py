@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hearts_env.arguments import is_plain_name
 from hearts_env.arrays import Array
 from hearts_env.encoders.base import BatchEncoder, Encoder
 from hearts_env.encoders.belief import BeliefEncoder
@@ -42,9 +43,15 @@ def register_encoder(name: str, encoder: Encoder) -> None:
     """Make `encoder` known under `name`, wherever an ``observation`` is asked for; the last counts.
 
     Raises:
-        HeartsError: if the name is one of the package's own, or `encoder` is not an Encoder.
+        HeartsError: if it is not a name or is one of the package's own, or `encoder` is not an
+            Encoder.
     """
     _check(encoder)
+    if not is_plain_name(name):
+        raise HeartsError(
+            f"observation: {quoted(name)} cannot name an encoder; give text that can be printed, "
+            "without space at its ends or a minus sign before it"
+        )
     if name in _OWN:
         raise HeartsError(f"observation: {name!r} cannot name an encoder of yours; choose another")
     ENCODERS[name] = encoder

@@ -18,7 +18,7 @@ from hearts_train.command.cli_options import (
     Trust,
     Workers,
     app,
-    check_folder,
+    check_output,
     refuse_said,
     rules_of,
 )
@@ -75,7 +75,7 @@ def attack(
     from hearts_train.command import attack_command as attacking
     from hearts_train.command.reports import say_how_to_go_on
 
-    check_folder(out, "--out")
+    check_output(out, "--out")
     if resume is not None:
         refuse_said(context, _SETTINGS, "--resume", resume)
         begun = attacking.read_begun(resume)

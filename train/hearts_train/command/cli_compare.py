@@ -20,7 +20,7 @@ from hearts_train.command.cli_options import (
     Trust,
     Workers,
     app,
-    check_folder,
+    check_output,
     names_in,
     refuse_said,
     rules_of,
@@ -80,7 +80,7 @@ def compare(
     from hearts_train.measure.comparison import Comparison
     from hearts_train.measure.sequential import Question
 
-    check_folder(out, "--out")
+    check_output(out, "--out")
     if resume is not None:
         free = {"workers", "backend", "resume", "as_json", "trust"}
         refuse_said(context, sorted(context.params.keys() - free), "--resume", resume)

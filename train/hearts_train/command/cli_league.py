@@ -16,7 +16,7 @@ from hearts_train.command.cli_options import (
     Trust,
     Workers,
     app,
-    check_folder,
+    check_output,
     names_in,
     rules_of,
 )
@@ -196,7 +196,7 @@ def page(
     """Write all tables as one page that needs no network."""
     from hearts_train.command.league_command import draw
 
-    check_folder(out, "OUT.html")
+    check_output(out, "OUT.html")
     draw(context.obj, _played(rules, players), out)
 
 

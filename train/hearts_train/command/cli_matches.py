@@ -18,7 +18,7 @@ from hearts_train.command.cli_options import (
     Trust,
     Workers,
     app,
-    check_folder,
+    check_apart,
     check_new,
     check_plot,
     rules_of,
@@ -85,6 +85,7 @@ def equity(
 
     check_plot(plot)
     check_new(out, "--out")
+    check_apart(out=out, plot=plot)
     given = _numbers(totals)
     played = rules_of(rules, players)
     if results is not None:
@@ -149,7 +150,7 @@ def matches(
     from hearts_train.command.reports import command_line
     from hearts_train.measure.match_duel import play_matches
 
-    check_folder(out, "--out")
+    check_new(out, "--out")
     with console.progress(f"matches of {agent} against {against}") as tell:
         found = play_matches(
             agent,

@@ -23,7 +23,8 @@ from hearts_train.command.cli_options import (
     Trust,
     Workers,
     app,
-    check_folder,
+    check_apart,
+    check_output,
     check_plot,
     names_in,
     refuse_said,
@@ -74,7 +75,8 @@ def evaluate(
     from hearts_train.measure.evaluation import plot as draw
 
     check_plot(plot)
-    check_folder(out, "--out")
+    check_output(out, "--out")
+    check_apart(out=out or resume, plot=plot)
     played = rules_of(rules, players)
     if resume is not None:
         (agent, *opponents), played, pairs, seed, isolate, time_limit = _resumed(
@@ -135,7 +137,8 @@ def tournament(
     from hearts_train.measure.tournament import tournament as play
 
     check_plot(plot)
-    check_folder(out, "--out")
+    check_output(out, "--out")
+    check_apart(out=out or resume, plot=plot)
     entered, played = agents or [], rules_of(rules, players)
     if resume is not None:
         entered, played, pairs, seed, isolate, time_limit = _resumed(
@@ -226,7 +229,8 @@ def benchmark(
     from hearts_train.measure.crew import check_crew
 
     crew = check_crew(workers, backend)
-    check_folder(page, "--html")
+    check_output(page, "--html")
+    check_apart(out=out, resume=resume, verify=verify, html=page)
     if verify is not None and resume is not None:
         raise Mistake("--verify: plays a finished result again; omit --resume")
     kept = verify or resume
@@ -243,7 +247,7 @@ def benchmark(
         elif agent is None:
             raise Mistake("agent: none given; name one; see 'hearts benchmark --help'")
         else:
-            check_folder(out, "--out")
+            check_output(out, "--out")
             track = track or benching.track_of(agent, isolate=isolate)
             begun = benching.Begun(agent, track, split, pairs, budget, decisions, isolate, protocol)
         record = benching.play(begun, crew, out or resume, resume=resume is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -105,15 +106,35 @@ def check_plot(path: Path | None, option: str = "--plot") -> None:
         check_picture(path, option)
 
 
-def check_folder(path: Path | None, option: str) -> None:
+def check_output(path: Path | None, option: str) -> None:
     """Refuse a file that could not be written, before anything is computed."""
-    if path is not None and not path.parent.is_dir():
-        raise Mistake(f"{option}: there is no folder {path.parent}; make it first")
+    if path is not None:
+        from hearts_env.files import check_file_name
+
+        check_file_name(path, option)
+        if not path.parent.is_dir():
+            raise Mistake(f"{option}: there is no folder {path.parent}; make it first")
+
+
+def check_apart(**files: Path | None) -> None:
+    """Refuse one file for two options of a command: what is written last would replace the other.
+
+    Args:
+        **files: what is given, by the parameters' names: ``out``; ``file`` is the command's FILE.
+    """
+    known: dict[str, str] = {}
+    for name, path in files.items():
+        if path is None:
+            continue
+        option = "FILE" if name == "file" else f"--{name}"
+        other = known.setdefault(os.path.realpath(path), option)
+        if other != option:
+            raise Mistake(f"{option}: {path} is {other} too; give another name")
 
 
 def check_new(path: Path | None, option: str) -> None:
     """Refuse a file that is there already or could not be written, before anything is computed."""
-    check_folder(path, option)
+    check_output(path, option)
     if path is not None and path.exists():
         raise Mistake(f"{option}: {path} already exists; give another name")
 
@@ -122,7 +143,7 @@ def names_in(text: str, option: str) -> list[str]:
     """The names in a list with commas."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise Mistake(f"{option}: {text!r} names no player; give some, like standard,pro")
+        raise Mistake(f"{option}: {text!r} names nothing; give a name, or several with commas")
     return names
 
 

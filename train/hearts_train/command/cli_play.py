@@ -15,7 +15,8 @@ from hearts_train.command.cli_options import (
     RulesName,
     Trust,
     app,
-    check_folder,
+    check_apart,
+    check_output,
     check_plot,
     names_in,
     rules_of,
@@ -128,6 +129,8 @@ def replay(
         if path is not None and path.suffix.lower() != suffix:
             raise Mistake(f"--{suffix[1:]}: {path.name!r} must end in {suffix}")
     records = shown.read_records(file)
+    if svg is not None and svg.exists() and not svg.is_dir():
+        raise Mistake(f"--svg: {svg} is not a folder; name one for the pictures")
     if svg is not None:
         paths = shown.write_pictures(records, svg)
         print(f"{len(paths)} pictures in {svg}")
@@ -175,7 +178,8 @@ def analyse(
     from hearts_train.web.review import review
 
     check_plot(plot)
-    check_folder(page, "--html")
+    check_output(page, "--html")
+    check_apart(file=file, html=page, plot=plot)
     records = pick(read_records(file), number)
     if plot is not None and len(records) != 1:
         raise Mistake("--plot: it draws one deal; say which with --game N")

@@ -16,8 +16,9 @@ from hearts_train.command.cli_options import (
     Seed,
     Trust,
     app,
-    check_folder,
+    check_apart,
     check_new,
+    check_output,
     check_plot,
     names_in,
 )
@@ -72,8 +73,9 @@ def solve_deck(
     from hearts_train.command import solve_command as solving
 
     check_plot(plot)
-    check_folder(out, "--out")
+    check_output(out, "--out")
     check_new(policy, "--policy")
+    check_apart(out=out or resume, policy=policy, plot=plot)
     if policy is not None and policy.suffix != ".npz":
         raise Mistake(f"--policy: {policy.name!r} is not a player's file; end its name in .npz")
     results = solving.solve_deck(

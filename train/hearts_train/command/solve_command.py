@@ -151,7 +151,8 @@ def _state_file(out: Path | None, resume: Path | None) -> Iterator[Path | None]:
         return
     _check_out(out, resume)
     if resume is not None and not resume.is_file():
-        raise Mistake(f"--resume: there is no file {resume}; check the path")
+        what = "is not a file" if resume.exists() else "is not there"
+        raise Mistake(f"--resume: {resume} {what}; give a state that --out has written")
     check_folder(state_file)
     # Before the state is read: another process may be about to replace it.
     lock = lock_beside(state_file)

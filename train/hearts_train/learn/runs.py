@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from hearts_agents._tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
-from hearts_env.errors import CheckpointError
+from hearts_env.errors import CheckpointError, quoted
 from hearts_env.files import held, remove_leftovers, write_whole
 from hearts_train.learn.config import ConfigError, TrainConfig
 
@@ -43,6 +43,9 @@ TENSORBOARD_NAME = "tensorboard"
 CHECKPOINTS_NAME = "checkpoints"
 BEST_NAME = "best.safetensors"
 LOCK_NAME = ".lock"
+
+_OF_A_START = (CONFIG_NAME, METRICS_NAME, TENSORBOARD_NAME, CHECKPOINTS_NAME, LOCK_NAME)
+"""What a run has in its folder before it has saved a state."""
 
 NUM_KEPT = 3
 """Players of evaluations that stay in ``checkpoints/``, besides the best."""
@@ -119,16 +122,29 @@ def _next_folder(place: Path, name: str) -> Path:
 
 
 def check_is_free(run_dir: Path) -> None:
-    """Refuse a folder in which a run has saved something.
+    """Refuse a folder in which a run has saved something, or that has files of somebody else's.
+
+    What a run leaves that was killed before it saved a state is no hindrance.
 
     Raises:
-        ConfigError: if there is a state or a player in it.
+        ConfigError: if there is a state or a player in it, or anything else.
     """
     if (run_dir / STATE_NAME).exists() or (run_dir / CHECKPOINT_NAME).exists():
         raise ConfigError(
             f"run: {str(run_dir)!r} already has a run; resume it with --resume {run_dir}, or "
             "give another folder"
         )
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        others = sorted(
+            path.name
+            for path in run_dir.iterdir()
+            if path.name not in _OF_A_START and path.suffix != ".tmp"
+        )
+        if others:
+            raise ConfigError(
+                f"run: {str(run_dir)!r} has other files, like {quoted(others[0])}; give a new "
+                "folder, or an empty one"
+            )
 
 
 def check_run_folder(run_dir: Path) -> None:

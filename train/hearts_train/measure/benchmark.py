@@ -28,7 +28,7 @@ from hearts_agents.blame import blamed
 from hearts_agents.registry import unversioned, versioned
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_choice, check_number
-from hearts_env.files import write_whole
+from hearts_env.files import check_file_name, write_whole
 from hearts_env.progress import Progress, Show, silent
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploit
@@ -354,7 +354,13 @@ def check_out(out: Path, *, resume: bool) -> None:
     Raises:
         HeartsError: if it is there, was begun already, or with `resume` was not begun.
     """
+    check_file_name(out, "resume" if resume else "out")
     parts = unfinished(out)
+    if os.path.lexists(out) and resume:
+        raise HeartsError(
+            f"resume: {str(out)!r} is there, so that nothing is unfinished; check a result with "
+            "--verify"
+        )
     if os.path.lexists(out):
         raise HeartsError(
             f"out: {str(out)!r} already exists; check it with --verify, or name another file"

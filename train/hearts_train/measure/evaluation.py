@@ -72,6 +72,8 @@ Pairing = tuple[int, int]
 MIN_PAIRS = 2
 MAX_PAIRS = 10_000_000
 """Duplicate deals; the scores of all of them are kept, 80 bytes a deal with two players."""
+LONGEST_ANSWER = 86_400
+"""Seconds that an answer may be waited for: a day."""
 _FIRST_BLOCK, _LARGEST_BLOCK = 16, 2048
 
 
@@ -383,7 +385,13 @@ def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
         raise HeartsError(
             "time_limit: only a process of its own can be stopped; set isolate (--isolate) too"
         )
-    return check_positive("time_limit", time_limit, "; give seconds, or None")
+    limit = check_positive("time_limit", time_limit, "; give seconds, or None")
+    if limit > LONGEST_ANSWER:
+        raise HeartsError(
+            f"time_limit: {limit:g} seconds are more than a day, {LONGEST_ANSWER:,}; give fewer, "
+            "or None"
+        )
+    return limit
 
 
 def blocks(pairs: int) -> list[int]:

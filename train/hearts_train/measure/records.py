@@ -21,7 +21,14 @@ from typing import Any
 from hearts_agents.registry import check_recorded
 from hearts_env import HeartsError, __version__
 from hearts_env.errors import quoted
-from hearts_env.files import append_all, held, lock_beside, read_limited, write_whole
+from hearts_env.files import (
+    append_all,
+    check_file_name,
+    held,
+    lock_beside,
+    read_limited,
+    write_whole,
+)
 from hearts_train.measure.duel import Block
 
 FORMAT = "hearts-env results"
@@ -80,6 +87,7 @@ def results_file(
         return
     path = Path(out if resume is None else resume)  # type: ignore[arg-type]
     # Before the lock file is made, which an error would otherwise name or leave behind.
+    check_file_name(path, "out" if resume is None else "resume")
     if resume is not None:
         path.stat()
     elif not path.parent.is_dir():
