@@ -346,6 +346,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         "environments": Part(2.0, _play_environments),
         "observations": Part(3.0, _observe),
         "pimc": Part(1.0, _part(_ask, "pimc")),
+        "champion": Part(2.0, _part(_ask, "champion", "champion?search=2&match=true")),
         "attackers": Part(2.0, _attack),
         **{
             f"batches of {preset}": Part(1.0, _part(_step_frozen, preset))
