@@ -171,7 +171,7 @@ def check_positive(name: str, value: object, other: str = "") -> float:
     """`value` as a number above 0; `other` ends the message, and says what else could be given.
 
     Raises:
-        HeartsError: if it is none, or infinite.
+        HeartsError: if it is not a number, or infinite.
     """
     number = _finite(value)
     if number is None or number <= 0:
@@ -183,7 +183,7 @@ def check_finite(name: str, value: object) -> float:
     """`value` as a number of either sign.
 
     Raises:
-        HeartsError: if it is none, or infinite.
+        HeartsError: if it is not a number, or infinite.
     """
     number = _finite(value)
     if number is None:

@@ -35,7 +35,7 @@ from hearts_env.errors import HeartsError
 from hearts_env.game import Game
 from hearts_env.rules import Rules
 
-_FREEZE_FROM = 1024  # games; a batch of so many is made for long and quick runs
+_FREEZE_FROM = 1024  # games; a batch this large is made for long and quick runs
 _CHUNK = 64  # observations that are cast at once: they stay in the nearest cache
 
 

@@ -174,7 +174,7 @@ SETTLE_POINTS, SETTLE_SIMPLE, SETTLE_SWEEPSTAKES, SETTLE_HOWELL = range(4)
 
 
 def history_words(plays: int) -> int:
-    """How many words a history of so many plays fills."""
+    """How many words a history of this many plays fills."""
     return -(-plays // PLAYS_A_WORD)
 
 

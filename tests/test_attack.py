@@ -494,7 +494,7 @@ def test_mistakes_are_told(tmp_path):
     for words, said in [
         ([], "agent: none given"),
         (["pro", "--rules", "micro", "--out", tmp_path / "x"], "--out: on a deck this small"),
-        (["pro", "--attackers", ","], "--attackers: ',' names no player"),
+        (["pro", "--attackers", ","], "--attackers: ',' names nothing"),
         (["pro", "--seconds", 0, "--attackers", "all"], "--seconds: must be above 0, got 0"),
         (["pro", "--pairs", 1], "pairs: 1 is out of range"),
         (["--resume", evaluated], "is not of this command"),

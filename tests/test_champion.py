@@ -324,13 +324,16 @@ def test_a_short_time_is_nearly_kept(monkeypatch):
     [
         (lambda: make_agent("champion", greedy="no"), "greedy: 'no' is not True or False"),
         (lambda: load_agent(weights_of("mini"), greedy=None), "greedy: None is not True or False"),
-        (lambda: load_agent(5), "checkpoint: 5 is no path"),
+        (lambda: load_agent(5), "checkpoint: 5 is not a path"),
         (lambda: Improver("champion"), "policy: 'champion' is not a network; give load_agent"),
         (lambda: Improver(make_agent("champion")), "policy: .* is not a network; give load_agent"),
         (lambda: Improver(policy(), tau="a"), "tau: must be a number above 0, got 'a'"),
         (lambda: Improver(policy(), tau=0.0), "tau: must be a number above 0, got 0.0"),
         (lambda: Resolver("champion"), "policy: 'champion' is not a network; give load_agent"),
-        (lambda: Resolver(policy(), early="pimc"), "early: 'pimc' is no agent; give make_agent"),
+        (
+            lambda: Resolver(policy(), early="pimc"),
+            "early: 'pimc' is not an agent; give make_agent",
+        ),
     ],
 )
 def test_arguments_of_another_kind_are_refused(make, words):
@@ -340,7 +343,7 @@ def test_arguments_of_another_kind_are_refused(make, words):
 
 def test_models_that_cannot_be_asked_are_refused():
     for models in (policy(), ["pimc"], 3):
-        with pytest.raises(HeartsError, match=r"models: .* no list of agents; give"):
+        with pytest.raises(HeartsError, match=r"models: .* not a list of agents; give"):
             Improver(policy(), models=models)
     with pytest.raises(HeartsError, match="rules"):
         Improver(policy(), models=[policy("two_player")]).check_rules(Rules.preset("mini"))

@@ -393,7 +393,7 @@ def test_built_in_players_enter_where_they_can_play(tmp_path):
         (("run", "--pairs", "1"), ["pairs: 1 is out of range"]),
         (("run", "--minutes", "nan"), ["minutes: must be a number above 0"]),
         (("run", "--workers", "0"), ["workers: 0"]),
-        (("table", "--rules", "classic"), ["'classic' is no game of the league", "micro"]),
+        (("table", "--rules", "classic"), ["'classic' is not a game of the league", "micro"]),
         (("table", "--players", "3"), ["--players", "--rules"]),
         (("verify", "--sample", "0"), ["--sample"]),
         (("page", "/no/such/folder/page.html"), ["there is no folder"]),
@@ -407,7 +407,7 @@ def test_what_is_no_league_is_refused(tmp_path):
     refused(run(tmp_path / "none", "table"), "there is no league", "add AGENT")
     (tmp_path / "mine.txt").write_text("mine")
     refused(run(tmp_path, "add", "easy"), "not empty")
-    refused(run(tmp_path / "mine.txt", "add", "easy"), "is no folder")
+    refused(run(tmp_path / "mine.txt", "add", "easy"), "is not a folder")
 
 
 def test_one_agent_alone_is_told_so(tmp_path):
@@ -514,12 +514,12 @@ def test_an_edited_line_is_named(copied):
         (0, {"protocol": 2}, ["does not begin with a game of version 1"]),
         (0, {"line": "agent"}, ["does not begin with a game"]),
         (4, {"line": "dance"}, ["line 5 of", "'dance'", "does not know"]),
-        (4, {"first": 3}, ["line 5 of", "no whole block"]),
-        (4, {"margins": [1]}, ["line 5 of", "no whole block"]),
-        (4, {"seconds": ["never", 0.0]}, ["line 5 of", "no whole block"]),
+        (4, {"first": 3}, ["line 5 of", "not a whole block"]),
+        (4, {"margins": [1]}, ["line 5 of", "not a whole block"]),
+        (4, {"seconds": ["never", 0.0]}, ["line 5 of", "not a whole block"]),
         (4, {"pairing": ["easy", "nobody"]}, ["names 'nobody'", "did not enter"]),
-        (4, {"pairing": 3}, ["line 5 of", "no whole block"]),
-        (2, {"name": "easy"}, ["line 3 of", "no whole agent"]),
+        (4, {"pairing": 3}, ["line 5 of", "not a whole block"]),
+        (2, {"name": "easy"}, ["line 3 of", "not a whole agent"]),
     ],
 )
 def test_lines_of_another_kind_are_named(number, change, words, copied):

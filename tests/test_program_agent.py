@@ -323,8 +323,8 @@ def test_a_command_is_split_as_a_shell_does_and_options_follow():
     ("spec", "message"),
     [
         ("exec:", "names no program"),
-        ("exec:./no-such-bot --flag", "is no program here or on the PATH"),
-        ("exec:no_such_program:Name", "is no program here or on the PATH"),
+        ("exec:./no-such-bot --flag", "is not a program here or on the PATH"),
+        ("exec:no_such_program:Name", "is not a program here or on the PATH"),
         ("exec:cat " + "b" * 10_000, "a command of 10,009 characters is too long"),
         ("exec:'./bot", "cannot be read .No closing quotation."),
         (f"exec:{BOTS / 'low_bot.py'}", "cannot be executed; make it executable"),

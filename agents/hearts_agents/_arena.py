@@ -495,7 +495,7 @@ def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
     """One seed per game, as Gymnasium does it: counting up from an int, a list, or at random.
 
     Raises:
-        HeartsError: if `seed` is none of these, or a list of another length.
+        HeartsError: if `seed` is not one of these, or a list of another length.
     """
     if seed is None:
         return fallback.integers(2**62, size=num_envs)

@@ -84,7 +84,7 @@ class Attacker(CachingAgent):
             noise: with this chance the model is taken to have played at random: for one that does
                 not always do what its ``policy_batch`` says.
             most_worlds: where the model mixes its cards, worlds branch in the play to the end after
-                a card; of more than so many an even selection is kept.
+                a card; of more than this many an even selection is kept.
             base: who plays where nothing is tried; None: the best card double dummy over the
                 worlds, weighed.
 
@@ -92,7 +92,9 @@ class Attacker(CachingAgent):
             HeartsError: the method is unknown, or a number is out of range.
         """
         if method not in METHODS:
-            raise HeartsError(f"method: {method!r} is no attacker; {did_you_mean(method, METHODS)}")
+            raise HeartsError(
+                f"method: {method!r} is not an attacker; {did_you_mean(method, METHODS)}"
+            )
         self.method = method
         self.model = make_agent(model, seed=0) if isinstance(model, str) else model
         self.tricks = check_number("tricks", tricks, 0, k.MAX_CARDS)

@@ -166,7 +166,7 @@ class ByRules(DrawingAgent):
         """Refuse rules of which there is no player.
 
         Raises:
-            HeartsError: if `rules` is none of the games that it plays.
+            HeartsError: if `rules` is not one of the games that it plays.
         """
         self._of(rules)
 

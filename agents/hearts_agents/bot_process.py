@@ -30,7 +30,7 @@ REFUSED = "refused"
 _MOST_KEPT = 4096  # bytes of what it wrote to its standard error
 _MOST_WORDS = 300  # characters of that in a message
 _CHUNK = 1 << 16
-_PIPE = 1 << 20  # bytes of what was sent and not read yet; Linux allows so many
+_PIPE = 1 << 20  # bytes of what was sent and not read yet; Linux allows this many
 _LOOK_MILLISECONDS = 50  # how often it is looked at whether it still runs
 _LAST_SECONDS = 1.0  # to end by itself: after `bye`, and to be asked for its exit status
 
@@ -96,7 +96,7 @@ class BotProcess:
         return self.answer(seconds, most)
 
     def send(self, lines: bytes, answers: int = 1) -> None:
-        """Send lines that so many lines are to answer; what the pipe does not take is sent later.
+        """Send lines that this many lines are to answer; what the pipe does not take is sent later.
 
         Raises:
             BotError: if it has written a line that nobody asked for. It is ended.

@@ -54,7 +54,7 @@ class Champion(ByRules):
             seed: of its draws, where it is not greedy.
             search: look at what the cards lead to: a time for each card (``50ms``), a number of
                 worlds (``32``) or ``all``; None: the network alone.
-            endings: so many last tricks are solved as a game of their own (``Resolver``), and
+            endings: how many last tricks are solved as a game of their own (``Resolver``), and
                 their cards drawn from its equilibrium; None: none.
             greedy: take the preferred action; False: draw from the policy's probabilities; None:
                 as ``SHIPPED`` has it. A search plays the best card that it finds.

@@ -132,7 +132,9 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
             not agree with itself or with this version's encoders and rules.
     """
     if not isinstance(path, str | os.PathLike):
-        raise CheckpointError(f"checkpoint: {quoted(path)} is no path; give a file or a run folder")
+        raise CheckpointError(
+            f"checkpoint: {quoted(path)} is not a path; give a file or a run folder"
+        )
     file = Path(path)
     if kind_of(file) == "folder":
         if kind_of(file / CHECKPOINT_NAME) != "file":

@@ -107,7 +107,7 @@ def check_network(policy: object) -> EncoderAgent:
     """`policy`, a player that weighs the actions, as a search asks for them.
 
     Raises:
-        HeartsError: it is none.
+        HeartsError: it is something else.
     """
     if isinstance(policy, EncoderAgent):
         return policy

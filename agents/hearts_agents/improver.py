@@ -61,7 +61,7 @@ class Budget:
         """A budget as it is written: ``50ms``, ``2s``; ``16`` worlds; ``all``.
 
         Raises:
-            HeartsError: it is none of these.
+            HeartsError: if it is not one of these.
         """
         self.text = str(text)
         self.seconds, self.worlds = np.inf, k.MAX_CARDS**4
@@ -237,7 +237,9 @@ class Improver(CachingAgent):
 def _checked(models: object) -> tuple[Agent, ...]:
     if isinstance(models, Sequence) and all(isinstance(model, Agent) for model in models):
         return tuple(models)
-    raise HeartsError(f"models: {quoted(models)} is no list of agents; give [make_agent('pimc')]")
+    raise HeartsError(
+        f"models: {quoted(models)} is not a list of agents; give [make_agent('pimc')]"
+    )
 
 
 def _shared(judged: list[tuple[Fan, Floats]]) -> list[Fan]:

@@ -78,7 +78,7 @@ class ModelAgent(EncoderAgent):
         """The weights of the actions, ``(n, *shape) -> (n, num_actions) float32``.
 
         Raises:
-            HeartsError: if the model gives something else, or a number that is none.
+            HeartsError: if the model gives something else, or NaN.
         """
         assert self._fits is not None
         given = self.run(np.ascontiguousarray(observations, self.dtype))
@@ -190,7 +190,7 @@ def read_model(path: str | Path) -> bytes:
 
 
 def names_in_zip(data: bytes) -> set[str]:
-    """The names of an archive's files; empty where it is none."""
+    """The names of an archive's files; empty where it is not an archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return set(archive.namelist())

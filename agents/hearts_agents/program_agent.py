@@ -362,7 +362,7 @@ def _split(command: str) -> list[str]:
             "cannot be executed; make it executable (chmod +x), or name its interpreter too, as in "
             "exec:python3 bot.py"
             if there
-            else "is no program here or on the PATH; check it, relative to the present folder"
+            else "is not a program here or on the PATH; check it, relative to the present folder"
         )
         raise HeartsError(f"agent: {quoted(EXEC + command)}: {quoted(words[0])} {what}")
     return words

@@ -75,7 +75,7 @@ class Resolver(DrawingAgent):
 
         Args:
             policy: what both are taken to have played by, drawing from its chances.
-            tricks: so many last tricks are solved, 1 to `MOST_TRICKS`.
+            tricks: how many last tricks are solved, 1 to `MOST_TRICKS`.
             early: who plays before them; None: `policy`, as it is.
             noise: the chance, above 0, that both are taken to have played at random instead.
             guessed: the weight of the other player's range, in [0, 1], against its choice to leave
@@ -88,7 +88,7 @@ class Resolver(DrawingAgent):
         super().__init__(seed)
         self.policy = check_network(policy)
         if not isinstance(early, Agent | None):
-            raise HeartsError(f"early: {quoted(early)} is no agent; give make_agent('pimc')")
+            raise HeartsError(f"early: {quoted(early)} is not an agent; give make_agent('pimc')")
         self.early = copy.copy(policy if early is None else early)
         self.tricks = check_tricks("tricks", tricks)
         self.noise = check_chance("noise", noise)
@@ -218,7 +218,7 @@ def check_tricks(name: str, tricks: Any) -> int:
     """A number of last tricks that can be solved.
 
     Raises:
-        HeartsError: it is none; the message names it.
+        HeartsError: it is something else; the message names it.
     """
     return check_number(name, tricks, 1, MOST_TRICKS)
 

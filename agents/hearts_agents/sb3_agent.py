@@ -42,7 +42,7 @@ class Sb3Agent(ModelAgent):
         """A player that asks `policy`, which is not changed.
 
         Raises:
-            HeartsError: if it is no policy that chooses an action from one observation.
+            HeartsError: if it is not a policy that chooses an action from one observation.
         """
         super().__init__(name, encoder, rules, greedy=greedy, seed=seed)
         self.policy = policy
@@ -127,7 +127,7 @@ def agent_of_model(
     """The player that a model of stable-baselines3 is now; further training does not change it.
 
     Raises:
-        HeartsError: if it is none that can play.
+        HeartsError: if it cannot play.
     """
     # What it gave last may be of a gradient under way, which cannot be copied.
     last = getattr(getattr(model.policy, "action_dist", None), "distribution", None)
@@ -157,7 +157,7 @@ def load_sb3(
         trust: load it; it is not looked into without.
 
     Raises:
-        HeartsError: if `trust` is missing, or it is no policy that can play.
+        HeartsError: if `trust` is missing, or it is not a policy that can play.
         CheckpointError: if it is not such a file.
     """
     data = read_model(path)

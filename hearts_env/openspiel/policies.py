@@ -28,7 +28,7 @@ class ViewPolicy(spiel.Policy):  # type: ignore[misc]
         """The chance of each legal action in a state, by action.
 
         Raises:
-            HeartsError: the policy's chances are none, or the cards are not dealt yet.
+            HeartsError: if the policy gives no probabilities, or the cards are not dealt yet.
         """
         if state.hearts is None:
             raise HeartsError("state: the cards are not dealt yet; ask where a player is to act")

@@ -51,7 +51,7 @@ def rules_of(word: str, players: int | None = None) -> Rules:
     """The rules of a parameter: ``Rules.from_text``, where ``field:value`` is allowed too.
 
     Raises:
-        RulesError: they cannot be played, or their text is none.
+        RulesError: they cannot be played, or their text does not name rules.
     """
     words = [w if "=" in w else w.replace(":", "=", 1) for w in word.replace(";", ",").split()]
     return Rules.from_text(" ".join(words) if words else word, players)

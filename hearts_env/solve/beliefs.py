@@ -137,7 +137,8 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
         The weights. Where no world explains the play, all worlds weigh the same.
 
     Raises:
-        HeartsError: not a two-player view, or the policy's chances are none (see ``check_policy``).
+        HeartsError: not a two-player view, or the policy gives no
+            probabilities (see ``check_policy``).
     """
     noise = check_chance("noise", noise)
     if policy is not None and not callable(policy):

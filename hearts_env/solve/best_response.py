@@ -206,7 +206,7 @@ def policy_asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
     """A function of many views to the agent's checked chances in them, as ``exploit`` asks it.
 
     Raises:
-        HeartsError: the agent has nothing to ask; the function: its answer is no policy.
+        HeartsError: the agent has nothing to ask; the function: its answer is not a policy.
     """
     policy, act_batch, act = (
         method if callable(method := getattr(agent, word, None)) else None

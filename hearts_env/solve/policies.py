@@ -74,7 +74,7 @@ def log_likelihoods(
         ``(n,)`` natural logarithms, -inf where it would have played otherwise.
 
     Raises:
-        HeartsError: the policy's chances are none (see ``check_policy``).
+        HeartsError: if the policy gives no probabilities (see ``check_policy``).
     """
     vectors, actions = past_plays(rules, seen, seat, deals)
     players = np.full(len(vectors), seat, np.int64)
@@ -93,7 +93,7 @@ def past_plays(
         seen: a state or view whose history counts.
         seat: whose plays.
         deals: ``(n, 2) int64``, the dealt hands of both seats.
-        skip: so many of its first plays are left out.
+        skip: this many of its first plays are left out.
 
     Returns:
         Views ``(n * plays, rules.state_size)`` and actions ``(n * plays,)``, hand by hand.
@@ -112,7 +112,7 @@ def log_chances(views: BatchView, actions: k.Vector, policy: Policy, noise: floa
     """Natural logarithms of a policy's chances of one action in each view, ``(len(views),)``.
 
     Raises:
-        HeartsError: the policy's chances are none (see ``check_policy``).
+        HeartsError: if the policy gives no probabilities (see ``check_policy``).
     """
     if not len(views):
         return np.zeros(0)

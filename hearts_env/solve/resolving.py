@@ -56,7 +56,7 @@ class SafeSolver(Solver):
                 has the rest of 1. 0: strictly safe; 1: unsafe.
 
         Raises:
-            HeartsError: `policy` is none, or another argument is out of range.
+            HeartsError: `policy` is not a policy, or another argument is out of range.
         """
         super().__init__(tree, DEFAULT_ALGORITHM, num_threads=1)
         self.player = check_player(player, 2)

@@ -122,7 +122,7 @@ class _Plan(NamedTuple):
     """How the information sets of a fan are gone on with."""
 
     depth: Ints
-    """``(sets,)``: so many of the player's own decisions are searched."""
+    """``(sets,)``: how many of the player's own decisions are searched."""
     branch: Ints
     """``(sets,)``: those of one number share the worlds that are kept when there are too many."""
 
@@ -145,7 +145,7 @@ class Responses:
             rules: of two players, without an exchange.
             policy: the other player's chances of each action (an agent's ``policy_batch``).
             chooser: what the player plays where it does not search; None: ``by_worlds``.
-            most_worlds: where a policy mixes, worlds branch; of more than so many after one card
+            most_worlds: where a policy mixes, worlds branch; of more than this many after one card
                 an even selection is kept. None: all are.
             worth: what cards are to earn most of; None: the margin of the deal.
         """

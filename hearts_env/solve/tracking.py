@@ -73,7 +73,7 @@ class Tracker:
         all weigh the same.
 
         Raises:
-            HeartsError: not of two players, or the policy's chances are none.
+            HeartsError: not of two players, or the policy gives no probabilities.
         """
         return self.judged(views)[0]
 

@@ -273,7 +273,7 @@ class Tree:
         """What each sequence of `player` earns at once, given the other player's plan.
 
         In points a deal, for lines that end with it, weighted by chance and by the other's plan.
-        With `number`, of so many sequences alone, the first ones: of the hands, for example.
+        With `number`, of this many sequences alone, the first ones: of the hands, for example.
         """
         side = self.sides[player]
         out = np.empty(side.num_sequences if number is None else number)

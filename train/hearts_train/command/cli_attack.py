@@ -9,6 +9,7 @@ import typer
 
 from hearts_train import console
 from hearts_train.command.cli_options import (
+    AGENT_HELP,
     Backend,
     Json,
     Out,
@@ -35,7 +36,7 @@ def attack(
     context: typer.Context,
     agent: Annotated[
         str | None,
-        typer.Argument(help="A player's name, a checkpoint, a run's folder or FILE.py:CLASS."),
+        typer.Argument(help=AGENT_HELP),
     ] = None,
     attackers: Annotated[
         str,

@@ -57,7 +57,7 @@ def compare(
         ),
     ] = None,
     max_pairs: Annotated[
-        int, typer.Option("--max-pairs", help="Give up after so many deals.")
+        int, typer.Option("--max-pairs", help="Give up after this many deals.")
     ] = 1_000_000,
     pairs: Annotated[
         int, typer.Option("--pairs", help="With 'vs': deals of each run against each opponent.")

@@ -115,7 +115,7 @@ def run(
         typer.Option("--agents", metavar="AGENT,...", help="Only pairings among these."),
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", help="Stop each game after so many.")
+        float | None, typer.Option("--minutes", help="Stop each game after this many.")
     ] = None,
     trust: Trust = False,
     workers: Workers = None,

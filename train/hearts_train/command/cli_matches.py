@@ -9,6 +9,7 @@ import typer
 
 from hearts_train import console
 from hearts_train.command.cli_options import (
+    AGENT_HELP,
     Backend,
     Json,
     Players,
@@ -127,7 +128,7 @@ def equity(
     epilog="Example: hearts matches match --against pimc --pairs 500 --totals 80,60",
 )
 def matches(
-    agent: Annotated[str, typer.Argument(help="A player's name, a checkpoint, FILE.py:CLASS.")],
+    agent: Annotated[str, typer.Argument(help=AGENT_HELP)],
     against: Annotated[
         str, typer.Option("--against", metavar="AGENT", help="The other player.")
     ] = "pimc",

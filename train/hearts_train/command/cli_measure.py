@@ -9,6 +9,7 @@ import typer
 
 from hearts_train import console
 from hearts_train.command.cli_options import (
+    AGENT_HELP,
     Backend,
     Isolate,
     Json,
@@ -44,9 +45,7 @@ def evaluate(
     context: typer.Context,
     agent: Annotated[
         str | None,
-        typer.Argument(
-            help="A player's name, a checkpoint, a run's folder, FILE.py:CLASS or exec:PROGRAM."
-        ),
+        typer.Argument(help=AGENT_HELP),
     ] = None,
     against: Annotated[
         str, typer.Option("--against", metavar="AGENT,...", help="Opponents, with commas between.")
@@ -178,7 +177,7 @@ def benchmark(
     context: typer.Context,
     agent: Annotated[
         str | None,
-        typer.Argument(help="A player's name, a checkpoint, a run's folder or FILE.py:CLASS."),
+        typer.Argument(help=AGENT_HELP),
     ] = None,
     track: Annotated[
         str | None,

@@ -24,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+AGENT_HELP = "A player's name, a checkpoint, a run's folder, FILE.py:CLASS or exec:PROGRAM."
 RulesName = Annotated[
     str | None,
     typer.Option(

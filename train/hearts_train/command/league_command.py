@@ -75,7 +75,7 @@ def chosen(folder: Folder, rules: Rules | None) -> list[str]:
     name = game_name(rules)
     if name not in folder.games:
         raise HeartsError(
-            f"rules: {rules.name!r} is no game of the league in {str(folder.path)!r}; it has "
+            f"rules: {rules.name!r} is not a game of the league in {str(folder.path)!r}; it has "
             f"{', '.join(folder.games) or 'none yet'}"
         )
     return [name]
@@ -129,7 +129,7 @@ def show(path: Path, rules: Rules | None, *, as_json: bool) -> None:
 def draw(path: Path, rules: Rules | None, out: Path) -> None:
     """Write the tables of some games as a page."""
     if out.suffix.lower() not in (".html", ".htm"):
-        raise Mistake(f"OUT: {out} is no name of a page; give one that ends in .html")
+        raise Mistake(f"OUT: {out} is not the name of a page; give one that ends in .html")
     folder = read_folder(path)
     found = tables(folder, chosen(folder, rules))
     write_whole(out, league_page(path.name or "League", found))

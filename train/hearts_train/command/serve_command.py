@@ -138,7 +138,7 @@ def _listening(options: Options) -> socket.socket:
 
 
 def _no_address(host: str) -> str:
-    return f"--host: {host!r} is no address of this machine; give 127.0.0.1, or 0.0.0.0 for all"
+    return f"--host: {host!r} is not an address of this machine; give 127.0.0.1, or 0.0.0.0 for all"
 
 
 def _store(folder: Path) -> Store:

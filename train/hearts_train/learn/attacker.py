@@ -16,7 +16,7 @@ from hearts_train.learn.recipes import make_config
 from hearts_train.learn.training import RunResult, train
 
 _SMALL_HAND = 6
-"""Up to so many cards a hand small networks are enough, and quicker."""
+"""Up to this many cards a hand small networks are enough, and quicker."""
 
 
 def train_attacker(

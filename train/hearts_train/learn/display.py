@@ -62,7 +62,7 @@ class Display:
             note(text)
 
     def preparing(self, what: str, share: float, seconds: float) -> None:
-        """Show that something is being made before the next update, since so many seconds.
+        """Show that something is being made before the next update, for this many seconds.
 
         Where there is no terminal, in a line for each tenth of it.
         """

@@ -148,7 +148,7 @@ def check_scores(name: str, scores: Array) -> Floats:
     """Scores as an array ``(runs, tasks)``.
 
     Raises:
-        HeartsError: if they are none, or of one run only.
+        HeartsError: if they are not scores, or of one run only.
     """
     found = finite_values(name, scores, 2)
     if len(found) < MIN_RUNS:

@@ -189,7 +189,7 @@ class Assault:
             agent: the attacked agent, or its name.
             attackers: names of `METHODS`, or `TRAINED`; or any other agents, or what names them.
             rules: of two players; None: those the agent was trained for, else ``two_player``.
-            tricks: so many last tricks are answered exactly by attackers that do so; None: half
+            tricks: how many last tricks are answered exactly by attackers that do so; None: half
                 of them, but no more than 4 if the agent mixes its cards.
             seed: what deals and chance follow from.
             trained: the player that attacks as `TRAINED`, or its run's folder.

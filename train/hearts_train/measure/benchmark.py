@@ -95,7 +95,7 @@ class Benchmark:
             command: the command line, for the record.
 
         Raises:
-            HeartsError: if an argument is none of these, the agent is unknown or cannot play the
+            HeartsError: if an argument is not one of these, the agent is unknown or cannot play the
                 track's rules, or this package deals other cards than the protocol's.
         """
         self.version = check_number("protocol", NEWEST if protocol is None else protocol, 1, NEWEST)

@@ -68,7 +68,7 @@ def read_benchmark(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The record in a file.
 
     Raises:
-        HeartsError: if it is no such file, is cut short, was edited, or is of another version.
+        HeartsError: if it is not such a file, is cut short, was edited, or is of another version.
         OSError: if it cannot be read.
     """
     name = repr(os.fspath(path))

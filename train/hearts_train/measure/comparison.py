@@ -61,7 +61,7 @@ class Comparison:
         alpha: How often ``high`` may be wrong where the truth is `low`.
         beta: How often ``low`` may be wrong where it is `high`.
         pairs: Duplicate deals used, each played from every seat, against each of the field.
-        max_pairs: After so many it would have ended undecided.
+        max_pairs: After this many it would have ended undecided.
         fixed_pairs: Duplicate deals that a test of fixed size needs, with the same error rates.
         margin: Median-unbiased estimate of the agent's margin over the other, points a deal.
         ci95: Its 95 % interval; it takes into account that the test stops early.
@@ -144,7 +144,7 @@ def compare(
         rules: the rules, or a preset's name; None: as for ``evaluate``.
         question: the hypotheses and their error rates; None: a margin of 0 or 0.1, 5 % each.
         against: a field: both play these on the same deals; empty: they play each other.
-        max_pairs: give up after so many duplicate deals.
+        max_pairs: give up after this many duplicate deals.
         seed: what deals and the agents' chance follow from.
         out: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.

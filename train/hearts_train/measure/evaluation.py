@@ -173,7 +173,7 @@ class Contest:
             isolate: every player in a process of its own.
             time_limit: with `isolate`, seconds that a process may take for one answer.
             pairings: who plays whom, by place; None: the first against each of the others.
-            most_open: so many pairings keep their players' processes while others play.
+            most_open: how many pairings keep their players' processes while others play.
             workers: processes that play.
             backend: where they run (``crew.spread``).
             command: the command line, for the results.

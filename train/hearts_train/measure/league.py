@@ -56,17 +56,17 @@ from hearts_train.measure.league_table import Pairing, half_width, won_unit
 BUILT_IN = tuple(name for name in OWN if name not in ("random", "match"))
 """Each strategy once: `random` is `easy`. `match` plays for a match, not for the deal."""
 ENOUGH = 1000
-"""An interval is believed from so many deals on, where it decides whether to go on."""
+"""An interval is believed from this many deals on, where it decides whether to go on."""
 MOST_PAIRS = 1_000_000
-"""With a goal for the intervals, so many deals at most, if nothing else is said."""
+"""With a goal for the intervals, this many deals at most, if nothing else is said."""
 _SURE = 0.8
-"""Of the deals that an interval seems to need so many are asked for at once: the rest is decided
+"""Of the deals that an interval seems to need this share is asked for at once: the rest is decided
 block by block, so that no block is played in vain."""
 _ALIKE = 4.0
-"""Pairings whose deals take up to so many times as long as the fastest one's play beside it; the
+"""Pairings whose deals take up to this many times as long as the fastest one's play beside it; the
 slower ones play when those are done."""
 _MOST_EXACT = 12
-"""With at most so many cards the exploitability is computed."""
+"""With at most this many cards the exploitability is computed."""
 
 
 # ---- entering ------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ class Goal:
         """A goal as it is asked for.
 
         Raises:
-            HeartsError: if a number is none that can be reached.
+            HeartsError: if a number cannot be reached.
         """
         for name, value in (("until", until), ("minutes", minutes)):
             if value is not None:
@@ -467,7 +467,7 @@ class Play:
     def progress(self, task: Task | None = None, deals: float = 0.0) -> tuple[float, float]:
         """Seconds of work that are done, and those of all that seems to be needed.
 
-        Of a task that is being played, so many deals are done.
+        Of a task that is being played, this many deals are done.
         """
         done = all_ = 0.0
         known = [cost for pairing in self.pairings if (cost := self.cost(pairing)) is not None]

@@ -32,7 +32,7 @@ FORMAT = "hearts-env league"
 PROTOCOL = 1
 """Of the lines, of the sizes of blocks and of the players' seeds; with another one, other lines."""
 BINS = 16
-"""Each block's deals are summed in so many bins of equal size."""
+"""Each block's deals are summed in this many bins of equal size."""
 FIRST_BLOCK, LARGEST_BLOCK = 16, 16384
 SETTINGS = "league.json"
 _MOST_BYTES = 2**31
@@ -215,7 +215,7 @@ class GameFile:
             if isinstance(error, HeartsError):
                 raise
             raise HeartsError(
-                f"league: {where} is no whole {kind} ({error}); remove the line, and 'hearts "
+                f"league: {where} is not a whole {kind} ({error}); remove the line, and 'hearts "
                 "league DIR run' plays its deals again"
             ) from None
 
@@ -280,11 +280,11 @@ def make_folder(path: Path) -> None:
     """Make the folder of a league, or refuse one that is another's.
 
     Raises:
-        HeartsError: if it is no folder, or holds something else.
+        HeartsError: if it is not a folder, or holds something else.
         OSError: if it cannot be made.
     """
     if path.exists() and not path.is_dir():
-        raise HeartsError(f"league: {str(path)!r} is no folder; name another")
+        raise HeartsError(f"league: {str(path)!r} is not a folder; name another")
     is_empty = not path.is_dir() or all(one.name.startswith(".") for one in path.iterdir())
     if not is_empty and not is_begun(path):
         raise HeartsError(
@@ -313,7 +313,7 @@ def read_folder(path: Path, *, exact_version: bool = False) -> Folder:
         exact_version: refuse a league of another version of the package, which may play otherwise.
 
     Raises:
-        HeartsError: if it is none, is of another version, or a line in it is not whole.
+        HeartsError: if it is not such a file, is of another version, or a line in it is not whole.
         OSError: if it cannot be read.
     """
     if not (path / SETTINGS).is_file():
@@ -351,7 +351,7 @@ def read_game(path: Path) -> GameFile:
     """What the file of a game says; a last line that was cut short does not count.
 
     Raises:
-        HeartsError: if it is no such file, or a line is not whole.
+        HeartsError: if it is not such a file, or a line is not whole.
         OSError: if it cannot be read.
     """
     data = read_limited(path, _MOST_BYTES, "a game of a league")
@@ -371,7 +371,7 @@ def read_game(path: Path) -> GameFile:
             game.take(entry, number)
     if game is None:
         raise HeartsError(
-            f"league: {str(path)!r} is no game of a league: it has no whole line; get it again"
+            f"league: {str(path)!r} is not a game of a league: it has no whole line; get it again"
         )
     return game
 

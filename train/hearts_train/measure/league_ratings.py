@@ -152,7 +152,7 @@ def cycles(beats: NDArray[np.bool_], most: int = 20) -> list[tuple[int, ...]]:
 
     Args:
         beats: ``(players, players)``: whether the one of the row beats that of the column.
-        most: so many at most.
+        most: how many at most.
     """
     players = range(len(beats))
     found: set[tuple[int, ...]] = {

@@ -52,7 +52,7 @@ _STEP = 32
 _GROWTH = 16
 _POINTS = 241
 _WIDTH = 9.0
-"""Densities are computed within so many standard deviations."""
+"""Densities are computed within this many standard deviations."""
 
 LOW, HIGH, OPEN = "low", "high", "open"
 

@@ -11,7 +11,7 @@ from hearts_env import PlayerView
 from hearts_env.arrays import Ints
 
 MOON = 0.1
-"""A moon is within reach where best play by both makes it in so many of the worlds."""
+"""A moon is within reach where best play by both makes it in this share of the worlds."""
 QUEEN_HELD, MOON_NEAR = "it holds QS", "its own"
 
 

@@ -106,7 +106,7 @@ def cards_luck(
         ``(n,)``; its expectation is 0 if the other one did play so.
 
     Raises:
-        HeartsError: the rules are not for this, or the policy is none.
+        HeartsError: the rules are not for this, or the policy is not a policy.
     """
     _check(rules, states)
     table = table or Table(rules)
@@ -129,7 +129,7 @@ def draws_luck(
         ``(n,)``; its expectation is 0 if the player did play so.
 
     Raises:
-        HeartsError: the rules are not for this, or the policy is none.
+        HeartsError: the rules are not for this, or the policy is not a policy.
     """
     _check(rules, states)
     table = table or Table(rules)

@@ -97,7 +97,7 @@ class EpisodeWriter:
         self.episodes += 1
         self.steps += length
 
-    # By h5py's lower layer: the usual one takes half as long again for so many small things.
+    # By h5py's lower layer: the usual one takes half as long again for many small things.
     def _new(self, group: Any, name: str) -> Any:
         """A new group in another."""
         return h5py.h5g.create(group, name.encode(), None, self._group)

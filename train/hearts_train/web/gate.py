@@ -28,7 +28,7 @@ _HEADERS = {
 
 
 class Bucket:
-    """Counts what comes: so many at once, and so many a second after that."""
+    """Counts what comes: a number at once, and a number a second after that."""
 
     def __init__(self, burst: int, rate: float) -> None:
         self.left = float(burst)

@@ -147,7 +147,7 @@ def odds_by(agent: Listed, view: PlayerView) -> dict[str, Any]:
     """The same, worlds weighed by how `agent` would have played in each.
 
     Raises:
-        HeartsError: if the agent raises, or its chances are none.
+        HeartsError: if the agent raises, or gives no probabilities.
     """
     blames = blamed(f"model: {agent.name} gives no odds", "take another model")
     with agent.lent() as player, blames:

@@ -329,7 +329,7 @@ class Host:
             guest.send(entry.told(self.table.id, seat))
 
     def _tell_seats(self, but: Guest | None = None) -> None:
-        """Say who is here; that has no number of its own, since it is no part of the game."""
+        """Say who is here; that has no number of its own, since it is not part of the game."""
         seats = self.table.told_seats(*self._presence())
         fields = {"table": self.table.id, "seq": self.table.seq, "kind": "seat", "seats": seats}
         text = messages.message("event", fields)

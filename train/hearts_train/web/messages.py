@@ -126,7 +126,7 @@ def _seats(name: str, value: Any) -> tuple[tuple[str, str], ...]:
     for entry in value:
         if type(entry) is not dict or len(entry) != 1:
             raise _bad(
-                f'{name}: {quoted(entry)} is no seat; give {{"me": true}}, {{"open": true}} or '
+                f'{name}: {quoted(entry)} is not a seat; give {{"me": true}}, {{"open": true}} or '
                 '{"agent": NAME}'
             )
         ((kind, what),) = entry.items()
@@ -135,7 +135,7 @@ def _seats(name: str, value: Any) -> tuple[tuple[str, str], ...]:
         elif kind in ("me", "open") and what is True:
             found.append((kind, ""))
         else:
-            raise _bad(f'{name}: {quoted(entry)} is no seat; give "me", "open" or "agent"')
+            raise _bad(f'{name}: {quoted(entry)} is not a seat; give "me", "open" or "agent"')
     if sum(kind == "me" for kind, _ in found) > 1:
         raise _bad(f'{name}: you can sit in one seat; give "me" once')
     if all(kind == "agent" for kind, _ in found):

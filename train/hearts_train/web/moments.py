@@ -31,7 +31,7 @@ NOISE = 0.1
 """The model of a player is taken to play a random card so often, in odds, beliefs and endgames; so
 `hearts calibrate` has it."""
 ENDGAME_TRICKS = 4
-"""The equilibrium is computed in the last tricks, so many."""
+"""In how many last tricks the equilibrium is computed."""
 _TARGET = 0.01  # points to which an endgame is solved
 _MAX_MEMORY = 0.5  # gigabytes for one endgame
 REVOKE = "revoke"
@@ -157,7 +157,7 @@ def actions_of(game: Game, names: Iterable[str]) -> list[int]:
     """Actions by their names, as steps have them; -1 for a revoke.
 
     Raises:
-        HeartsError: if one is no action of these rules.
+        HeartsError: if one is not an action of these rules.
     """
     rules = game.rules
     numbers = {rules.action_name(action): action for action in range(rules.num_actions)}

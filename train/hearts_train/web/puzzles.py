@@ -103,7 +103,7 @@ class Judge:
         self._asked: dict[str, Agent] = {name: make_agent(name, seed=0) for name in ASKED}
 
     def judge(self, view: PlayerView) -> Verdict | None:
-        """What makes a position a puzzle; None: it is none."""
+        """What makes a position a puzzle; None: it is not a puzzle."""
         legal = view.legal_actions()
         if view.phase != "play" or len(legal) < LEGAL:
             return None

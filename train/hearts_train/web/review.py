@@ -186,7 +186,7 @@ def position(record: Record, names: Sequence[str]) -> Json:
         names: all actions from the first on, by their names.
 
     Raises:
-        HeartsError: if one is no action, or not legal where it stands.
+        HeartsError: if one is not an action, or not legal where it stands.
     """
     game = record.game.start()
     steps = [play_step(game, action) for action in actions_of(game, names)]

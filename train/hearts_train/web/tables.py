@@ -274,12 +274,12 @@ class Table:
         """Do what an agent chose, or what is done for it after a fault; returns the new events.
 
         Raises:
-            ValueError: if it is no agent's turn, or the action is not legal.
+            ValueError: if it is not an agent's turn, or the action is not legal.
             OSError: if it cannot be written; then nothing was done.
         """
         seat = self.turn
         if seat is None or not self.seats[seat].agent or action not in self.game.legal_actions():
-            raise ValueError(f"action {action} at {self.seq} is no agent's")
+            raise ValueError(f"action {action} at {self.seq} is not an agent's")
         line: dict[str, Any] = {"do": [action]}
         self.journal.append(line if fault is None else {**line, "fault": fault})
         return self._act([action], fault)
