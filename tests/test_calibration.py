@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,11 @@ from typer.testing import CliRunner
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError
 from hearts_env.seeds import derived_seed
+from hearts_env.solve.beliefs import belief
 from hearts_train.command.cli import app
+from hearts_train.measure import calibration
 from hearts_train.measure.calibration import calibrate
+from tests.test_cli import command
 
 
 def test_equally_likely_worlds_lose_the_logarithm_of_their_number() -> None:
@@ -58,3 +62,70 @@ def test_the_command(tmp_path: Path) -> None:
 def test_numbers_of_deals_out_of_range_are_refused(deals: int) -> None:
     with pytest.raises(HeartsError, match=r"^deals: "):
         calibrate("easy", [], "micro", deals=deals)
+
+
+# ---- stopped -------------------------------------------------------------------------------------
+def test_ctrl_c_keeps_the_deals_finished() -> None:
+    def stop(done: float, deals: float) -> None:
+        if done == 7:
+            signal.raise_signal(signal.SIGINT)
+
+    found = calibrate("standard", ["easy"], "micro", deals=100, seed=2, progress=stop)
+    whole = calibrate("standard", ["easy"], "micro", deals=7, seed=2)
+    assert [result.interrupted for result in (*found, *whole)] == [True, True, False, False]
+    for stopped, played in zip(found, whole, strict=True):
+        assert stopped.to_json() == {**played.to_json(), "interrupted": True}
+
+
+def test_a_deal_broken_off_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = calibrate("standard", ["easy"], "micro", deals=3, seed=2)
+    asked = []
+
+    def stopping(*args, **options):
+        asked.append(args)
+        if len(asked) > 2 * whole[0].decisions + 1:  # both models of the first view of deal 3
+            signal.raise_signal(signal.SIGINT)
+        return belief(*args, **options)
+
+    monkeypatch.setattr(calibration, "belief", stopping)
+    found = calibrate("standard", ["easy"], "micro", deals=100, seed=2)
+    assert [result.deals for result in found] == [3, 3]
+    assert [result.log_loss for result in found] == [result.log_loss for result in whole]
+    assert found[1].impossible == whole[1].impossible
+
+
+def test_ctrl_c_before_two_deals_has_nothing_to_show() -> None:
+    def stop(done: float, deals: float) -> None:
+        if done == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate("standard", [], "micro", deals=100, progress=stop)
+
+
+STOPPED = """
+import os, signal
+from hearts_train.measure import calibration
+
+dealt = []
+
+class Game(calibration.Game):
+    @classmethod
+    def deal(cls, rules, seed):
+        dealt.append(seed)
+        if len(dealt) == 6:
+            os.kill(os.getpid(), signal.{name})
+        return super().deal(rules, seed)
+
+calibration.Game = Game
+"""
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_stopped_command_shows_what_was_played(name: str, status: int) -> None:
+    words = ("calibrate", "easy", "--model", "easy", "--rules", "micro", "--deals", 100, "--json")
+    process = command(*words, before=STOPPED.format(name=name))
+    shown, errors = process.communicate(timeout=120)
+    assert process.returncode == status, errors
+    assert [(row["deals"], row["interrupted"]) for row in json.loads(shown)] == [(5, True)] * 2
+    assert "5 deals (stopped early)" in " ".join(errors.split())

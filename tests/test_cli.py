@@ -440,6 +440,7 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("\n") == 1
     record = json.loads(result.stdout)
+    assert record["interrupted"] is False
     opponents = [row["opponent"] for row in record["evaluations"]]
     assert opponents == ["easy", "standard", "standard_trump", "pro"]
     assert Path(record["checkpoint"]) == out / CHECKPOINT_NAME

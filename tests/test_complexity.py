@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import signal
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.deals import num_deals
 from hearts_train.command.cli import app
+from hearts_train.measure import complexity
 from hearts_train.measure.complexity import (
     Complexity,
     Measurement,
@@ -20,6 +23,7 @@ from hearts_train.measure.complexity import (
     estimated,
     histories,
 )
+from tests.test_cli import command
 
 
 def plain_tree(rules: Rules) -> tuple[int, int, int]:
@@ -78,6 +82,94 @@ def test_estimates_agree_with_counted_trees(name: str, lines: int, infosets: int
         half = estimate.high - estimate.log10
         assert half < 0.05
         assert estimate.log10 == pytest.approx(math.log10(counted), abs=2.5 * half)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "infosets"), [("micro", 4216, 1114), ("mini", 7_426_296, 2_469_782)]
+)
+def test_lines_drawn_in_pieces_estimate_the_same(name, lines, infosets, monkeypatch) -> None:
+    monkeypatch.setattr(complexity, "_PIECE", 150)
+    ends, _, sets = estimated(Rules.preset(name), 20_000, 2000, seed=2)
+    for estimate, counted in ((ends, lines), (sets, infosets)):
+        half = estimate.high - estimate.log10
+        assert half < 0.05
+        assert estimate.log10 == pytest.approx(math.log10(counted), abs=2.5 * half)
+
+
+def stop_after(pieces: int, monkeypatch) -> None:
+    """Press Ctrl-C when so many pieces of lines have been drawn."""
+    random_lines, drawn = complexity.random_lines, []
+
+    def stopping(*args):
+        drawn.append(args)
+        if len(drawn) > pieces:
+            signal.raise_signal(signal.SIGINT)
+        return random_lines(*args)
+
+    monkeypatch.setattr(complexity, "random_lines", stopping)
+
+
+def test_ctrl_c_keeps_the_groups_of_lines_that_were_drawn(monkeypatch) -> None:
+    work = Measurement(lines=4000, positions=100, deals=3, pro_deals=1)
+    (whole,) = complexities(["two_player"], measurement=work)
+    assert (whole.drawn, whole.interrupted) == (4000, False)
+    stop_after(4, monkeypatch)  # of 20 groups
+    stopped, *more = complexities(["two_player", "mini"], measurement=work)
+    assert not more
+    assert (stopped.drawn, stopped.interrupted) == (800, True)
+    assert (stopped.random, stopped.pro) == (whole.random, whole.pro)
+    for few, all_lines in ((stopped.lines, whole.lines), (stopped.infosets, whole.infosets)):
+        assert few.high - few.log10 > all_lines.high - all_lines.log10
+    assert Complexity.of(stopped.to_json()) == stopped
+
+
+def test_ctrl_c_in_a_later_piece_keeps_the_earlier_ones(monkeypatch) -> None:
+    monkeypatch.setattr(complexity, "_PIECE", 50)
+    stop_after(27, monkeypatch)  # all groups have one, seven of them two
+    work = Measurement(lines=100_000, positions=100, deals=3, pro_deals=1)
+    (found,) = complexities(["two_player"], measurement=work)
+    assert (found.drawn, found.interrupted) == (27 * 50, True)
+
+
+def test_ctrl_c_before_two_groups_keeps_the_games_before(monkeypatch) -> None:
+    work = Measurement(lines=4000, positions=100, deals=3, pro_deals=1)
+    stop_after(1, monkeypatch)
+    (found,) = complexities(["micro", "two_player"], measurement=work)
+    assert (found.rules, found.interrupted) == ("micro", False)
+    with pytest.raises(KeyboardInterrupt):
+        complexities(["two_player"], measurement=work)
+
+
+STOPPED = """
+import os, signal
+from hearts_train.measure import complexity
+
+random_lines, drawn = complexity.random_lines, []
+
+def stopping(*args):
+    drawn.append(args)
+    if len(drawn) > 4:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return random_lines(*args)
+
+complexity.random_lines = stopping
+"""
+
+
+def test_a_stopped_command_tells_what_was_drawn() -> None:
+    words = ("complexity", "two_player", "--lines", 4000, "--pro-deals", 1, "--json")
+    process = command(*words, before=STOPPED)
+    told, errors = process.communicate(timeout=120)
+    assert process.returncode == 143, errors
+    (record,) = json.loads(told)
+    assert (record["drawn"], record["interrupted"]) == (800, True)
+    assert "two_player (stopped: 800 lines)" in errors
+
+
+def test_the_interval_of_few_groups_is_that_of_student() -> None:
+    # Of 1 and 3: the mean is 2, the standard error 1, and t 12.706; no less than the least.
+    found = complexity._estimate(np.log([1.0, 3.0]), 0.0)
+    assert found == pytest.approx((math.log10(2), 0.0, math.log10(14.706), False))
 
 
 def test_histories_of_an_exchange_are_all_deals_and_passes_with_that_view() -> None:

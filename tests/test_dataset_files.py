@@ -262,15 +262,40 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypat
     words = ["dataset", tmp_path / "d", "--agent", "random", "--games", GAMES, "--rules", "micro"]
     with monkeypatch.context() as patched:
         patched.setattr(making.BlockWork, "__call__", stopped)
-        result = run(*words)
+        result = run(*words, "--json")
     assert result.exit_code == 130
+    stopped = json.loads(result.stdout)
     assert f"kept; go on with: hearts dataset {tmp_path / 'd'} --resume" in result.stderr
     played = []
     monkeypatch.setattr(
         making.BlockWork, "__call__", lambda self, n: played.append(n) or play(self, n)
     )
-    assert run("dataset", tmp_path / "d", "--resume").exit_code == 0
+    result = run("dataset", tmp_path / "d", "--resume", "--json")
+    assert result.exit_code == 0
     assert played == [1]
+    whole = json.loads(result.stdout)
+    assert stopped.keys() == whole.keys()
+    assert (stopped["interrupted"], whole["interrupted"]) == (True, False)
+    first = run("dataset", tmp_path / "first", *words[2:5], BLOCK, *words[6:], "--json")
+    counted = ("folder", "command", "options", "files", "interrupted")
+    assert {k: v for k, v in stopped.items() if k not in counted} == {
+        k: v for k, v in json.loads(first.stdout).items() if k not in counted
+    }
+    assert stopped["files"] == {}
+    assert stopped["options"] == whole["options"]
+
+
+def test_ctrl_c_before_the_first_block_is_finished_tells_of_none(tmp_path, monkeypatch):
+    def stopped(self, number):
+        raise KeyboardInterrupt
+
+    words = ["dataset", tmp_path / "d", "--agent", "random", "--games", GAMES, "--rules", "micro"]
+    monkeypatch.setattr(making.BlockWork, "__call__", stopped)
+    result = run(*words, "--json")
+    assert result.exit_code == 130
+    told = json.loads(result.stdout)
+    assert (told["games"], told["mean_scores"], told["episodes"]) == (0, [], 0)
+    assert told["interrupted"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import signal
@@ -419,12 +420,30 @@ def test_every_signal_saves_and_stops_with_its_own_exit_status(
     handlers = [signal.getsignal(n) for n in SIGNALS]
     config, folder = tmp_path / "kept.yaml", tmp_path / "run"
     config.write_text(recipe("evaluation.times=0").to_yaml())
-    result = CliRunner().invoke(app, ["train", str(config), "--out", str(folder)])
+    result = CliRunner().invoke(app, ["train", str(config), "--out", str(folder), "--json"])
     assert [signal.getsignal(n) for n in SIGNALS] == handlers
     assert result.exit_code == 128 + number, result.stderr
     assert f"go on with: hearts train --resume {folder}" in result.stderr
-    assert runs.load_state(folder / runs.STATE_NAME).counters.updates == 3
+    state = runs.load_state(folder / runs.STATE_NAME)
+    assert state.counters.updates == 3
+    record = json.loads(result.stdout)
+    assert (record["run"], record["decisions"]) == (str(folder), state.counters.decisions)
+    assert (record["evaluations"], record["interrupted"]) == ([], True)
     make_agent(folder)
+
+
+def test_a_signal_in_the_last_evaluation_leaves_the_record_of_the_run(
+    whole, tmp_path, monkeypatch, quick
+):
+    def interrupted(*_: Any, **__: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(train_command, "evaluate_against", interrupted)
+    folder = shutil.copytree(whole, tmp_path / "run")
+    result = CliRunner().invoke(app, ["train", "--resume", str(folder), "--json"])
+    assert result.exit_code == 143, result.stderr
+    record = json.loads(result.stdout)
+    assert (record["evaluations"], record["interrupted"]) == ([], True)
 
 
 def test_a_terminal_that_has_gone_does_not_keep_a_run_from_being_saved(

@@ -68,5 +68,5 @@ def complexity(
         console.note(f"written: {out}")
     if as_json:
         console.print_json(records)
-    if len(found) < len(texts):
+    if len(found) < len(texts) or found[-1].interrupted:
         raise console.stopped()

@@ -371,13 +371,19 @@ def calibrate(
             seed=seed,
             progress=tell,
         )
-    title = f"what the play of {agent} reveals about its hand, {deals} deals, 95 % intervals"
+    stopped = " (stopped early)" * results[0].interrupted
+    title = (
+        f"what the play of {agent} reveals about its hand, {results[0].deals} deals{stopped}, "
+        "95 % intervals"
+    )
     console.print_table(title, COLUMNS, rows(results), to_stderr=as_json)
     if plot is not None:
         draw(results, plot)
         console.note(f"drawn: {plot}")
     if as_json:
         console.print_json([result.to_json() for result in results])
+    if results[0].interrupted:
+        raise console.stopped()
 
 
 def _resumed(

@@ -5,13 +5,20 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hearts_agents.registry import runs_code
 from hearts_env import Rules
 from hearts_train import console
 from hearts_train.measure.contenders import Contender, rules_for
 from hearts_train.measure.crew import Crew
-from hearts_train.offline.folder import SHEET, UNFINISHED, begun_options, make_dataset
+from hearts_train.offline.folder import (
+    SHEET,
+    begun_options,
+    is_unfinished,
+    make_dataset,
+    unfinished_facts,
+)
 from hearts_train.offline.options import DatasetOptions
 
 begun = begun_options
@@ -42,10 +49,12 @@ def make(folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_
             resume=resume,
         )
     except KeyboardInterrupt:
-        if (folder / UNFINISHED).is_dir():
+        if is_unfinished(folder):
             words = ["hearts", "dataset", str(folder), "--resume"]
             words += ["--trust"] * any(map(runs_code, options.agents))
             console.note(f"kept; go on with: {shlex.join(words)}")
+            if as_json:
+                _print_facts(folder, unfinished_facts(folder), interrupted=True)
         raise
     facts = made.facts
     rows = [[f"games of {options.rules.name}", f"{facts['games']:,}"]]
@@ -59,4 +68,8 @@ def make(folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_
         console.note(f"{facts['faults']:,} faults ended games; see {folder / SHEET}")
     console.note(f"what is in it, and how to load it: {folder / SHEET}")
     if as_json:
-        console.print_json({"folder": str(folder), **facts})
+        _print_facts(folder, facts, interrupted=False)
+
+
+def _print_facts(folder: Path, facts: dict[str, Any], *, interrupted: bool) -> None:
+    console.print_json({"folder": str(folder), **facts, "interrupted": interrupted})

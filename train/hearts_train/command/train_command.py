@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -50,10 +51,18 @@ def train_and_evaluate(
                 f"stopped after {result.decisions:,} decisions; go on with: "
                 f"hearts train --resume {result.run_dir}"
             )
+        if as_json:
+            console.print_json(_record(result, [], interrupted=True))
         raise typer.Exit(128 + result.signal_number)
     with runs.hold_run(result.run_dir):
         config = load_config(result.run_dir / runs.CONFIG_NAME)
-        evaluations = evaluate_run(result.run_dir, config)
+        try:
+            evaluations = evaluate_run(result.run_dir, config)
+        except KeyboardInterrupt:  # before there was anything to show; the player is there
+            if as_json:
+                console.print_json(_record(result, [], interrupted=True))
+            raise
+    interrupted = len(evaluations) < len(opponents_of(config)) or evaluations[-1].interrupted
     show_evaluations(evaluations, to_stderr=as_json)
     paths = {
         "player": result.checkpoint,
@@ -64,16 +73,7 @@ def train_and_evaluate(
         "settings": result.run_dir / runs.CONFIG_NAME,
     }
     if as_json:
-        console.print_json(
-            {
-                "run": str(result.run_dir),
-                "checkpoint": str(result.checkpoint),
-                "decisions": result.decisions,
-                "seconds": result.seconds,
-                "decisions_per_second": result.decisions_per_second,
-                "evaluations": [evaluation.to_json() for evaluation in evaluations],
-            }
-        )
+        console.print_json(_record(result, evaluations, interrupted=interrupted))
     else:
         print(
             f"{result.decisions:,} decisions in {console.format_seconds(result.seconds)}, "
@@ -82,8 +82,23 @@ def train_and_evaluate(
         for name, path in paths.items():
             print(f"{name + ':':16}{path}")
         print(f"\nPlay against it: hearts play --against {result.run_dir}")
-    if len(evaluations) < len(opponents_of(config)) or evaluations[-1].interrupted:
+    if interrupted:
         raise console.stopped()
+
+
+def _record(
+    result: training.RunResult, evaluations: Sequence[Evaluation], *, interrupted: bool
+) -> dict[str, Any]:
+    """What ``--json`` prints of a run."""
+    return {
+        "run": str(result.run_dir),
+        "checkpoint": str(result.checkpoint),
+        "decisions": result.decisions,
+        "seconds": result.seconds,
+        "decisions_per_second": result.decisions_per_second,
+        "evaluations": [evaluation.to_json() for evaluation in evaluations],
+        "interrupted": interrupted,
+    }
 
 
 def opponents_of(config: TrainConfig) -> list[str]:

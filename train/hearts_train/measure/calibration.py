@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 UNIFORM = "all alike"
-_MOST_DEALS = 1_000_000
+_FEWEST_DEALS, _MOST_DEALS = 2, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Calibration:
         by_trick: ``(tricks,)`` the mean log-loss in each trick.
         by_trick_half: ``(tricks,)`` half the 95 % interval of that over deals; 0 where only one
             deal has a choice to examine.
+        interrupted: whether it was stopped before all deals were played.
     """
 
     agent: str
@@ -56,6 +57,7 @@ class Calibration:
     impossible: float
     by_trick: tuple[float, ...]
     by_trick_half: tuple[float, ...]
+    interrupted: bool = False
 
     @property
     def perplexity(self) -> float:
@@ -84,6 +86,8 @@ def calibrate(
 ) -> list[Calibration]:
     """Play deals of `agent` against itself and weigh at every decision what the other may hold.
 
+    Ctrl-C ends it with the deals finished, marked as interrupted.
+
     Args:
         agent: who plays, by its name for ``make_agent``.
         models: how it is assumed to play, by name; equally likely worlds are always measured too.
@@ -99,11 +103,14 @@ def calibrate(
     Raises:
         HeartsError: if an agent is unknown, the rules are not for two players, or there are too few
             or too many deals.
+        KeyboardInterrupt: it was stopped before two deals were finished.
     """
     rules = Rules.make(rules)
     check_two_players(rules)
-    if not 2 <= deals <= _MOST_DEALS:
-        raise HeartsError(f"deals: {deals!r} is out of range; give 2 to {_MOST_DEALS:,}")
+    if not _FEWEST_DEALS <= deals <= _MOST_DEALS:
+        raise HeartsError(
+            f"deals: {deals!r} is out of range; give {_FEWEST_DEALS} to {_MOST_DEALS:,}"
+        )
     # Not the seed itself, from which every deal could be computed.
     player = make_agent(agent, seed=secret_seed(seed, "calibrate", 0))
     minds: list[Agent | None] = [None]
@@ -112,26 +119,40 @@ def calibrate(
     tricks = rules.hand_size
     sums = np.zeros((len(minds), deals, tricks))
     counts = np.zeros((deals, tricks))
-    ruled_out = np.zeros(len(minds))
-    for deal in range(deals):
-        if progress is not None:
-            progress(deal, deals)
-        game = Game.deal(rules, derived_seed(seed, deal))
-        while game.phase == "play":
-            assert game.player is not None
-            view = game.view(game.player)
-            if len(hidden_hands(view)) > 1:
-                trick = game.trick_number
-                counts[deal, trick] += 1
-                real = int(game.vector[k.HANDS + k.SEAT * (1 - view.player)])
-                for row, mind in enumerate(minds):
-                    policy = None if mind is None else mind.policy_batch
-                    weight = belief(view, policy, noise=noise).weight_of(real)
-                    ruled_out[row] += weight == 0.0
-                    sums[row, deal, trick] -= math.log2(max(weight, 1e-6))
-            game.play(player.act(view))
+    ruled_out = np.zeros((len(minds), deals))
+    done, interrupted = 0, False
+    try:
+        for deal in range(deals):
+            if progress is not None:
+                progress(deal, deals)
+            game = Game.deal(rules, derived_seed(seed, deal))
+            while game.phase == "play":
+                assert game.player is not None
+                view = game.view(game.player)
+                if len(hidden_hands(view)) > 1:
+                    trick = game.trick_number
+                    counts[deal, trick] += 1
+                    real = int(game.vector[k.HANDS + k.SEAT * (1 - view.player)])
+                    for row, mind in enumerate(minds):
+                        policy = None if mind is None else mind.policy_batch
+                        weight = belief(view, policy, noise=noise).weight_of(real)
+                        ruled_out[row, deal] += weight == 0.0
+                        sums[row, deal, trick] -= math.log2(max(weight, 1e-6))
+                game.play(player.act(view))
+            done = deal + 1  # a deal broken off counts for nothing
+    except KeyboardInterrupt:
+        if done < _FEWEST_DEALS:
+            raise
+        interrupted = True
     return [
-        _result(agent, name, sums[row], counts, ruled_out[row])
+        _result(
+            agent,
+            name,
+            sums[row, :done],
+            counts[:done],
+            ruled_out[row, :done].sum(),
+            interrupted=interrupted,
+        )
         for row, name in enumerate([UNIFORM, *models])
     ]
 
@@ -142,6 +163,8 @@ def _result(
     sums: NDArray[np.float64],
     counts: NDArray[np.float64],
     ruled_out: float,
+    *,
+    interrupted: bool = False,
 ) -> Calibration:
     total = counts.sum()
     mean, half = _ratio(sums.sum(1), counts.sum(1))
@@ -156,6 +179,7 @@ def _result(
         impossible=float(ruled_out / total),
         by_trick=tuple(trick[0] for trick in tricks),
         by_trick_half=tuple(trick[1] for trick in tricks),
+        interrupted=interrupted,
     )
 
 

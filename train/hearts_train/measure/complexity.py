@@ -10,14 +10,15 @@ information set has as many positions as there are histories with the same view,
 
 The views' worlds are counted exactly. With an exchange a world has as many histories as there are
 ways in which the others can have passed to one another. Intervals are those of the mean over
-`GROUPS` independent groups of lines.
+`GROUPS` independent groups of lines. The groups are drawn side by side, piece by piece, so that
+all have something when they are stopped.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,8 +39,12 @@ from hearts_train.measure.crew import spread
 
 GROUPS = 20
 """Independent groups of lines, over whose means the intervals are."""
-_T95 = 2.093
-"""97.5 % of Student's t with 19 degrees of freedom."""
+_FEWEST_GROUPS = 2
+_T95 = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228]
+_T95 += [2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093]
+"""97.5 % of Student's t with 1 to 19 degrees of freedom."""
+_PIECE = 10_000
+"""Lines of a group that are drawn at once, at most: what Ctrl-C may lose, and what memory holds."""
 _LOOKED_AT = 10
 """Deals of random play whose hidden worlds are counted, which takes long with many players."""
 
@@ -97,6 +102,8 @@ class Complexity:
         positions: Positions of the tree, ends included.
         infosets: Information sets with a choice, of all players together.
         about: Settings and version.
+        drawn: Random lines from which the tree was estimated; 0 where it was counted.
+        interrupted: Whether it was stopped before all lines were drawn.
     """
 
     rules: str
@@ -113,14 +120,17 @@ class Complexity:
     positions: Estimate
     infosets: Estimate
     about: dict[str, Any]
+    drawn: int = 0
+    interrupted: bool = False
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Complexity:
-        """What ``to_json`` gave."""
+        """What ``to_json`` gave, and commands have added to."""
         kinds: dict[str, type[Choices | Estimate]] = {"random": Choices, "pro": Choices}
         kinds |= dict.fromkeys(("lines", "positions", "infosets"), Estimate)
         named = {name: kind(**record[name]) for name, kind in kinds.items()}
-        return cls(**record | named)
+        known = {one.name for one in fields(cls)}
+        return cls(**{name: value for name, value in record.items() if name in known} | named)
 
     def to_json(self) -> dict[str, Any]:
         """All figures, of types that JSON knows."""
@@ -161,13 +171,18 @@ class Measurement:
     max_memory: float = DEFAULT_MEMORY
 
     def __call__(self, text: str) -> Complexity:
-        """The complexity of one game."""
+        """The complexity of one game; Ctrl-C ends it with the lines that were drawn.
+
+        Raises:
+            KeyboardInterrupt: it was stopped before two groups had lines.
+        """
         rules = one_direction(Rules.from_text(text))
         deals, purpose = num_deals(rules), ("complexity", rules.name)
         seed = secret_seed(self.seed, *purpose)
-        lines, positions, infosets = self._tree(rules, seed)
+        # These first: what takes longest is last, and may be broken off.
         choices, worlds = _choices(rules, None, self.deals, seed)
         pro, _ = _choices(rules, make_agent("pro", seed=seed), self.pro_deals, seed)
+        tree = self._tree(rules, seed)
         return Complexity(
             rules=text,
             players=rules.players,
@@ -179,18 +194,29 @@ class Measurement:
             worlds_first=worlds.first,
             worlds_mean=worlds.mean,
             worlds_most=worlds.most,
-            lines=lines,
-            positions=positions,
-            infosets=infosets,
+            lines=tree.lines,
+            positions=tree.positions,
+            infosets=tree.infosets,
             about=asdict(self) | {"version": __version__},
+            drawn=tree.drawn,
+            interrupted=tree.interrupted,
         )
 
-    def _tree(self, rules: Rules, seed: int) -> tuple[Estimate, Estimate, Estimate]:
+    def _tree(self, rules: Rules, seed: int) -> _Tree:
         if has_exact_worlds(rules):
             size = measure(rules, self.max_memory)
             if size.exact:
-                return counted(rules, size)
-        return estimated(rules, self.lines, self.positions, seed)
+                return _Tree(*counted(rules, size))
+        groups: list[_Group] = []
+        interrupted = False
+        try:
+            _draw(groups, rules, self.lines, self.positions, seed)
+        except KeyboardInterrupt:
+            if len(groups) < _FEWEST_GROUPS:
+                raise
+            interrupted = True
+        drawn = sum(group.lines for group in groups)
+        return _Tree(*_estimates(groups, rules), drawn, interrupted)
 
 
 def one_direction(rules: Rules) -> Rules:
@@ -210,6 +236,9 @@ def complexities(
 ) -> list[Complexity]:
     """The complexity of several games, in their order; after Ctrl-C of those finished.
 
+    With one process a game that was stopped while its lines were drawn is the last of them, marked
+    as interrupted: its intervals are of the lines so far, and wider.
+
     Args:
         rules: texts of rules; None: all presets with all numbers of players.
         progress: called with the games done and all of them.
@@ -219,7 +248,7 @@ def complexities(
 
     Raises:
         HeartsError: if rules cannot be played, or a number is out of range.
-        KeyboardInterrupt: it was stopped before one was finished.
+        KeyboardInterrupt: it was stopped before there was anything to tell of one.
     """
     texts = [Rules.from_text(text).name for text in (all_rules() if rules is None else rules)]
     work = measurement or Measurement()
@@ -233,6 +262,8 @@ def complexities(
     try:
         for one in stream:
             found.append(one)
+            if one.interrupted:
+                break
             if progress is not None:
                 progress(len(found), len(texts))
     except KeyboardInterrupt:
@@ -244,6 +275,16 @@ def complexities(
 
 
 # ---- the tree ------------------------------------------------------------------------------------
+class _Tree(NamedTuple):
+    """The size of a tree, from how many lines, and whether they were to be more."""
+
+    lines: Estimate
+    positions: Estimate
+    infosets: Estimate
+    drawn: int = 0
+    interrupted: bool = False
+
+
 def counted(rules: Rules, size: TreeSize) -> tuple[Estimate, Estimate, Estimate]:
     """Lines, positions and information sets of a tree that was counted with seat 0 leading."""
     leaders = num_deals(rules) / size.deals  # as many trees, alike but for the names of the seats
@@ -263,52 +304,108 @@ def estimated(
         positions: positions to draw from theirs, whose worlds are counted.
         seed: of the draws.
     """
+    groups: list[_Group] = []
+    _draw(groups, rules, lines, positions, seed)
+    return _estimates(groups, rules)
+
+
+class _Group(NamedTuple):
+    """What a group of lines has come to; the sums are natural logarithms.
+
+    Attributes:
+        lines: Lines drawn.
+        ends: Lines of play for which they stand, summed.
+        inner: Positions before the end, summed.
+        choices: Positions with a choice, summed.
+        shares: 1 / histories of positions that were drawn from those with a choice.
+    """
+
+    lines: int
+    ends: float
+    inner: float
+    choices: float
+    shares: Floats
+
+    @classmethod
+    def empty(cls, positions: int) -> _Group:
+        """A group without lines, which will keep so many positions."""
+        return cls(0, -math.inf, -math.inf, -math.inf, np.zeros(positions))
+
+    def with_lines(self, rules: Rules, lines: int, seed: int, rng: np.random.Generator) -> _Group:
+        """The same with more lines."""
+        weights, legal, seeds, actions = random_lines(rules, lines, seed)
+        top = weights.max()
+        mass = np.where(legal > 0, np.exp(weights - top), 0.0)  # of positions before the end
+        ends = np.exp(_ends(weights, legal) - top)
+        chosen = np.where(legal > 1, mass, 0.0)
+        total = chosen.sum()
+        flat = chosen.ravel() / total
+        new = math.log(total) + top
+        choices = float(np.logaddexp(self.choices, new))
+        # Each position is drawn from all lines so far: from these with their share of the weight.
+        places = np.arange(len(self.shares))
+        if self.lines:
+            places = places[rng.random(len(places)) < math.exp(new - choices)]
+        shares = self.shares.copy()
+        drawn = rng.choice(len(flat), len(places), p=flat).tolist()
+        for place, (step, line) in zip(places, (divmod(d, lines) for d in drawn), strict=True):
+            game = Game.deal(rules, int(seeds[line]))
+            for action in actions[:step, line].tolist():
+                game.play(action)
+            assert game.player is not None
+            shares[place] = 1.0 / histories(game.view(game.player))
+        return _Group(
+            lines=self.lines + lines,
+            ends=float(np.logaddexp(self.ends, math.log(ends.sum()) + top)),
+            inner=float(np.logaddexp(self.inner, math.log(mass.sum()) + top)),
+            choices=choices,
+            shares=shares,
+        )
+
+    def means(self) -> tuple[float, float, float]:
+        """Natural logarithms of lines, positions and information sets a deal."""
+        log = math.log(self.lines)
+        return (
+            self.ends - log,
+            float(np.logaddexp(self.inner, self.ends)) - log,
+            self.choices + math.log(self.shares.mean()) - log,
+        )
+
+
+def _draw(groups: list[_Group], rules: Rules, lines: int, positions: int, seed: int) -> None:
+    """Fill an empty list with groups; when this is broken off, it has what was finished."""
+    each, kept = lines // GROUPS, max(1, positions // GROUPS)
+    pieces = -(-each // _PIECE)
+    starts = [derived_seed(seed, group) for group in range(GROUPS)]
+    rngs = [np.random.default_rng(start) for start in starts]
+    for piece in range(pieces):
+        size = each * (piece + 1) // pieces - each * piece // pieces
+        for number, (start, rng) in enumerate(zip(starts, rngs, strict=True)):
+            if piece == 0:
+                groups.append(_Group.empty(kept).with_lines(rules, size, start, rng))
+            else:
+                own = derived_seed(start, piece)
+                groups[number] = groups[number].with_lines(rules, size, own, rng)
+
+
+def _estimates(groups: Sequence[_Group], rules: Rules) -> tuple[Estimate, Estimate, Estimate]:
+    """Lines, positions and information sets, from two groups or more."""
     scale = float(math.log(num_deals(rules)))
-    groups = np.zeros((GROUPS, 3))
-    for group in range(GROUPS):
-        start = derived_seed(seed, group)
-        groups[group] = _group(rules, lines // GROUPS, max(1, positions // GROUPS), start)
-    ends, inner, infosets = (_estimate(groups[:, i], scale) for i in range(3))
+    logs = np.array([group.means() for group in groups])
+    ends, inner, infosets = (_estimate(logs[:, i], scale) for i in range(3))
     return ends, inner, infosets
 
 
 def _estimate(logs: Floats, scale: float) -> Estimate:
     """The mean of numbers given by logarithms, times ``exp(scale)``."""
-    top = logs.max()
+    top, n = logs.max(), len(logs)
     values = np.exp(logs - top)
-    mean, half = values.mean(), _T95 * values.std(ddof=1) / math.sqrt(len(values))
+    mean, half = values.mean(), _T95[n - 2] * values.std(ddof=1) / math.sqrt(n)
     low = max(mean - half, values.min())  # of few heavy values: no less than the least group
     log, below, above = (
         float((math.log(x) + top + scale) / math.log(10)) for x in (mean, low, mean + half)
     )
     return Estimate(log, below, above, exact=False)
-
-
-def _group(rules: Rules, lines: int, positions: int, seed: int) -> tuple[float, float, float]:
-    """Natural logarithms of lines, positions and information sets a deal, from some lines."""
-    weights, legal, seeds, actions = random_lines(rules, lines, seed)
-    live = legal > 0
-    top = weights.max()
-    mass = np.where(live, np.exp(weights - top), 0.0)  # of positions before the end
-    ends = np.exp(_ends(weights, legal) - top)
-    rng = np.random.default_rng(seed)
-    chosen = np.where(legal > 1, mass, 0.0)
-    total = chosen.sum()
-    flat = chosen.ravel() / total
-    shares = []
-    for place in rng.choice(len(flat), positions, p=flat).tolist():
-        step, line = divmod(place, lines)
-        game = Game.deal(rules, int(seeds[line]))
-        for action in actions[:step, line].tolist():
-            game.play(action)
-        assert game.player is not None
-        shares.append(1.0 / histories(game.view(game.player)))
-    log = math.log(lines)
-    return (
-        math.log(ends.sum()) + top - log,
-        math.log(mass.sum() + ends.sum()) + top - log,
-        math.log(total * float(np.mean(shares))) + top - log,
-    )
 
 
 def random_lines(rules: Rules, lines: int, seed: int) -> tuple[Floats, Ints, Ints, Ints]:
@@ -431,7 +528,7 @@ def rows(found: Sequence[Complexity]) -> list[list[str]]:
     """A row for each game."""
     return [
         [
-            one.rules,
+            one.rules + f" (stopped: {one.drawn:,} lines)" * one.interrupted,
             show_number(one.deals),
             f"{one.random.actions:.1f}",
             f"{one.random.choices:.1f} / {one.pro.choices:.1f}",

@@ -20,7 +20,8 @@ def datasheet(facts: dict[str, Any], options: DatasetOptions) -> str:
     """The page, in Markdown."""
     parts = [_head(facts, options), _summary(facts, options)]
     if "parquet" in options.formats:
-        parts += [_table_of("games", facts, options), _table_of("decisions", facts, options)]
+        parts.append(_table_of("games", tables.games_schema(), facts))
+        parts.append(_table_of("decisions", tables.decisions_schema(options), facts))
     if "minari" in options.formats:
         parts.append(_episodes(facts, options))
     parts += [_making(facts, options), _limits(facts, options)]
@@ -66,8 +67,7 @@ def _summary(facts: dict[str, Any], options: DatasetOptions) -> str:
     )
 
 
-def _table_of(name: str, facts: dict[str, Any], options: DatasetOptions) -> str:
-    schema = getattr(tables, f"{name}_schema")(options)
+def _table_of(name: str, schema: Any, facts: dict[str, Any]) -> str:
     about = [field.metadata or {} for field in schema]
     rows = [
         (f"`{field.name}`", f"`{_kind(field)}`", _text(d, b"unit"), _text(d, b"description"))

@@ -171,6 +171,36 @@ def make_dataset(
     return Dataset(folder, facts)
 
 
+def is_unfinished(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder has a dataset to go on with."""
+    return kind_of(Path(folder) / UNFINISHED / _SETTINGS) == "file"
+
+
+def unfinished_facts(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What ``dataset.json`` would say of the blocks that are finished; there are no files yet.
+
+    Raises:
+        HeartsError: if there is no dataset to go on with.
+        OSError: if it cannot be read.
+    """
+    options = begun_options(folder)
+    settings = _read_settings(Path(folder) / UNFINISHED / _SETTINGS)
+    blocks = _Blocks(Path(folder), options, settings["players"])
+    tally = _Tally()
+    for number in range(blocks.number):
+        block = blocks.get(number)
+        if block is None:
+            continue
+        tally.count(block, _table(block, "games"))
+        if "table.decisions" in block:
+            tally.rows["decisions"] += _table(block, "decisions").num_rows
+        if "minari" in options.formats:
+            tally.episodes += len(block["lengths"])
+            tally.steps += int(block["lengths"].sum())
+    tally.rows["games"] = tally.games
+    return _facts(blocks, tally, {})
+
+
 def begun_options(folder: str | os.PathLike[str]) -> DatasetOptions:
     """The options of a dataset that was begun in a folder.
 
@@ -179,7 +209,7 @@ def begun_options(folder: str | os.PathLike[str]) -> DatasetOptions:
         OSError: if it cannot be read.
     """
     path = Path(folder) / UNFINISHED / _SETTINGS
-    if kind_of(path) != "file":
+    if not is_unfinished(folder):
         is_done = kind_of(Path(folder) / FACTS) == "file"
         raise HeartsError(
             f"resume: {str(folder)!r} holds "
@@ -259,7 +289,7 @@ class _Blocks:
         if kind not in ("", "folder"):
             raise HeartsError(f"folder: {str(self.folder)!r} is not a folder; name a new one")
         if kind == "folder" and any(self.folder.iterdir()):
-            if kind_of(self.folder / UNFINISHED / _SETTINGS) == "file":
+            if is_unfinished(self.folder):
                 fix = "holds an unfinished dataset; go on with it by --resume, or name another"
             else:
                 fix = "is not empty; name a new folder"
@@ -332,7 +362,8 @@ class _Tally:
         self.revoked = self.moons = 0
         self.scores: Any = 0
         self.examples: list[str] = []
-        self.minari = (0, 0)
+        self.episodes = self.steps = 0
+        self.rows = {"games": 0, "decisions": 0}
 
     def count(self, block: dict[str, Array], games: Any) -> None:
         """Count a block."""
@@ -345,11 +376,12 @@ class _Tally:
         self.examples += block["faults"].tolist()[: _MOST_FAULTS - len(self.examples)]
 
     def to_json(self) -> dict[str, Any]:
-        """The figures."""
+        """The figures; of no games there are no mean scores."""
+        totals = self.scores.tolist() if self.games else []
         return {
             "games": self.games,
             "decisions_of_all_seats": self.decisions,
-            "mean_scores": [round(total / self.games, 4) for total in self.scores.tolist()],
+            "mean_scores": [round(total / self.games, 4) for total in totals],
             "moons": self.moons,
             "revoked": self.revoked,
             "faults": self.faults,
@@ -360,7 +392,7 @@ class _Tally:
 def _write(blocks: _Blocks, tell: Progress) -> dict[str, Any]:
     """Make the files of a dataset from its blocks; what ``dataset.json`` says."""
     folder, options = blocks.folder, blocks.options
-    tally, rows = _Tally(), {"games": 0, "decisions": 0}
+    tally = _Tally()
     made = folder / UNFINISHED / "made"
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir()
@@ -372,20 +404,20 @@ def _write(blocks: _Blocks, tell: Progress) -> dict[str, Any]:
                 block = _whole_block(blocks, number)
                 for name, parts in found.items():
                     if f"table.{name}" in block:
-                        parts.append(tables.from_bytes(block[f"table.{name}"].tobytes()))
+                        parts.append(_table(block, name))
                 games = found["games"][-1]
                 tally.count(block, games)
                 if episodes is not None:
                     episodes.add(Episodes.from_arrays(block), games.column("text").to_pylist())
                 tell(number + 1, blocks.number)
             for name, parts in found.items() if "parquet" in options.formats else ():
-                rows[name] += sum(table.num_rows for table in parts)
+                tally.rows[name] += sum(table.num_rows for table in parts)
                 path = made / name / f"part-{part:05}.parquet"
                 path.parent.mkdir(exist_ok=True)
                 write_whole(path, tables.parquet_bytes(parts))
     if episodes is not None:
-        tally.minari = (episodes.episodes, episodes.steps)
-    facts = _facts(blocks, made, tally, rows)
+        tally.episodes, tally.steps = episodes.episodes, episodes.steps
+    facts = _facts(blocks, tally, _files(made))
     write_whole(made / SHEET, datasheet(facts, options).encode())
     write_json(made / FACTS, facts)
     for path in sorted(made.iterdir(), key=lambda path: path.name == FACTS):  # that one last
@@ -417,18 +449,27 @@ def _whole_block(blocks: _Blocks, number: int) -> dict[str, Array]:
     return block
 
 
-def _facts(blocks: _Blocks, made: Path, tally: _Tally, rows: dict[str, int]) -> dict[str, Any]:
-    """What ``dataset.json`` says."""
-    options = blocks.options
-    rules = json.dumps(options.rules.to_dict(), sort_keys=True)
+def _table(block: dict[str, Array], name: str) -> Any:
+    """A table of a block."""
+    return tables.from_bytes(block[f"table.{name}"].tobytes())
+
+
+def _files(made: Path) -> dict[str, Any]:
+    """Size and digest of every file."""
     paths = sorted(path for path in made.rglob("*") if path.is_file())
-    files = {
+    return {
         path.relative_to(made).as_posix(): {
             "bytes": path.stat().st_size,
             "sha256": _sha256(path),
         }
         for path in paths
     }
+
+
+def _facts(blocks: _Blocks, tally: _Tally, files: dict[str, Any]) -> dict[str, Any]:
+    """What ``dataset.json`` says."""
+    options = blocks.options
+    rules = json.dumps(options.rules.to_dict(), sort_keys=True)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -438,9 +479,9 @@ def _facts(blocks: _Blocks, made: Path, tally: _Tally, rows: dict[str, int]) -> 
         "rules_digest": hashlib.sha256(rules.encode()).hexdigest(),
         "versions": versions(options.formats),
         **tally.to_json(),
-        "rows": rows if "parquet" in options.formats else {},
-        "episodes": tally.minari[0],
-        "steps": tally.minari[1],
+        "rows": tally.rows if "parquet" in options.formats else {},
+        "episodes": tally.episodes,
+        "steps": tally.steps,
         "files": files,
     }
 
