@@ -188,7 +188,7 @@ def test_options_survive_json():
     ("changed", "message"),
     [
         ({"agents": ["pro"] * 3}, "agent: 3 given, but 'mini' has 2 seats; give one for each"),
-        ({"agents": [""]}, "agent: '' names nothing"),
+        ({"agents": [""]}, "agent: '' names no player"),
         ({"games": 0}, "games: 0 is out of range; give 1 to 100,000,000"),
         ({"games": 1.5}, "games: 1.5 is not a whole number"),
         ({"seed": -1}, "seed: "),
