@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hearts_agents.blame import blamed
 from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env import kernel as k
 from hearts_env.arguments import check_any_seed, check_is
 from hearts_env.batch_view import BatchView
 from hearts_env.errors import quoted
@@ -101,7 +102,7 @@ def check_turn(view: PlayerView) -> None:
         HeartsError: if it is not a view, or there is nothing that its player could do.
     """
     check_is("view", view, PlayerView, "give game.view(player)")
-    if not view.legal_mask:
+    if view.vector[k.PLAYER] != view.player or view.vector[k.PHASE] == k.OVER:
         raise HeartsError(f"view: it is not the turn of player {view.player}")
 
 
