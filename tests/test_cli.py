@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
-from hearts_env import Game, Rules
+from hearts_env import Game, Rules, __version__
 from hearts_env.encoders import make_encoder
 from hearts_env.explain import SUMMARIES, explain, option_rows
 from hearts_env.interrupts import held_interrupt
@@ -340,6 +341,36 @@ def test_ctrl_c_prints_what_is_finished():
     (record,) = json.loads(out)
     assert record["interrupted"]
     assert record["pairs"] == 16
+
+
+@pytest.mark.parametrize(
+    ("words", "seed"),
+    [
+        (["solve", "micro", "--iterations", 5], None),
+        (["exploit", "easy", "--deck", "micro", "--seed", 3], 3),
+        (["calibrate", "easy", "--model", "easy", "--rules", "micro", "--deals", 3], 0),
+        (["endgame", "deal.txt", "--tricks", 2, "--agent", "easy", "--seed", 4], 4),
+        (["complexity", "micro", "--pro-deals", 1, "--seed", 5], 5),
+        (["analyse", "deal.txt"], None),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_records_say_what_they_were_measured_by(words, seed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    game = Game.deal("micro", seed=1)
+    while not game.is_over:
+        game.play(game.legal_actions()[0])
+    Path("deal.txt").write_text(game.to_text(), encoding="utf-8")
+    words = [*map(str, words), "--json"]
+    monkeypatch.setattr(sys, "argv", ["hearts", *words])
+    result = run(*words)
+    assert result.exit_code == 0, result.stderr
+    for record in json.loads(result.stdout):
+        assert record["version"] == __version__
+        assert record["command"] == shlex.join(["hearts", *words])
+        assert record["platform"]["numpy"] == np.__version__
+        assert record.get("seed") == seed
+        assert ("seed" in record) == (seed is not None)
 
 
 def test_ctrl_c_waits_where_it_must():

@@ -231,7 +231,8 @@ def test_the_command(tmp_path) -> None:
     told = json.loads(result.stdout)
     assert [one["rules"] for one in told] == ["micro", "mini"]
     assert told == json.loads(out.read_text())["results"]
-    assert [Complexity.of(one).to_json() for one in told] == told
+    for one in told:
+        assert Complexity.of(one).to_json().items() <= one.items()
     for wrong, said in [
         (["micro", "--out", str(out)], "already exists"),
         (["nothing"], "rules: no preset 'nothing'"),

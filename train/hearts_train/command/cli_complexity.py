@@ -48,7 +48,7 @@ def complexity(
     Trees that fit into memory are counted, others estimated, with 95 % intervals.
     """
     from hearts_env.files import write_json
-    from hearts_train.command.reports import command_line
+    from hearts_train.command.reports import command_line, with_origin
     from hearts_train.measure.complexity import COLUMNS, Measurement, all_rules, complexities, rows
 
     check_new(out, "--out")
@@ -61,7 +61,7 @@ def complexity(
         found = complexities(texts, tell, measurement=work, workers=workers, backend=backend)
     title = "how large the games are; choices, branching, forced: random play / pro"
     console.print_table(title, COLUMNS, rows(found), to_stderr=as_json)
-    records = [one.to_json() for one in found]
+    records = with_origin([one.to_json() for one in found], seed)
     if out is not None:
         record = {"command": command_line(), "results": records}
         write_json(out, record)

@@ -356,6 +356,7 @@ def calibrate(
     as_json: Json = False,
 ) -> None:
     """Measure how much models of a player reveal of its hidden hand."""
+    from hearts_train.command.reports import with_origin
     from hearts_train.measure.calibration import COLUMNS, draw, rows
     from hearts_train.measure.calibration import calibrate as measure
 
@@ -381,7 +382,7 @@ def calibrate(
         draw(results, plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json([result.to_json() for result in results])
+        console.print_json(with_origin([result.to_json() for result in results], seed))
     if results[0].interrupted:
         raise console.stopped()
 

@@ -206,7 +206,9 @@ def analyse(
         analysis_page.draw(found[0], plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json([analysis.to_json() for analysis in found])
+        from hearts_train.command.reports import with_origin
+
+        console.print_json(with_origin([analysis.to_json() for analysis in found]))
 
 
 @app.command("rules", rich_help_panel="Play", epilog="Example: hearts rules two_player")

@@ -71,6 +71,7 @@ def solve_deck(
 ) -> None:
     """Compute an equilibrium of a small deck."""
     from hearts_train.command import solve_command as solving
+    from hearts_train.command.reports import with_origin
 
     check_plot(plot)
     check_output(out, "--out")
@@ -99,7 +100,7 @@ def solve_deck(
         solving.draw_curves(results, plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json([solving.solve_json(found) for found in results])
+        console.print_json(with_origin([solving.solve_json(found) for found in results]))
     if results[-1].interrupted:
         raise typer.Exit(128 + results[-1].signal)
 
@@ -125,6 +126,7 @@ def exploit_agents(
     """Compute what a perfect opponent would win from players of a small deck."""
     from hearts_env import Rules
     from hearts_train.command import solve_command as solving
+    from hearts_train.command.reports import with_origin
 
     check_plot(plot)
     if deck is not None and rules is not None:
@@ -142,7 +144,7 @@ def exploit_agents(
         solving.draw_bars(results, plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json([found.to_json() for found in results])
+        console.print_json(with_origin([found.to_json() for found in results], seed))
 
 
 @app.command(rich_help_panel="Solve", epilog="Example: hearts endgame deal.txt --tricks 4")
@@ -173,6 +175,7 @@ def endgame(
     """Solve the last tricks of recorded deals, with all that is hidden."""
     from hearts_agents import make_agent
     from hearts_train.command.replay import read_games
+    from hearts_train.command.reports import with_origin
     from hearts_train.measure import endgames
     from hearts_train.measure.analysis import pick
 
@@ -204,4 +207,4 @@ def endgame(
         endgames.draw(found, plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json([one.to_json() for one in found])
+        console.print_json(with_origin([one.to_json() for one in found], seed))

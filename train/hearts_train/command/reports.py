@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from hearts_agents.registry import runs_code
-from hearts_env import BatchGame, HeartsError, Rules
+from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.measure.duel import Example
-from hearts_train.measure.evaluation import Contest, Evaluation, check_pairs
+from hearts_train.measure.evaluation import Contest, Evaluation, check_pairs, platform_versions
 from hearts_train.measure.records import named_agents, read_settings
 from hearts_train.measure.summary import evaluations_table
 from hearts_train.measure.tournament import Tournament, tournament_tables
@@ -122,6 +122,20 @@ def say_how_to_go_on(command: str, kept: Path | None, blocks: Path | None = None
 def command_line() -> str:
     """The command line of this process, as it would be typed."""
     return shlex.join(["hearts", *sys.argv[1:]])
+
+
+def with_origin(records: Iterable[dict[str, Any]], seed: int | None = None) -> list[dict[str, Any]]:
+    """Records as ``--json`` prints them: each says by what it was measured.
+
+    Args:
+        records: the figures; what they say themselves stays.
+        seed: that of all draws; None: nothing is drawn.
+    """
+    origin: dict[str, Any] = {"version": __version__, "platform": platform_versions()}
+    origin["command"] = command_line()
+    if seed is not None:
+        origin["seed"] = seed
+    return [record | {k: v for k, v in origin.items() if k not in record} for record in records]
 
 
 def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
