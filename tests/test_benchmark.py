@@ -408,7 +408,7 @@ def test_a_stopped_benchmark_goes_on_to_the_same_result(kept, tmp_path, monkeypa
     resumed = run("--resume", out)
     assert resumed.exit_code == 0, resumed.stderr
     assert json.loads(out.read_bytes())["result"] == json.loads(kept.read_bytes())["result"]
-    refused(run("--resume", out), "already exists")
+    refused(run("--resume", out), "nothing is unfinished")
 
 
 def test_a_full_disk_at_the_end_loses_no_deal(kept, tmp_path, monkeypatch):

@@ -559,7 +559,7 @@ def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
             (("micro", "--out", state), f"{state} already exists; go on with --resume {state}"),
             (("micro", "--out", text), f"{text} already exists"),
             (("--resume", state, "--out", text), f"{text} already exists"),
-            (("micro", "--out", tmp_path), f"{tmp_path} is a folder"),
+            (("micro", "--out", tmp_path), f"'{tmp_path}' is a folder"),
         ):
             shown = run("solve", *args)
             assert shown.exit_code == 2, shown.output

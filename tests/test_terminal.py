@@ -345,7 +345,7 @@ def goes_wrong(what: str):
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("raises", "wrong raised BaseException: oh;"),
+        ("raises", "wrong raised BaseException: oh, line"),
         ("interrupts", "wrong raised KeyboardInterrupt:"),
         ("is wrong", "wrong chose an illegal action;"),
         ("hangs", "wrong was interrupted;"),

@@ -134,7 +134,7 @@ def test_an_occupied_port_is_one_line_with_the_fix(tmp_path):
     [
         (["--port", "70000"], ["--port", "65535"]),
         (["--host", "no.such.host.invalid"], ["--host", "127.0.0.1"]),
-        (["--host", "203.0.113.7"], ["--host", "203.0.113.7", "no address of this machine"]),
+        (["--host", "203.0.113.7"], ["--host", "203.0.113.7", "not an address of this machine"]),
         (["--agent", "champoin"], ["champoin", "champion"]),
         (["--agent", "nowhere/run"], ["nowhere/run"]),
         (["--agent", "exec:nothing-like-it"], ["nothing-like-it"]),
