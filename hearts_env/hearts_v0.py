@@ -31,16 +31,16 @@ from hearts_env import kernel as k
 from hearts_env._jit import entry_of
 from hearts_env._turn import step_masked, write_mask
 from hearts_env.arguments import check_choice, check_flag, check_max_deals, check_seed, only, whole
-from hearts_env.beginnings import begin, check_options
 from hearts_env.drawing import FPS, RENDER_MODES, Drawer
 from hearts_env.encoders import Encoder, step_of
 from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean
 from hearts_env.form import DType, Form, Observation
 from hearts_env.game import Game
-from hearts_env.in_order import InOrder, Turns
 from hearts_env.infos import Deal, no_result, read_only, read_only_values, result_of, with_deal
 from hearts_env.match import Match
+from hearts_env.order_enforcing import InOrder, Turns
 from hearts_env.parallel import ParallelHearts
+from hearts_env.resets import begin, check_options
 from hearts_env.rewards import Rewarder
 from hearts_env.rules import Rules
 from hearts_env.seeds import derived_seed

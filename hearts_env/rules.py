@@ -18,24 +18,20 @@ from hearts_env.cards import (
     ALL_CARDS,
     HEARTS_AND_QUEEN,
     SUITS,
-    CardPoints,
-    parse_card,
     rank_of,
-    sort_cards,
     suit_of,
 )
-from hearts_env.errors import MOST_QUOTED, NotationError, RulesError, did_you_mean, quoted
+from hearts_env.errors import RulesError, did_you_mean, quoted
 from hearts_env.options import (
     BREAKS,
-    DIRECTIONS,
     FIRST_LEADS,
     KITTIES,
-    MAX_ROTATION,
     MOONS,
     SETTLEMENTS,
     UNBROKEN_LEADS,
 )
 from hearts_env.presets import PRESETS
+from hearts_env.rule_values import as_cards, as_points, as_rotation, one_of, read_value
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "trump": (None, *SUITS),
@@ -59,7 +55,6 @@ _RANGES: dict[str, tuple[int, int]] = {
     "stake": (1, 10**9),
 }
 _OPTIONAL_RANGES = {"max_deals": (1, 10**9), "target": (1, 10**9)}
-_MAX_POINTS = 10**6
 _MAX_TEXT = 10_000  # characters; all fields written out take some 500
 
 
@@ -113,14 +108,12 @@ class Rules:
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if not isinstance(value, str | None) or value not in choices:
-                raise RulesError(
-                    f"{name}: unknown value {quoted(value)}; {_one_of(value, choices)}"
-                )
+                raise RulesError(f"{name}: unknown value {quoted(value)}; {one_of(value, choices)}")
         for name in ("points_on_first_trick", "queen_any_time", "queen_breaks_hearts"):
             put(name, check_flag(name, getattr(self, name), RulesError))
-        put("removed", _cards("removed", self.removed))
-        put("card_points", _points(self.card_points))
-        put("pass_rotation", _rotation(self.pass_rotation))
+        put("removed", as_cards("removed", self.removed))
+        put("card_points", as_points(self.card_points))
+        put("pass_rotation", as_rotation(self.pass_rotation))
         self._check_together()
 
     def _check_together(self) -> None:
@@ -420,7 +413,7 @@ class Rules:
             _refuse_unknown([name])
             if name in changes:
                 raise RulesError(f"{name}: {quoted(word)} gives it a second time; give it once")
-            changes[name] = _value(name, value)
+            changes[name] = read_value(name, value)
         stated = changes.pop("players", None)
         if None not in (stated, players) and stated != players:
             raise RulesError(
@@ -482,83 +475,3 @@ def _refuse_unknown(names: Iterable[object]) -> None:
         if not (is_word(name) and name in FIELDS):
             near = did_you_mean(quoted(name).strip("'"), FIELDS)
             raise RulesError(f"rules: no rule is named {quoted(name)}; {near}")
-
-
-def _one_of(value: object, choices: tuple[Any, ...]) -> str:
-    if isinstance(value, str):
-        if value == "None" and None in choices:
-            return "write None without quotes"
-        return did_you_mean(value, choices)
-    return "known: " + ", ".join(str(c) for c in choices)
-
-
-_PYTHON_WORDS = {"None": None, "True": True, "False": False}
-
-
-def _value(name: str, text: str) -> Any:
-    """The value of a field as ``from_text`` takes it."""
-
-    def entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise RulesError(f"{name}: {key[:MOST_QUOTED]} is named twice; name it once")
-        return dict(pairs)
-
-    if text in _PYTHON_WORDS:
-        return _PYTHON_WORDS[text]
-    try:
-        return json.loads(text, object_pairs_hook=entries)
-    except json.JSONDecodeError:
-        return text
-    except RulesError:
-        raise
-    except (ValueError, RecursionError):  # a number of thousands of digits, or lists within lists
-        raise RulesError(
-            f"{name}: {quoted(text)} is too long or too deeply nested; give a number, a word, a "
-            "list or a mapping"
-        ) from None
-
-
-def _cards(name: str, cards: object) -> tuple[str, ...]:
-    if isinstance(cards, str):
-        cards = cards.split()
-    try:
-        names = [parse_card(card) for card in cards]  # type: ignore[attr-defined]
-    except TypeError:
-        raise RulesError(
-            f'{name}: {quoted(cards)} is not a list of cards; write ["2D", "2C"]'
-        ) from None
-    except NotationError as error:
-        raise RulesError(f"{name}: {error}") from None
-    for card in names:
-        if names.count(card) > 1:
-            raise RulesError(f"{name}: {card} is named twice; name each card once")
-    return sort_cards(names)
-
-
-def _points(points: object) -> CardPoints:
-    if not isinstance(points, Mapping):
-        raise RulesError(
-            f'card_points: {quoted(points)} is not a mapping of cards to points; write {{"QS": 13}}'
-        )
-    by_card: dict[str, int] = {}
-    for card, worth in points.items():
-        (name,) = _cards("card_points", [card])
-        if name in by_card:
-            raise RulesError(f"card_points: {name} is named twice; name each card once")
-        by_card[name] = check_number(
-            f"card_points[{name}]", worth, -_MAX_POINTS, _MAX_POINTS, RulesError
-        )
-    return CardPoints(by_card)
-
-
-def _rotation(rotation: object) -> tuple[str, ...]:
-    words = (rotation,) if isinstance(rotation, str) else rotation
-    fix = f"give 1 to {MAX_ROTATION} of {', '.join(DIRECTIONS)}"
-    if not isinstance(words, list | tuple) or not 1 <= len(words) <= MAX_ROTATION:
-        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {fix}")
-    for word in words:
-        if not (is_word(word) and word in DIRECTIONS):
-            raise RulesError(f"pass_rotation: {quoted(word)} is not a direction; {fix}")
-    return tuple(words)

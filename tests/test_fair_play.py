@@ -21,8 +21,8 @@ from hearts_env import kernel as k
 from hearts_env.interrupts import SIGNALS
 from hearts_env.progress import silent
 from hearts_env.seeds import derived_seed, secret_seed
+from hearts_train.command.opening import open_table
 from hearts_train.command.reports import prepare
-from hearts_train.command.terminal import open_table
 from hearts_train.measure.calibration import calibrate
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.evaluation import Contest, evaluate

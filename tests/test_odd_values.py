@@ -11,7 +11,7 @@ import pytest
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
-from hearts_env.beginnings import OPTIONS
+from hearts_env.resets import OPTIONS
 
 
 class Odd:

@@ -13,11 +13,12 @@ import pytest
 from hearts_agents import make_agent, register_agent, registry
 from hearts_env import Game, HeartsError, Match, Rules
 from hearts_env.notation import parse_records
-from hearts_train.command import terminal
+from hearts_train.command import opening, terminal
 from hearts_train.command.announcer import Announcer
 from hearts_train.command.cardtext import CardText, wrap
+from hearts_train.command.opening import open_table, reopen_table
 from hearts_train.command.saved_tables import Keeper, TableState, data_folder, latest_table
-from hearts_train.command.terminal import Quit, Table, open_table, reopen_table
+from hearts_train.command.terminal import Quit, Table
 from hearts_train.measure.hints import best_hinter, hint
 from tests.deals import make_game, play
 from tests.test_cli import command, refused, run
@@ -214,7 +215,7 @@ def test_a_table_is_held_from_before_it_is_read(monkeypatch):
         seen.append(state.seed)
         return reopen_table(keeper, state, ask=Person(cards=0))
 
-    monkeypatch.setattr(terminal, "reopen_table", reopen)
+    monkeypatch.setattr(opening, "reopen_table", reopen)
     run("play", "--resume")
     assert seen == [1]
 

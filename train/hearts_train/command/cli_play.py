@@ -59,8 +59,9 @@ def play(
 
     from hearts_agents.champion import strongest
     from hearts_env import Rules
+    from hearts_train.command.opening import open_table, reopen_table
     from hearts_train.command.saved_tables import Keeper, latest_table
-    from hearts_train.command.terminal import Quit, open_table, reopen_table
+    from hearts_train.command.terminal import Quit
 
     if resume:
         given = {

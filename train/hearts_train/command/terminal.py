@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,6 @@ from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
 from hearts_agents.bot_process import LAST_WORDS
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
-from hearts_env.arguments import check_seed
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.explain import explain
 from hearts_env.files import write_whole
@@ -29,10 +27,8 @@ from hearts_env.notation import Record, parse_games, parse_records
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.command import replay
 from hearts_train.command.announcer import CHOICES, Announcer
-from hearts_train.command.cardtext import CardText
 from hearts_train.command.hints import describe
 from hearts_train.command.saved_tables import Keeper, TableState
-from hearts_train.measure.contenders import Contender, rules_for
 from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, TAMPERED, Fault, ask_one
 from hearts_train.measure.hints import best_hinter, hint
 
@@ -399,7 +395,7 @@ class Table:
             self._deals.clear()
             self._past.clear()
             self.number += 1
-            self.play = _new_play(
+            self.play = new_play(
                 self.play.rules, self.seed, self.number, is_match=isinstance(self.play, Match)
             )
         self._keep()
@@ -433,7 +429,7 @@ class Table:
         if seat == self.seat:
             return "You"
         others = sorted(self.agents)
-        return _short(self.against[others.index(seat) % len(self.against)])
+        return short_name(self.against[others.index(seat) % len(self.against)])
 
     @property
     def _seed(self) -> int:
@@ -536,94 +532,12 @@ def _play_seed(seed: int, number: int) -> int:
     return seed if number == 0 else derived_seed(seed, _PLAYS + number)
 
 
-def _new_play(rules: Rules, seed: int, number: int, *, is_match: bool) -> Game | Match:
+def new_play(rules: Rules, seed: int, number: int, *, is_match: bool) -> Game | Match:
     """The deal or match with this number in a session, from 0."""
     seed = _play_seed(seed, number)
     return Match(rules, seed) if is_match else Game.deal(rules, seed)
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """An agent's short name: its name, or the last part of its path."""
     return Path(name).name or name
-
-
-def open_table(
-    rules: Rules | None,
-    against: Sequence[str],
-    seed: int | None,
-    seat: int,
-    *,
-    is_match: bool,
-    keeper: Keeper | None = None,
-    ask: Ask = ask_at_terminal,
-) -> Table:
-    """Deal, and seat the agents.
-
-    Args:
-        rules: the rules; None: those that an agent was trained for, else ``two_player``.
-        against: one agent for all other seats, or one for each, from seat 0 on.
-        seed: of the deals and of the agents' random numbers; None: a random one.
-        seat: the person's seat.
-        is_match: play deals to the end score.
-        keeper: saves deals and the table; None: nothing is saved.
-        ask: asks the person for a line.
-
-    Raises:
-        HeartsError: if an agent is unknown or cannot play these rules, there is no such seat, or
-            the number of agents fits neither one nor all other seats.
-    """
-    seed = secrets.randbelow(10**9) if seed is None else check_seed(seed)
-    contenders = [Contender(name, secret_seed(seed, "table", i)) for i, name in enumerate(against)]
-    rules = rules_for(contenders, rules)
-    for contender in contenders:
-        try:
-            contender.check_rules(rules)
-        except HeartsError as error:
-            name = contender.name
-            raise HeartsError(f"against: {name} cannot play {rules.name}: {error}") from None
-    n = rules.players
-    if not 0 <= seat < n:
-        raise HeartsError(f"seat: {seat} is out of range; give 0 to {n - 1}")
-    if len(contenders) not in (1, n - 1):
-        agents, seats = _counted(len(contenders), "agent"), _counted(n - 1, "seat")
-        raise HeartsError(f"against: {agents} for {seats}; give one for all, or one for each")
-    others = [p for p in range(n) if p != seat]
-    names = ["you"] * n
-    for place, p in enumerate(others):
-        name = _short(against[place % len(against)])
-        names[p] = name if n == 2 else f"{p}:{name}"
-    return Table(
-        play=_new_play(rules, seed, 0, is_match=is_match),
-        seed=seed,
-        agents={
-            p: contenders[place % len(contenders)].fresh(secret_seed(seed, "seat", p))
-            for place, p in enumerate(others)
-        },
-        against=against,
-        announcer=Announcer(seat, names, CardText.of(sys.stdout)),
-        keeper=keeper,
-        ask=ask,
-    )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def reopen_table(keeper: Keeper, state: TableState, ask: Ask = ask_at_terminal) -> Table:
-    """Resume a table that was left.
-
-    Raises:
-        HeartsError: if an agent no longer exists, or the saved deals do not fit the rules.
-    """
-    table = open_table(
-        Rules.from_text(state.rules),
-        state.against,
-        state.seed,
-        state.seat,
-        is_match=state.is_match,
-        keeper=keeper,
-        ask=ask,
-    )
-    table.restore(state)
-    return table
