@@ -3,10 +3,10 @@
     python docs/puzzles.py
 
 Deals of the seeds from 0 on are played, by pairs of players in turn; a deal gives one puzzle at
-most. What ``hearts_train.web.puzzles.judge`` takes for a puzzle is checked twice more: its solution
-must stay the best card where the worlds are weighed as if ``champion`` had played the other hand,
-and in the last four tricks the equilibrium must play it more often than not. Of each level the same
-number is kept, the widest gaps first, and the whole is written to
+most. What ``hearts_train.web.puzzles.Judge.judge`` takes for a puzzle is checked twice more: its
+solution must stay the best card where the worlds are weighed as if ``champion`` had played the
+other hand, and in the last four tricks the equilibrium must play it more often than not. Of each
+level the first ones found are kept, in order of their gaps, and the whole is written to
 ``train/hearts_train/web/data/puzzles.jsonl``.
 """
 

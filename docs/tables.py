@@ -46,8 +46,9 @@ from hearts_env import rules as rules_module
 from hearts_env.cards import CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
 from hearts_env.encoders.base import BlockEncoder
-from hearts_env.options import MAX_ROTATION
+from hearts_env.options import DIRECTIONS, MAX_ROTATION
 from hearts_env.presets import PRESETS
+from hearts_env.rule_values import MAX_POINTS
 from hearts_env.rules import FIELDS
 from hearts_env.solve.deal_results import shipped_results
 from hearts_train.command import league_tables
@@ -185,12 +186,12 @@ def field_values(name: str) -> str:
         other = " or None" if name in rules_module._OPTIONAL_RANGES else ""
         return f"{low:,} to {high:,}{other}"
     if name == "card_points":
-        most = rules_module._MAX_POINTS
+        most = MAX_POINTS
         return f"card → whole number, {-most:,} to {most:,}"
     if name == "removed":
         return "cards"
     if name == "pass_rotation":
-        words = ", ".join(f"`{word}`" for word in rules_module.DIRECTIONS)
+        words = ", ".join(f"`{word}`" for word in DIRECTIONS)
         return f"1 to {MAX_ROTATION} of {words}"
     return "True, False"
 

@@ -108,7 +108,7 @@ def card(record: Record) -> list[str]:
         f"Card by card on {own['deals']:,} deals against itself (`{record['command']}`); points, "
         "95 % intervals.\nTables and three annotated deals: docs/champion.md and "
         "docs/champion_deals.md of the repository.\n\n"
-        "- **Few cards, but dear ones.** A search that takes the other player for a champion "
+        "- **Few cards, but costly ones.** A search that takes the other player for a champion "
         f"would play\n  another card at {own['search_differs']:.0%} of its choices. By its "
         "reckoning\n  the champion loses "
         f"{points(lost['search'])} a deal; played out in the deals as they lay, one card changed "

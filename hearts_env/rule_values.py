@@ -11,7 +11,7 @@ from hearts_env.cards import CardPoints, parse_card, sort_cards
 from hearts_env.errors import MOST_QUOTED, NotationError, RulesError, did_you_mean, quoted
 from hearts_env.options import DIRECTIONS, MAX_ROTATION
 
-_MAX_POINTS = 10**6  # with at most 52 cards, every sum stays far inside 64 bits
+MAX_POINTS = 10**6  # with at most 52 cards, every sum stays far inside 64 bits
 _PYTHON_WORDS = {"None": None, "True": True, "False": False}
 
 
@@ -91,7 +91,7 @@ def as_points(points: object) -> CardPoints:
         if name in by_card:
             raise RulesError(f"card_points: {name} is named twice; name each card once")
         by_card[name] = check_number(
-            f"card_points[{name}]", worth, -_MAX_POINTS, _MAX_POINTS, RulesError
+            f"card_points[{name}]", worth, -MAX_POINTS, MAX_POINTS, RulesError
         )
     return CardPoints(by_card)
 

@@ -312,7 +312,7 @@ def _tell_matches(found: MatchResults, *, to_stderr: bool) -> None:
     start = "" if not any(found.totals) else f" from {found.totals[0]}:{found.totals[1]}"
     title = (
         f"{found.agent} against {found.opponent}: {found.rules}{start}, {found.pairs:,} pairs of "
-        f"matches, {found.deals:.1f} deals each"
+        f"matches, {found.deals:.1f} deals each{', stopped early' if found.interrupted else ''}"
     )
     columns = ["player", "matches won", "both of a pair", "ahead at the end"]
     row = [

@@ -114,7 +114,9 @@ def exploit_agents(
     ],
     deck: Annotated[
         str | None,
-        typer.Option("--deck", metavar="NAME,...", help="micro, mini (default) or both."),
+        typer.Option(
+            "--deck", metavar="NAME,...", help="micro or mini (default); micro,mini: a column each."
+        ),
     ] = None,
     rules: RulesName = None,
     seed: Seed = 0,

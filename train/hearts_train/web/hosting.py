@@ -410,7 +410,7 @@ class Hall:
         host = self._hosts.get(table)
         if host is None:
             if not self.store.has(table):
-                raise Refusal("unknown_table", "table: there is none of this name; see the link")
+                raise Refusal("unknown_table", "table: no table has this name; see the link")
             self._make_room()
             host = self._hosts[table] = Host(self._read(table), self)
         self._hosts.move_to_end(table)

@@ -103,7 +103,9 @@ async def _answer(request: Request, work: Callable[[Json], Any]) -> Response:
         told = await asyncio.get_running_loop().run_in_executor(_worker, work, given)
         return JSONResponse(told)
     except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can carry
-        return _refused(422, "bad_deal", "deal: it has characters that cannot be written; mend it")
+        return _refused(
+            422, "bad_deal", "deal: it has characters that cannot be written; correct it"
+        )
     except HeartsError as error:
         return _refused(422, "bad_deal", str(error))
     except Exception:

@@ -262,7 +262,11 @@ class Table:
         left = self.rules.pass_count - len(view.passed) if game.phase == "pass" else 1
         for name in names:
             if name not in legal:
-                what = f"{name} cannot be played now" if name in view.hand else f"{name!r} is none"
+                what = (
+                    f"{name} cannot be played now"
+                    if name in view.hand
+                    else f"{name!r} is not an action"
+                )
                 raise Refusal("illegal", f"action: {what}; choose from {', '.join(legal)}")
         if len(set(names)) < len(names) or len(names) > left:
             raise Refusal("illegal", f"actions: choose {left} different at most")
