@@ -201,6 +201,21 @@ def check_file_name(path: Path, name: str) -> None:
         raise HeartsError(f"{name}: {str(path)!r} is a folder; give the name of a file")
 
 
+def check_output(path: Path, name: str) -> None:
+    """Refuse a file that could not be written, before what goes into it is computed.
+
+    Args:
+        path: what was given.
+        name: the option or argument, which begins the message.
+
+    Raises:
+        HeartsError: if it cannot name a file, or its folder is not there.
+    """
+    check_file_name(path, name)
+    if not path.parent.is_dir():
+        raise HeartsError(f"{name}: there is no folder {path.parent}; make it first")
+
+
 def lock_beside(path: Path) -> Path:
     """The lock file of a file: beside it, or, for a link, beside what the link leads to.
 

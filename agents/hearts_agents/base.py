@@ -289,8 +289,7 @@ def as_agent(player: Any, name: str = "") -> Agent:
     if not callable(getattr(player, "act", None)) or isinstance(player, type):
         raise HeartsError(
             f"agent: {name or quoted(player)} has no act(view); give an object with "
-            "act(view) -> action, "
-            "or a name for make_agent"
+            "act(view) -> action, or a name for make_agent"
         )
     if callable(getattr(player, "act_batch", None)):
         agent: Agent = player

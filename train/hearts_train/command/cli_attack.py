@@ -9,7 +9,7 @@ import typer
 
 from hearts_train import console
 from hearts_train.command.cli_options import (
-    AGENT_HELP,
+    AgentName,
     Backend,
     Json,
     Out,
@@ -34,10 +34,7 @@ _SETTINGS = ("agent", "attackers", "rules", "tricks", "pairs", "seed", "seconds"
 )
 def attack(
     context: typer.Context,
-    agent: Annotated[
-        str | None,
-        typer.Argument(help=AGENT_HELP),
-    ] = None,
+    agent: AgentName = None,
     attackers: Annotated[
         str,
         typer.Option(

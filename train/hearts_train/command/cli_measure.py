@@ -9,7 +9,7 @@ import typer
 
 from hearts_train import console
 from hearts_train.command.cli_options import (
-    AGENT_HELP,
+    AgentName,
     Backend,
     Isolate,
     Json,
@@ -43,10 +43,7 @@ if TYPE_CHECKING:
 )
 def evaluate(
     context: typer.Context,
-    agent: Annotated[
-        str | None,
-        typer.Argument(help=AGENT_HELP),
-    ] = None,
+    agent: AgentName = None,
     against: Annotated[
         str, typer.Option("--against", metavar="AGENT,...", help="Opponents, with commas between.")
     ] = "easy,standard,standard_trump,pro",
@@ -175,10 +172,7 @@ def tournament(
 )
 def benchmark(
     context: typer.Context,
-    agent: Annotated[
-        str | None,
-        typer.Argument(help=AGENT_HELP),
-    ] = None,
+    agent: AgentName = None,
     track: Annotated[
         str | None,
         typer.Option(

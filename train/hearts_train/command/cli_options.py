@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 
 AGENT_HELP = "A player's name, a checkpoint, a run's folder, FILE.py:CLASS or exec:PROGRAM."
+AgentName = Annotated[str | None, typer.Argument(help=AGENT_HELP)]
 RulesName = Annotated[
     str | None,
     typer.Option(
@@ -110,11 +111,9 @@ def check_plot(path: Path | None, option: str = "--plot") -> None:
 def check_output(path: Path | None, option: str) -> None:
     """Refuse a file that could not be written, before anything is computed."""
     if path is not None:
-        from hearts_env.files import check_file_name
+        from hearts_env import files
 
-        check_file_name(path, option)
-        if not path.parent.is_dir():
-            raise Mistake(f"{option}: there is no folder {path.parent}; make it first")
+        files.check_output(path, option)
 
 
 def check_apart(**files: Path | None) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hearts_env import HeartsError
-from hearts_env.files import check_file_name, write_whole
+from hearts_env.files import check_output, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,9 +105,7 @@ def check_picture(path: Path | None, option: str = "--plot") -> None:
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         known = ", ".join(f".{kind}" for kind in FORMATS)
         raise HeartsError(f"{option}: {path.name!r} has an unknown suffix; choose from {known}")
-    check_file_name(path, option)
-    if not path.parent.is_dir():
-        raise HeartsError(f"{option}: there is no folder {path.parent}; make it first")
+    check_output(path, option)
 
 
 def literal(text: str) -> str:
