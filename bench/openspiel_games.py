@@ -58,7 +58,7 @@ class Asked:
     """What our tools ask of an agent."""
 
     def __init__(self, chances: Policy) -> None:
-        self.policy_batch = chances
+        self.action_probs = chances
 
 
 def compare(game: Any, tree: Tree, policy: Any) -> Record:
@@ -72,7 +72,7 @@ def compare(game: Any, tree: Tree, policy: Any) -> Record:
 
 def our_exploitability(tree: Tree, game: Any, policy: Any) -> float:
     """What ours says of a policy of OpenSpiel: the mean over who leads first."""
-    chances = openspiel.policy_batch(game, policy)
+    chances = openspiel.action_probs(game, policy)
 
     def exchanged(views: BatchView) -> Any:
         return chances(BatchView.of([seats_exchanged(view) for view in views]))
@@ -101,7 +101,7 @@ def learner_policy(game: Any, kind: str, episodes: int) -> Any:
             learner.step(step)
     joint = spiel("rl_agent_policy").JointRLAgentPolicy(game, made, environment.use_observation)
     # Chances of 32 bits do not quite sum to 1; the way through views makes them do so.
-    return openspiel.spiel_policy(game, openspiel.policy_batch(game, joint))
+    return openspiel.spiel_policy(game, openspiel.action_probs(game, joint))
 
 
 def solved(game: Any, name: str, iterations: int) -> Any:
@@ -120,7 +120,7 @@ def solved(game: Any, name: str, iterations: int) -> Any:
 
 def rows_of(game: Any) -> dict[str, tuple[int | None, Callable[[], Any]]]:
     """What is measured: how many iterations or deals, and what makes the policy."""
-    pro = make_agent("pro", seed=0).policy_batch
+    pro = make_agent("pro", seed=0).action_probs
     solvers = {
         name: (number, lambda n=name, i=number: solved(game, n, i))
         for name, number in SOLVERS.items()

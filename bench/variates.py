@@ -82,7 +82,7 @@ def measure(agent: str, other: str, rules: str, pairs: int, seed: int) -> dict[s
     plays = play_pairs(agent, other, rules, pairs, seed)
     cost = 1000 * (time.process_time() - begin) / pairs
     margins, table = plays.margins, Table(plays.rules)
-    policies = [make_agent(name, seed=0).policy_batch for name in (agent, other)]
+    policies = [make_agent(name, seed=0).action_probs for name in (agent, other)]
 
     works: dict[str, Callable[[], Floats]] = {
         "size of the deal's value": lambda: np.abs(deal_value(plays.rules, plays.states[0], 0)),

@@ -58,7 +58,7 @@ class Search:
     def is_sound(self, view: PlayerView, verdict: Verdict) -> bool:
         """Whether the solution holds against a champion, and in the equilibrium of the end."""
         champion = self._players["champion"]
-        weights = belief(view, champion.policy_batch, noise=NOISE).weights
+        weights = belief(view, champion.action_probs, noise=NOISE).weights
         _, margins = solve_worlds(view)
         means = weights @ margins
         names = [view.rules.deck[action] for action in view.legal_actions()]

@@ -206,7 +206,7 @@ API = {
             "hearts_train.offline.folder.make_dataset",
             "hearts_train.offline.options.DatasetOptions",
             *(f"hearts_env.openspiel.{name}" for name in ("load", "register", "state_of")),
-            *(f"hearts_env.openspiel.{name}" for name in ("policy_batch", "spiel_policy")),
+            *(f"hearts_env.openspiel.{name}" for name in ("action_probs", "spiel_policy")),
         ),
     ),
     "errors": Part(

@@ -33,7 +33,8 @@ class Drawer:
 
     Attributes:
         mode: One of ``RENDER_MODES``, or None.
-        shown_for: Whose cards are shown: ``player_0``, ``mover`` or ``all``; may be changed.
+        shown_for: Whose cards are shown: ``player_0``, ``current_player`` or ``all``; it may
+            be changed.
         names: What the players are called in pictures.
     """
 
@@ -50,7 +51,7 @@ class Drawer:
         Args:
             rules: what is played.
             mode: one of ``RENDER_MODES``; None: nothing is drawn.
-            shown_for: a player's name, ``mover`` or ``all``.
+            shown_for: a player's name, ``current_player`` or ``all``.
             scale: of pictures, as a multiple of 960 x 720; text is not affected.
             names: of the players in pictures; None: ``player_0`` and so on.
 
@@ -61,7 +62,9 @@ class Drawer:
             check_choice("render_mode", mode, RENDER_MODES)
         self.mode = mode
         self._seats = {f"player_{seat}": seat for seat in range(rules.players)}
-        self.shown_for = check_choice("render_for", shown_for, ("mover", "all", *self._seats))
+        self.shown_for = check_choice(
+            "render_for", shown_for, ("current_player", "all", *self._seats)
+        )
         hint = "; 1 is a picture of 960 x 720"
         self._width = round(_WIDTH * check_range("render_scale", scale, *SCALES, hint))
         self.names = [*self._seats] if names is None else _check_names(names, rules)
@@ -80,7 +83,7 @@ class Drawer:
 
         Args:
             game: what is on the table.
-            mover: whose cards ``mover`` shows; None: those of whoever is to act.
+            mover: whose cards ``current_player`` shows; None: those of whoever is to act.
             totals: scores before this deal.
             message: said across the table.
             is_over: play has been stopped.
@@ -100,7 +103,7 @@ class Drawer:
         shown: int | str = self._seats.get(self.shown_for, self.shown_for)
         picture = picture_of(
             game,
-            mover if shown == "mover" and mover is not None else shown,
+            mover if shown == "current_player" and mover is not None else shown,
             names=self.names,
             totals=totals,
             message=message,

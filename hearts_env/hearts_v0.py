@@ -89,7 +89,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         illegal_action: str = "terminate",
         max_deals: int | None = None,
         render_mode: str | None = None,
-        render_for: str = "mover",
+        render_for: str = "current_player",
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
     ) -> None:
@@ -112,7 +112,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
                 ``revoke`` (the deal ends at the offender's expense).
             max_deals: a match is cut off (truncated) after this many deals.
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
-            render_for: whose cards are shown: an agent's name, ``mover`` or ``all``.
+            render_for: whose cards are shown: an agent's name, ``current_player`` or ``all``.
             render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
             render_names: what the players are called in pictures; None: as the agents are.
 
@@ -477,7 +477,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
     @property
     def render_for(self) -> str:
-        """Whose cards are shown: an agent's name, ``mover`` or ``all``; may be changed."""
+        """Whose cards are shown: an agent's name, ``current_player`` or ``all``; may be changed."""
         return self.drawer.shown_for
 
     @render_for.setter

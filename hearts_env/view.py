@@ -64,7 +64,7 @@ class PlayerView(Position):
         return self._points()
 
     @property
-    def to_move(self) -> int | None:
+    def current_player(self) -> int | None:
         """The seat whose turn it is; None when the game is over."""
         return self._seat(k.PLAYER)
 
@@ -116,10 +116,10 @@ class PlayerView(Position):
         if rules.break_on is not None:
             yield "Hearts are broken." if self.hearts_broken else "Hearts are not broken."
         yield "Your hand: " + (" ".join(self.hand) or "empty")
-        if self.to_move is None:
+        if self.current_player is None:
             yield "The deal is over."
-        elif self.to_move != me:
-            yield f"Player {self.to_move} is to act."
+        elif self.current_player != me:
+            yield f"Player {self.current_player} is to act."
         else:
             task = _TASKS[self.phase]
             names = " ".join(rules.action_name(action) for action in self.legal_actions())
@@ -161,8 +161,8 @@ class PlayerView(Position):
                 yield f"dodged {SUITS[v[k.DODGED]]}"
         if self.kitty_taker is not None:
             yield " ".join(("kitty", *self.kitty))
-        if self.to_move is not None:
-            yield f"{self.phase} {self.to_move}"
+        if self.current_player is not None:
+            yield f"{self.phase} {self.current_player}"
         elif self.revoker is not None:
             yield f"revoke {self.revoker}"
         else:

@@ -46,11 +46,11 @@ def mixing(text: str) -> tuple[Tree, Agent]:
     class Mixing(Agent):
         name = "mixing"
 
-        def policy_batch(self, views):
+        def action_probs(self, views):
             return tree.chances_in(views, chances)
 
         def act_batch(self, views):
-            return self.policy_batch(views).argmax(1)
+            return self.action_probs(views).argmax(1)
 
     return tree, Mixing()
 
@@ -60,7 +60,7 @@ def mixing(text: str) -> tuple[Tree, Agent]:
 def test_all_decisions_searched_is_the_best_response(text):
     tree, agent = mixing(text)
     chances = random_policy(tree, 3)
-    responses = Responses(tree.rules, agent.policy_batch)
+    responses = Responses(tree.rules, agent.action_probs)
     for player in range(2):
         expected = best_response(tree, player, chances[1 - player]).value
         found = responses.value(whole_game(tree.rules, player), ALL)
@@ -69,7 +69,7 @@ def test_all_decisions_searched_is_the_best_response(text):
 
 def test_many_worlds_are_answered_part_by_part_alike(monkeypatch):
     tree, agent = mixing("micro")
-    responses = Responses(tree.rules, agent.policy_batch)
+    responses = Responses(tree.rules, agent.action_probs)
     whole = responses.card_values(whole_game(tree.rules, 0), 1)
     monkeypatch.setattr("hearts_env.solve.response._MOST_ROWS", 7)
     assert np.allclose(responses.card_values(whole_game(tree.rules, 0), 1), whole)
@@ -103,7 +103,7 @@ def plain_values(agent, player, alike):
 
 
 def following(agent, game):
-    chances = agent.policy_batch(BatchView.of([game.view(game.player)]))[0]
+    chances = agent.action_probs(BatchView.of([game.view(game.player)]))[0]
     for action in np.flatnonzero(chances).tolist():
         after = game.clone()
         after.play(action)
@@ -119,7 +119,7 @@ def plain_worlds(agent, game, player):
         replay, weight = Game(rules, hands, kitty, deal_number=0, dealer=game.dealer), 1.0
         for action in game.actions:
             if replay.player != player:
-                chances = agent.policy_batch(BatchView.of([replay.view(replay.player)]))
+                chances = agent.action_probs(BatchView.of([replay.view(replay.player)]))
                 weight *= chances[0, action]
             replay.play(action)
         if weight:
@@ -149,12 +149,12 @@ def test_endings_are_the_best_of_a_plain_search(text):
 def test_tracked_beliefs_are_those_of_the_whole_past(name, noise):
     agent = make_agent(name, seed=0)
     batch = BatchGame("two_player", 6, seed=4, autodeal=False)
-    tracker, most = Tracker(agent.policy_batch, noise), 0
+    tracker, most = Tracker(agent.action_probs, noise), 0
     for _ in range(22):
         views = batch.views()
         fan = tracker.fan(views)
         for row, view in enumerate(views):
-            expected = belief(view, agent.policy_batch, noise=noise)
+            expected = belief(view, agent.action_probs, noise=noise)
             own = slice(fan.starts[row], fan.starts[row + 1])
             live = expected.weights > 0
             hands = fan.states[own, k.HANDS + k.SEAT * (1 - view.player)]
@@ -172,7 +172,7 @@ def test_the_worlds_of_a_fan_are_whole_states():
     game = Game.deal("two_player", 5)
     for _ in range(9):
         game.play(game.legal_actions()[-1])
-    fan = Tracker(make_agent("easy", seed=0).policy_batch).fan(
+    fan = Tracker(make_agent("easy", seed=0).action_probs).fan(
         BatchView.of([game.view(game.player)])
     )
     assert any(np.array_equal(state, game.vector) for state in fan.states)

@@ -53,7 +53,7 @@ def plain_posterior(view, agent, noise):
         for seat, card in view.history:
             if seat == other:
                 views = BatchView.of([game.view(other)])
-                chances = agent.policy_batch(views)[0]
+                chances = agent.action_probs(views)[0]
                 uniform = 1.0 / len(game.legal_actions())
                 weight *= (1 - noise) * chances[rules.index[card]] + noise * uniform
             game.play(card)
@@ -69,7 +69,7 @@ def test_the_posterior_is_bayes_rule(name: str) -> None:
         game = random_game(rules, seed, 2 + seed)
         for player in range(2):
             view = game.view(player)
-            found = belief(view, agent.policy_batch, noise=0.1)
+            found = belief(view, agent.action_probs, noise=0.1)
             expected = plain_posterior(view, agent, 0.1)
             # float32 sums differ with the number of views at once
             assert np.allclose(found.weights, expected, rtol=1e-4)
@@ -86,7 +86,7 @@ def test_a_player_who_never_errs_is_seen_through() -> None:
         for _ in range(12):
             game.play(standard.act(game.view(game.player)))
         view = game.view(0)
-        found = belief(view, standard.policy_batch)
+        found = belief(view, standard.action_probs)
         own = mask_of(game.rules.index[card] for card in game.hand(1))
         assert found.weight_of(own) > 0
         ruled_out += int((found.weights == 0).sum())

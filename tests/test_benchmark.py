@@ -44,7 +44,7 @@ class Mine:
 
 """
 POLICY = """
-    def policy_batch(self, views):
+    def action_probs(self, views):
         legal = views.legal_table
         return legal / legal.sum(1, keepdims=True)
 """
@@ -322,7 +322,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
 )
 def test_an_isolated_agent_without_a_policy_says_why(tmp_path, answer, why):
     file = tmp_path / "mine.py"
-    file.write_text(LEADS_LOW + f"    def policy_batch(self, views):\n        {answer}\n")
+    file.write_text(LEADS_LOW + f"    def action_probs(self, views):\n        {answer}\n")
     found = bench.Benchmark(f"{file}:Mine", "micro", pairs=2, isolate=True)
     record = found.exploitability(silent)
     assert record["exploitability"] is None

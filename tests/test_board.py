@@ -100,7 +100,7 @@ def test_the_other_hands_are_the_worlds_of_the_view(record: Record, told: dict) 
             assert values == margins[:, place].tolist()
         assert np.isclose(sum(others["chances"]), 1, atol=1e-3)
         model = make_agent(others["model"], seed=0)
-        weights = belief(view, model.policy_batch, noise=NOISE).weights
+        weights = belief(view, model.action_probs, noise=NOISE).weights
         assert np.allclose(others["chances"], weights, atol=1e-5)
 
 
@@ -175,7 +175,7 @@ def test_endgames_are_solved_for_the_player_to_act(record: Record, told: dict) -
     assert {m["trick"] for m in solved} <= {10, 11, 12, 13}
     moment = solved[0]
     view = at(record.game, moment["number"]).view(moment["seat"])
-    policy = make_agent(moment["endgame"]["model"], seed=0).policy_batch
+    policy = make_agent(moment["endgame"]["model"], seed=0).action_probs
     tree = Endgame(view, (policy, policy), noise=NOISE)
     found = solve_equilibrium(tree, target=0.01)
     assert moment["endgame"]["hands"] == len(tree.deals)

@@ -46,8 +46,8 @@ def test_weights_come_with_their_card_and_are_small(game, kind):
     agent = make_agent(f"champion?{kind}=true" if kind else "champion")
     agent.check_rules(Rules.preset(game))
     views = BatchGame(game, 32, seed=1).views()
-    same = load_agent(path, greedy=SHIPPED[game]).policy_batch(views)
-    np.testing.assert_array_equal(agent.policy_batch(views), same)
+    same = load_agent(path, greedy=SHIPPED[game]).action_probs(views)
+    np.testing.assert_array_equal(agent.action_probs(views), same)
 
 
 def test_the_champion_beats_the_players_of_the_table():
@@ -72,7 +72,7 @@ def test_the_champion_of_classic_beats_three_of_the_others():
     result = evaluate("champion", "standard", "classic", 500, seed=1)
     assert result.margin > 4.0
     views = BatchGame("classic", 4).views()
-    policy = make_agent("champion?small=true").policy_batch(views)
+    policy = make_agent("champion?small=true").action_probs(views)
     assert policy.sum(1) == pytest.approx(1)
     assert not policy[~views.legal_table].any()
 
@@ -85,8 +85,8 @@ def test_draws_follow_from_the_seed():
     one, same, other = (make_agent("champion", seed=s).act_batch(views) for s in (1, 1, 2))
     assert one.tolist() == same.tolist() != other.tolist()
     best = make_agent("champion", greedy=True)
-    assert best.policy_batch(views).max(1).min() == 1.0
-    assert make_agent("champion?greedy=false").policy_batch(views).max(1).min() < 1.0
+    assert best.action_probs(views).max(1).min() == 1.0
+    assert make_agent("champion?greedy=false").action_probs(views).max(1).min() < 1.0
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def scores_by_hand(agent, view, tau, noise, worth=margin_of, models=()):
     legal = view.legal_actions()
     values, total = np.zeros(len(legal)), 0.0
     for model in (agent, *models):
-        found = belief(view, model.with_greedy(False).policy_batch, noise=noise)
+        found = belief(view, model.with_greedy(False).action_probs, noise=noise)
         for world, weight in zip(view.worlds(), np.exp(found.log_likelihoods), strict=True):
             total += weight
             for place, action in enumerate(legal):
@@ -201,7 +201,7 @@ def scores_by_hand(agent, view, tau, noise, worth=margin_of, models=()):
                     mover = agent if game.player == view.player else model
                     game.play(mover.act(game.view(game.player)))
                 values[place] += weight * worth(view, game.scores())
-    chances = agent.with_greedy(False).policy_batch(BatchView.of([view]))[0, legal]
+    chances = agent.with_greedy(False).action_probs(BatchView.of([view]))[0, legal]
     return values / total / tau + np.log(np.maximum(chances, 1e-9))
 
 
@@ -244,7 +244,7 @@ def test_other_ways_to_play_are_as_likely_as_the_cards_make_them():
 
 def test_each_way_to_play_has_its_turns_and_counts_as_much_as_it_is_likely():
     views = BatchGame("two_player", 2, seed=1).views()
-    fan = Tracker(policy("two_player").policy_batch).fan(views)
+    fan = Tracker(policy("two_player").action_probs).fan(views)
     count = len(fan.weights) // 2
     fans = _shared([(fan, np.log([0.75, 1.0])), (fan, np.log([0.25, 0.0 + 1e-300]))])
     places = _places(fans)
@@ -351,7 +351,7 @@ def test_models_that_cannot_be_asked_are_refused():
 
 def test_where_no_way_to_play_is_possible_all_are_alike():
     views = BatchGame("mini", 3, seed=1).views()
-    fan = Tracker(policy().policy_batch).fan(views)
+    fan = Tracker(policy().action_probs).fan(views)
     chances = [np.array([-np.inf, -2.0, -np.inf]), np.array([-np.inf, -np.inf, -9.0])]
     shared = _shared([(fan, each) for each in chances])
     sums = [each.totals for each in shared]

@@ -76,7 +76,7 @@ def expected_blocks(view: PlayerView) -> dict[str, int]:
         "led_suit": suits(led),
         "winner": relative(view, view.winner),
         "leader": relative(view, view.leader),
-        "to_move": int(view.to_move == me),
+        "to_move": int(view.current_player == me),
         "broken": int(view.hearts_broken),
         "phase": 1 << ("pass", "play", "moon", "over").index(view.phase),
         "passed": mask(view, view.passed),

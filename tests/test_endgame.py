@@ -69,9 +69,9 @@ def test_ranges_are_bayes_rule(name: str) -> None:
     late = 5 if name == "mini" else 19
     for seed in range(5):
         game = played(name, seed, late, "standard")
-        end = Endgame(game, (pimc.policy_batch, pimc.policy_batch), noise=0.2)
+        end = Endgame(game, (pimc.action_probs, pimc.action_probs), noise=0.2)
         view = game.view(0)
-        found = belief(view, pimc.policy_batch, noise=0.2)
+        found = belief(view, pimc.action_probs, noise=0.2)
         rows = end.deals[:, 0] == mask(game, 0)
         hands = end.deals[rows, 1]
         weights = end.sides[1].reach[np.searchsorted(end.sides[1].hands, hands)]
@@ -85,7 +85,7 @@ def test_the_linear_program_and_regrets_agree() -> None:
     standard = make_agent("standard", seed=0)
     for seed in range(6):
         game = played("mini", seed, 3, "standard")
-        end = Endgame(game, (standard.policy_batch, None), noise=0.1)
+        end = Endgame(game, (standard.action_probs, None), noise=0.1)
         exact = solve_linear(end)
         assert exact.exploitability < 1e-7
         found = solve(end, target=1e-6)
@@ -123,7 +123,7 @@ def test_four_tricks_of_the_full_game() -> None:
     pro = make_agent("pro", seed=0)
     for seed in range(3):
         game = played("two_player", seed, 18, "pro")
-        end = Endgame(game, (pro.policy_batch, pro.policy_batch), noise=0.1)
+        end = Endgame(game, (pro.action_probs, pro.action_probs), noise=0.1)
         assert end.tricks_left == 4
         found = solve(end, target=0.01)
         assert found.exploitability < 0.01

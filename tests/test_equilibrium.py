@@ -471,7 +471,7 @@ def test_the_player_plays_the_policy_from_both_seats(micro, player):
         while game.player is not None:
             views = [game.view(game.player), mirrored.view(mirrored.player)]
             assert views[0].player != views[1].player
-            tables = [player.policy_batch(BatchView.of([view])) for view in views]
+            tables = [player.action_probs(BatchView.of([view])) for view in views]
             assert np.array_equal(*tables)
             action = player.act(views[0])
             assert action in game.legal_actions()

@@ -417,7 +417,7 @@ def assert_no_number_leads_to_the_deals(play):
         def act(self, view):
             return view.legal_actions()[0]
 
-        def policy_batch(self, views):
+        def action_probs(self, views):
             return views.legal_table / views.legal_table.sum(axis=1, keepdims=True)
 
         def reseed(self, seed):
@@ -472,6 +472,6 @@ def test_our_players_refuse_what_is_not_a_view(name):
         with pytest.raises(HeartsError, match=r"view: .* is not a PlayerView; give game\.view"):
             agent.act(wrong)  # type: ignore[arg-type]
     for wrong in (BatchGame("two_player", 3, seed=1), [game.view(0)]):
-        for ask in (agent.act_batch, agent.policy_batch):
+        for ask in (agent.act_batch, agent.action_probs):
             with pytest.raises(HeartsError, match=r"views: .* is not a BatchView; give batch\.v"):
                 ask(wrong)  # type: ignore[operator]

@@ -932,7 +932,7 @@ def check_hidden(env: hearts_v0.raw_env, other: hearts_v0.raw_env, rng: random.R
     env.render_for = other.render_for = agent
     assert env.render() == other.render()
     if env.game.player in (player, None):
-        env.render_for = other.render_for = "mover"
+        env.render_for = other.render_for = "current_player"
         assert env.render() == other.render()
 
 

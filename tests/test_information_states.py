@@ -220,7 +220,7 @@ def test_worlds_that_cannot_be() -> None:
 def test_a_world_that_play_rules_out_as_a_whole() -> None:
     # Seat 0 is to lead, so it holds QC, the only card below AC.
     view = Game("micro", [["QC", "QD", "AD"], ["AC", "AS", "AH"]]).view(1)
-    assert view.to_move == 0
+    assert view.current_player == 0
     for dead in ("QC QH", "QC QS"):
         hand = [card for card in view.unseen if card not in dead]
         with pytest.raises(DealError, match=r"^world: with these cards play could not have gone"):

@@ -532,7 +532,7 @@ def test_a_window_shows_the_learners_cards_and_nobody_elses(
 
 
 def test_a_window_shows_whom_one_asks_for(frames: list[str]) -> None:
-    for shown, count in (("all", 2), ("player_1", 1), ("mover", 1)):
+    for shown, count in (("all", 2), ("player_1", 1), ("current_player", 1)):
         frames.clear()
         HeartsEnv(render_mode="human", render_for=shown, seat=0).reset(seed=1)
         assert frames[0].count(" closed cards") + count == 2

@@ -94,7 +94,7 @@ def test_masks_are_those_of_maskable_ppo(models, views):
     assert make_agent(model).act_batch(views).tolist() == predicted.tolist()
     tensor = torch.as_tensor(seen(views), dtype=torch.float32)
     chances = model.policy.get_distribution(tensor, action_masks=masks).distribution.probs
-    np.testing.assert_allclose(agent.policy_batch(views), chances.detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(agent.action_probs(views), chances.detach().numpy(), atol=1e-6)
     drawn = [agent.act_batch(views) for _ in range(50)]
     assert masks[np.arange(len(views)), drawn].all()
     assert (np.ptp(drawn, axis=0) > 0).any()
@@ -276,7 +276,7 @@ def test_a_model_plays_the_legal_action_that_it_weighs_most(linear, suffix, view
     logits = seen(views).astype(np.float64) @ WEIGHTS
     odds = np.where(views.legal_table, np.exp(logits - logits.max(1, keepdims=True)), 0)
     chances = odds / odds.sum(1, keepdims=True)
-    np.testing.assert_allclose(drawn.policy_batch(views), chances, atol=1e-5)
+    np.testing.assert_allclose(drawn.action_probs(views), chances, atol=1e-5)
 
 
 @pytest.mark.parametrize("is_traced", [False, True])

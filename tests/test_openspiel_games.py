@@ -357,7 +357,7 @@ def test_exploitability_of_any_policy_is_the_same_on_both_sides(small: Any, tree
     assert our_exploitability(tree, small, policy) == pytest.approx(theirs, abs=1e-9)
     # And an agent of ours, asked by OpenSpiel.
     pro = make_agent("pro", seed=0)
-    asked = openspiel.spiel_policy(small, pro.policy_batch)
+    asked = openspiel.spiel_policy(small, pro.action_probs)
     ours = exploitability(tree, policy_of(pro, tree)[0])
     assert their_exploitability(small, asked) == pytest.approx(ours, abs=1e-9)
     assert ours != pytest.approx(theirs, abs=0.01)

@@ -373,7 +373,7 @@ def test_the_equilibrium_is_known_by_name(rules):
     agent.check_rules(Rules.make(rules))
     views = BatchGame(rules, 64, seed=1).views()
     solved = SolvedAgent(load(rules), seed=1)
-    assert (agent.policy_batch(views) == solved.policy_batch(views)).all()
+    assert (agent.action_probs(views) == solved.action_probs(views)).all()
     assert agent.act_batch(views).tolist() == solved.act_batch(views).tolist()
 
 
@@ -425,7 +425,7 @@ def test_a_solved_policy_plays_matches_that_end_otherwise(text):
     views = [BatchGame(r, 16, seed=2).views() for r in (rules, "micro")]
     for agent in (solved, make_agent("equilibrium")):
         agent.check_rules(rules)
-        ours, theirs = map(agent.policy_batch, views)
+        ours, theirs = map(agent.action_probs, views)
         assert (ours == theirs).all()
 
 

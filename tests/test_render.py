@@ -59,7 +59,7 @@ def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
             picture, view = picture_of(g, seat), g.view(seat)
             assert picture.viewer == seat
             assert picture.phase == g.phase
-            assert picture.to_move == g.player
+            assert picture.current_player == g.player
             assert picture.trick == view.trick
             assert picture.trump == rules.trump
             assert picture.hearts_broken == view.hearts_broken
@@ -92,9 +92,9 @@ def test_all_shows_everything_and_an_onlooker_nothing_closed(game: tuple[str, in
         shown = [rules.deck[a] for a in g.legal_actions() if a < len(rules.deck)]
         assert list(everything.legal) == shown
         if g.player is not None:
-            assert picture_of(g, "mover") == picture_of(g, g.player)
+            assert picture_of(g, "current_player") == picture_of(g, g.player)
         else:
-            onlooker = picture_of(g, "mover")
+            onlooker = picture_of(g, "current_player")
             assert onlooker.viewer is None
             assert all(isinstance(seat.hand, int) for seat in onlooker.seats)
 
@@ -191,7 +191,7 @@ def test_totals_of_a_match() -> None:
 
 
 def test_only_known_viewers() -> None:
-    with pytest.raises(HeartsError, match="did you mean 'mover'"):
+    with pytest.raises(HeartsError, match="did you mean 'current_player'"):
         picture_of(Game.deal("mini", 1), "moover")
     with pytest.raises(HeartsError, match="player: 5"):
         picture_of(Game.deal("mini", 1), 5)
@@ -258,7 +258,7 @@ def test_only_all_shows_closed_cards(mode: str, game: tuple[str, int]) -> None:
             if g.kitty_taker is None:
                 closed |= set(g.kitty)
             open_to[seat] = set(env.rules.deck) - closed | set(g.passed(seat))
-        env.render_for = "mover"
+        env.render_for = "current_player"
         assert named(env.render()) <= open_to[mover]
         assert set(g.hand(mover)) <= named(env.render())
         env.render_for = "player_1"
@@ -268,7 +268,7 @@ def test_only_all_shows_closed_cards(mode: str, game: tuple[str, int]) -> None:
         every = {c for p in range(env.rules.players) for c in g.hand(p)} | set(g.kitty)
         assert every <= named(env.render())
         env.step(rng.choice(g.legal_actions()))
-    env.render_for = "mover"
+    env.render_for = "current_player"
     assert named(env.render()) == set(env.rules.deck)  # at the end all have seen all
 
 

@@ -38,8 +38,8 @@ def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player
     agent = policy("mini", seed=3)
     agent.greedy = False
     for seed in range(2):
-        end = Endgame(late(seed), (agent.policy_batch, agent.policy_batch), noise=0.01)
-        before = asked_chances(end, player, agent.policy_batch)
+        end = Endgame(late(seed), (agent.action_probs, agent.action_probs), noise=0.01)
+        before = asked_chances(end, player, agent.action_probs)
         left = hand_values(end, 1 - player, before)
         solver = SafeSolver(end, player, before, guessed=0.0)
         for _ in range(400):
@@ -62,8 +62,8 @@ def test_a_wrong_range_costs_who_only_guesses() -> None:
     """The other player is taken to hold its likeliest hand nearly always, and holds another."""
     agent = policy("mini", seed=3)
     agent.greedy = False
-    end = Endgame(late(1), (None, agent.policy_batch))
-    before = asked_chances(end, 0, agent.policy_batch)
+    end = Endgame(late(1), (None, agent.action_probs))
+    before = asked_chances(end, 0, agent.action_probs)
     left, found = hand_values(end, 1, before), {}
     for guessed in (0.0, 1.0):
         solver = SafeSolver(end, 0, before, guessed=guessed)
@@ -89,7 +89,7 @@ def test_before_the_last_tricks_it_plays_as_its_policy() -> None:
     views = batch.views()
     assert (agent.act_batch(views) == network.act_batch(views)).all()
     other = Resolver(network, 2, early=early, seed=1)
-    np.testing.assert_array_equal(other.policy_batch(views), early.policy_batch(views))
+    np.testing.assert_array_equal(other.action_probs(views), early.action_probs(views))
 
 
 def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
@@ -98,9 +98,9 @@ def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
     for step in range(25):
         views = batch.views()
         if step >= 20:
-            together = agent.policy_batch(views)
+            together = agent.action_probs(views)
             assert np.allclose(together.sum(1), 1.0)
-            alone = make_agent("champion?endings=3", seed=2).policy_batch(
+            alone = make_agent("champion?endings=3", seed=2).action_probs(
                 views.subset(np.array([7]))
             )
             np.testing.assert_array_equal(alone[0], together[7])
@@ -110,7 +110,7 @@ def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
 def test_copies_draw_the_same_and_remember_nothing() -> None:
     agent = Resolver(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
     views = BatchView.of([game.view(game.player) for game in (late(s, 2) for s in range(6))])
-    agent.policy_batch(views)
+    agent.action_probs(views)
     assert agent._solved
     twins = [copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))]
     assert not any(twin._solved for twin in twins)

@@ -59,7 +59,7 @@ def test_pimc_belief_weighs_them_by_its_model(name: str) -> None:
     differ = 0
     number, late = (8, 14) if name == "two_player" else (60, 2)
     for _, view in some_views(name, number, late):
-        weights = belief(view, standard.policy_batch, noise=0.2).weights
+        weights = belief(view, standard.action_probs, noise=0.2).weights
         expected = plain_margins(view, weights)
         assert np.allclose(player.margins(view), expected)
         differ += np.ptp(weights) > 0 and not np.allclose(expected, plain_margins(view))
@@ -164,10 +164,10 @@ def test_names_options_and_games_that_cannot_be() -> None:
 def test_easy_tells_its_chances() -> None:
     batch = BatchGame("two_player", 20, seed=2)
     batch.play(batch.random_actions())
-    chances = make_agent("easy", seed=0).policy_batch(batch.views())
+    chances = make_agent("easy", seed=0).action_probs(batch.views())
     masks = batch.masks()
     assert np.allclose(chances, masks / masks.sum(1, keepdims=True))
     standard = make_agent("standard", seed=0)
-    chances = standard.policy_batch(batch.views())
+    chances = standard.action_probs(batch.views())
     assert np.array_equal(chances.argmax(1), standard.act_batch(batch.views()))
     assert (chances.sum(1) == 1).all()

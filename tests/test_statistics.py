@@ -493,16 +493,16 @@ def tiny():
 def test_the_luck_of_hidden_cards_is_zero_over_all_deals(tiny, names, other):
     players = [make_agent(name) for name in names.split()]
     states = np.array([play_out(game, players) for game in every_deal(tiny)])
-    luck = cards_luck(tiny, states, 1 - other, players[other].policy_batch)
+    luck = cards_luck(tiny, states, 1 - other, players[other].action_probs)
     assert luck.std() > 0.5
     assert luck.mean() == pytest.approx(0, abs=1e-9)
     # With the policy of another the expectation is not what is subtracted.
-    wrong = cards_luck(tiny, states, 1 - other, make_agent("easy").policy_batch)
+    wrong = cards_luck(tiny, states, 1 - other, make_agent("easy").action_probs)
     assert abs(wrong.mean()) > 0.01
 
 
 def test_the_luck_of_ones_own_draws_is_zero_over_all_of_them(tiny):
-    policy, other = make_agent("easy", seed=0).policy_batch, make_agent("standard")
+    policy, other = make_agent("easy", seed=0).action_probs, make_agent("standard")
 
     def ends(game, chance):
         """All ends of a game in which seat 0 draws its cards, and how likely they are."""
@@ -531,7 +531,7 @@ def test_the_luck_of_ones_own_draws_is_zero_over_all_of_them(tiny):
 
 def test_luck_is_nothing_where_nothing_is_drawn_or_hidden():
     plays = play_pairs("standard", "pro", "micro", 30, seed=1)
-    policy = make_agent("standard").policy_batch
+    policy = make_agent("standard").action_probs
     assert not draws_luck(plays.rules, plays.states[0], 0, policy).any()
     value = [deal_value(plays.rules, plays.states[0], seat) for seat in (0, 1)]
     assert value[0].any()
@@ -562,7 +562,7 @@ def test_variates_refuse_what_they_cannot_use(tiny):
         play_pairs("standard", "easy", "classic", 4)
     states = play_pairs("standard", "easy", tiny, 20).states[0]
     with pytest.raises(HeartsError, match="policy: it never plays"):
-        cards_luck(tiny, states, 0, make_agent("standard").policy_batch)
+        cards_luck(tiny, states, 0, make_agent("standard").action_probs)
 
 
 # ---- several runs of a recipe --------------------------------------------------------------------

@@ -358,14 +358,14 @@ def test_stable_baselines3s_draws_its_first_environment(make_sb3):
     from hearts_env.render import render_rgb
     from hearts_env.render.picture import picture_of
 
-    for shown in ("mover", "all", "player_1"):
+    for shown in ("current_player", "all", "player_1"):
         envs = make_sb3(3, seed=1, render_mode="rgb_array", render_for=shown)
         with pytest.raises(HeartsError, match="render: call reset first"):
             envs.render()
         envs.reset()
         for _ in range(2):
             game, seat = envs.arena.batch.game(0), int(envs.arena.learner[0])
-            viewer = {"mover": seat, "all": "all", "player_1": 1}[shown]
+            viewer = {"current_player": seat, "all": "all", "player_1": 1}[shown]
             assert np.array_equal(envs.render(), render_rgb(picture_of(game, viewer)))
             envs.step(envs.action_masks().argmax(1))
     assert make_sb3(2).get_images() == [None, None]

@@ -78,11 +78,11 @@ class Attacker(CachingAgent):
         """An attacker of `model`.
 
         Args:
-            model: the attacked agent, or its name; ``policy_batch`` must tell what it does.
+            model: the attacked agent, or its name; ``action_probs`` must tell what it does.
             method: one of `METHODS`.
             tricks: with a method that has endings: how many last tricks are answered exactly.
             noise: with this chance the model is taken to have played at random: for one that does
-                not always do what its ``policy_batch`` says.
+                not always do what its ``action_probs`` says.
             most_worlds: where the model mixes its cards, worlds branch in the play to the end after
                 a card; of more than this many an even selection is kept.
             base: who plays where nothing is tried; None: the best card double dummy over the
@@ -185,7 +185,7 @@ def asked(agent: Agent, name: str = "") -> Policy:
     """The policy of an agent that may be anybody's: whatever it does wrong is a ``HeartsError``.
 
     Args:
-        agent: with ``policy_batch(views)``.
+        agent: with ``action_probs(views)``.
         name: what to call it in errors; empty: its own name.
     """
     who = name or agent.name or type(agent).__name__
@@ -195,7 +195,7 @@ def asked(agent: Agent, name: str = "") -> Policy:
             f"agent: {who!r} cannot be asked how it plays",
             "it must answer any view, with a legal action or with the chances of all",
         ):
-            table = agent.policy_batch(views)
+            table = agent.action_probs(views)
         try:
             return check_policy(table, views.legal_table)
         except HeartsError as error:

@@ -60,7 +60,7 @@ class Agent:
         actions = (action_number(rules, self.act(views[row])) for row in rows)
         return np.fromiter(actions, np.int64, len(views))
 
-    def policy_batch(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Chances:
         """The probability of each action in many games, ``(len(views), num_actions) float64``.
 
         This is the player's behaviour strategy. By default the choice of ``act_batch`` has
@@ -181,10 +181,10 @@ class ByRules(DrawingAgent):
         check_views(views)
         return self._of(views.rules).act_batch(views)
 
-    def policy_batch(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Chances:
         """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
         check_views(views)
-        return self._of(views.rules).policy_batch(views)
+        return self._of(views.rules).action_probs(views)
 
     def reseed(self, seed: int) -> None:
         """Restart the draws from `seed`."""
@@ -218,10 +218,10 @@ class Adapted(Agent):
         """The action that the player chooses, as its number."""
         return action_number(view.rules, self.player.act(view))
 
-    def policy_batch(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Chances:
         """The player's own chances, if it has a method for them."""
-        policy = getattr(self.player, "policy_batch", None)
-        chances: Chances = policy(views) if callable(policy) else super().policy_batch(views)
+        policy = getattr(self.player, "action_probs", None)
+        chances: Chances = policy(views) if callable(policy) else super().action_probs(views)
         return chances
 
     def check_rules(self, rules: Rules) -> None:

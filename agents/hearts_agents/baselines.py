@@ -203,7 +203,7 @@ class Easy(Baseline):
 
     policy = EASY
 
-    def policy_batch(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Chances:
         """The same probability for every legal action."""
         check_views(views)
         legal = views.legal_table

@@ -68,10 +68,10 @@ class EncoderAgent(DrawingAgent):
         """The actions in many positions, ``(len(views),) int64``."""
         return self._choose(self._weights(views), self._is_legal(views.rules, views.legal_masks))
 
-    def policy_batch(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Chances:
         """The probabilities of the actions; a greedy player's preferred action has 1."""
         if self.greedy:
-            return super().policy_batch(views)
+            return super().action_probs(views)
         logits = self._weights(views).astype(np.float64)
         logits[~self._is_legal(views.rules, views.legal_masks)] = -np.inf
         chances: Chances = np.exp(logits - logits.max(axis=1, keepdims=True))

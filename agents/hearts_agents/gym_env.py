@@ -54,7 +54,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         players: int | None = None,
         *,
         render_mode: str | None = None,
-        render_for: str = "mover",
+        render_for: str = "current_player",
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
         **options: Unpack[Options],
@@ -65,7 +65,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
 
         Args:
             render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
-            render_for: whose cards are shown: a player's name, ``all``, or ``mover``: the
+            render_for: whose cards are shown: a player's name, ``all``, or ``current_player``: the
                 learner's, also while an opponent is to move.
             render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
             render_names: what the players are called in pictures.
@@ -98,7 +98,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self._first: int | None = None
         self._number = 0
         self.episode_seed: int | None = None
-        self._shows_learner = self.table.render_for == "mover"
+        self._shows_learner = self.table.render_for == "current_player"
         self._cast: list[Entry] = []
         self._compiled: list[Baseline | None] = []  # of the cast, those that need no view
         self._is_over = True

@@ -143,7 +143,7 @@ class Improver(CachingAgent):
             search: the budget of a card: a time (``50ms``), a number of worlds, the likeliest
                 first (``32``), or ``all``. Of a time, what is done depends on the machine. A world
                 counts once for each model by which it is looked at.
-            models: how else the other player may play: agents with ``policy_batch``. Before the
+            models: how else the other player may play: agents with ``action_probs``. Before the
                 first card all ways to play are equally likely.
             tau: in points: the smaller, the more a card's value counts against the policy.
             noise: the chance, in [0, 1], that the other player is taken to have played at random.

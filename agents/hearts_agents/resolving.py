@@ -131,12 +131,12 @@ class Resolver(DrawingAgent):
             actions[rows] = self.draw(table)
         return actions
 
-    def policy_batch(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Chances:
         """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
         self.check_rules(views.rules)
         late = self._late(views)
         chances = np.empty((len(views), views.rules.num_actions))
-        for rows, told in ((~late, self.early.policy_batch), (late, self._endings)):
+        for rows, told in ((~late, self.early.action_probs), (late, self._endings)):
             if rows.any():
                 chances[rows] = told(views.subset(np.flatnonzero(rows)))
         return chances

@@ -52,7 +52,7 @@ class HeartsSB3VecEnv(VecEnv):
         num_threads: int = 1,
         seed: int | None = None,
         render_mode: str | None = None,
-        render_for: str = "mover",
+        render_for: str = "current_player",
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
         **options: Unpack[Options],
@@ -66,7 +66,7 @@ class HeartsSB3VecEnv(VecEnv):
                 ``seed(n)``, as models call it, counts from the next reset.
             render_mode: ``rgb_array``: ``render()`` draws the first environment, as
                 ``VecVideoRecorder`` wants it; or None.
-            render_for: whose cards are shown: a player's name, ``all``, or ``mover``: the
+            render_for: whose cards are shown: a player's name, ``all``, or ``current_player``: the
                 learner's, also while an opponent is to move.
             render_scale: of pictures, as a multiple of 960 x 720; 0.25 to 4.
             render_names: what the players are called in pictures.

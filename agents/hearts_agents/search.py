@@ -274,7 +274,7 @@ class PimcBelief(Pimc):
         self.model.close()
 
     def _weighed(self, view: PlayerView) -> tuple[NDArray[np.int64], Floats]:
-        posterior = belief(view, self.model.policy_batch, noise=self.noise)
+        posterior = belief(view, self.model.action_probs, noise=self.noise)
         return posterior.hands, posterior.weights
 
 

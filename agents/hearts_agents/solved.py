@@ -38,7 +38,7 @@ class SolvedAgent(DrawingAgent):
                 f"{rules.name!r}; play its rules, or solve yours with hearts solve"
             )
 
-    def policy_batch(self, views: BatchView) -> Chances:
+    def action_probs(self, views: BatchView) -> Chances:
         """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
         tree = self.solved.tree
         self.check_rules(views.rules)
@@ -47,7 +47,7 @@ class SolvedAgent(DrawingAgent):
 
     def act_batch(self, views: BatchView) -> Actions:
         """The actions chosen in many views, ``(len(views),) int64``."""
-        return self.draw(self.policy_batch(views))
+        return self.draw(self.action_probs(views))
 
     def act(self, view: PlayerView) -> int:
         """The action chosen by the player whose turn it is in `view`."""

@@ -58,7 +58,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         num_threads: int = 1,
         render_mode: str | None = None,
-        render_for: str = "mover",
+        render_for: str = "current_player",
         render_scale: float = 1.0,
         render_names: Sequence[str] | None = None,
         **options: Unpack[Options],

@@ -20,8 +20,8 @@ from hearts_env.solve.policies import Policy
 __all__ = [
     "NAME",
     "PARAMETERS",
+    "action_probs",
     "load",
-    "policy_batch",
     "register",
     "rules_word",
     "spiel_policy",
@@ -72,13 +72,13 @@ def state_of(game: Any, hearts: Game) -> Any:
 
 
 def spiel_policy(game: Any, policy: Policy) -> Any:
-    """A policy of OpenSpiel that does what a function of views does, such as ``policy_batch``.
+    """A policy of OpenSpiel that does what a function of views does, such as ``action_probs``.
 
     Each information state is asked once.
 
     Args:
         game: from ``load`` or ``pyspiel.load_game``.
-        policy: the chances of actions in many views; an agent's ``policy_batch``.
+        policy: the chances of actions in many views; an agent's ``action_probs``.
 
     Returns:
         An ``open_spiel.python.policy.Policy``.
@@ -86,7 +86,7 @@ def spiel_policy(game: Any, policy: Policy) -> Any:
     return _module("policies").ViewPolicy(_checked(game), policy)
 
 
-def policy_batch(game: Any, policy: Any) -> Policy:
+def action_probs(game: Any, policy: Any) -> Policy:
     """A function of views that does what a policy of OpenSpiel does: the way back.
 
     Each information state is asked once, in the state of any deal that agrees with the view.
@@ -96,7 +96,7 @@ def policy_batch(game: Any, policy: Any) -> Policy:
         policy: has ``action_probabilities(state, player)``.
 
     Returns:
-        The chances of actions in many views, as an agent's ``policy_batch`` gives them.
+        The chances of actions in many views, as an agent's ``action_probs`` gives them.
     """
     return _module("policies").chances_in_views(_checked(game), policy)
 

@@ -101,7 +101,9 @@ def _players(picture: TablePicture, style: _Style) -> list[str]:
     header = ["", "player", "cards", "points", "tricks"] + ["total"] * totals
     rows = []
     for index, seat in enumerate(picture.seats):
-        mark = (">" if index == picture.to_move else " ") + ("*" if index == picture.viewer else "")
+        mark = (">" if index == picture.current_player else " ") + (
+            "*" if index == picture.viewer else ""
+        )
         numbers = [seat.num_cards, seat.points, seat.tricks]
         cells = [mark, style.plain(seat.name), *map(str, numbers)]
         rows.append(cells + ["-" if seat.total is None else str(seat.total)] * totals)

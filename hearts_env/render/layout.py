@@ -366,7 +366,7 @@ def _plate(
 ) -> list[Item]:
     """The name plate; its text keeps to the first `info_w`, all of it by default."""
     player = picture.seats[seat]
-    moves, wins = seat == picture.to_move, seat in picture.winners
+    moves, wins = seat == picture.current_player, seat in picture.winners
     right = x + (w if info_w is None else info_w) - 10
     points = count_text(player.points, "point")
     points_w = text_width(points, 13, bold=True)

@@ -15,7 +15,7 @@ from hearts_env.errors import HeartsError, did_you_mean
 from hearts_env.position import Position
 from hearts_env.render.scene import SeatPicture, TablePicture, count_text
 
-MOVER, ALL = "mover", "all"
+MOVER, ALL = "current_player", "all"
 
 
 def picture_of(
@@ -34,7 +34,7 @@ def picture_of(
 
     Args:
         game: the game to show.
-        render_for: a seat; ``"mover"``, whoever is to act (an onlooker when nobody is); or
+        render_for: a seat; ``"current_player"``, whoever is to act (an onlooker when nobody is); or
             ``"all"``.
         names: of the players; None: ``player_0`` and so on.
         totals: scores before this deal; None: those of the game, if it has any.
@@ -102,7 +102,7 @@ def _picture(
         seats=seats,
         phase=source.phase,
         viewer=viewer if isinstance(viewer, int) else None,
-        to_move=mover,
+        current_player=mover,
         legal=tuple(rules.deck[action] for action in legal if action < len(rules.deck)),
         trick=source.trick,
         last_trick=last,

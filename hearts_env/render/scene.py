@@ -86,7 +86,7 @@ class TablePicture:
         phase: ``"pass"``, ``"play"``, ``"moon"`` or ``"over"``.
         viewer: The seat that looks, drawn at the bottom; None for an onlooker (seat 0 is then
             at the bottom).
-        to_move: The seat whose turn it is, None when nobody's.
+        current_player: The seat whose turn it is, None when nobody's.
         legal: The cards the viewer may play now (for an onlooker who sees all hands: the mover);
             drawn raised. Empty where the viewer may not know them.
         trick: The cards on the table as ``(seat, card)``, the lead first.
@@ -103,7 +103,7 @@ class TablePicture:
     seats: tuple[SeatPicture, ...]
     phase: str = "play"
     viewer: int | None = None
-    to_move: int | None = None
+    current_player: int | None = None
     legal: tuple[str, ...] = ()
     trick: tuple[tuple[int, str], ...] = ()
     last_trick: tuple[tuple[int, str], ...] = ()
@@ -124,7 +124,7 @@ class TablePicture:
             raise ValueError(
                 f"seats: a table has {MIN_SEATS} to {MAX_SEATS} players, not {len(self.seats)}"
             )
-        for field in ("viewer", "to_move", "last_taker"):
+        for field in ("viewer", "current_player", "last_taker"):
             seat = getattr(self, field)
             if seat is not None:
                 self._check_seat(field, seat)
@@ -167,7 +167,9 @@ class TablePicture:
     @property
     def turn(self) -> str:
         """Whose turn it is in words, e.g. ``"player_1 to move"``; empty when nobody's."""
-        return "" if self.to_move is None else f"{self.seats[self.to_move].name} to move"
+        return (
+            "" if self.current_player is None else f"{self.seats[self.current_player].name} to move"
+        )
 
 
 def phase_title(phase: str) -> str:

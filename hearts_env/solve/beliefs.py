@@ -128,7 +128,7 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
 
     Args:
         view: of a two-player game, at any time of the play.
-        policy: the other player's chances of each action; an agent's ``policy_batch``. None: play
+        policy: the other player's chances of each action; an agent's ``action_probs``. None: play
             that tells nothing, all worlds alike.
         noise: with this chance the other player is taken to play a random legal card instead, so
             that a play which the policy would never have made does not rule out every world.
@@ -142,7 +142,7 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
     """
     noise = check_chance("noise", noise)
     if policy is not None and not callable(policy):
-        raise HeartsError(f"policy: {policy!r} is not a function of views; give agent.policy_batch")
+        raise HeartsError(f"policy: {policy!r} is not a function of views; give agent.action_probs")
     hands = hidden_hands(view)
     logs = np.zeros(len(hands))
     if policy is not None and len(hands):

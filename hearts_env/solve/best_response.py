@@ -128,7 +128,7 @@ def exploit(
     """Ask an agent for its play in every view of a deck, and find what that costs it at most.
 
     Args:
-        agent: an object with ``policy_batch(views)``, the chances of all actions as
+        agent: an object with ``action_probs(views)``, the chances of all actions as
             ``(len(views), num_actions)``; or with ``act_batch(views)`` or ``act(view)``, whose
             choice is taken for what it always plays there.
         game: the rules, or their tree, which can be used again.
@@ -210,11 +210,11 @@ def policy_asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
     """
     policy, act_batch, act = (
         method if callable(method := getattr(agent, word, None)) else None
-        for word in ("policy_batch", "act_batch", "act")
+        for word in ("action_probs", "act_batch", "act")
     )
     if policy is None and act_batch is None and act is None:
         raise HeartsError(
-            f"agent: {name} has neither policy_batch(views) nor act_batch(views) nor act(view); "
+            f"agent: {name} has neither action_probs(views) nor act_batch(views) nor act(view); "
             "give an object with one of them"
         )
 

@@ -169,7 +169,7 @@ def solve_worlds(
     rules = _check_rules(view.rules)
     v = view.vector
     if v[k.PHASE] != k.PLAY or v[k.PLAYER] != view.player:
-        state = f"the phase is {view.phase!r}, player {view.to_move} to act"
+        state = f"the phase is {view.phase!r}, player {view.current_player} to act"
         raise HeartsError(
             f"view: {state}; give the view of the player who is to play a card, here "
             f"player {view.player}'s was given"

@@ -73,7 +73,7 @@ class Endgame(Tree):
         Args:
             position: in the play of a game of two; only what both players know of it counts.
             policies: how seat 0 and seat 1 are taken to have played so far: their chances of each
-                action (an agent's ``policy_batch``); None: all hands alike.
+                action (an agent's ``action_probs``); None: all hands alike.
             noise: with this chance they are taken to have played at random instead.
             max_memory: gigabytes that tree and solver may take.
 

@@ -1,6 +1,6 @@
 """Policies: the chances of a player's actions in many views at once, and how likely a past is.
 
-A policy is given from outside (an agent's ``policy_batch``), so that what it says is checked here
+A policy is given from outside (an agent's ``action_probs``), so that what it says is checked here
 before anything is counted with it.
 """
 

@@ -143,7 +143,7 @@ class Responses:
 
         Args:
             rules: of two players, without an exchange.
-            policy: the other player's chances of each action (an agent's ``policy_batch``).
+            policy: the other player's chances of each action (an agent's ``action_probs``).
             chooser: what the player plays where it does not search; None: ``by_worlds``.
             most_worlds: where a policy mixes, worlds branch; of more than this many after one card
                 an even selection is kept. None: all are.

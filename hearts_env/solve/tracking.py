@@ -56,7 +56,7 @@ class Tracker:
         """Beliefs about a player.
 
         Args:
-            policy: its chances of each action (an agent's ``policy_batch``).
+            policy: its chances of each action (an agent's ``action_probs``).
             noise: with this chance it is taken to have played at random instead.
 
         Raises:

@@ -117,7 +117,7 @@ def measure(
     )
     if assault.is_one_draw:
         console.note(
-            f"{assault.name}: draws random numbers and gives no probabilities (policy_batch); the "
+            f"{assault.name}: draws random numbers and gives no probabilities (action_probs); the "
             "attackers know one draw of it only"
         )
     if assault.is_small:

@@ -289,7 +289,7 @@ def exploit_agents(
             results.append(exploit(agent, tree, name, progress=report))
         if results[-1].frozen:
             console.note(
-                f"{name}: draws random numbers and gives no probabilities (policy_batch); one draw "
+                f"{name}: draws random numbers and gives no probabilities (action_probs); one draw "
                 "for each information set was taken as what it always plays"
             )
     return results

@@ -210,9 +210,9 @@ class Assault:
             self.rules = rules_for([contender], rules)
             check_two_players(self.rules)
             contender.check_rules(self.rules)
-            if not callable(getattr(self.agent, "policy_batch", None)):
+            if not callable(getattr(self.agent, "action_probs", None)):
                 raise HeartsError(
-                    f"agent: {self.name} has no policy_batch(views), so nobody can know how it "
+                    f"agent: {self.name} has no action_probs(views), so nobody can know how it "
                     "plays; derive its class from hearts_agents.Agent"
                 )
             if getattr(self.agent, "is_timed", False):

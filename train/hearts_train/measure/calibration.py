@@ -134,7 +134,7 @@ def calibrate(
                     counts[deal, trick] += 1
                     real = int(game.vector[k.HANDS + k.SEAT * (1 - view.player)])
                     for row, mind in enumerate(minds):
-                        policy = None if mind is None else mind.policy_batch
+                        policy = None if mind is None else mind.action_probs
                         weight = belief(view, policy, noise=noise).weight_of(real)
                         ruled_out[row, deal] += weight == 0.0
                         sums[row, deal, trick] -= math.log2(max(weight, 1e-6))

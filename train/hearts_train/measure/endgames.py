@@ -81,7 +81,7 @@ def solve_endgame(
         replay.play(action)
     if replay.phase != "play" or replay.rules.hand_size - replay.trick_number > tricks:
         raise HeartsError(f"position: deal {deal} ends before its last {tricks} tricks begin")
-    policy = None if model is None else model.policy_batch
+    policy = None if model is None else model.action_probs
     begin = time.perf_counter()
     try:
         end = Endgame(replay, (policy, policy), noise=noise, max_memory=max_memory)

@@ -108,7 +108,7 @@ def _hint(agent: Agent, view: PlayerView, name: str) -> Hint:
     if view.phase == "play" and len(legal) > 1 and callable(weigh):
         return _weighed(name, legal, *weigh(view))
     if _has_chances(agent) and len(legal) > 1:
-        row = agent.policy_batch(BatchView.of([view]))[0]
+        row = agent.action_probs(BatchView.of([view]))[0]
         ranked = sorted(((a, float(row[a])) for a in legal), key=lambda pair: (-pair[1], pair[0]))
         return Hint(name, ranked[0][0], chances=tuple(ranked))
     action, fault = ask_one(agent, view)
@@ -120,8 +120,8 @@ def _hint(agent: Agent, view: PlayerView, name: str) -> Hint:
 def _has_chances(agent: Agent) -> bool:
     """Whether an agent gives probabilities of its own, not just its choice."""
     player = agent.player if isinstance(agent, Adapted) else agent
-    own = getattr(type(player), "policy_batch", None)
-    return own is not None and own is not Agent.policy_batch
+    own = getattr(type(player), "action_probs", None)
+    return own is not None and own is not Agent.action_probs
 
 
 def _weighed(

@@ -301,7 +301,7 @@ class Isolated:
             return _all_faulty(size, CRASHED, "its process gave something that is not an answer")
         return _read_answer(reply, views)
 
-    def policy_batch(self, views: BatchView) -> Floats:
+    def action_probs(self, views: BatchView) -> Floats:
         """The agent's chances of all actions in many views, ``(len(views), num_actions)``.
 
         Raises:

@@ -99,7 +99,7 @@ def cards_luck(
         rules: of two players, without an exchange.
         states: ``(n, rules.state_size) int64``, games that were played to the end.
         seat: of the player; the other one's policy is known.
-        policy: how the other one plays: its chances of each action, as ``agent.policy_batch``.
+        policy: how the other one plays: its chances of each action, as ``agent.action_probs``.
         table: memory of the double-dummy solver; None: new.
 
     Returns:
@@ -122,7 +122,7 @@ def draws_luck(
         rules: of two players, without an exchange.
         states: ``(n, rules.state_size) int64``, games that were played to the end.
         seat: of the player whose policy it is.
-        policy: its chances of each action, as ``agent.policy_batch``.
+        policy: its chances of each action, as ``agent.action_probs``.
         table: memory of the double-dummy solver; None: new.
 
     Returns:

@@ -323,8 +323,8 @@ def _solve_trees() -> None:
     agent = make_agent("easy", seed=0)
     exploit(agent, "micro")
     game = _begun(9)
-    belief(game.view(game.player or 0), agent.policy_batch)
-    Endgame(game, (agent.policy_batch, None))
+    belief(game.view(game.player or 0), agent.action_probs)
+    Endgame(game, (agent.action_probs, None))
 
 
 def _attack() -> None:

@@ -151,7 +151,7 @@ def odds_by(agent: Listed, view: PlayerView) -> dict[str, Any]:
     """
     blames = blamed(f"model: {agent.name} gives no odds", "take another model")
     with agent.lent() as player, blames:
-        found = belief(view, player.policy_batch, noise=NOISE)
+        found = belief(view, player.action_probs, noise=NOISE)
     cards = np.arange(len(view.rules.deck))
     other = found.weights @ (found.hands[:, None] >> cards & 1)
     rows = np.stack([other, 1 - other])  # what the other does not hold is dead

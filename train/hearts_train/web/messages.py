@@ -233,7 +233,7 @@ def sight(game: Game, seat: int | None, *, received: bool = False, turn: bool = 
     it is to be told; ``cards``, if `received`, what the seat was passed.
     """
     view = game.view(0 if seat is None else seat)
-    told = dump(view.to_move if turn else None)
+    told = dump(view.current_player if turn else None)
     text = _lines(game.rules).write(BatchView.of([view]))[0]
     if seat is not None:
         more = f'"cards":{dump(view.received)},' if received else ""

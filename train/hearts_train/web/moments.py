@@ -86,7 +86,7 @@ def others_of(game: Game, view: PlayerView, tools: Tools) -> Json:
     """
     rules, seat = view.rules, view.player
     hands, _, margins = tools.pimc.examined(view)
-    chances = belief(view, tools.model.policy_batch, noise=NOISE).weights
+    chances = belief(view, tools.model.action_probs, noise=NOISE).weights
     unseen = set(view.unseen)
     held = [{rules.deck[card] for card in cards_of(int(hand))} for hand in hands]
     is_dead = bool(held) and 2 * len(held[0]) > len(unseen)
@@ -115,7 +115,7 @@ def endgame_of(view: PlayerView, model: Agent) -> Json | None:
         return None
     try:
         tree = Endgame(
-            view, (model.policy_batch, model.policy_batch), noise=NOISE, max_memory=_MAX_MEMORY
+            view, (model.action_probs, model.action_probs), noise=NOISE, max_memory=_MAX_MEMORY
         )
     except HeartsError:  # too many hands, or too large a tree
         return None
