@@ -192,7 +192,7 @@ def test_totals_of_a_match() -> None:
 
 def test_only_known_viewers() -> None:
     with pytest.raises(HeartsError, match="did you mean 'current_player'"):
-        picture_of(Game.deal("mini", 1), "moover")
+        picture_of(Game.deal("mini", 1), "curent_player")
     with pytest.raises(HeartsError, match="player: 5"):
         picture_of(Game.deal("mini", 1), 5)
 
