@@ -95,7 +95,7 @@ matrix: install ## try the lowest, pinned and newest dependencies under each Pyt
 	$(BIN)/python tests/matrix.py $(MATRIX_ARGS)
 
 bench: $(VENV)/.installed-bench ## measure speed, and that of comparable libraries
-	$(BIN)/hearts bench $(BENCH_ARGS)
+	$(BIN)/python -m bench speed $(BENCH_ARGS)
 
 examples: install ## run every example with its library, each in an environment of its own (half an hour)
 	nice $(BIN)/python docs/libraries.py $(EXAMPLES_ARGS); status=$$?; \

@@ -16,6 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from bench.control_variates import (
+    Plays,
+    adjusted,
+    cards_luck,
+    deal_value,
+    draws_luck,
+    play_pairs,
+)
 from hearts_agents import make_agent
 from hearts_env import Rules, __version__
 from hearts_env import kernel as k
@@ -26,14 +34,6 @@ from hearts_env.solve.policies import Policy
 from hearts_train.measure.evaluation import evaluate, platform_versions
 from hearts_train.measure.intervals import percentiles
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.variates import (
-    Plays,
-    adjusted,
-    cards_luck,
-    deal_value,
-    draws_luck,
-    play_pairs,
-)
 
 PAIRINGS = [
     ("standard_trump", "standard", "two_player"),

@@ -148,8 +148,8 @@ TRAININGS |= {
 COMMANDS = {
     "exploit-champion": ["exploit champion champion?greedy=true champion?endings=4 --deck mini"],
     "exploit": ["exploit random standard pro pimc equilibrium --deck micro,mini"],
-    "calibrate": ["calibrate pro --model pro,standard --deals 200"],
-    "complexity": ["complexity"],
+    "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
+    "complexity": ["bench complexity"],
     "matches": [
         "matches match --against pimc --pairs 1500 --totals 80,60",
         "matches match --against pimc --pairs 1200",
@@ -186,7 +186,7 @@ COMMANDS = {
         )
     },
 }
-"""Figures that are what a command of ``hearts`` prints with ``--json``.
+"""Figures that are what a command of ``hearts``, or of ``python -m bench``, prints with ``--json``.
 
 Each has a folder of its own in `WORK`, empty at first; ``../demo-0`` is a player that was trained
 before.
@@ -290,15 +290,19 @@ def run_commands(name: str) -> None:
         write_whole(folder / "pro-pro.txt", "\n".join(pro_against_itself()).encode())
     records = []
     for command in COMMANDS[name]:
-        code = "from hearts_train.command.cli import main; main()"
+        words = command.split()
+        is_bench = words[0] == "bench"
+        module = "bench.__main__" if is_bench else "hearts_train.command.cli"
+        words = words[is_bench:]
+        code = f"from {module} import app; app()"
         done = subprocess.run(
-            [sys.executable, "-c", code, *command.split(), "--json"],
+            [sys.executable, "-c", code, *words, "--json"],
             stdout=subprocess.PIPE,
             check=True,
             cwd=folder,
         )
-        words = shlex.join(["hearts", *command.split()])
-        records.append({"command": words, "results": json.loads(done.stdout)})
+        typed = shlex.join([*(["python", "-m", "bench"] if is_bench else ["hearts"]), *words])
+        records.append({"command": typed, "results": json.loads(done.stdout)})
     write(name, {"version": __version__, "platform": platform_versions(), "commands": records})
 
 

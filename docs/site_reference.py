@@ -188,7 +188,6 @@ API = {
             *(f"hearts_train.measure.comparison.{name}" for name in ("compare", "Comparison")),
             *(f"hearts_train.measure.tournament.{name}" for name in ("tournament", "Tournament")),
             *(f"hearts_train.measure.analysis.{n}" for n in ("analyse", "Analysis", "Moment")),
-            *(f"hearts_train.measure.calibration.{n}" for n in ("calibrate", "Calibration")),
             *(f"hearts_train.measure.attack.{name}" for name in ("Assault", "Attack", "Gain")),
             "hearts_train.measure.benchmark.Benchmark",
             *(f"hearts_train.measure.equity.{n}" for n in ("match_equity", "measure_results")),

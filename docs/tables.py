@@ -38,6 +38,9 @@ from typing import Any
 
 import numpy as np
 
+from bench.complexity import COLUMNS as SIZE_COLUMNS
+from bench.complexity import Complexity
+from bench.complexity import rows as size_rows
 from hearts_agents.attackers import METHODS
 from hearts_agents.champion import digest_of
 from hearts_agents.registry import OWN
@@ -53,9 +56,6 @@ from hearts_env.rules import FIELDS
 from hearts_env.solve.deal_results import shipped_results
 from hearts_train.command import league_tables
 from hearts_train.measure.attack import TRAINED
-from hearts_train.measure.complexity import COLUMNS as SIZE_COLUMNS
-from hearts_train.measure.complexity import Complexity
-from hearts_train.measure.complexity import rows as size_rows
 from hearts_train.measure.equity import match_equity
 from hearts_train.measure.field import read_field
 from hearts_train.measure.league_file import read_folder

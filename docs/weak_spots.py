@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from docs.situations import MOON_NEAR, QUEEN_HELD, situations
 from hearts_agents import Agent, make_agent
 from hearts_agents.attackers import asked, played_by
 from hearts_agents.champion import digest_of, weights_of
@@ -52,7 +53,6 @@ from hearts_train.measure.analysis import SLIP
 from hearts_train.measure.endgames import solve_endgame
 from hearts_train.measure.evaluation import platform_versions
 from hearts_train.measure.intervals import mean_and_interval
-from hearts_train.measure.situations import MOON_NEAR, QUEEN_HELD, situations
 from hearts_train.web.moments import ENDGAME_TRICKS, NOISE
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from bench import calibration
+from bench.__main__ import app
+from bench.calibration import calibrate
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.beliefs import belief
-from hearts_train.command.cli import app
-from hearts_train.measure import calibration
-from hearts_train.measure.calibration import calibrate
 from tests.test_cli import command
 
 
@@ -105,7 +105,7 @@ def test_ctrl_c_before_two_deals_has_nothing_to_show() -> None:
 
 STOPPED = """
 import os, signal
-from hearts_train.measure import calibration
+from bench import calibration
 
 dealt = []
 
@@ -124,7 +124,9 @@ calibration.Game = Game
 @pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_stopped_command_shows_what_was_played(name: str, status: int) -> None:
     words = ("calibrate", "easy", "--model", "easy", "--rules", "micro", "--deals", 100, "--json")
-    process = command(*words, before=STOPPED.format(name=name))
+    process = command(
+        *words, main="from bench.__main__ import app; app()", before=STOPPED.format(name=name)
+    )
     shown, errors = process.communicate(timeout=120)
     assert process.returncode == status, errors
     assert [(row["deals"], row["interrupted"]) for row in json.loads(shown)] == [(5, True)] * 2

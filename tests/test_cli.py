@@ -26,8 +26,7 @@ from hearts_train.command.cardtext import CardText
 from hearts_train.command.cli import app
 from hearts_train.learn.recipes import shipped_configs
 
-COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "bench", "rules", "agents"]
-COMMANDS += ["engine-check"]
+COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "rules", "agents"]
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS_OF_EVALUATE = {
     "agent",
@@ -48,9 +47,9 @@ def run(*args, input=None):
     return CliRunner().invoke(app, [str(arg) for arg in args], input=input)
 
 
-def command(*args, before=""):
+def command(*args, before="", main="from hearts_train.command.cli import main; main()"):
     """The same in a process of its own, as a user starts it."""
-    code = f"{before}\nfrom hearts_train.command.cli import main; main()"
+    code = f"{before}\n{main}"
     paths = [str(ROOT), str(ROOT / "agents"), str(ROOT / "train")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     environment.pop("PYTHONWARNINGS", None)
@@ -348,9 +347,7 @@ def test_ctrl_c_prints_what_is_finished():
     [
         (["solve", "micro", "--iterations", 5], None),
         (["exploit", "easy", "--deck", "micro", "--seed", 3], 3),
-        (["calibrate", "easy", "--model", "easy", "--rules", "micro", "--deals", 3], 0),
         (["endgame", "deal.txt", "--tricks", 2, "--agent", "easy", "--seed", 4], 4),
-        (["complexity", "micro", "--pro-deals", 1, "--seed", 5], 5),
         (["analyse", "deal.txt"], None),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
@@ -481,22 +478,6 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
     again = run("evaluate", out, "--against", "easy", "--pairs", 20, "--json")
     assert json.loads(again.stdout)[0]["rules"] == "micro"
     refused(run("train", "smoke", "--out", out), "--resume")
-
-
-def test_bench(tmp_path):
-    result = run("bench", "--quick", "--json", "--plot", tmp_path / "speed.png")
-    assert result.exit_code == 0, result.stderr
-    results = json.loads(result.stdout)
-    measured = [row for row in results if not row["missing"]]
-    assert all(row["low"] <= row["value"] <= row["high"] for row in measured)
-    assert {row["name"] for row in results if row["ours"]} <= {row["name"] for row in measured}
-    assert {"hearts_v0.env, two_player", "OpenSpiel hearts"} <= {row["name"] for row in results}
-    for row in results:
-        assert row["name"] in result.stderr
-    assert (tmp_path / "speed.png").read_bytes().startswith(b"\x89PNG")
-    alone = json.loads(run("bench", "--quick", "--json", "--no-peers").stdout)
-    assert all(row["ours"] for row in alone)
-    refused(run("bench", "--plot", tmp_path / "none" / "x.png"), "--plot", "no folder")
 
 
 def test_a_plot_into_no_folder_is_refused_before_anything_is_played(tmp_path):

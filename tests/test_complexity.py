@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_env import Game, HeartsError, Rules
-from hearts_env.deals import num_deals
-from hearts_train.command.cli import app
-from hearts_train.measure import complexity
-from hearts_train.measure.complexity import (
+from bench import complexity
+from bench.__main__ import app
+from bench.complexity import (
     Complexity,
     Measurement,
     all_rules,
@@ -23,6 +21,8 @@ from hearts_train.measure.complexity import (
     estimated,
     histories,
 )
+from hearts_env import Game, HeartsError, Rules
+from hearts_env.deals import num_deals
 from tests.test_cli import command
 
 
@@ -142,7 +142,7 @@ def test_ctrl_c_before_two_groups_keeps_the_games_before(monkeypatch) -> None:
 
 STOPPED = """
 import os, signal
-from hearts_train.measure import complexity
+from bench import complexity
 
 random_lines, drawn = complexity.random_lines, []
 
@@ -158,7 +158,7 @@ complexity.random_lines = stopping
 
 def test_a_stopped_command_tells_what_was_drawn() -> None:
     words = ("complexity", "two_player", "--lines", 4000, "--pro-deals", 1, "--json")
-    process = command(*words, before=STOPPED)
+    process = command(*words, main="from bench.__main__ import app; app()", before=STOPPED)
     told, errors = process.communicate(timeout=120)
     assert process.returncode == 143, errors
     (record,) = json.loads(told)

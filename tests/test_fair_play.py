@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from bench.calibration import calibrate
 from hearts_agents import Agent, make_agent, register_agent
 from hearts_agents.baselines import Pro
 from hearts_env import BatchGame, Game, HeartsError, Rules
@@ -23,7 +24,6 @@ from hearts_env.progress import silent
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_train.command.opening import open_table
 from hearts_train.command.reports import prepare
-from hearts_train.measure.calibration import calibrate
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.evaluation import Contest, evaluate
 from hearts_train.measure.guard import KINDS, NO_ACTION, Fault

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench import calibration
 from hearts_env import Game, HeartsError
 from hearts_train.command import analysis_page, solve_command
 from hearts_train.learn import run_report
-from hearts_train.measure import calibration, endgames, evaluation, summary
+from hearts_train.measure import endgames, evaluation, summary
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
 from tests.test_cli import ROOT, refused, run

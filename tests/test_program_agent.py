@@ -409,9 +409,9 @@ def test_the_examples_are_short():
     assert max(sizes.values()) < 120
 
 
-# ---- hearts engine-check -------------------------------------------------------------------------
+# ---- hearts agents --check -----------------------------------------------------------------------
 def test_engine_check_finds_a_bot_fit():
-    result = CliRunner().invoke(app, ["engine-check", LOW, "--rules", "mini", "--games", "4"])
+    result = CliRunner().invoke(app, ["agents", "--check", LOW, "--rules", "mini", "--games", "4"])
     assert result.exit_code == 0
     lines = [line.split()[:2] for line in result.output.splitlines()]
     things = ["start", "mini", "alone", "again", "end", "verdict"]
@@ -437,8 +437,8 @@ def test_engine_check_finds_a_bot_fit():
     ],
 )
 def test_engine_check_says_what_is_wrong(bad, how, status, said):
-    command = bad(how).removeprefix("exec:")
-    result = CliRunner().invoke(app, ["engine-check", command, "--rules", "mini", "--games", "4"])
+    arguments = ["agents", "--check", bad(how), "--rules", "mini", "--games", "4"]
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code == status
     assert re.search(said, result.output)
 

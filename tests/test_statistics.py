@@ -12,6 +12,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from bench.control_variates import (
+    adjusted,
+    cards_luck,
+    deal_value,
+    draws_luck,
+    play_pairs,
+)
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_train.command.cli import app
@@ -36,13 +43,6 @@ from hearts_train.measure.sequential import (
     estimate,
     log_likelihood,
     looks,
-)
-from hearts_train.measure.variates import (
-    adjusted,
-    cards_luck,
-    deal_value,
-    draws_luck,
-    play_pairs,
 )
 
 

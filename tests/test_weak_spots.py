@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from docs.situations import situations
 from hearts_agents.champion import digest_of
 from hearts_env import Game, PlayerView
 from hearts_env.notation import parse_records
 from hearts_env.solve import solve_worlds
-from hearts_train.measure.situations import situations
 from tests.test_docs import DOCS, load_script, tables
 
 weak = load_script("weak_spots")

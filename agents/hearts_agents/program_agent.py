@@ -100,7 +100,7 @@ class ExternalAgent(Agent):
         try:
             self.start(rules)
         except BotError as error:
-            message = f"agent: {self.name!r}: {error}; see hearts engine-check"
+            message = f"agent: {self.name!r}: {error}; see hearts agents --check"
             raise BotError(message, error.kind) from None
 
     def act(self, view: PlayerView) -> Any:

@@ -73,7 +73,7 @@ class Commands(typer.core.TyperGroup):
             prepare_streams()
             code = super().main(
                 args=args,
-                prog_name="hearts",
+                prog_name=prog_name or "hearts",
                 complete_var=complete_var,
                 standalone_mode=False,
                 windows_expand_args=windows_expand_args,

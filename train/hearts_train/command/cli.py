@@ -10,7 +10,6 @@ import typer
 from hearts_train.command import (  # noqa: F401
     cli_attack,
     cli_compare,
-    cli_complexity,
     cli_dataset,
     cli_league,
     cli_matches,

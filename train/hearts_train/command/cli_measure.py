@@ -1,4 +1,4 @@
-"""Commands that measure: evaluate, tournament, benchmark, bench, warmup, calibrate."""
+"""Commands that measure: evaluate, tournament, benchmark, warmup."""
 
 from __future__ import annotations
 
@@ -255,60 +255,6 @@ def benchmark(
         benching.tell_verdict(verify, differing)
 
 
-@app.command(rich_help_panel="Measure", epilog="Example: hearts bench --quick")
-def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="Shorter, rougher.")] = False,
-    peers: Annotated[
-        bool, typer.Option("--peers/--no-peers", help="Measure other libraries too.")
-    ] = True,
-    plot: Plot = None,
-    as_json: Json = False,
-) -> None:
-    """Measure speed on this machine, beside the peers that are installed (extra `bench`)."""
-    from hearts_train.measure.bench import draw, left_out, run_bench, tables, to_json
-
-    check_plot(plot)
-    with console.progress("bench") as tell:
-        results = run_bench(quick=quick, with_peers=peers, progress=tell)
-    for title, columns, rows in tables(results):
-        console.print_table(title, columns, rows, to_stderr=as_json)
-    if missing := left_out(results):
-        console.note("left out: " + "; ".join(missing))
-    if plot is not None:
-        draw(results, plot)
-        console.note(f"drawn: {plot}")
-    if as_json:
-        console.print_json(to_json(results))
-
-
-@app.command(
-    rich_help_panel="Measure", epilog="Example: hearts engine-check 'python3 my_bot.py --fast'"
-)
-def engine_check(
-    command: Annotated[
-        str, typer.Argument(metavar="COMMAND", help="The program and its arguments, in one word.")
-    ],
-    rules: RulesName = None,
-    players: Players = None,
-    games: Annotated[int, typer.Option("--games", help="Deals to play of each game.")] = 20,
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
-    """Try a program that is to be an agent (exec:COMMAND), and say what is wrong with it."""
-    from hearts_train.measure.engine_check import PRESETS, check_program
-
-    played = rules_of(rules, players)
-    found = []
-    for verdict in check_program(command, PRESETS if played is None else [played], games, seed):
-        line = f"{verdict.what:18} {verdict.word:5} {verdict.text}"
-        console.note(line) if as_json else print(line, flush=True)
-        found.append(verdict)
-    if as_json:
-        console.print_json([verdict.to_json() for verdict in found])
-    if any(verdict.is_fault for verdict in found):
-        raise typer.Exit(1)
-
-
 @app.command(rich_help_panel="Measure", epilog="Example: hearts warmup")
 def warmup(
     workers: Annotated[
@@ -329,56 +275,6 @@ def warmup(
         console.note(f"compiled before: {', '.join(before)}")
     processes = "1 process" if done.workers == 1 else f"{done.workers} processes"
     print(f"everything is compiled: {done.num_compiled} functions in {seconds}, {processes}")
-
-
-@app.command(
-    rich_help_panel="Measure", epilog="Example: hearts calibrate pro --deals 200 --plot told.svg"
-)
-def calibrate(
-    agent: Annotated[str, typer.Argument(help="Who plays both hands.")],
-    model: Annotated[
-        str, typer.Option("--model", metavar="AGENT,...", help="How it is taken to play.")
-    ] = "standard,pro",
-    deals: Annotated[int, typer.Option("--deals", help="Deals to play.")] = 100,
-    noise: Annotated[
-        float, typer.Option("--noise", help="Chance that it is taken to play at random.")
-    ] = 0.1,
-    rules: RulesName = None,
-    seed: Seed = 0,
-    plot: Plot = None,
-    trust: Trust = False,
-    as_json: Json = False,
-) -> None:
-    """Measure how much models of a player reveal of its hidden hand."""
-    from hearts_train.command.reports import with_origin
-    from hearts_train.measure.calibration import COLUMNS, draw, rows
-    from hearts_train.measure.calibration import calibrate as measure
-
-    check_plot(plot)
-    models = names_in(model, "--model")
-    with console.progress(f"{agent} against itself") as tell:
-        results = measure(
-            agent,
-            models,
-            rules_of(rules, None) or "two_player",
-            deals=deals,
-            noise=noise,
-            seed=seed,
-            progress=tell,
-        )
-    stopped = " (stopped early)" * results[0].interrupted
-    title = (
-        f"what the play of {agent} reveals about its hand, {results[0].deals} deals{stopped}, "
-        "95 % intervals"
-    )
-    console.print_table(title, COLUMNS, rows(results), to_stderr=as_json)
-    if plot is not None:
-        draw(results, plot)
-        console.note(f"drawn: {plot}")
-    if as_json:
-        console.print_json(with_origin([result.to_json() for result in results], seed))
-    if results[0].interrupted:
-        raise console.stopped()
 
 
 def _resumed(

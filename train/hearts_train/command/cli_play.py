@@ -13,6 +13,7 @@ from hearts_train.command.cli_options import (
     Players,
     Plot,
     RulesName,
+    Seed,
     Trust,
     app,
     check_apart,
@@ -24,7 +25,7 @@ from hearts_train.command.cli_options import (
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
-    pass
+    from hearts_env import Rules
 
 
 @app.command(
@@ -255,9 +256,31 @@ def show_rules(
             print(f"  {long}")
 
 
-@app.command(rich_help_panel="Play", epilog="Example: hearts agents")
-def agents(as_json: Json = False) -> None:
-    """List the players that can be named: what they do, what they can play, their options."""
+@app.command(
+    rich_help_panel="Play", epilog="Example: hearts agents --check 'exec:python3 my_bot.py --fast'"
+)
+def agents(
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check", metavar="exec:COMMAND", help="Try a program and report what is wrong."
+        ),
+    ] = None,
+    rules: RulesName = None,
+    players: Players = None,
+    games: Annotated[
+        int, typer.Option("--games", help="With --check: deals to play of each game.")
+    ] = 20,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """List the players that can be named: what they do, what they can play, their options.
+
+    With --check, try a program that is to be an agent; exit status 1 if it is not fit to play.
+    """
+    if check is not None:
+        _check_program(check, rules_of(rules, players), games, seed, as_json=as_json)
+        return
     from hearts_agents import agent_names
     from hearts_agents.registry import describe_agent
     from hearts_train.command.cardtext import CardText
@@ -280,3 +303,19 @@ def agents(as_json: Json = False) -> None:
         "my_agent.py:MyAgent and package.module:MyAgent; 'exec:./bot --flag', a program.\n"
         "Options follow a ?, as in pro?worlds=50."
     )
+
+
+def _check_program(
+    command: str, rules: Rules | None, games: int, seed: int, *, as_json: bool
+) -> None:
+    from hearts_train.measure.engine_check import PRESETS, check_program
+
+    found = []
+    for verdict in check_program(command, PRESETS if rules is None else [rules], games, seed):
+        line = f"{verdict.what:18} {verdict.word:5} {verdict.text}"
+        console.note(line) if as_json else print(line, flush=True)
+        found.append(verdict)
+    if as_json:
+        console.print_json([verdict.to_json() for verdict in found])
+    if any(verdict.is_fault for verdict in found):
+        raise typer.Exit(1)

@@ -29,7 +29,7 @@ Step = list[Any]
 
 NOISE = 0.1
 """The model of a player is taken to play a random card so often, in odds, beliefs and endgames; so
-`hearts calibrate` has it."""
+`python -m bench calibrate` measures it."""
 ENDGAME_TRICKS = 4
 """In how many last tricks the equilibrium is computed."""
 _TARGET = 0.01  # points to which an endgame is solved

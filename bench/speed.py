@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench import peers
+from bench.peers import Measure, aec, rate
 from hearts_agents import make_agent
 from hearts_agents.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, Rules, hearts_v0
@@ -25,8 +27,6 @@ from hearts_env import kernel as k
 from hearts_env._jit import jit
 from hearts_env.encoders import make_encoder
 from hearts_env.progress import Progress
-from hearts_train.measure import peers
-from hearts_train.measure.peers import Measure, aec, rate
 from hearts_train.measure.pictures import BLUE, GREY, save_figure
 
 GROUPS = {

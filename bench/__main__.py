@@ -1,0 +1,165 @@
+"""Measurements of the package itself: ``python -m bench speed | complexity | calibrate``.
+
+They measure the machine, the games and the models, not players; `make bench` runs the first. The
+other scripts of this folder have a ``--help`` of their own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hearts_train import console
+from hearts_train.command.cli_options import (
+    Backend,
+    Json,
+    Players,
+    Plot,
+    RulesName,
+    Seed,
+    Trust,
+    Workers,
+    check_new,
+    check_plot,
+    names_in,
+    rules_of,
+)
+from hearts_train.command.reports import command_line, with_origin
+from hearts_train.console import Commands
+
+app = typer.Typer(
+    cls=Commands,
+    help="Measurements of the package itself.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.command(epilog="Example: python -m bench speed --quick")
+def speed(
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter, rougher.")] = False,
+    peers: Annotated[
+        bool, typer.Option("--peers/--no-peers", help="Measure other libraries too.")
+    ] = True,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Measure speed on this machine, beside the peers that are installed (extra `bench`)."""
+    from bench.speed import draw, left_out, run_bench, tables, to_json
+
+    check_plot(plot)
+    with console.progress("bench") as tell:
+        results = run_bench(quick=quick, with_peers=peers, progress=tell)
+    for title, columns, rows in tables(results):
+        console.print_table(title, columns, rows, to_stderr=as_json)
+    if missing := left_out(results):
+        console.note("left out: " + "; ".join(missing))
+    if plot is not None:
+        draw(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json(to_json(results))
+
+
+@app.command(epilog="Example: python -m bench complexity mini classic --lines 100000")
+def complexity(
+    rules: Annotated[
+        list[str] | None, typer.Argument(help="Presets; none: all, with every number of players.")
+    ] = None,
+    players: Players = None,
+    lines: Annotated[
+        int, typer.Option("--lines", help="Random lines from which large trees are estimated.")
+    ] = 100_000,
+    positions: Annotated[
+        int, typer.Option("--positions", help="Positions whose hidden worlds are counted for that.")
+    ] = 1000,
+    pro_deals: Annotated[int, typer.Option("--pro-deals", help="Deals that `pro` plays.")] = 10,
+    seed: Seed = 0,
+    workers: Workers = None,
+    backend: Backend = "local",
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the result here: JSON.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say how large games are: deals, choices, hidden worlds, information sets, game tree.
+
+    Trees that fit into memory are counted, others estimated, with 95 % intervals.
+    """
+    from bench.complexity import COLUMNS, Measurement, all_rules, complexities, rows
+    from hearts_env.files import write_json
+
+    check_new(out, "--out")
+    names = list(rules or [])
+    if players is not None and not names:
+        names = ["two_player" if players == 2 else "party"]
+    texts = [str(rules_of(name, players)) for name in names] or all_rules()
+    work = Measurement(lines=lines, positions=positions, pro_deals=pro_deals, seed=seed)
+    with console.progress("complexity") as tell:
+        found = complexities(texts, tell, measurement=work, workers=workers, backend=backend)
+    title = "how large the games are; choices, branching, forced: random play / pro"
+    console.print_table(title, COLUMNS, rows(found), to_stderr=as_json)
+    records = with_origin([one.to_json() for one in found], seed)
+    if out is not None:
+        record = {"command": command_line(), "results": records}
+        write_json(out, record)
+        console.note(f"written: {out}")
+    if as_json:
+        console.print_json(records)
+    if len(found) < len(texts) or found[-1].interrupted:
+        raise console.stopped()
+
+
+@app.command(epilog="Example: python -m bench calibrate pro --deals 200 --plot loss.svg")
+def calibrate(
+    agent: Annotated[str, typer.Argument(help="Who plays both hands.")],
+    model: Annotated[
+        str, typer.Option("--model", metavar="AGENT,...", help="How it is taken to play.")
+    ] = "standard,pro",
+    deals: Annotated[int, typer.Option("--deals", help="Deals to play.")] = 100,
+    noise: Annotated[
+        float, typer.Option("--noise", help="Chance that it is taken to play at random.")
+    ] = 0.1,
+    rules: RulesName = None,
+    seed: Seed = 0,
+    plot: Plot = None,
+    trust: Trust = False,
+    as_json: Json = False,
+) -> None:
+    """Measure how much models of a player reveal of its hidden hand."""
+    from bench.calibration import COLUMNS, draw, rows
+    from bench.calibration import calibrate as measure
+
+    check_plot(plot)
+    models = names_in(model, "--model")
+    with console.progress(f"{agent} against itself") as tell:
+        results = measure(
+            agent,
+            models,
+            rules_of(rules, None) or "two_player",
+            deals=deals,
+            noise=noise,
+            seed=seed,
+            progress=tell,
+        )
+    stopped = " (stopped early)" * results[0].interrupted
+    title = (
+        f"what the play of {agent} reveals about its hand, {results[0].deals} deals{stopped}, "
+        "95 % intervals"
+    )
+    console.print_table(title, COLUMNS, rows(results), to_stderr=as_json)
+    if plot is not None:
+        draw(results, plot)
+        console.note(f"drawn: {plot}")
+    if as_json:
+        console.print_json(with_origin([result.to_json() for result in results], seed))
+    if results[0].interrupted:
+        raise console.stopped()
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m bench")
