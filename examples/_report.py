@@ -21,7 +21,7 @@ import numpy as np
 import hearts_env
 from hearts_agents.encoder_agent import EncoderAgent
 from hearts_env.files import write_json
-from hearts_train.measure.evaluation import evaluate
+from hearts_train import evaluate
 
 OUTCOMES = ("won", "lost", "drawn")
 

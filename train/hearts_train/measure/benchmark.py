@@ -265,6 +265,36 @@ class Benchmark:
         }
 
 
+def benchmark(
+    agent: Entrant,
+    track: str = "two_player",
+    split: str = "dev",
+    pairs: int | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    show: Show = silent,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Play an agent on a track of HeartsBench: the record that ``hearts benchmark`` writes.
+
+    Args:
+        agent: an agent, or its name or checkpoint for ``make_agent``.
+        track: one of the protocol's.
+        split: ``dev`` or ``test``.
+        pairs: duplicate deals; None: as many as the protocol says.
+        out: the file to write; finished deals are beside it until the record is whole.
+        resume: continue the unfinished record of `out`.
+        show: shows the progress; silent by default.
+        **settings: the other arguments of ``Benchmark``.
+
+    Raises:
+        HeartsError: as ``Benchmark`` and its ``run``.
+    """
+    bench = Benchmark(agent, track, split, pairs, **settings)
+    return bench.run(None if out is None else Path(out), resume=resume, show=show)
+
+
 def exploited(
     contender: Contender,
     name: str,
