@@ -6,24 +6,125 @@ NUMBA_ENABLE_CUDASIM and NUMBA_DISABLE_JIT are 1.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numba
+import numba.cuda
 import numpy as np
 from numba.cuda.cudadrv.devicearray import is_cuda_ndarray
 
 from hearts_env import arguments
-from hearts_env import batch_cuda_kernel as kernels
 from hearts_env import batch_kernel as loops
-from hearts_env.batch_cuda_kernel import DeviceArray, cuda
+from hearts_env import kernel as k
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.encoders.bits import BitsEncoder
-from hearts_env.encoders.flat import FlatEncoder
+from hearts_env.encoders.flat import FlatEncoder, write_row
 from hearts_env.errors import HeartsError, quoted
 from hearts_env.rules import Rules
 
 _BLOCK = 128  # threads
 _config: Any = numba.config  # its fields are made at run time
+cuda: Any = numba.cuda  # its names are made at run time
+_kernel: Callable[[Callable[..., None]], Any] = cuda.jit
+
+DeviceArray = Any
+"""An array of ``numba.cuda`` on the device; it has ``__cuda_array_interface__``."""
+
+
+# ---- kernels: one thread a game, which hands its own row to a compiled loop ----------------------
+# What CUDA compiles is the source of `batch_kernel` and of all that it calls: no rule and no
+# observation stands here.
+@_kernel
+def read_players(states: DeviceArray, out: DeviceArray) -> None:
+    """Write who is to act in each game, -1 where it is over."""
+    g = cuda.grid(1)
+    if g < len(out):
+        out[g] = states[g, k.PLAYER]
+
+
+@_kernel
+def write_masks(legal: DeviceArray, rows: DeviceArray, masks: DeviceArray) -> None:
+    """Write the mask of each game."""
+    g = cuda.grid(1)
+    if g < len(rows):
+        loops.write_masks(legal, rows[g : g + 1], masks[g])
+
+
+@_kernel
+def choose(
+    legal: DeviceArray, rows: DeviceArray, random: DeviceArray, actions: DeviceArray
+) -> None:
+    """Write a random legal action of each game that is not over."""
+    g = cuda.grid(1)
+    if g < len(rows):
+        loops.choose(legal, rows[g : g + 1], random, actions[g : g + 1])
+
+
+@_kernel
+def check(
+    legal: DeviceArray,
+    rows: DeviceArray,
+    given: DeviceArray,
+    actions: DeviceArray,
+    bad: DeviceArray,
+    num_bad: DeviceArray,
+) -> None:
+    """Copy the `given` whole numbers to `actions`; mark and count those that are illegal."""
+    g = cuda.grid(1)
+    if g < len(rows):
+        actions[g] = given[g]
+        own = slice(g, g + 1)
+        if loops.find_illegal(legal, rows[own], actions[own], bad[own]):
+            cuda.atomic.add(num_bad, 0, 1)
+
+
+@_kernel
+def next_seeds(rows: DeviceArray, seeds: DeviceArray, deals: DeviceArray, seed: int) -> None:
+    """Write the seed of the next deal of each game."""
+    g = cuda.grid(1)
+    if g < len(rows):
+        loops.next_seeds(rows[g : g + 1], seeds, deals, seed)
+
+
+@functools.lru_cache(maxsize=64)
+def frozen_kernels(rules: Rules) -> tuple[Any, Any, Any]:
+    """Kernels that step, observe and deal, compiled for these rules alone on first use."""
+    r = rules.vector
+
+    @_kernel
+    def step(
+        tables: loops.Tables,
+        rows: DeviceArray,
+        actions: DeviceArray,
+        seed: int,
+        autodeal: bool,  # noqa: FBT001
+        observations: DeviceArray,
+        masks: DeviceArray,
+    ) -> None:
+        g = cuda.grid(1)
+        if g < len(rows):
+            own = slice(g, g + 1)
+            loops.step(
+                r, tables, rows[own], actions[own], seed, autodeal, observations[own], masks[g]
+            )
+
+    @_kernel
+    def observe(states: DeviceArray, out: DeviceArray) -> None:
+        g = cuda.grid(1)
+        if g < len(out):
+            write_row(r, states[g], loops.shown_seat(states[g]), out[g])
+
+    @_kernel
+    def deal(
+        states: DeviceArray, rows: DeviceArray, seeds: DeviceArray, legal: DeviceArray
+    ) -> None:
+        g = cuda.grid(1)
+        if g < len(rows):
+            loops.deal(r, states, rows[g : g + 1], seeds, legal)
+
+    return step, observe, deal
 
 
 class CudaBatch:
@@ -64,7 +165,7 @@ class CudaBatch:
         if freeze is not None and not arguments.check_flag("freeze", freeze):
             raise HeartsError('freeze: False is for device="cpu" alone; leave it out')
         _check_device()
-        self._step, self._observe, self._deal = kernels.frozen_kernels(self.rules)
+        self._step, self._observe, self._deal = frozen_kernels(self.rules)
         self._tables = _empty_tables(self.rules, n)
         self.states, self.legal, self.done, self._scores, self.seeds, self._deals = self._tables
         self._rows: DeviceArray = cuda.to_device(np.arange(n))
@@ -78,7 +179,7 @@ class CudaBatch:
     def player(self) -> DeviceArray:
         """Whose turn it is in each game, ``(num_games,) int64``; -1 where a game is over."""
         out = cuda.device_array(self.num_games, np.int64)
-        self._run(kernels.read_players, self.states, out)
+        self._run(read_players, self.states, out)
         return out
 
     def scores(self) -> DeviceArray:
@@ -100,7 +201,7 @@ class CudaBatch:
     def masks(self, out: DeviceArray | None = None) -> DeviceArray:
         """The legal actions of each game's player to act, ``(num_games, num_actions) int8``."""
         out = self._check_out("out", out, (self.rules.num_actions,), np.dtype(np.int8))
-        self._run(kernels.write_masks, self.legal, self._rows, out)
+        self._run(write_masks, self.legal, self._rows, out)
         return out
 
     def random_actions(self) -> DeviceArray:
@@ -109,7 +210,7 @@ class CudaBatch:
         Game i draws from a stream of its own, whatever the number of games.
         """
         actions = _zeros(self.num_games)
-        self._run(kernels.choose, self.legal, self._rows, self._random, actions)
+        self._run(choose, self.legal, self._rows, self._random, actions)
         return actions
 
     def step(
@@ -141,7 +242,7 @@ class CudaBatch:
         if _overlap(observations, masks):
             raise HeartsError("masks: shares memory with observations; give an array of its own")
         acts, bad = self._actions, self._bad
-        self._run(kernels.check, self.legal, self._rows, given, acts, bad, self._num_bad)
+        self._run(check, self.legal, self._rows, given, acts, bad, self._num_bad)
         if self._num_bad.copy_to_host()[0]:
             self._num_bad.copy_to_device(np.zeros(1, np.int64))
             rows = np.flatnonzero(bad.copy_to_host())
@@ -158,7 +259,7 @@ class CudaBatch:
             DealError: if `seeds` is not one integer in [0, 2**63) for each game.
         """
         if seeds is None:
-            self._run(kernels.next_seeds, self._rows, self.seeds, self._deals, self.seed)
+            self._run(next_seeds, self._rows, self.seeds, self._deals, self.seed)
         else:
             self.seeds.copy_to_device(arguments.check_seeds(_in_memory(seeds), self.num_games))
         self.done.copy_to_device(np.zeros(self.num_games, np.bool_))

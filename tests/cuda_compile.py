@@ -19,7 +19,7 @@ import numba.cuda.dispatcher
 from numba import cuda, types
 
 from hearts_env import Rules
-from hearts_env import batch_cuda_kernel as kernels
+from hearts_env import batch_cuda as kernels
 from hearts_env.batch_kernel import Tables
 
 I64, BOOL = types.int64, types.boolean
