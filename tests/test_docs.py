@@ -103,10 +103,6 @@ def test_every_page_is_in_the_index():
     assert missing <= {"index.md", "verification.md"}, f"not in docs/index.md: {missing}"
 
 
-def test_every_field_is_explained():
-    assert tuple(tables.MEANINGS) == tables.FIELDS
-
-
 def test_check_finds_a_stale_part(monkeypatch, tmp_path, capsys):
     page = tmp_path / "page.md"
     page.write_text("# A page\n\n<!-- generated: margins -->\nold\n<!-- end -->\n")
