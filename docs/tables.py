@@ -76,6 +76,8 @@ _TOKEN = re.compile(
     r"|<!-- generated: (?P<name>.+?) -->\n(?P<body>.*?)<!-- end -->",
     re.DOTALL | re.MULTILINE,
 )
+_RUN = r"(output|shown|drawn)\b"
+"""Parts that are made from what the page's blocks do."""
 _BAR = re.compile(r"(?<!\\)\|")
 
 
@@ -920,15 +922,20 @@ def shown(name: str, words: str, page: Path, names: dict[str, Any], *, write: bo
     return f"![{told}]({os.path.relpath(path, page.parent)})\n"
 
 
-def render(text: str, name: str = "page", *, run_all: bool = True, write: bool = False) -> str:
+def render(text: str, name: str = "page", *, run: bool | None = None, write: bool = False) -> str:
     """A page with its generated parts written anew.
 
-    Its Python blocks are run in order, in one namespace and in an empty folder, but for those
-    marked ``no-run``; without `run_all` only where the page shows what came of them. With `write`
-    stale pictures are drawn anew.
+    Args:
+        text: of the page.
+        name: the page's path, for messages.
+        run: whether to run its Python blocks, in order, in one namespace and in an empty folder,
+            except those marked ``no-run``. False: parts made from what they show stay as they are.
+            None: only if there are such parts.
+        write: draw stale pictures anew.
     """
     names: dict[str, Any] = {"__name__": "__main__"}
-    run = run_all or re.search(r"<!-- generated: (output|shown|drawn)\b", text) is not None
+    if run is None:
+        run = re.search(rf"<!-- generated: {_RUN}", text) is not None
     printed: list[str] = []
 
     def write(found: re.Match[str]) -> str:
@@ -936,6 +943,8 @@ def render(text: str, name: str = "page", *, run_all: bool = True, write: bool =
             if run and "no-run" not in found["flags"]:
                 line = text.count("\n", 0, found.start("code"))
                 printed.append(run_block(found["code"], name, line, names))
+            return found[0]
+        if not run and re.match(_RUN, found["name"]):
             return found[0]
         if found["name"] == "output":
             body = "```text\n" + "".join(printed).rstrip("\n") + "\n```\n"
@@ -964,7 +973,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not page.exists():
             continue
         old = page.read_text(encoding="utf-8")
-        new = render(old, str(page), run_all=False, write=not check)
+        new = render(old, str(page), write=not check)
         if new != old:
             stale.append(str(page.relative_to(DOCS.parent)))
             if not check:
