@@ -383,7 +383,7 @@ def test_many_decisions_at_once_are_the_same_as_one_by_one(name, preset, players
     assert all(views[i].legal_mask >> a & 1 for i, a in enumerate(actions.tolist()))
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", [*AGENTS, "pro?aim=score&beliefs=voids"])
 @pytest.mark.parametrize("preset", ["two_player", "classic"])
 def test_hidden_cards_change_no_decision(name, preset):
     rules = Rules.preset(preset)
