@@ -48,6 +48,10 @@ BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```[ ]*$", re.DOTALL | re.MULTILI
 PAGES = [pytest.param(page, id=page.relative_to(DOCS).as_posix()) for page in tables.pages()]
 
 
+QUICK = ("start.md", "state.md", "rules.md", "notation.md", "games/chips.md", "tutorials/game.md")
+"""Pages that run in a second each; the others are slow tests."""
+
+
 def blocks_of(page: Path) -> list[str]:
     """The Python blocks of a page that are run."""
     text = page.read_text(encoding="utf-8")
@@ -63,7 +67,7 @@ def test_generated_parts_are_fresh(page):
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=name, marks=() if name == "start.md" else pytest.mark.slow)
+        pytest.param(page, id=name, marks=() if name in QUICK else pytest.mark.slow)
         for page in tables.pages()
         if (name := page.relative_to(DOCS).as_posix()) and blocks_of(page)
     ],
