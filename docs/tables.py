@@ -31,6 +31,7 @@ import re
 import statistics
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -49,6 +50,7 @@ from hearts_env import rules as rules_module
 from hearts_env.cards import CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
 from hearts_env.encoders.base import BlockEncoder
+from hearts_env.explain import match_rules, meaning_of
 from hearts_env.options import DIRECTIONS, MAX_ROTATION
 from hearts_env.presets import PRESETS
 from hearts_env.rule_values import MAX_POINTS
@@ -74,35 +76,9 @@ _TOKEN = re.compile(
     r"|<!-- generated: (?P<name>.+?) -->\n(?P<body>.*?)<!-- end -->",
     re.DOTALL | re.MULTILINE,
 )
+_RUN = r"(output|shown|drawn)\b"
+"""Parts that are made from what the page's blocks do."""
 _BAR = re.compile(r"(?<!\\)\|")
-
-MEANINGS = {
-    "players": "seats at the table",
-    "removed": "cards left out of the pack",
-    "hand_size": "cards dealt to each player; what is left is the kitty",
-    "trump": "suit that beats every other",
-    "first_lead": "who leads first, and what",
-    "break_on": "what breaks hearts; `None`: nothing need be broken",
-    "unbroken_lead": "when a heart may be led although hearts are not broken",
-    "points_on_first_trick": "whether a player void in the suit led may play a penalty card to "
-    "trick 1",
-    "queen_any_time": "whether QS may be played instead of following suit",
-    "queen_breaks_hearts": "whether QS, played, breaks hearts too",
-    "card_points": "points by card: penalties positive, bonuses negative, all others 0",
-    "moon": "what happens when one player takes every penalty card",
-    "moon_points": "how much that is worth",
-    "no_trick_points": "added to the score of a player who took no trick",
-    "kitty_to": "whoever takes this trick is awarded the kitty",
-    "pass_count": "cards each player passes before play",
-    "pass_rotation": "where they go, deal by deal",
-    "end_score": "the total at which a match ends",
-    "end_when": "whether that total must be reached or exceeded",
-    "tie": "when another deal is played although a total is there",
-    "max_deals": "a match ends after this many deals at the latest",
-    "settlement": "score sheet, or one of three ways to settle each deal in chips",
-    "stake": "chips of each player at the start (chips only)",
-    "target": "chips won above the stake that end a match (chips only)",
-}
 
 
 # ---- tables ------------------------------------------------------------------------------------
@@ -173,7 +149,7 @@ def fields() -> str:
     for field in dataclasses.fields(Rules):
         name = field.name
         default = getattr(Rules(), name)
-        rows.append([f"`{name}`", field_values(name), show(default), MEANINGS[name]])
+        rows.append([f"`{name}`", field_values(name), show(default), meaning_of(name)])
     return table(["field", "values", "default", "meaning"], rows)
 
 
@@ -230,7 +206,7 @@ def options(*names: str) -> str:
             values = [show_removed(rules) for rules in all_rules]
         if set(values) == {default}:
             default = ""
-        rows.append([f"`{field}`", *values, default, MEANINGS[field]])
+        rows.append([f"`{field}`", *values, default, meaning_of(field)])
     return table(["field", *(f"`{name}`" for name in names), "default", "meaning"], rows)
 
 
@@ -253,6 +229,18 @@ def players(*names: str) -> str:
             )
     head = ["preset", "players", "deck", "hand", "kitty", "exchange", "`max_margin`"]
     return table(head, rows)
+
+
+def match(*names: str) -> str:
+    """How a match of some presets ends, in one paragraph that holds for all of them."""
+    texts = {
+        " ".join(rule.sentence for rule in match_rules(Rules.preset(name, number)))
+        for name in names
+        for number in PRESETS[name][0]
+    }
+    if len(texts) > 1:
+        raise SystemExit(f"match: {', '.join(names)} end in different ways; give each a part")
+    return textwrap.fill("**The match.** " + texts.pop(), 100, break_on_hyphens=False) + "\n"
 
 
 def margins() -> str:
@@ -846,6 +834,7 @@ PARTS: dict[str, Callable[..., str]] = {
         presets,
         options,
         players,
+        match,
         margins,
         refusals,
         state,
@@ -933,15 +922,20 @@ def shown(name: str, words: str, page: Path, names: dict[str, Any], *, write: bo
     return f"![{told}]({os.path.relpath(path, page.parent)})\n"
 
 
-def render(text: str, name: str = "page", *, run_all: bool = True, write: bool = False) -> str:
+def render(text: str, name: str = "page", *, run: bool | None = None, write: bool = False) -> str:
     """A page with its generated parts written anew.
 
-    Its Python blocks are run in order, in one namespace and in an empty folder, but for those
-    marked ``no-run``; without `run_all` only where the page shows what came of them. With `write`
-    stale pictures are drawn anew.
+    Args:
+        text: of the page.
+        name: the page's path, for messages.
+        run: whether to run its Python blocks, in order, in one namespace and in an empty folder,
+            except those marked ``no-run``. False: parts made from what they show stay as they are.
+            None: only if there are such parts.
+        write: draw stale pictures anew.
     """
     names: dict[str, Any] = {"__name__": "__main__"}
-    run = run_all or re.search(r"<!-- generated: (output|shown|drawn)\b", text) is not None
+    if run is None:
+        run = re.search(rf"<!-- generated: {_RUN}", text) is not None
     printed: list[str] = []
 
     def write(found: re.Match[str]) -> str:
@@ -949,6 +943,8 @@ def render(text: str, name: str = "page", *, run_all: bool = True, write: bool =
             if run and "no-run" not in found["flags"]:
                 line = text.count("\n", 0, found.start("code"))
                 printed.append(run_block(found["code"], name, line, names))
+            return found[0]
+        if not run and re.match(_RUN, found["name"]):
             return found[0]
         if found["name"] == "output":
             body = "```text\n" + "".join(printed).rstrip("\n") + "\n```\n"
@@ -977,7 +973,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not page.exists():
             continue
         old = page.read_text(encoding="utf-8")
-        new = render(old, str(page), run_all=False, write=not check)
+        new = render(old, str(page), write=not check)
         if new != old:
             stale.append(str(page.relative_to(DOCS.parent)))
             if not check:

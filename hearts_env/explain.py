@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from hearts_env.cards import SUIT_NAMES, SUITS
 from hearts_env.presets import PRESETS
-from hearts_env.rules import FIELDS, Rules
+from hearts_env.rules import FIELD_DOCS, FIELDS, Rules
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
@@ -26,38 +28,17 @@ SUMMARIES = {
 }
 """A line on each preset."""
 
-_MEANINGS = {
-    "players": "how many play",
-    "removed": "cards left out of the 52",
-    "hand_size": "cards dealt to each",
-    "trump": "suit that beats all others",
-    "first_lead": "who leads first, and what",
-    "break_on": "what breaks hearts, so that they may be led",
-    "unbroken_lead": "who may lead a heart before that",
-    "points_on_first_trick": "whether points may be thrown on trick 1",
-    "queen_any_time": "whether QS may be played instead of following",
-    "queen_breaks_hearts": "whether QS breaks hearts",
-    "card_points": "what cards cost",
-    "moon": "what taking all penalty cards does",
-    "moon_points": "by how much",
-    "no_trick_points": "added to the score for taking no trick",
-    "kitty_to": "who gets the cards not dealt",
-    "pass_count": "cards exchanged before play",
-    "pass_rotation": "to whom, deal after deal",
-    "end_score": "score that ends a match",
-    "end_when": "whether it must be exceeded",
-    "tie": "when a match plays on",
-    "max_deals": "the most deals of a match",
-    "settlement": "points, or chips after each deal",
-    "stake": "chips at the start",
-    "target": "chips won that end a match",
-}
-
 
 def option_rows(rules: Rules) -> list[tuple[str, str, str]]:
     """Every option as (name, value as ``name=value`` takes it, what it is)."""
     plain = rules.to_dict()
-    return [(name, _shown(plain[name]), _MEANINGS.get(name, "")) for name in FIELDS]
+    return [(name, _shown(plain[name]), meaning_of(name)) for name in FIELDS]
+
+
+def meaning_of(field: str) -> str:
+    """What a field of ``Rules`` means: the first sentence of its docstring, without capital."""
+    first = FIELD_DOCS.get(field, "").split("\n\n")[0].split(". ")[0]
+    return first[:1].lower() + first[1:].removesuffix(".")
 
 
 def _shown(value: object) -> str:
@@ -67,7 +48,8 @@ def _shown(value: object) -> str:
 
 def explain(rules: Rules) -> list[str]:
     """The rules as sentences, in the order of play."""
-    return [*_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules), *_match(rules)]
+    told = [*_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules), *_settlement(rules)]
+    return [*told, *(rule.sentence for rule in match_rules(rules))]
 
 
 def players_of(name: str) -> str:
@@ -193,19 +175,8 @@ def _scoring(rules: Rules) -> Iterator[str]:
         yield f"Whoever takes no trick gets {off} off{unless}."
 
 
-def _match(rules: Rules) -> Iterator[str]:
-    limit = f", or after {_deals(rules.max_deals)}" if rules.max_deals else ""
+def _settlement(rules: Rules) -> Iterator[str]:
     if rules.settlement == "points":
-        verb = "has reached" if rules.end_when == "reached" else "is above"
-        shared = (
-            "a shared lowest total plays on"
-            if rules.tie == "lowest_shared"
-            else "a shared lowest total plays on, and so does a deal that takes all past the limit"
-        )
-        yield (
-            f"A match ends when a total {verb} {rules.end_score}{limit}; the lowest total wins, "
-            f"{shared}."
-        )
         return
     yield {
         "simple": "After a deal everybody pays a chip a point; the fewest points take the pot.",
@@ -221,8 +192,87 @@ def _match(rules: Rules) -> Iterator[str]:
     if unpaid:
         verb = "counts" if unpaid == ["the moon"] else "count"
         yield f"Chips are paid for cards alone: {' and '.join(unpaid)} {verb} only in the scores."
+
+
+# ---- the end of a match --------------------------------------------------------------------------
+class Example(NamedTuple):
+    """Deals of a match, and whether they decide it."""
+
+    before: tuple[int, ...]
+    """The totals before the first of these deals, one a seat."""
+    deals: tuple[tuple[int, ...], ...]
+    """What each seat scores in each deal; where the rules settle in chips, its points."""
+    winner: int | None
+    """The seat that has won after the last of them; None: another deal is played."""
+
+
+class MatchRule(NamedTuple):
+    """A sentence about the end of a match, with examples that hold if the sentence is true."""
+
+    sentence: str
+    examples: tuple[Example, ...] = ()
+
+
+def match_rules(rules: Rules) -> list[MatchRule]:
+    """How a match ends, sentence by sentence; the examples leave ``max_deals`` aside."""
+    found = list(_end_by_points(rules) if rules.settlement == "points" else _end_by_chips(rules))
+    if rules.max_deals:
+        deals = _deals(rules.max_deals)
+        found.append(
+            MatchRule(f"After {deals} it ends in any case, even with a shared first place.")
+        )
+    return found
+
+
+def _end_by_points(rules: Rules) -> Iterator[MatchRule]:
+    n, score, is_reached = rules.players, rules.end_score, rules.end_when == "reached"
+    limit = score if is_reached else score + 1
+    # Seat 0 is near the limit, the others are far from it, the last seat farthest.
+    near, all_near = (limit - 5, *(limit - 20 - seat for seat in range(1, n))), (limit - 5,) * n
+    rest = (0,) * (n - 1)
+    yield MatchRule(
+        f"Deals are played until a total has reached {score}."
+        if is_reached
+        else f"Deals are played until a total is above {score}; at exactly {score} play continues.",
+        (Example(near, ((4, *rest),), None), Example(near, ((5, *rest),), n - 1)),
+    )
+    past = tuple(6 + 7 * seat for seat in range(n))
+    plays_on = rules.tie == "all_past_limit"
+    shared = [Example(all_near, ((5,) * n,), None)]
+    if n > 2:
+        shared.append(Example((limit - 5, *(limit - 20,) * (n - 1)), ((5, *rest),), None))
+    if not plays_on:
+        shared.append(Example(all_near, (past,), 0))
+    yield MatchRule(
+        "The lowest total wins; if it is shared, another deal is played.", tuple(shared)
+    )
+    if plays_on:
+        after = map(operator.add, all_near, past)
+        past_it = f"to {score} or more" if is_reached else f"above {score}"
+        told = [" and ".join(map(str, totals)) for totals in (all_near, after)]
+        yield MatchRule(
+            f"If one deal takes every total {past_it}, another deal is played too, even if one "
+            f"total is lower: a match that goes from {told[0]} to {told[1]} is not over. It ends "
+            "after the next deal that leaves a lowest total which is not shared.",
+            (
+                Example(all_near, (past,), None),
+                Example(all_near, (past, (1, *rest)), 0),
+                Example(all_near, (past, (7, *rest)), None),
+            ),
+        )
+
+
+def _end_by_chips(rules: Rules) -> Iterator[MatchRule]:
+    n, stake = rules.players, rules.stake
+    start, loses = (stake,) * n, (stake, *(0,) * (n - 1))
+    ahead = (stake, *(stake - 1,) * (n - 2), stake + n - 2)  # the last seat
+    yield MatchRule(f"Everybody starts with {stake} chips.")
     target = f", or somebody has won {rules.target}" if rules.target else ""
-    yield (
-        f"Everybody starts with {rules.stake} chips; the match ends when somebody has lost them "
-        f"all{target}{limit}. Most chips win; a shared first place plays on."
+    yield MatchRule(
+        f"The match ends when somebody has lost all chips{target}.",
+        (Example(ahead, ((1, *(0,) * (n - 1)),), None), Example(ahead, (loses,), n - 1)),
+    )
+    yield MatchRule(
+        "Most chips win; if the first place is shared, another deal is played.",
+        (Example(start, (loses,), None),) if n > 2 else (),
     )

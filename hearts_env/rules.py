@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import json
+import re
+import sys
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -68,29 +72,100 @@ class Rules:
     """
 
     players: int = 4
+    """Seats at the table. 2 to 7; default 4."""
     removed: tuple[str, ...] = ()
+    """Cards left out of the pack. Default: none."""
     hand_size: int = 13
+    """Cards dealt to each player; what is left is the kitty. 1 to 26; default 13."""
     trump: str | None = None
+    """Suit that beats every other. ``"C"``, ``"D"``, ``"S"`` or ``"H"``; default None: no trump."""
     first_lead: str = "lowest_club"
+    """Who leads first, and what. Default ``"lowest_club"``.
+
+    ``lowest_club``: whoever holds the lowest club in any hand leads it. ``any_club``: the same
+    player leads any club. ``eldest_hand``: the seat after the dealer leads any card.
+    """
     break_on: str | None = "heart"
+    """What breaks hearts; with None they may be led at any time. Default ``"heart"``.
+
+    ``heart``: a heart that is played. ``void``: also any failure to follow suit.
+    """
     unbroken_lead: str = "only_hearts"
+    """When a heart may be led although hearts are not broken. Default ``"only_hearts"``.
+
+    ``only_hearts``: from a hand of hearts alone. ``spades_or_hearts``: also from a hand of spades
+    and hearts. ``queen_frees_hearts``: also from a hand of hearts and the queen of spades.
+    """
     points_on_first_trick: bool = True
+    """Whether a player void in the suit led may play a penalty card to trick 1. Default True.
+
+    With False a hand of nothing else is an exception.
+    """
     queen_any_time: bool = False
+    """Whether QS may be played instead of following suit. Default False."""
     queen_breaks_hearts: bool = False
+    """Whether QS, played, breaks hearts too. Default False."""
     card_points: Mapping[str, int] = field(default_factory=lambda: HEARTS_AND_QUEEN)
+    """Points by card: penalties positive, bonuses negative, all others 0.
+
+    Whole numbers of -1,000,000 to 1,000,000. Default: every heart 1, QS 13.
+    """
     moon: str = "others_plus"
+    """What happens when one player takes every penalty card. Default ``"others_plus"``.
+
+    ``others_plus``: the shooter scores 0, every other player `moon_points`. ``self_minus``: the
+    shooter scores minus `moon_points`, the others 0. ``choose``: the shooter chooses between these
+    two after the last trick. ``none``: nothing special.
+    """
     moon_points: int = 26
+    """How much shooting the moon is worth. 0 to 1,000,000; default 26."""
     no_trick_points: int = 0
+    """Added to the score of a player who took no trick, unless the moon was shot.
+
+    -1,000,000 to 0; default 0.
+    """
     kitty_to: str = "nobody"
+    """Whoever takes this trick is awarded the kitty. Default ``"nobody"``.
+
+    ``nobody``: the kitty is dead and never shown. ``first_trick``, ``last_trick``,
+    ``first_heart``: the first trick with a heart. ``first_penalty``: the first trick with a card
+    that costs points.
+    """
     pass_count: int = 0
+    """Cards that each player passes before play. 0 to 26; default 0."""
     pass_rotation: tuple[str, ...] = ("hold",)
+    """Where the passed cards go, deal by deal. Default ``("hold",)``.
+
+    1 to 16 of ``left``, ``right``, ``across`` and ``hold`` (no exchange), used in turn.
+    """
     end_score: int = 100
+    """The total at which a match ends. 1 to 1,000,000,000; default 100."""
     end_when: str = "reached"
+    """Whether that total must be reached or exceeded. ``"reached"`` (default) or ``"exceeded"``."""
     tie: str = "lowest_shared"
+    """When another deal is played although a total is there. Default ``"lowest_shared"``.
+
+    ``lowest_shared``: while the lowest total is shared. ``all_past_limit``: also after one deal
+    has taken all totals past the limit.
+    """
     max_deals: int | None = None
+    """A match ends after this many deals at the latest. Default None: no limit.
+
+    1 to 1,000,000,000.
+    """
     settlement: str = "points"
+    """Score sheet, or one of three ways to settle each deal in chips. Default ``"points"``.
+
+    ``points``: scores add up. ``simple``: the fewest points take the pot. ``sweepstakes``: those
+    without any share the pool. ``howell``: everybody pays each other player for every point.
+    """
     stake: int = 100
+    """Chips of each player at the start (chips only). 1 to 1,000,000,000; default 100."""
     target: int | None = None
+    """Chips won above the stake that end a match (chips only). Default None: no target.
+
+    1 to 1,000,000,000.
+    """
 
     def __new__(cls, **fields: Any) -> Rules:
         """Refuse unknown fields with the nearest known one."""
@@ -466,8 +541,26 @@ def _preset(name: str, players: int) -> Rules:
     return Rules(**PRESETS[name][1](players))
 
 
+def _docstrings() -> dict[str, str]:
+    """The text below each field of `Rules`, which Python does not keep; empty without source."""
+    try:
+        source = inspect.getsource(sys.modules[__name__])
+    except OSError:  # only the compiled file is there
+        return {}
+    head = source[source.index("class Rules:") : source.index("def __new__")]
+    found = re.findall(r'^    (\w+): [^\n]+\n    """(.+?)"""$', head, re.M | re.S)
+    return {name: inspect.cleandoc(text) for name, text in found}
+
+
 _ENDS = ("end_score", "end_when", "tie", "max_deals", "target")
 FIELDS = tuple(f.name for f in dataclasses.fields(Rules))
+FIELD_DOCS = _docstrings()
+"""The documentation of each field: what it means, its values, its default."""
+if Rules.__doc__ and FIELD_DOCS:  # for `help(Rules)`
+    _told = "\n".join(f"{name}: {text}" for name, text in FIELD_DOCS.items())
+    Rules.__doc__ = (
+        f"{inspect.cleandoc(Rules.__doc__)}\n\nFields:\n{textwrap.indent(_told, '    ')}"
+    )
 
 
 def _refuse_unknown(names: Iterable[object]) -> None:

@@ -233,6 +233,78 @@ def test_pro_over_all_worlds_is_the_second_implementation(preset, deals, most_ca
             naive.play(action)
 
 
+@pytest.mark.parametrize(
+    ("preset", "players", "deals", "most_cards"),
+    [("micro", 2, 20, 3), ("mini", 2, 4, 5), ("two_player", 2, 2, 5), ("kitty", 3, 2, 2)],
+)
+@pytest.mark.parametrize("aim", ["margin", "score"])
+@pytest.mark.parametrize("beliefs", ["all", "voids"])
+def test_pro_with_its_options_is_the_second_implementation(
+    preset, players, deals, most_cards, aim, beliefs
+):
+    rules = Rules.preset(preset, players)
+    agent: Any = make_agent(f"pro?aim={aim}&beliefs={beliefs}", seed=0, worlds=5000)
+    by_sampling: Any = make_agent("pro", seed=0, worlds=5000, aim=aim, beliefs=beliefs)
+    plain, compared, differ = make_agent("pro", seed=0, worlds=5000), 0, 0
+    for seed in range(deals):
+        rng = random.Random(seed)
+        game = Game.deal(rules, seed, deal_number=3)
+        naive = naive_of(game)
+        while not game.is_over:
+            view = own_view(game)
+            late = game.phase == "play" and len(view.hand) <= most_cards
+            if late and naive_world_bound(rules, naive.knowledge(view.player)) <= 500:
+                expected = naive_pro(naive, naive_standard, aim, beliefs)
+                assert agent.act(view) == expected, game.to_text()
+                assert by_sampling._act_in_sample(rules, view.vector, view.player) == expected
+                compared += 1
+                differ += plain.act(view) != expected
+            action = rng.choice(game.legal_actions())
+            game.play(action)
+            naive.play(action)
+    assert compared > 5
+    assert not differ or (aim, beliefs) != ("margin", "all")
+
+
+@pytest.mark.parametrize("options", ["aim=score", "beliefs=voids", "aim=score&beliefs=voids"])
+def test_options_of_pro_change_some_cards_and_reach_every_way_of_play(options):
+    plain, agent = make_agent("pro"), make_agent(f"pro?{options}")
+    batch = BatchGame("two_player", 150, seed=3, autodeal=False)
+    differ = choices = 0
+    while not batch.done.all():
+        views = batch.views(np.flatnonzero(~batch.done))
+        actions, others = agent.act_batch(views), plain.act_batch(views)
+        assert actions[0] == agent.act(views[0])
+        choices += int((views.legal_table.sum(1) > 1).sum())
+        differ += int((actions != others).sum())
+        batch.play(actions, games=np.flatnonzero(~batch.done))
+    assert 0 < differ < choices / 20
+
+
+def test_worlds_by_voids_are_all_that_the_voids_leave():
+    agent: Any = make_agent("pro?beliefs=voids")
+    most = 0
+    for seed in range(12):
+        game = Game.deal("two_player", seed)
+        suits = dict(zip("CDSH", game.rules.vector[k.R_SUIT_MASK :], strict=False))
+        while not game.is_over:
+            view = own_view(game)
+            worlds, proven = set(agent._possible(view)), set(Worlds(view))
+            assert proven <= worlds
+            excluded = [sum(int(suits[suit]) for suit in voids) for voids in view.voids]
+            assert not any(hands[seat] & excluded[seat] for hands in worlds for seat in (0, 1))
+            most = max(most, len(worlds) - len(proven))
+            game.play(make_agent("standard").act(view))
+    assert most > 0  # the first lead says more than voids do
+
+
+@pytest.mark.parametrize(("option", "value"), [("aim", "points"), ("beliefs", None)])
+def test_what_is_no_option_of_pro_is_refused(option, value):
+    with pytest.raises(HeartsError) as refused:
+        make_agent("pro", **{option: value})
+    assert str(refused.value).startswith(f"{option}: ")
+
+
 def test_pro_with_105_worlds_is_the_second_implementation():
     game = Game.deal("two_player", 5)
     naive = naive_of(game)
@@ -311,7 +383,7 @@ def test_many_decisions_at_once_are_the_same_as_one_by_one(name, preset, players
     assert all(views[i].legal_mask >> a & 1 for i, a in enumerate(actions.tolist()))
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", [*AGENTS, "pro?aim=score&beliefs=voids"])
 @pytest.mark.parametrize("preset", ["two_player", "classic"])
 def test_hidden_cards_change_no_decision(name, preset):
     rules = Rules.preset(preset)

@@ -132,7 +132,8 @@ def test_agents_lists_each_with_a_line():
     listed = json.loads(run("agents", "--json").stdout)
     assert list(listed)[:5] == ["easy", "standard", "standard_trump", "pro", "pro_trump"]
     assert all(listed[name]["about"] for name in listed)
-    assert listed["pro"]["options"] == {"worlds": None, "milliseconds": None}
+    pro = {"worlds": None, "milliseconds": None, "aim": "margin", "beliefs": "all"}
+    assert listed["pro"]["options"] == pro
     assert listed["pimc"]["plays"] == "two-player games without an exchange"
     shown = run("agents").stdout
     assert "standard_trump" in shown
@@ -183,14 +184,11 @@ def test_the_options_are_shown_as_a_text_takes_them(preset, players):
         ("party players=3", "unseen and all at once: in turn to the left and to the right, deal"),
         ('classic pass_rotation=["right"]', "unseen and all at once: always to the right."),
         ('classic pass_rotation=["hold"]', "Nothing is exchanged: pass_rotation is hold"),
-        ("classic max_deals=1", "has reached 100, or after one deal;"),
-        ("classic max_deals=2", "has reached 100, or after two deals;"),
         (
             "classic no_trick_points=-5",
             "Whoever takes no trick gets five points off, unless the moon was shot.",
         ),
         ("classic no_trick_points=-1 moon=none", "Whoever takes no trick gets one point off."),
-        ("hoyle", "Most chips win; a shared first place plays on."),
         ("hoyle settlement=sweepstakes", "what is left at the end is divided equally."),
         (
             "hoyle moon=choose",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import re
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -19,6 +20,8 @@ from hearts_train.learn.recipes import load_config
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
+from tests import pages
+from tests.pages import run_if_changed
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -41,13 +44,65 @@ def load_figures() -> ModuleType:
 
 
 tables = load_script("tables")
+BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
 PAGES = [pytest.param(page, id=page.relative_to(DOCS).as_posix()) for page in tables.pages()]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_generated_parts_are_fresh_and_examples_run(page):
+QUICK = ("start.md", "state.md", "rules.md", "notation.md", "games/chips.md", "tutorials/game.md")
+"""Pages that run in a second each; the others are slow tests."""
+
+
+def blocks_of(page: Path) -> list[str]:
+    """The Python blocks of a page that are run."""
     text = page.read_text(encoding="utf-8")
-    assert tables.render(text, str(page)) == text, "run make docs-tables"
+    return [code for flags, code in BLOCK.findall(text) if "no-run" not in flags]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_generated_parts_are_fresh(page):
+    text = page.read_text(encoding="utf-8")
+    assert tables.render(text, str(page), run=False) == text, "run make docs-tables"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=name, marks=() if name in QUICK else pytest.mark.slow)
+        for page in tables.pages()
+        if (name := page.relative_to(DOCS).as_posix()) and blocks_of(page)
+    ],
+)
+def test_what_a_page_shows_is_what_its_blocks_do(page, request):
+    text = page.read_text(encoding="utf-8")
+
+    def run():
+        assert tables.render(text, str(page), run=True) == text, "run make docs-tables"
+
+    run_if_changed(request, text, run)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_comparison_that_a_page_shows_is_asserted(page):
+    # What is printed is pinned as it comes: a wrong answer too. An assertion cannot be wrong.
+    for code in blocks_of(page):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "print":
+                assert not any(isinstance(given, ast.Compare) for given in node.args), code
+
+
+def test_a_page_is_run_again_only_if_it_or_the_sources_have_changed(monkeypatch):
+    kept, ran = {}, []
+    cache = SimpleNamespace(get=kept.get, set=kept.__setitem__)
+    test = SimpleNamespace(config=SimpleNamespace(cache=cache), node=SimpleNamespace(nodeid="a"))
+    for text in ("one", "one", "two", "two"):
+        run_if_changed(test, text, lambda text=text: ran.append(text))
+    assert ran == ["one", "two"]
+    monkeypatch.setattr(pages, "digest_of_sources", lambda: "changed")
+    for _ in range(2):  # what fails is not remembered
+        with pytest.raises(ZeroDivisionError):
+            run_if_changed(test, "two", lambda: 1 // 0)
+    run_if_changed(test, "two", lambda: ran.append("again"))
+    assert ran[2:] == ["again"]
 
 
 def anchors(page: Path) -> set[str]:
@@ -103,10 +158,6 @@ def test_every_page_is_in_the_index():
     assert missing <= {"index.md", "verification.md"}, f"not in docs/index.md: {missing}"
 
 
-def test_every_field_is_explained():
-    assert tuple(tables.MEANINGS) == tables.FIELDS
-
-
 def test_check_finds_a_stale_part(monkeypatch, tmp_path, capsys):
     page = tmp_path / "page.md"
     page.write_text("# A page\n\n<!-- generated: margins -->\nold\n<!-- end -->\n")
@@ -135,7 +186,7 @@ def test_the_figures_of_the_readme_are_those_of_the_files():
     text = README.read_text(encoding="utf-8")
     assert text.count("<!-- generated: ") >= 3
     parts = "".join(found[0] for found in tables._TOKEN.finditer(text) if found["name"])
-    assert tables.render(parts, "README.md", run_all=False) == parts, "run make docs-tables"
+    assert tables.render(parts, "README.md", run=False) == parts, "run make docs-tables"
 
 
 def recorded(tree, rules=""):

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 import pytest
 
 from hearts_env import hearts_v0
+from tests.pages import run_if_changed
 from tests.test_docs import load_script
 
 libraries = load_script("libraries")
@@ -81,11 +82,16 @@ def run_here(name, monkeypatch, *arguments):
     return runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name in HERE])
-def test_an_example_learns_from_both_seats(name, monkeypatch, tmp_path, capsys):
+def test_an_example_learns_from_both_seats(name, monkeypatch, tmp_path, capsys, request):
     if find_spec(HERE[name]) is None:
         pytest.skip(f"no {HERE[name]} here")
     file = tmp_path / "report.json"
+    run_if_changed(request, "", lambda: learns(name, monkeypatch, file, capsys))
+
+
+def learns(name, monkeypatch, file, capsys):
     run_here(name, monkeypatch, "--smoke", "--json", str(file))
     report = json.loads(file.read_text())
     assert report["smoke"]
@@ -147,7 +153,7 @@ def installed(folder, name):
     (venv / "installed").write_text(state + (libraries.ROOT / "pyproject.toml").read_text())
 
 
-def test_one_that_fails_does_not_stop_the_others(table, tmp_path, capsys):
+def test_one_that_fails_does_not_stop_the_others(table, tmp_path, monkeypatch, capsys):
     venvs = tmp_path / "venvs"
     write = f"import json, sys; json.dump({REPORT}, open(sys.argv[-1], 'w'))"
     table("a_bad", "raise ValueError('of /home/somebody/else/lib.py')")
@@ -156,7 +162,13 @@ def test_one_that_fails_does_not_stop_the_others(table, tmp_path, capsys):
     table("d_silent", "pass")
     for name in ("a_bad", "b_slow", "c_good", "d_silent"):
         installed(venvs, name)
-    assert libraries.main(["--venvs", str(venvs), "--limit", "1"]) == 1
+    call = libraries.call
+
+    def impatient(command, limit, log):
+        call(command, 1 if "b_slow" in str(command) else limit, log)
+
+    monkeypatch.setattr(libraries, "call", impatient)
+    assert libraries.main(["--venvs", str(venvs)]) == 1
     told = json.loads(libraries.RESULTS.read_text())["examples"]
     assert told["a_bad"]["failed"] == "run"
     assert told["a_bad"]["error"] == "ValueError: of .../lib.py"
@@ -170,6 +182,7 @@ def test_one_that_fails_does_not_stop_the_others(table, tmp_path, capsys):
     }
     assert told["d_silent"]["error"] == "it wrote no report"
     assert "failed: a_bad, b_slow, d_silent" in capsys.readouterr().err
+    monkeypatch.setattr(libraries, "call", call)
     table("b_slow", write)
     installed_mark = venvs / "b_slow" / "installed"
     assert installed_mark.exists()

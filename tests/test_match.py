@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearts_env import DealError, Game, HeartsError, IllegalActionError, Match, Rules, settle
+from hearts_env.explain import match_rules
+from hearts_env.presets import PRESETS
 from hearts_env.scoreboard import Scoreboard
 from tests.lockstep import naive_of
 from tests.naive import NaiveGame, NaiveMatch, naive_settle
@@ -302,6 +306,61 @@ def test_the_games_for_two_play_on_if_both_pass_the_limit_at_the_same_time() -> 
         assert Rules.preset(name).tie == "all_past_limit"
         assert not board_after(name, [99, 98], [2, 5]).is_over
     assert Rules.preset("classic").tie == "lowest_shared"
+
+
+# ---- as it is told -------------------------------------------------------------------------------
+ENDS = [
+    *(f"{name} players={n}" for name, (numbers, _) in PRESETS.items() for n in numbers),
+    "party tie=all_past_limit",
+    "two_player tie=lowest_shared end_when=exceeded",
+    "hoyle settlement=sweepstakes players=3",
+    "black_lady settlement=howell players=5",
+]
+
+
+@pytest.mark.parametrize("text", ENDS)
+def test_a_match_ends_as_the_examples_of_its_sentences_do(text: str) -> None:
+    rules = Rules.from_text(text)
+    examples = [example for rule in match_rules(rules) for example in rule.examples]
+    assert {example.winner is None for example in examples} == {True, False}
+    for example in examples:
+        board = Scoreboard(rules, example.before)
+        for deal in example.deals:
+            assert not board.is_over
+            board.add(deal, deal)
+        assert (board.is_over, board.winner) == (example.winner is not None, example.winner)
+
+
+@pytest.mark.parametrize("text", ["party", "two_player", "hoyle"])
+def test_what_is_told_of_the_end_follows_every_field_that_decides_it(text: str) -> None:
+    fields: dict[str, list[Any]] = {"stake": [61], "target": [71], "max_deals": [81]}
+    if text != "hoyle":
+        ends = ["reached", "exceeded"], ["lowest_shared", "all_past_limit"]
+        fields = {"end_score": [61], "end_when": ends[0], "tie": ends[1], "max_deals": [81]}
+    rules = Rules.from_text(text)
+    told = {rules: ""}
+    for name, values in fields.items():
+        for value in values:
+            other = rules.replace(**{name: value})
+            told[other] = " ".join(rule.sentence for rule in match_rules(other))
+            assert not isinstance(value, int) or str(value) in told[other]
+    assert len(set(told.values())) == len(told)
+
+
+def test_both_past_the_limit_in_one_deal_is_told_and_played_alike() -> None:
+    match = Match("two_player", seed=0, totals=[95, 95])
+    while not match.num_deals:
+        match.play(match.legal_actions()[0])
+    assert min(match.totals) >= 100
+    assert match.totals[0] != match.totals[1]
+    page = Path(__file__).parents[1] / "docs" / "games" / "two_player.md"
+    told = page.read_text(encoding="utf-8").partition("<!-- generated: match ")[2]
+    found = re.search(r"(\d+) and (\d+)\s+to (\d+) and (\d+)", told.partition("<!-- end -->")[0])
+    assert found is not None
+    before, after = (list(map(int, found.groups()[i : i + 2])) for i in (0, 2))
+    board = Scoreboard("two_player", before)
+    board.add([after[0] - before[0], after[1] - before[1]], [0, 0])
+    assert (board.is_over, match.is_over) == (False, False)
 
 
 def test_the_first_dealer_is_drawn_from_the_seed_unless_it_is_given() -> None:

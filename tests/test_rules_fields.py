@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import pydoc
 import random
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,8 +18,9 @@ from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, Rules, RulesError, kernel
 from hearts_env.cards import ALL_CARDS
+from hearts_env.explain import meaning_of
 from hearts_env.presets import PRESETS
-from hearts_env.rules import FIELDS
+from hearts_env.rules import _CHOICES, _OPTIONAL_RANGES, _RANGES, FIELD_DOCS, FIELDS
 from tests.lockstep import GAMES, single_changes
 from tests.strategies import SEEDED, rule_sets
 
@@ -208,6 +211,20 @@ def test_the_defaults_are_the_rule_books() -> None:
         "stake": 100,
         "target": None,
     }
+
+
+def test_every_field_is_documented_with_its_values_and_default() -> None:
+    assert tuple(FIELD_DOCS) == FIELDS
+    told = pydoc.render_doc(Rules, renderer=pydoc.plaintext)
+    for name, text in FIELD_DOCS.items():
+        assert text.splitlines()[0] in told
+        assert meaning_of(name)
+        words = set(re.findall(r"[\w,-]*\w", text))
+        default = getattr(Rules(), name)
+        values = [*_CHOICES.get(name, ())]
+        values += [f"{n:,}" for n in (_RANGES | _OPTIONAL_RANGES).get(name, ())]
+        values += [default] if isinstance(default, int | str | None) else []
+        assert {str(value) for value in values} <= words, name
 
 
 def test_values_of_other_types_mean_the_same() -> None:

@@ -99,6 +99,7 @@ def test_a_tutorial_makes_a_notebook_whose_code_can_be_read(page: Path) -> None:
     assert "generated" not in json.dumps(pages.notebook_of(text))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not all(importlib.util.find_spec(name) for name in ("nbclient", "ipykernel")),
     reason="needs nbclient and ipykernel",

@@ -45,6 +45,7 @@ CASES = [
     {},
     {"opponent": "easy", "reward": "trick"},
     {"opponent": ["pro", "easy"], "skip_forced": True},
+    {"opponent": "pro?aim=score&beliefs=voids", "steps": 300},
     {"opponent": Loud(), "reward": "points"},
     {"rules": "classic", "opponent": ["standard", Loud()], "reward": "trick"},
     {"rules": "no_pass", "reward": "points", "seat": 2},

@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from docs.situations import situations
-from hearts_agents.champion import digest_of
 from hearts_env import Game, PlayerView
 from hearts_env.notation import parse_records
 from hearts_env.solve import solve_worlds
 from tests.test_docs import DOCS, load_script, tables
 
 weak = load_script("weak_spots")
-weak_tables: ModuleType = tables.beside(tables._WEAK)
 RECORD = json.loads((DOCS / "results" / "weak_spots.json").read_text(encoding="utf-8"))
 SEEDS = range(3)
 
@@ -65,6 +61,7 @@ def games_left(view: PlayerView, agent: Any) -> Iterator[Game]:
             yield game
 
 
+@pytest.mark.slow
 def test_every_choice_is_measured_as_counting_world_by_world_does(meeting: Any) -> None:
     agent, improver = meeting.judge.network, meeting.judge.improver
     choices = 0
@@ -99,25 +96,7 @@ def test_every_choice_is_measured_as_counting_world_by_world_does(meeting: Any) 
         assert worth[one.answer] == pytest.approx(max(worth.values()))
 
 
-def test_the_search_is_weighed_by_its_worlds(meeting: Any) -> None:
-    one = next(one for one in meeting.decisions if one.better != one.card)
-    chosen = weak.Chosen("queen", one, meeting.games[one.seed], meeting.judge)
-    told = chosen.to_json()
-    worlds = told["worlds"]
-    assert len(worlds) == one.hands
-    assert sum(world["chance"] for world in worlds) == pytest.approx(1, abs=1e-6)
-    played = sum(world["chance"] * world["played"] for world in worlds)
-    assert played == pytest.approx(one.losses["search"], abs=1e-6)
-    worth = {card["card"]: card for card in told["cards"]}
-    assert worth[one.better]["search"] - worth[one.card]["search"] == pytest.approx(played)
-    alike = worth[one.better]["alike"] - worth[one.card]["alike"]
-    assert np.mean([world["seen"] for world in worlds]) == pytest.approx(alike)
-    assert (
-        Game.from_text(told["position"]).view(one.seat).key()
-        == chosen.position().view(one.seat).key()
-    )
-
-
+@pytest.mark.slow
 def test_groups_add_up_to_all(meeting: Any) -> None:
     told = meeting.to_json()
     for name in meeting.decisions[0].labels:
@@ -128,26 +107,6 @@ def test_groups_add_up_to_all(meeting: Any) -> None:
             assert total == pytest.approx(told["all"][measure]["margin"])
     by_hand = sum(one.losses["search"] for one in meeting.decisions) / len(SEEDS) / 2
     assert told["all"]["search"]["margin"] == pytest.approx(by_hand)
-
-
-def test_against_another_only_the_champions_cards_count(meeting: Any) -> None:
-    other = weak.Meeting(meeting.judge, "pimc")
-    other.play(range(2))
-    assert {one.seat for one in other.decisions} == {0, 1}
-    assert len(other.decisions) <= 2 * 2 * 13
-    assert other.to_json()["deals"] == 2
-
-
-def test_of_the_shown_no_two_are_of_one_deal(meeting: Any) -> None:
-    found = weak.choose(meeting)
-    assert len({one.decision.seed for one in found}) == len(found) <= 3
-    queen = next(one.decision for one in found if one.kind == "queen")
-    rivals = [one for one in meeting.decisions if one.labels["queen of spades"] == "it holds QS"]
-    assert queen.agreed == max(one.agreed for one in rivals)
-    read = next(one for one in found if one.kind == "read")
-    used = {one.decision.seed for one in found if one is not read}
-    free = [one for one in meeting.decisions if one.seed not in used]
-    assert read.decision.reading == max(one.reading for one in free)
 
 
 # ---- situations ----------------------------------------------------------------------------------
@@ -189,51 +148,6 @@ def test_a_moon_is_within_reach_where_a_tenth_of_the_worlds_allow_it() -> None:
 
 
 # ---- tables --------------------------------------------------------------------------------------
-def world(dead: str, chance: float, seen: int, played: float) -> dict[str, Any]:
-    return {"dead": dead.split(), "chance": chance, "seen": seen, "played": played}
-
-
-def test_worlds_are_told_by_the_card_on_which_most_depends() -> None:
-    worlds = [
-        world("2S 4S", 0.5, 13, 10.0),
-        world("2S 6D", 0.25, 1, 12.0),
-        world("4S 6D", 0.125, -2, -3.0),
-        world("6D 8H", 0.125, 0, -1.0),
-    ]
-    assert weak_tables.key_card(worlds) == "2S"
-    head, rows = weak_tables._worlds({"worlds": worlds, "better": "TD"})
-    assert "TD" in head[3]
-    # (0.5 * 13 + 0.25 * 1) / 0.75 = 9 and (0.5 * 10 + 0.25 * 12) / 0.75 = 10.67
-    assert rows[2] == ["2S is dead", "2", "75.0%", "+9.00", "+10.67"]
-    assert rows[1] == ["the other holds 2S", "2", "25.0%", "-1.00", "-2.00"]
-    assert [row[0] for row in weak_tables._worlds({"worlds": worlds[:2], "better": "TD"})[1]] == [
-        "dead: 2S 4S",
-        "dead: 2S 6D",
-    ]
-
-
-def test_no_figure_is_minus_nothing() -> None:
-    assert weak_tables.signed(-0.001) == "+0.00"
-    assert weak_tables.signed(-0.01) == "-0.01"
-
-
-def test_pages_say_where_nothing_is_measured_or_of_an_earlier_network(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tables, "DOCS", tmp_path)
-    assert "python docs/weak_spots.py" in tables.weak("totals")
-    (tmp_path / "results").mkdir()
-    file = tmp_path / "results" / "weak_spots.json"
-    file.write_text(json.dumps(RECORD | {"weights": digest_of("two_player")}))
-    now = tables.weak("totals")
-    file.write_text(json.dumps(RECORD | {"weights": "another"}))
-    assert tables.weak("totals") == (
-        now + "\nMeasured of an earlier network than the one that comes with the package now.\n"
-    )
-    with pytest.raises(SystemExit, match="'club' is not shown; shown: queen"):
-        tables.weak("deal", "club")
-
-
 def test_the_model_card_is_in_step_and_shipping_leaves_a_place_for_it() -> None:
     card = (DOCS.parent / tables.CARD).read_text(encoding="utf-8")
     assert tables.render(card, tables.CARD) == card, "run make docs-tables"
@@ -303,111 +217,3 @@ def test_what_the_pages_say_of_the_figures_is_so() -> None:
     assert all(row["certain"] > 0.5 for row in RECORD["reading"] if row["trick"] >= 7)
     found = RECORD["endings"]["agents"].values()
     assert max(one["ci95"][0] for one in found) < min(one["ci95"][1] for one in found)
-
-
-def test_what_is_told_of_the_three_deals_is_so() -> None:
-    queen, moon, read = RECORD["shown"]
-
-    def gains(one: dict[str, Any], card: str) -> dict[str, float]:
-        """The better card's gain, all cards seen, by where a card is: with the other, or dead."""
-        rows = weak_tables._worlds(one)[1]
-        told = {row[0]: float(row[3]) for row in rows}
-        return {"held": told[f"the other holds {card}"], "dead": told[f"{card} is dead"]}
-
-    def chance_dead(one: dict[str, Any], card: str) -> float:
-        return sum(world["chance"] for world in one["worlds"] if card in world["dead"])
-
-    def worth(one: dict[str, Any], column: str) -> dict[str, float]:
-        return {card["card"]: card[column] for card in one["cards"]}
-
-    assert (queen["card"], queen["better"]) == ("QS", "TS")
-    assert worth(queen, "alike")["4S"] == pytest.approx(worth(queen, "alike")["TS"], abs=1)
-    assert gains(queen, "8S") == {"held": pytest.approx(0, abs=0.1), "dead": pytest.approx(24)}
-    assert chance_dead(queen, "8S") > 0.99
-    line = played_on(queen, "TS")
-    assert line[1][0] == "2D"
-    assert [card[1] for card in line[2]] == ["D", "H"]  # trumped
-    assert next(trick for trick in line if "QS" in trick)[0][1] == "H"  # thrown on a heart
-    assert (moon["card"], moon["better"]) == ("AH", "TD")
-    assert played_on(moon, "AH")[1] == ["2D", "QS"]
-    seen = worth(moon, "alike")
-    assert seen["8D"] == seen["TD"] == seen["QD"] == pytest.approx(seen["AH"] + 7, abs=0.5)
-    assert gains(moon, "QC")["dead"] < 0 < gains(moon, "QC")["held"]
-    assert 0.4 < chance_dead(moon, "QC") < 0.5
-    assert moon["left"] == 1
-    assert "QC" in Game.from_text(moon["position"]).view(1).hand
-    assert (read["card"], read["better"]) == ("TD", "QS")
-    seen = worth(read, "alike")
-    assert seen["TD"] == pytest.approx(seen["QS"] + 2)
-    assert [one["left"] for one in read["narrowing"]][-1] == 1
-    assert [(world["dead"], world["seen"]) for world in read["worlds"]] == [(["8D", "2S"], 0)]
-    assert Game.from_text(read["position"]).view(0).hand[-4:] == ("4H", "TH", "QH", "AH")
-    assert worth(read, "known")["QS"] == 20  # a moon
-    line = played_on(read, "QS")
-    assert line[0][0] == "QS"
-    assert line[1][0] == "TD"
-    assert line[2][1] == "6S"
-
-
-def played_on(one: dict[str, Any], card: str) -> list[list[str]]:
-    """The tricks from a card on, in the deal as it lay, the champion playing on for both."""
-    agent = weak.make_agent("champion", seed=0)
-    game = Game.from_text(one["position"])
-    game.play(card)
-    while game.player is not None:
-        game.play(agent.act(game.view(game.player)))
-    played = [name for _, name in game.history][(one["trick"] - 1) * 2 :]
-    return [played[place : place + 2] for place in range(0, len(played), 2)]
-
-
-# ---- the command ---------------------------------------------------------------------------------
-def run(folder: Path, *words: str) -> int:
-    files = ["--out", f"{folder}/found.json", "--histories", f"{folder}/deals.txt"]
-    done: int = weak.main([*words, *files, "--images", str(folder)])
-    return done
-
-
-def test_the_command_writes_what_pages_are_made_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run(tmp_path, "--deals", "2", "--pimc", "2", "--endings", "2") == 0
-    record = json.loads((tmp_path / "found.json").read_text())
-    assert record["command"] == "python docs/weak_spots.py --deals 2 --pimc 2 --endings 2"
-    assert set(record) == set(RECORD)
-    kinds = [one["kind"] for one in record["shown"]]
-    assert [found.tags["Event"].split()[5] for found in parse_records(
-        (tmp_path / "deals.txt").read_text()
-    )] == [f"{kind}," for kind in kinds]  # fmt: skip
-    assert sorted(path.name for path in tmp_path.glob("*.svg")) == sorted(
-        f"weak_{kind}.svg" for kind in kinds
-    )
-    monkeypatch.setattr(tables, "read_result", lambda _name: record)
-    for part in ("totals", "situations", "reading", "endings", "card"):
-        assert tables.weak(part)
-    assert all(tables.weak("deal", kind) for kind in kinds)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--deals", "1"], "'1' is not 2 to 100000 deals"),
-        (["--pimc", "many"], "'many' is not 2 to 100000 deals"),
-        (["--deals", "4", "--endings", "5"], "--endings: 5 is more than --deals 4; give fewer"),
-    ],
-)
-def test_numbers_that_make_no_sense_are_refused(
-    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as left:
-        run(tmp_path, *words)
-    assert left.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-def test_stopped_it_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(weak, "Judge", stop)
-    assert run(tmp_path) == 130
-    assert not list(tmp_path.iterdir())

@@ -30,7 +30,7 @@ from hearts_agents._arena_kernel import (
     read_results,
 )
 from hearts_agents._options import EpisodeOptions
-from hearts_agents.baseline_kernel import PRO, make_memory
+from hearts_agents.baseline_kernel import PLAIN, PRO, make_memory
 from hearts_agents.baselines import NAMES, Baseline
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
 from hearts_env import kernel as k
@@ -487,7 +487,7 @@ def compiled_kind(agent: Any, rules: Rules) -> int:
         return -1
     if agent.policy >= PRO and rules.players != 2:
         return -1
-    assert NAMES[agent.policy] == agent.name
+    assert NAMES[agent.policy & PLAIN] == agent.name
     return agent.policy
 
 

@@ -27,21 +27,25 @@ from hearts_agents.base import (
 )
 from hearts_agents.baseline_kernel import (
     EASY,
+    OWN_SCORE,
+    PLAIN,
     PRO,
     PRO_TRUMP,
     STANDARD,
     STANDARD_TRUMP,
+    VOIDS_ONLY,
     act_row,
     act_rows,
     best_of,
     enumerate_worlds,
+    keep_voids_only,
     make_memory,
     plain_action,
     sum_margins,
 )
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
-from hearts_env.arguments import check_any_seed, check_number, check_positive
+from hearts_env.arguments import check_any_seed, check_choice, check_number, check_positive
 from hearts_env.arrays import Ints
 from hearts_env.worlds import Worlds
 
@@ -55,6 +59,9 @@ NAMES = ("easy", "standard", "standard_trump", "pro", "pro_trump")
 DEFAULT_WORLDS = 200
 """``pro`` takes all worlds up to this number, and samples this number where there are more."""
 
+AIMS, BELIEFS = ("margin", "score"), ("all", "voids")
+"""What ``pro`` may play for, and what it may conclude about the hidden cards."""
+
 CHUNK = 8
 """Worlds that are played out between two checks of the clock, where time is limited."""
 
@@ -63,6 +70,7 @@ class Baseline(Agent):
     """One of the baselines. Not thread-safe: each one works in memory of its own."""
 
     policy: int
+    """The number of the baseline and of its options, as the compiled functions take it."""
     worlds: int
     """All worlds are taken where there are no more than this."""
     samples: int | None
@@ -83,7 +91,7 @@ class Baseline(Agent):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The name by which ``make_agent`` knows it."""
-        return NAMES[self.policy]
+        return NAMES[self.policy & PLAIN]
 
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`, in place."""
@@ -156,14 +164,21 @@ class Baseline(Agent):
     def _sum_in_sample(self, view: PlayerView) -> int:
         """Sum the margins of the legal cards over all worlds, or a sample; returns how many."""
         r, v = view.rules.vector, view.vector
-        aware, legal = self.policy == PRO_TRUMP, view.legal_mask
         number, total = 0, np.zeros_like(self.memory.sums)
-        for count in self._sampled_rows(view, Worlds(view)):
-            sum_margins(r, v, view.player, legal, count, aware, self.memory)
+        for count in self._sampled_rows(view, self._possible(view)):
+            sum_margins(r, v, view.player, view.legal_mask, count, self.policy, self.memory)
             total += self.memory.sums
             number += count
         self.memory.sums[:] = total
         return number
+
+    def _possible(self, view: PlayerView) -> Worlds:
+        """The worlds that it reckons with."""
+        if self.policy & VOIDS_ONLY:
+            vector = view.vector.copy()
+            keep_voids_only(view.rules.vector, view.player, vector)
+            view = PlayerView(view.rules, vector, view.player)
+        return Worlds(view)
 
     def _sampled_rows(self, view: PlayerView, worlds: Worlds) -> Iterator[int]:
         """Write all worlds, or a sample, into ``memory.worlds``, part by part; yields the rows."""
@@ -186,10 +201,9 @@ class Baseline(Agent):
         r, v, player = view.rules.vector, view.vector, view.player
         if view.rules.players != 2:
             return -1
-        n = int(enumerate_worlds(r, v, player, self.worlds, self.memory))
+        n = int(enumerate_worlds(r, v, player, self.policy, self.worlds, self.memory))
         if n >= 0:
-            aware = self.policy == PRO_TRUMP
-            sum_margins(r, v, player, view.legal_mask, n, aware, self.memory)
+            sum_margins(r, v, player, view.legal_mask, n, self.policy, self.memory)
         return n
 
     def _draw_number(self) -> int:
@@ -233,8 +247,12 @@ class Pro(Baseline):
         seed: int | None = None,
         worlds: int | None = None,
         milliseconds: float | None = None,
+        aim: str = "margin",
+        beliefs: str = "all",
     ) -> None:
         """A player that examines all worlds or, where there are too many, a sample of them.
+
+        ``aim="score", beliefs="voids"`` is the player of the published description, to the letter.
 
         Args:
             seed: of the random numbers, which only sampled worlds need.
@@ -243,8 +261,17 @@ class Pro(Baseline):
             milliseconds: at most about this long a decision. The play then depends on the machine,
                 except where all worlds are taken: of two players up to 200 of them, which take
                 less than a millisecond, of more players up to 8.
+            aim: ``margin``: the largest mean margin; ``score``: the least mean score of its own.
+            beliefs: which worlds it reckons with. ``all``: those that agree with all that play has
+                shown; ``voids``: those that agree with the voids that others have shown.
+
+        Raises:
+            HeartsError: if an option has an unusable value; it is named.
         """
         super().__init__(seed)
+        self.policy = type(self).policy  # and what differs from the defaults
+        self.policy |= OWN_SCORE * (check_choice("aim", aim, AIMS) == "score")
+        self.policy |= VOIDS_ONLY * (check_choice("beliefs", beliefs, BELIEFS) == "voids")
         self.milliseconds = check_milliseconds(milliseconds)
         number = check_worlds(worlds)
         if self.milliseconds is None:
@@ -255,6 +282,8 @@ class Pro(Baseline):
 
     def margins(self, view: PlayerView) -> list[float]:
         """The mean margin of each legal card of `view`, by which it chooses; ascending by action.
+
+        With ``aim="score"``: minus the mean score of its own.
 
         Raises:
             HeartsError: if it is not the turn of the player, or no card is to be played.
@@ -270,6 +299,8 @@ class Pro(Baseline):
     def world_margins(self, view: PlayerView) -> WorldMargins:
         """The margin of each legal card in each world that it would examine, and their weights.
 
+        With ``aim="score"``: minus its own score instead of the margin.
+
         Returns:
             margins ``(worlds, legal cards)``, cards ascending by action; weights ``(worlds,)``; and
             whether there are more worlds than these.
@@ -280,15 +311,15 @@ class Pro(Baseline):
         if view.phase != "play" or not view.legal_mask:
             raise HeartsError(f"view: player {view.player} has no card to play")
         margins: list[Ints] = []
-        worlds = Worlds(view)
+        worlds = self._possible(view)
         number = self._sum_over_all(view)
         parts = iter([number]) if number >= 0 else self._sampled_rows(view, worlds)
         r, v, player, legal = view.rules.vector, view.vector, view.player, view.legal_mask
-        aware, actions = self.policy == PRO_TRUMP, view.legal_actions()
+        actions = view.legal_actions()
         for count in parts:
             for row in range(count):
                 one = self.memory._replace(worlds=self.memory.worlds[row : row + 1])
-                sum_margins(r, v, player, legal, 1, aware, one)
+                sum_margins(r, v, player, legal, 1, self.policy, one)
                 margins.append(one.sums[actions])
         table = np.array(margins, np.float64) / (view.rules.players - 1)
         return table, np.ones(len(table)), len(table) < worlds.count

@@ -1,0 +1,47 @@
+"""What a page shows is run again only when the page, the packages or the libraries have changed."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+from collections.abc import Callable
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = (
+    "hearts_env/**/*",
+    "agents/**/*",
+    "train/**/*",
+    "configs/*",
+    "examples/**/*",
+    "docs/*.py",
+)
+
+
+@functools.cache
+def digest_of_sources() -> str:
+    """SHA-256 of all that can change what a page's code does: packages, libraries, Python."""
+    made = hashlib.sha256(sys.version.encode())
+    made.update(str(sorted((d.name, d.version) for d in distributions())).encode())
+    for path in sorted({path for pattern in SOURCES for path in ROOT.glob(pattern)}):
+        if path.is_file() and "__pycache__" not in path.parts:
+            made.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    return made.hexdigest()
+
+
+def run_if_changed(request: pytest.FixtureRequest, text: str, run: Callable[[], object]) -> None:
+    """Run a test's body, unless it passed before with this `text` and these sources.
+
+    What has passed is in pytest's cache: ``pytest --cache-clear`` runs everything again.
+    """
+    digest = hashlib.sha256((digest_of_sources() + text).encode()).hexdigest()
+    key = f"hearts/passed/{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:16]}"
+    cache = getattr(request.config, "cache", None)
+    if cache is None or cache.get(key, None) != digest:
+        run()
+        if cache is not None:
+            cache.set(key, digest)
