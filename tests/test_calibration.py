@@ -19,6 +19,7 @@ from hearts_train.command.cli import app
 from hearts_train.measure import calibration
 from hearts_train.measure.calibration import calibrate
 from tests.test_cli import command
+from tests.waiting import HANG
 
 
 def test_equally_likely_worlds_lose_the_logarithm_of_their_number() -> None:
@@ -125,7 +126,7 @@ calibration.Game = Game
 def test_a_stopped_command_shows_what_was_played(name: str, status: int) -> None:
     words = ("calibrate", "easy", "--model", "easy", "--rules", "micro", "--deals", 100, "--json")
     process = command(*words, before=STOPPED.format(name=name))
-    shown, errors = process.communicate(timeout=120)
+    shown, errors = process.communicate(timeout=HANG)
     assert process.returncode == status, errors
     assert [(row["deals"], row["interrupted"]) for row in json.loads(shown)] == [(5, True)] * 2
     assert "5 deals (stopped early)" in " ".join(errors.split())
