@@ -141,6 +141,17 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+@contextlib.contextmanager
+def removed_if_unused(folder: Path) -> Iterator[None]:
+    """Remove a folder that was made for this block if the block fails and leaves nothing in it."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+        raise
+
+
 def remove_leftovers(folder: Path) -> None:
     """Remove the unfinished files of ``writing_whole`` whose process is gone."""
     with contextlib.suppress(OSError):
@@ -232,7 +243,7 @@ def held(path: Path, what: str) -> Iterator[None]:
     The lock belongs to the process, not to the file: after a kill it is free again.
 
     Args:
-        path: the lock file, as from ``lock_beside``; made, and left there.
+        path: the lock file, as from ``lock_beside``; made here, and removed at the end.
         what: what is held, to name in the message: "run: 'runs/demo'".
 
     Raises:
@@ -241,23 +252,46 @@ def held(path: Path, what: str) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    handle = _locked(path, what)
     try:
+        yield
+    finally:
+        # Removed while it is held: whoever has opened it meanwhile finds that it is gone.
+        with contextlib.suppress(OSError):
+            if _is_at(handle, path):
+                path.unlink()
+        os.close(handle)
+
+
+def _locked(path: Path, what: str) -> int:
+    """A handle of the lock file, locked where the file system has locks."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             owner = os.pread(handle, 20, 0).decode(errors="replace").strip() or "unknown"
+            os.close(handle)
             raise CheckpointError(
                 f"{what} is in use by process {owner}; wait for it, or stop it"
             ) from None
         except OSError:  # a file system without locks
-            pass
-        else:
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-        yield
-    finally:
-        os.close(handle)
+            return handle
+        if _is_at(handle, path):
+            # On a full disk the owner stays unknown; what is written next names its own file.
+            with contextlib.suppress(OSError):
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            return handle
+        os.close(handle)  # its holder removed it in the meantime
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether an open file is the one at `path`, and not one that was there before."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def is_held(path: Path) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import signal
 
 import pytest
 
 from hearts_agents import registry
 from hearts_agents.trust import TRUST
+from hearts_env import clock as clock_module
+from hearts_train import screen
 
 # Ignored by what nohup, or a shell without job control, has started; tests send these signals.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -35,3 +38,29 @@ def registered_agents(monkeypatch: pytest.MonkeyPatch):
 def trusts_no_files(monkeypatch: pytest.MonkeyPatch):
     """What a command with --trust has said does not hold for the next test."""
     monkeypatch.setenv(TRUST, "")
+
+
+@pytest.fixture(autouse=True)
+def shows_no_progress_by_the_clock(monkeypatch: pytest.MonkeyPatch):
+    """Lines of progress come every few seconds: how many there are would depend on the machine."""
+    monkeypatch.setattr(screen, "PLAIN_EVERY", math.inf)
+
+
+class Clock:
+    """A clock that goes only where a test sets it; or on by `tick` each time it is read."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.tick = 0.0
+
+    def __call__(self) -> float:
+        self.time += self.tick
+        return self.time
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """In the place of the package's clock, in this process."""
+    fake = Clock()
+    monkeypatch.setattr(clock_module, "now", fake)
+    return fake

@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.waiting import HANG, wait_until
+
 
 @dataclass(frozen=True)
 class Work:
@@ -18,8 +20,8 @@ class Work:
     """At this number the process is killed, the first time."""
     always_killed: int = -1
     slow: int = -1
-    seconds: float = 0.5
-    """This number takes so long."""
+    """At this number it waits until another process has done one."""
+    endless: int = -1
     wrong: int = -1
 
     def __call__(self, number: int) -> tuple[int, int]:
@@ -29,12 +31,20 @@ class Work:
         if number == self.wrong:
             raise KeyError(f"number {number}")
         if number == self.slow:
-            time.sleep(self.seconds)
+            wait_until(lambda: bool(self._done_by() - {os.getpid()}))
+        if number == self.endless:
+            time.sleep(10 * HANG)
         mark = self.folder / "killed"
         if number == self.always_killed or (number == self.killed and not mark.exists()):
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
+        with (self.folder / "done").open("a") as file:
+            file.write(f"{os.getpid()}\n")
         return number**2, os.getpid()
+
+    def _done_by(self) -> set[int]:
+        done = self.folder / "done"
+        return set(map(int, done.read_text().split())) if done.exists() else set()
 
 
 class Unsendable(Exception):

@@ -819,7 +819,9 @@ def work(name: str, first: int, number: int) -> dict[str, int]:
     return counts
 
 
-def minimise(target: Target, data: Data, fault: Exception, folder: Path) -> Data:
+def minimise(
+    target: Target, data: Data, fault: Exception, folder: Path, seconds: float = 20.0
+) -> Data:
     """A shorter input with a fault of the same kind, by leaving out ever smaller pieces."""
 
     def fails(candidate: Data) -> bool:
@@ -829,7 +831,7 @@ def minimise(target: Target, data: Data, fault: Exception, folder: Path) -> Data
             return type(error) is type(fault)
         return False
 
-    end = time.monotonic() + 20
+    end = time.monotonic() + seconds
     size = len(data) // 2
     while size and time.monotonic() < end:
         at = 0

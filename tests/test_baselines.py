@@ -465,7 +465,13 @@ def test_strength_over_duplicate_pairs_is_as_published(name, other, margin, pair
     assert abs(margins.mean() - margin) < 4 * error + 0.05
 
 
-def test_a_budget_of_milliseconds_ends_the_sampling() -> None:
+@pytest.fixture
+def late(clock: Any) -> None:
+    """Every look at the clock finds a millisecond gone."""
+    clock.tick = 0.001
+
+
+def test_a_budget_of_milliseconds_ends_the_sampling(late: None) -> None:
     game = Game.deal("classic", 3, deal_number=3)
     while len(game.legal_actions()) < 2:
         game.play(game.legal_actions()[0])
@@ -477,6 +483,8 @@ def test_a_budget_of_milliseconds_ends_the_sampling() -> None:
     assert patient._sum_in_sample(view) == 5000
     assert quick.act(view) in view.legal_actions()
     assert make_agent("pro", seed=1, worlds=3, milliseconds=10**9)._sum_in_sample(view) == 3
+    longer: Any = make_agent("pro", seed=1, worlds=5000, milliseconds=4.5)
+    assert longer._sum_in_sample(view) == 5 * 8
 
 
 @pytest.mark.parametrize("wrong", [0, -1, float("inf"), float("nan"), "5", True, np.True_])
@@ -491,10 +499,10 @@ def test_what_is_no_number_of_worlds_is_refused(wrong: Any) -> None:
         make_agent("pro", worlds=wrong)
 
 
-def test_without_a_number_of_worlds_only_time_limits_the_sampling() -> None:
+def test_without_a_number_of_worlds_only_time_limits_the_sampling(late: None) -> None:
     view = own_view(Game.deal("no_pass", 3))
     assert make_agent("pro", seed=1)._sum_in_sample(view) == 200
-    assert make_agent("pro", seed=1, milliseconds=500)._sum_in_sample(view) > 200
+    assert make_agent("pro", seed=1, milliseconds=49.5)._sum_in_sample(view) == 50 * 8
 
 
 def late_view(rules: Rules, seed: int, most_worlds: int) -> PlayerView:
@@ -505,7 +513,7 @@ def late_view(rules: Rules, seed: int, most_worlds: int) -> PlayerView:
     return own_view(game)
 
 
-def test_a_limit_of_time_cuts_off_a_fair_sample_and_not_the_last_worlds() -> None:
+def test_a_limit_of_time_cuts_off_a_fair_sample_and_not_the_last_worlds(late: None) -> None:
     view = late_view(Rules.preset("classic"), 3, 5000)
     worlds = list(Worlds(view))
     assert len(worlds) > 100
@@ -519,7 +527,7 @@ def test_a_limit_of_time_cuts_off_a_fair_sample_and_not_the_last_worlds() -> Non
     assert np.mean(places) == pytest.approx(len(worlds) / 2, abs=5 * error)
 
 
-def test_few_worlds_are_all_taken_whatever_the_time() -> None:
+def test_few_worlds_are_all_taken_whatever_the_time(late: None) -> None:
     view = late_view(Rules.preset("classic"), 3, 8)
     assert view.num_worlds > 1
     quick: Any = make_agent("pro", seed=1, milliseconds=0.001)
@@ -527,7 +535,7 @@ def test_few_worlds_are_all_taken_whatever_the_time() -> None:
     assert quick.margins(view) == make_agent("pro").margins(view)  # type: ignore[attr-defined]
 
 
-def test_a_limit_of_time_lists_no_worlds_before_it_looks_at_the_clock(monkeypatch) -> None:
+def test_a_limit_of_time_lists_no_worlds_before_it_looks_at_the_clock(late, monkeypatch) -> None:
     # Under any_club the first lead leaves several cases, which are listed and sorted as a whole.
     rules = Rules(players=3, hand_size=4, first_lead="any_club", break_on=None)
     game = Game.deal(rules.replace(removed=[c for c in rules.deck if c[0] > "6"]), 1)
@@ -540,7 +548,7 @@ def test_a_limit_of_time_lists_no_worlds_before_it_looks_at_the_clock(monkeypatc
     assert agent._sum_in_sample(view) == 8
 
 
-def test_between_two_players_a_limit_of_time_changes_nothing() -> None:
+def test_between_two_players_a_limit_of_time_changes_nothing(late: None) -> None:
     quick: Any = make_agent("pro", milliseconds=0.001)
     pro: Any = make_agent("pro")
     for seed in range(3):
@@ -552,7 +560,7 @@ def test_between_two_players_a_limit_of_time_changes_nothing() -> None:
             game.play(pro.act(view))
 
 
-def test_a_limit_of_time_holds_between_two_players_with_many_worlds() -> None:
+def test_a_limit_of_time_holds_between_two_players_with_many_worlds(late: None) -> None:
     # 20 dead cards leave C(24, 4) worlds at first: not all are taken without a clock.
     rules = Rules.preset("two_player").replace(hand_size=4, first_lead="eldest_hand")
     view = own_view(Game.deal(rules, 1))

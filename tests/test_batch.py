@@ -29,6 +29,7 @@ from hearts_env import kernel as k
 from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.match import next_deal
 from hearts_env.presets import PRESETS
+from tests.waiting import HANG
 
 GAMES = [(name, numbers[0]) for name, (numbers, _) in PRESETS.items()] + [
     (name, numbers[-1]) for name, (numbers, _) in PRESETS.items() if len(numbers) > 1
@@ -219,7 +220,7 @@ def test_workers_play_on_with_threads_of_their_own(method: str) -> None:
     batch = BatchGame("two_player", 64, seed=2, num_threads=2)
     batch.play(batch.random_actions())  # the threads of this process have begun
     with multiprocessing.get_context(method).Pool(1) as pool:
-        theirs = pool.apply_async(_play_on, (batch,)).get(timeout=120)
+        theirs = pool.apply_async(_play_on, (batch,)).get(timeout=HANG)
     assert theirs == _play_on(batch)
 
 

@@ -19,6 +19,7 @@ from hearts_env import Game, HeartsError
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.beliefs import belief
 from tests.test_cli import command
+from tests.waiting import HANG
 
 
 def test_equally_likely_worlds_lose_the_logarithm_of_their_number() -> None:
@@ -127,7 +128,7 @@ def test_a_stopped_command_shows_what_was_played(name: str, status: int) -> None
     process = command(
         *words, main="from bench.__main__ import app; app()", before=STOPPED.format(name=name)
     )
-    shown, errors = process.communicate(timeout=120)
+    shown, errors = process.communicate(timeout=HANG)
     assert process.returncode == status, errors
     assert [(row["deals"], row["interrupted"]) for row in json.loads(shown)] == [(5, True)] * 2
     assert "5 deals (stopped early)" in " ".join(errors.split())

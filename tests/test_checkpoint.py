@@ -6,6 +6,8 @@ import itertools
 import json
 import os
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from hearts_agents import make_agent
 from hearts_agents._tensors import DIGEST, read_tensors, write_tensors
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
 from hearts_agents.network import Network, NetworkAgent, load_agent, snapshot
+from hearts_agents.subprocesses import python_environment
 from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.view import PlayerView
@@ -65,6 +68,24 @@ def test_round_trip(path):
     for name, tensor in random_tensors(LAYERS).items():
         assert np.array_equal(tensors[name], tensor)
     assert list(path.parent.iterdir()) == [path]  # nothing temporary is left
+
+
+WRITES = """
+import sys
+from pathlib import Path
+from hearts_agents._tensors import read_tensors, write_tensors
+write_tensors(Path(sys.argv[2]), *read_tensors(Path(sys.argv[1])))
+"""
+
+
+def test_equal_players_have_equal_files_in_every_process(path, tmp_path):
+    again = tmp_path / "again.safetensors"
+    for _ in range(5):
+        save_checkpoint(again, random_tensors(LAYERS), META)
+        assert again.read_bytes() == path.read_bytes()
+    environment = python_environment() | {"PYTHONHASHSEED": "77"}
+    subprocess.run([sys.executable, "-c", WRITES, path, again], check=True, env=environment)
+    assert again.read_bytes() == path.read_bytes()
 
 
 def test_run_folder_and_make_agent_give_the_same_player(path):

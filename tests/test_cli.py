@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -25,6 +26,8 @@ from hearts_env.rules import FIELDS
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.cli import app
 from hearts_train.learn.recipes import shipped_configs
+from hearts_train.screen import progress
+from tests.waiting import HANG
 
 COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "rules", "agents"]
 ROOT = Path(__file__).resolve().parents[1]
@@ -325,6 +328,20 @@ register_agent("slow", lambda seed=None: Slow())
 """
 
 
+def test_progress_without_a_terminal_is_a_line_every_ten_seconds(clock, monkeypatch, capsys):
+    monkeypatch.setattr("hearts_train.screen.PLAIN_EVERY", 10.0)
+    with progress("work") as tell:
+        for done in range(11):  # each part takes four seconds, the first of all 24
+            clock.time += 4.0 if done else 24.0
+            tell(done, 10)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "work: 20%, about 32 s left",
+        "work: 50%, about 20 s left",
+        "work: 80%, about 8 s left",
+    ]
+
+
 def test_ctrl_c_prints_what_is_finished():
     args = ("evaluate", "slow", "--against", "easy,pro", "--pairs", 1_000_000, "--json")
     process = command(*args, before=SLOW_AGENT)
@@ -332,7 +349,7 @@ def test_ctrl_c_prints_what_is_finished():
     while process.stderr.readline() != "playing\n":
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     (record,) = json.loads(out)
@@ -431,9 +448,36 @@ def test_files_that_are_no_checkpoints(tmp_path):
         assert bad.read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    ("args", "file"),
+    [
+        (("evaluate", "easy", "--pairs", 2, "--out", "results"), "results"),
+        (("league", "new", "add", "easy", "--rules", "micro"), "league.json"),
+        (("train", "smoke", "--out", "run"), "config.yaml"),
+        (("solve", "micro", "--iterations", 2, "--out", "state.npz"), "state.npz"),
+    ],
+)
+def test_a_disk_without_room_is_told_by_the_file_and_nothing_is_left(
+    args, file, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for name in ("fsync", "pwrite"):
+        monkeypatch.setattr(os, name, full)
+    result = run(*args)
+    assert result.exit_code == 2, result.output
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("error: ")
+    assert file in last
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_mistakes_in_a_process_of_its_own():
     process = command("evaluate", "standart", "--json")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG)
     assert process.returncode == 2
     assert out == ""
     assert err.count("\n") == 1

@@ -24,6 +24,7 @@ from bench.complexity import (
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.deals import num_deals
 from tests.test_cli import command
+from tests.waiting import HANG
 
 
 def plain_tree(rules: Rules) -> tuple[int, int, int]:
@@ -159,7 +160,7 @@ complexity.random_lines = stopping
 def test_a_stopped_command_tells_what_was_drawn() -> None:
     words = ("complexity", "two_player", "--lines", 4000, "--pro-deals", 1, "--json")
     process = command(*words, main="from bench.__main__ import app; app()", before=STOPPED)
-    told, errors = process.communicate(timeout=120)
+    told, errors = process.communicate(timeout=HANG)
     assert process.returncode == 143, errors
     (record,) = json.loads(told)
     assert (record["drawn"], record["interrupted"]) == (800, True)

@@ -5,18 +5,20 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from hearts_agents import register_agent
 from hearts_env import HeartsError
+from hearts_train.command.cli import app
 from hearts_train.measure.crew import spread
 from hearts_train.measure.evaluation import Contest, Stretch, evaluate
 from hearts_train.measure.tournament import tournament
 from tests.crew_work import Work, raise_unsendable
+from tests.waiting import is_running, wait_until
 
 SQUARES = [number**2 for number in range(12)]
 
@@ -93,13 +95,34 @@ def test_without_ray_it_is_said_how_to_install_it(monkeypatch):
         spread(abs, [1], backend="ray")
 
 
+@pytest.mark.parametrize("error", [Exception("timed out"), ConnectionError("no cluster\nat all")])
+def test_ray_that_cannot_start_is_one_line_and_nothing_of_it_is_left(error, monkeypatch):
+    ray = pytest.importorskip("ray")
+    ended = []
+
+    def init(**_):
+        raise error
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(ray, "shutdown", lambda: ended.append(True))
+    args = ["evaluate", "easy", "--rules", "micro", "--pairs", "4", "--backend", "ray"]
+    shown = CliRunner().invoke(app, args)
+    assert shown.exit_code == 2
+    assert shown.stderr.splitlines()[-1].startswith("error: backend: ")
+    for word in (type(error).__name__, "--backend ray"):
+        assert word in shown.stderr.splitlines()[-1]
+    assert "Traceback" not in shown.stderr
+    assert ended
+
+
 ORPHANS = """
 import sys
 from pathlib import Path
 from hearts_train.measure.crew import spread
 from tests.crew_work import Work
 if __name__ == "__main__":
-    list(spread(Work(Path(sys.argv[1]), slow=0, seconds=600), [0, 0], workers=2))
+    list(spread(Work(Path(sys.argv[1]), endless=0), [0, 0], workers=2))
 """
 
 
@@ -117,23 +140,6 @@ def test_workers_end_with_a_killed_parent(tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     wait_until(lambda: not any(map(is_running, workers)))
-
-
-def wait_until(is_so, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def is_running(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    # One that has ended and that nobody has waited for yet is no longer running.
-    stat = Path(f"/proc/{process}/stat")
-    return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 # ---- what is played ------------------------------------------------------------------------------

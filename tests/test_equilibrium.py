@@ -378,17 +378,23 @@ def test_an_interrupt_keeps_what_was_done(micro, tmp_path):
     assert all(map(np.array_equal, ended.chances, whole.chances))
 
 
-def test_progress_tells_the_time_left(micro):
+def test_progress_tells_the_time_left(micro, clock):
+    clock.tick = 0.5  # an iteration reads it twice
     told = []
     solve(micro, target=1e-8, progress=told.append)
     assert [found.iteration for found in told] == sorted({found.iteration for found in told})
     left = [found.seconds_left for found in told[-5:-1]]
     assert all(seconds is not None and seconds >= 0 for seconds in left)
+    told.clear()
+    solve(micro, iterations=100, progress=told.append)
+    assert [found.seconds_left for found in told[1:]] == [
+        0.5 * (100 - found.iteration) for found in told[1:]
+    ]
 
 
-def test_time_ends_it(micro):
-    found = solve(micro, seconds=0.02)
-    assert 0.02 <= found.seconds < 2
+def test_time_ends_it(micro, clock):
+    clock.tick = 0.5
+    assert (solve(micro, seconds=10).seconds, solve(micro, seconds=10).iterations) == (10, 20)
 
 
 # ---- files ---------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from hearts_env import HeartsError
 from hearts_env.errors import CheckpointError
 from hearts_env.files import (
     held,
+    is_held,
     kind_of,
     lock_beside,
     read_limited,
@@ -24,6 +25,9 @@ from hearts_env.files import (
     write_whole,
 )
 from hearts_env.interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
+
+if sys.platform != "win32":
+    import fcntl
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 
@@ -166,8 +170,47 @@ def test_one_process_holds_a_lock_until_it_ends_or_is_killed(tmp_path: Path) -> 
         with pytest.raises(CheckpointError, match=message), held(path, "run: 'r'"):
             pass
         process.kill()
+    assert path.exists()
     with held(path, "run: 'r'"):
-        pass
+        assert is_held(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@posix
+def test_a_lock_whose_holder_removes_it_meanwhile_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the opening of the file and its locking the holder has ended, twice."""
+    path, lock, ends = tmp_path / ".lock", fcntl.flock, [1, 2]
+
+    def flock(handle: int, how: int) -> None:
+        if ends:
+            ends.pop()
+            path.unlink()
+        lock(handle, how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", flock)
+        with held(path, "run: 'r'"):
+            assert not ends
+            assert is_held(path)
+            with pytest.raises(CheckpointError), held(path, "run: 'r'"):
+                pass
+            path.unlink()  # by somebody else, and the file made anew
+            path.touch()
+    assert path.exists()  # it was not the one that was held
+
+
+@posix
+def test_a_lock_needs_no_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the file that has no room is the one that is named."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with held(tmp_path / ".lock", "run: 'r'"):
+        assert is_held(tmp_path / ".lock")
 
 
 @posix

@@ -190,6 +190,16 @@ def test_every_setting_of_ppo_arrives_in_the_update(seen):
         assert row == pytest.approx(expected)
 
 
+def test_the_entropy_bonus_keeps_the_policy_open():
+    """The mean entropy of the minibatches of an eighth update, in nats, from the same start."""
+    settings = ("ppo.ent_coef_end=null", "ppo.learning_rate=0.01")
+    found = []
+    for coef in (1.0, 0.0):
+        learner = Trainer(smoke(f"ppo.ent_coef={coef}", *settings)).learner
+        found.append([-learner.update()["entropy_loss"] for _ in range(8)][-1])
+    assert found[0] > found[1] + 0.1
+
+
 def test_rates_without_an_end_stay(seen):
     settings = ppo_overrides(learning_rate_end="null", ent_coef_end="null", clip_range_vf="null")
     trainer = Trainer(smoke("env.num_envs=16", "budget.decisions=1000", *settings))

@@ -20,6 +20,8 @@ from hearts_train.learn.course import Course
 from hearts_train.learn.learner import DivergenceError
 from hearts_train.learn.lessons import Lessons, Teaching, gather
 from hearts_train.learn.training import make_learner, train
+from tests.training_runs import on_update
+from tests.training_runs import quick as quick
 
 MICRO = Rules.make("micro")
 RECIPE = {
@@ -141,23 +143,28 @@ def test_the_player_is_the_average_of_the_weights():
     assert not np.array_equal(learner.tensors()[name], last.tensors()[name])
 
 
-def test_minutes_of_a_budget_are_those_of_play(tmp_path):
+def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypatch):
     """Lessons that take longer than the budget are learnt whole, and play has all of it."""
-    minutes = 0.05
     evaluation = {"times": 2, "opponents": ["easy"], "pairs": 10}
-    config = recipe(budget={"minutes": minutes}, evaluation=evaluation)
+    config = recipe(budget={"minutes": 1.0}, evaluation=evaluation)
     learner = make_learner(config)
-    learner.counters.seconds = learner.counters.lesson_seconds = 60.0
+    learner.counters.seconds = learner.counters.lesson_seconds = 100.0
     assert learner.progress == 0.0
-    learner.counters.seconds += 60 * minutes / 2
+    learner.counters.seconds += 30.0
     assert learner.progress == pytest.approx(0.5)
+
+    def pass_time(learner):  # an update of lessons takes two budgets, one of play a quarter
+        clock.time += 15.0 if learner.counters.decisions else 120.0
+
+    on_update(monkeypatch, pass_time)
     result = train(config, tmp_path / "run", progress=False)
     rows = runs.read_metrics(result.run_dir)
-    taught = [row for row in rows if "lessons" in row]
+    updates = [row for row in rows if row["kind"] == "update"]
+    taught = [row for row in updates if "lessons" in row]
     assert taught[-1]["lessons"] == 1.0
-    assert result.decisions > 0
+    assert len(updates) == len(taught) + 4
     state = runs.load_state(result.run_dir / runs.STATE_NAME)
-    assert 0 < state.counters.lesson_seconds <= taught[-1]["seconds"]
+    assert state.counters.lesson_seconds == taught[-1]["seconds"] == 120.0 * len(taught)
     assert {row["decisions"] for row in rows if row["kind"] == "evaluation"} > {0}
 
 

@@ -16,6 +16,7 @@ from hearts_env.solve.deal_results import DealResults, load_results, shipped_res
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.measure.equity import match_equity, measure_results, simulated_equity
 from tests.test_cli import command
+from tests.waiting import HANG
 
 
 def results(text: str, rows: dict[tuple[int, int], int]) -> DealResults:
@@ -221,14 +222,14 @@ def test_a_stopped_command_shows_and_saves_what_was_played(tmp_path, name, statu
     out = tmp_path / "deals.json"
     words = ("equity", "--agent", "easy", "--rules", "micro", "--pairs", 100, "--out", out)
     process = command(*words, before=STOPPED.format(name=name))
-    shown, errors = process.communicate(timeout=120)
+    shown, errors = process.communicate(timeout=HANG)
     assert process.returncode == status, errors
     assert "chance to win" in shown
     assert "16 deals, each from every seat, stopped early" in " ".join(shown.split())
     assert "Traceback" not in errors
     assert load_results(out).about["pairs"] == 16
     process = command(*words)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=HANG)
     assert process.returncode == 2
     assert "already exists" in errors
     assert load_results(out).about["pairs"] == 16

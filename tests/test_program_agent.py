@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import pickle
 import re
 import shutil
@@ -18,12 +17,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_agents import make_agent, program_agent, register_agent
+from hearts_agents import bot_process, make_agent, program_agent, register_agent
 from hearts_agents.bot_process import BotError, BotProcess
 from hearts_agents.program_agent import ExternalAgent, program_files
 from hearts_agents.specs import split_spec
 from hearts_agents.view_lines import ViewLines
-from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env import BatchGame, Game, HeartsError, Rules, clock
 from hearts_env.batch_view import BatchView
 from hearts_env.presets import PRESETS
 from hearts_train.command.cli import app
@@ -32,6 +31,7 @@ from hearts_train.measure.contenders import Contender
 from hearts_train.measure.engine_check import check_program
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.guard import Fault, ask
+from tests.waiting import HANG, is_running, wait_until
 
 SCHEMA = json.loads((Path(program_agent.__file__).parent / "external_schema.json").read_text())
 VIEW = SCHEMA["$defs"]["view"]
@@ -41,12 +41,30 @@ BOTS = Path(__file__).parents[1] / "examples" / "bots"
 PYTHON = f"{sys.executable} -IS"
 LOW = f"exec:{PYTHON} {BOTS / 'low_bot.py'}"
 
+
+@pytest.fixture(autouse=True)
+def is_patient(monkeypatch, tmp_path):
+    """The limits of time are reached while a program hangs that says so, and else by no means."""
+    hanging, passed = tmp_path / "pids.hang", [0.0]
+
+    def now():
+        if hanging.exists() and any(map(is_running, map(int, hanging.read_text().split()))):
+            passed[0] += 10.0
+        return passed[0] + time.perf_counter() / 60
+
+    monkeypatch.setattr(clock, "now", now)
+    monkeypatch.setattr(bot_process, "_LAST_SECONDS", HANG)
+
+
 # Plays its lowest legal action, and goes wrong in the way that its argument says when it is asked
 # the `n`-th time. Every process writes its number, and that of one that it starts, to a file.
 BAD = """
 import json, os, signal, subprocess, sys, time
 how, n, pids = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-child = subprocess.Popen(["sleep", "60"])
+child = subprocess.Popen(["sleep", "36000"])
+def hang():
+    print(os.getpid(), file=open(pids + ".hang", "a"))
+    time.sleep(36000)
 print(os.getpid(), child.pid, file=open(pids, "a"))
 def say(**message):
     sys.stdout.write(json.dumps(message) + "\\n"); sys.stdout.flush()
@@ -56,7 +74,7 @@ for line in sys.stdin:
     kind = message["type"]
     if kind == "hello":
         print("warming up\\x1b[31m", file=sys.stderr, flush=True)
-        if how == "mute": time.sleep(60)
+        if how == "mute": hang()
         if how == "refuses": say(type="refuse", reason="only\\nparty")
         elif how == "newer": say(type="ready", protocol=2)
         elif how == "gone": sys.exit(7)
@@ -66,8 +84,11 @@ for line in sys.stdin:
     asked += 1
     if asked == n:
         print("oh dear", file=sys.stderr, flush=True)
-        if how == "hangs": time.sleep(60)
-        if how == "ignores": signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)
+        if how == "hangs": hang()
+        if how == "ignores":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.kill(os.getppid(), signal.SIGALRM)
+            time.sleep(36000)
         if how == "exits": sys.exit(3)
         if how == "killed": os.kill(os.getpid(), signal.SIGKILL)
         if how == "prose": print("I play the queen", flush=True); continue
@@ -104,23 +125,7 @@ def bad(bad_file, tmp_path):
 
     yield spec
     for pid in pids.read_text().split():
-        for _ in range(100):  # that of its child may be a zombie until init sees to it
-            if not _is_running(int(pid)):
-                break
-            time.sleep(0.01)
-        assert not _is_running(int(pid))
-
-
-def _is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{pid}/stat")
-    try:
-        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+        wait_until(lambda pid=int(pid): not is_running(pid))
 
 
 def views_of(rules, num_games=8):
@@ -299,7 +304,7 @@ for line in sys.stdin:
 def test_the_next_messages_are_sent_while_the_program_thinks(how, tmp_path):
     (tmp_path / "waits.py").write_text(WAITS)
     views = views_of("two_player", 40)
-    agent = make_agent(f"exec:{PYTHON} {tmp_path / 'waits.py'} {how}?batch=10&seconds=5")
+    agent = make_agent(f"exec:{PYTHON} {tmp_path / 'waits.py'} {how}?batch=10")
     given, failures = agent.answers(views)
     assert not failures
     assert given == [view.legal_actions()[-1] for view in views]
@@ -371,9 +376,11 @@ def twins(tmp_path_factory):
         pytest.skip("neither node nor cc is installed")
     agents = [make_agent(command) for command in commands]
     yield agents
-    for agent in agents:
-        agent.close()
-        assert agent.left_by_itself
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bot_process, "_LAST_SECONDS", HANG)
+        for agent in agents:
+            agent.close()
+            assert agent.left_by_itself
 
 
 @pytest.mark.parametrize("preset", ["two_player", 'mini moon="choose"', "party", "omnibus"])
@@ -569,7 +576,6 @@ def test_ctrl_c_ends_the_program(bad):
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         agent.check_rules(view.rules)
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(KeyboardInterrupt):
             ask(agent, BatchView.of([view]))
     finally:

@@ -24,6 +24,7 @@ from hearts_train.measure.records import read_settings, results_file
 from hearts_train.measure.tournament import tournament
 from tests.test_cli import command, refused, run
 from tests.tournament_kills import timeless
+from tests.waiting import HANG
 
 PAIRS = 100  # blocks of 16, 32 and 52
 ARGUMENTS = ("standard", "easy", "two_player", PAIRS, 5)
@@ -233,7 +234,7 @@ def test_a_tournament_that_is_stopped_goes_on_to_the_same_result(tmp_path, name,
     file = tmp_path / "results.jsonl"
     words = ("tournament", *ENTERED, "--pairs", PAIRS, "--seed", 5, "--out", file)
     process = command(*words, before=STOPPED.format(name=name))
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=HANG)
     assert process.returncode == status, err
     # Five of nine blocks were begun (three pairings; blocks of 16, 32, 52), four are kept.
     assert len(file.read_bytes().splitlines()) == 1 + 4

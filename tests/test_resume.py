@@ -396,16 +396,24 @@ def test_a_start_killed_before_its_first_save_goes_on_either_way(
     assert_same_history(folder, whole)
 
 
-def test_a_start_killed_while_compiling_has_written_nothing_but_the_lock(tmp_path, monkeypatch):
+def test_a_start_that_fails_while_compiling_leaves_nothing(tmp_path, monkeypatch):
+    made = []
+
     def die(*_: Any) -> None:
+        made.extend(path.name for path in (tmp_path / "run").iterdir())
         raise Died
 
     monkeypatch.setattr(SelfPlayLearner, "warm_up", die)
     with pytest.raises(Died):
         train(recipe(), tmp_path / "run", progress=False)
-    assert [path.name for path in (tmp_path / "run").iterdir()] == [runs.LOCK_NAME]
+    assert made == [runs.LOCK_NAME]  # which a kill leaves
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / runs.LOCK_NAME).touch()
     with pytest.raises(CheckpointError, match=runs.CONFIG_NAME):
         train(resume=tmp_path / "run", progress=False)
+    with pytest.raises(Died):
+        train(recipe(), tmp_path / "run", progress=False)
 
 
 # ---- signals -------------------------------------------------------------------------------------

@@ -87,25 +87,9 @@ def test_a_failed_last_save_is_one_line_and_the_run_can_be_resumed(
 
 
 def test_lines_that_did_not_fit_on_the_disk_come_later(tmp_path, monkeypatch):
-    class Full:
-        """A file on a disk that has room for `room` bytes."""
-
-        def __init__(self, file: Any) -> None:
-            self.file, self.room = file, 70
-
-        def write(self, data: bytes) -> int:
-            if not self.room:
-                raise OSError(28, "No space left on device")
-            written: int = self.file.write(data[: self.room])
-            self.room -= written
-            return written
-
-        def close(self) -> None:
-            self.file.close()
-
     monkeypatch.setattr(runs, "_tensorboard", lambda *_: None)
     metrics = runs.Metrics(tmp_path, runs.Counters())
-    full = metrics._file = Full(metrics._file)  # type: ignore[assignment]
+    full = metrics._file = FullFile(metrics._file, 70)  # type: ignore[assignment]
     row = {"updates": 1, "decisions_per_second": 1.0, "seconds": 1.0}
     for update in (1, 2, 3):
         metrics.write("update", update, row | {"updates": update})
@@ -116,6 +100,77 @@ def test_lines_that_did_not_fit_on_the_disk_come_later(tmp_path, monkeypatch):
     full.room = 1000
     metrics.close()
     assert [r["updates"] for r in runs.read_metrics(tmp_path)] == [1, 2, 3]
+
+
+class FullFile:
+    """A raw file on a disk that has room for `room` bytes."""
+
+    def __init__(self, file: Any, room: int) -> None:
+        self.file, self.room = file, room
+
+    def write(self, data: bytes) -> int:
+        if not self.room:
+            raise OSError(28, "No space left on device")
+        written: int = self.file.write(data[: self.room])
+        self.room -= written
+        return written
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def scalars(folder: Path) -> list[tuple[int, str, float]]:
+    """What TensorBoard's own reader finds in the folder's files, one after the other."""
+    loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
+    return [
+        (event.step, value.tag, value.tensor.float_val[0])
+        for path in sorted((folder / runs.TENSORBOARD_NAME).iterdir())
+        for event in loader.EventFileLoader(str(path)).Load()
+        for value in event.summary.value
+    ]
+
+
+def test_tensorboard_reads_what_the_log_has(tmp_path):
+    metrics = runs.Metrics(tmp_path, runs.Counters())
+    row = {"updates": 1, "decisions_per_second": 2.5, "seconds": 1.0, "phase": None, "is": True}
+    metrics.write("update", 40, row)
+    metrics.write("evaluation", 40, {"opponent": "easy", "margin": -0.5})
+    metrics.close()
+    expected = [
+        (40, "update/updates", 1.0),
+        (40, "update/decisions_per_second", 2.5),
+        (40, "update/seconds", 1.0),
+        (40, "evaluation/easy/margin", -0.5),
+    ]
+    assert scalars(tmp_path) == expected
+    later = runs.Metrics(tmp_path, runs.Counters(decisions=40, updates=1))
+    later.write("update", 80, {"updates": 2})
+    later.close()
+    assert scalars(tmp_path)[-1] == (80, "update/updates", 2.0)
+
+
+def test_a_file_for_tensorboard_that_is_full_is_told_once_and_the_log_goes_on(tmp_path):
+    told: list[str] = []
+    metrics = runs.Metrics(tmp_path, runs.Counters(), told.append)
+    assert metrics._board is not None
+    row = {"updates": 1, "decisions_per_second": 1.0, "seconds": 1.0}
+    metrics.write("update", 1, row)
+    metrics._board._file = FullFile(metrics._board._file, 10)  # type: ignore[assignment]
+    for update in (2, 3):
+        metrics.write("update", update, row | {"updates": update})
+    metrics.close()
+    assert len(told) == 1
+    assert str(tmp_path / runs.TENSORBOARD_NAME) in told[0]
+    assert "\n" not in told[0]
+    assert [r["updates"] for r in runs.read_metrics(tmp_path)] == [1, 2, 3]
+    assert {step for step, _, _ in scalars(tmp_path)} == {1}
+
+
+def test_a_folder_for_tensorboard_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / runs.TENSORBOARD_NAME).touch()
+    told: list[str] = []
+    runs.Metrics(tmp_path, runs.Counters(), told.append).close()
+    assert len(told) == 1
 
 
 @pytest.fixture(scope="module")

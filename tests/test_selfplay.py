@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from hearts_agents import make_agent
-from hearts_env import HeartsError, Rules
+from hearts_env import Game, HeartsError, Rules, settle
 from hearts_env.presets import PRESETS
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
@@ -199,6 +200,57 @@ def test_the_seats_of_a_deal_earn_the_opposite_of_each_other(reward):
     assert len(ended) >= 2 * len(whole)
     assert np.abs([sum(pair) for pair in whole]).max() < 1e-6
     assert np.abs([pair[0] for pair in whole]).max() > 0.1
+
+
+def pay(game: Game, kind: str) -> list[float]:
+    """What a finished deal pays each seat, from its score."""
+    scores, n = game.scores(), game.rules.players
+    if kind == "points":
+        return [-float(score) for score in scores]
+    if kind == "chips":
+        return [float(chips) for chips in settle(game.rules.settlement, game.points())[0]]
+    if kind == "win":
+        won = [score == min(scores) for score in scores]
+        lost = n - sum(won)
+        return [1 / sum(won) if one else -1 / lost for one in won] if lost else [0.0] * n
+    others = [(sum(scores) - score) / (n - 1) for score in scores]
+    margins = [other - score for other, score in zip(others, scores, strict=True)]
+    return [margin / game.rules.max_margin for margin in margins]
+
+
+@pytest.mark.parametrize(
+    ("rules", "players", "reward"),
+    [
+        *itertools.product(["mini"], [2], ["margin", "points", "trick", "win"]),
+        *itertools.product(["party hand_size=3"], [3], ["margin", "points", "trick", "win"]),
+        ("hoyle hand_size=3", 4, "chips"),
+    ],
+)
+def test_each_seat_is_paid_deal_by_deal_in_the_same_slot(rules, players, reward):
+    """Nothing of a deal is paid in the next one that is played in its place."""
+    n, steps = 8, 70
+    env = f"env={{rules: {rules}, players: {players}, reward: {reward}, num_envs: {n}}}"
+    made = learner(env, "env.skip_forced=false", f"ppo={{num_steps: {steps}, batch_size: 64}}")
+    games = made.games[0]
+    playing = [Game.deal(made.rules, seed=int(seed)) for seed in games.batch.seeds]
+    over: list[list[Game]] = [[] for _ in range(n)]
+    seats = []
+    for step in range(steps):
+        seats += [(g, len(over[g]), game.player) for g, game in enumerate(playing)]
+        made._collect(0, 1)
+        for g, game in enumerate(playing):
+            game.play(int(games.rows.actions[step * n + g]))
+            if game.is_over:
+                over[g].append(game)
+                playing[g] = Game.deal(made.rules, seed=int(games.batch.seeds[g]))
+    earned: dict[tuple[int, int, int], float] = dict.fromkeys(seats, 0.0)
+    for key, reward_of_row in zip(seats, games.rows.rewards.tolist(), strict=False):
+        earned[key] += reward_of_row
+    assert min(map(len, over)) >= 3
+    for g, deals in enumerate(over):
+        for number, game in enumerate(deals):
+            found = [earned[g, number, seat] for seat in range(players)]
+            assert found == pytest.approx(pay(game, reward), abs=1e-5), (g, number)
 
 
 def test_all_seats_learn_in_pure_self_play_and_no_forced_card_is_learnt_from():

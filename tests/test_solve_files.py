@@ -394,7 +394,7 @@ def test_a_second_ctrl_c_ends_it_at_once_and_leaves_the_state_whole(tmp_path, mo
         "stopping after this iteration (Ctrl-C again stops at once)",
         "stopped",
     ]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".state.npz.lock", "state.npz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state.npz"]
     assert Solver.load(state).iteration == 0
 
 
@@ -424,4 +424,4 @@ def test_unfinished_files_of_killed_processes_are_removed(tmp_path):
     left = tmp_path / f".a.npz.{process.pid}-0123abcd.tmp"
     left.touch()
     assert run("solve", "micro", "--iterations", 3, "--out", tmp_path / "a.npz").exit_code == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.npz.lock", "a.npz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz"]

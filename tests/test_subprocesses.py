@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
 from hearts_agents import subprocesses
 from hearts_agents.subprocesses import close_pipes, kill_child, python_environment, start_child
+from tests.waiting import is_running, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions")
 
 # Starts two programs that start another each, ends one of them, says who they are, and is gone.
 STARTS = """
 import os, sys
+from hearts_agents import subprocesses
 from hearts_agents.subprocesses import kill_child, start_child
 
+subprocesses._GUARD_SECONDS = 600.0
+
 def start():
-    child = start_child(["sh", "-c", "trap '' HUP INT TERM; sleep 60 & echo $!; sleep 60"])
+    child = start_child(["sh", "-c", "trap '' HUP INT TERM; sleep 36000 & echo $!; sleep 36000"])
     return child, child.stdout.readline().decode().strip()
 
 children = [start() for _ in range(3)]
@@ -30,15 +31,6 @@ kill_child(children[1][0])
 print(*[pid for child, other in children for pid in (child.pid, other)], flush=True)
 {end}
 """
-
-
-def is_running(pid):
-    stat = Path(f"/proc/{pid}/stat")
-    try:
-        os.kill(pid, 0)
-        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
 
 
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "sys.exit(0)"])
@@ -50,10 +42,7 @@ def test_children_end_with_the_process_that_started_them_however_it_ends(end):
     assert not found.stderr
     pids = list(map(int, found.stdout.split()))
     assert len(set(pids)) == 6
-    until = time.monotonic() + 10
-    while any(map(is_running, pids)) and time.monotonic() < until:
-        time.sleep(0.02)
-    assert not [pid for pid in pids if is_running(pid)]
+    wait_until(lambda: not any(map(is_running, pids)))
 
 
 # The finalizer is older than the guard, and so is run after it at exit.
@@ -66,7 +55,7 @@ class Owner:
 
 owner, children = Owner(), []
 weakref.finalize(owner, lambda: kill_child(children[0]))
-children.append(start_child(["sleep", "60"]))
+children.append(start_child(["sleep", "36000"]))
 print(children[0].pid, flush=True)
 """
 
@@ -84,7 +73,7 @@ def test_a_child_that_is_ended_after_the_guard_says_nothing():
 
 
 def test_a_child_is_ended_with_what_it_started_and_is_not_known_any_more():
-    child = start_child(["sh", "-c", "sleep 60 & echo $!; wait"])
+    child = start_child(["sh", "-c", "sleep 36000 & echo $!; wait"])
     assert child.stdout is not None
     other = int(child.stdout.readline())
     assert child.pid in subprocesses._guard._known
@@ -92,11 +81,7 @@ def test_a_child_is_ended_with_what_it_started_and_is_not_known_any_more():
     close_pipes(child)
     assert child.returncode == -signal.SIGKILL
     assert child.pid not in subprocesses._guard._known
-    for _ in range(200):
-        if not is_running(other):
-            break
-        time.sleep(0.01)
-    assert not is_running(other)
+    wait_until(lambda: not is_running(other))
     kill_child(child)  # once more does no harm
 
 

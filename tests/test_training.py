@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +12,21 @@ import pytest
 import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from typer import Exit
 
 from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.network import Network
 from hearts_env import HeartsError
-from hearts_train.learn import runs
+from hearts_train.command import train_command
+from hearts_train.learn import runs, training
 from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.config import ConfigError, NetworkConfig
 from hearts_train.learn.maskable_networks import HeartsPolicy, policy_kwargs, policy_tensors
 from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import Trainer, train
 from tests.test_fair_play import assert_no_number_leads_to_the_deals
+from tests.training_runs import on_update, recipe
+from tests.training_runs import quick as quick
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -51,15 +57,28 @@ def test_run_folder(run):
         runs.CURVE_NAME,
         runs.TENSORBOARD_NAME,
         runs.CHECKPOINTS_NAME,
-        runs.LOCK_NAME,
     }
     assert load_config(run.run_dir / runs.CONFIG_NAME) == config
     assert run.curve.read_bytes().startswith(b"\x89PNG")
     updates = rows(run.run_dir, "update")
     assert [row["updates"] for row in updates] == list(range(1, run.updates + 1))
     assert updates[-1]["decisions"] == run.decisions >= config.budget.decisions
+    assert run.decisions_per_second * run.learning_seconds == pytest.approx(run.decisions)
+    assert run.learning_seconds <= run.seconds
     assert [row["round"] for row in rows(run.run_dir, "evaluation")] == [0, 1, 2]
     assert any("tfevents" in path.name for path in (run.run_dir / runs.TENSORBOARD_NAME).iterdir())
+
+
+def test_the_last_words_of_a_run_have_a_rate_of_each_clock(run, monkeypatch, capsys):
+    figures = {"decisions": 120_000, "seconds": 18.0, "learning_seconds": 6.0}
+    result = replace(run, **figures, decisions_per_second=20_000.0)
+    monkeypatch.setattr(train_command.training, "train", lambda *_, **__: result)
+    monkeypatch.setattr(train_command, "evaluate_run", lambda *_: [])
+    monkeypatch.setattr(train_command, "show_evaluations", lambda *_, **__: None)
+    with pytest.raises(Exit):
+        train_command.train_and_evaluate("smoke", [], None, None, as_json=False)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert re.findall(r"[\d,]+", first.replace(", ", " ")) == ["120,000", "18", "6", "20,000"]
 
 
 def test_model_card_tells_what_the_player_is(run):
@@ -78,6 +97,26 @@ def test_model_card_tells_what_the_player_is(run):
     ):
         assert words in text, words
     assert "self" not in text
+
+
+def test_a_first_evaluation_takes_nothing_from_a_budget_of_minutes(
+    tmp_path, clock, quick, monkeypatch
+):
+    played = training.evaluate
+
+    def slow(*args):
+        clock.time += 300.0
+        return played(*args)
+
+    monkeypatch.setattr(training, "evaluate", slow)
+    on_update(monkeypatch, lambda learner: setattr(clock, "time", clock.time + 10.0))
+    minutes = ["budget.decisions=null", "budget.minutes=1", "evaluation.opponents=[easy]"]
+    config = recipe("evaluation.times=1", *minutes)
+    result = train(config, tmp_path / "run", progress=False)
+    assert result.is_finished
+    assert result.updates == 6
+    assert result.seconds == 60.0 + 300.0  # of the last evaluation
+    assert [row["seconds"] for row in rows(result.run_dir, "evaluation")] == [0.0, 60.0]
 
 
 def test_schedule_and_snapshots_set_the_pool(tmp_path):

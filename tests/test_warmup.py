@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -84,17 +83,15 @@ def test_no_more_processes_than_parts(monkeypatch):
 
 
 def test_an_interruption_ends_the_processes(monkeypatch):
-    started = stand_in(monkeypatch, "import time\ntime.sleep(100)")
+    started = stand_in(monkeypatch, "import time\ntime.sleep(36000)")
 
     def press(*_: float) -> None:
         raise KeyboardInterrupt
 
-    begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         warm_up(press, workers=2)
     assert len(started) == 2
     assert all(process.poll() is not None for process in started)
-    assert time.monotonic() - begin < 50
 
 
 def test_a_process_that_ends_and_a_part_that_raises(monkeypatch):

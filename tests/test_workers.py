@@ -13,6 +13,7 @@ import pytest
 
 from hearts_env import _workers
 from hearts_env._workers import Workers
+from tests.waiting import HANG, wait_until
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -54,7 +55,7 @@ def test_work_that_an_interrupt_left_behind_ends_before_the_next_begins(
 
     def slow(thread: int) -> None:
         if thread:
-            may_end.wait(10)
+            may_end.wait(HANG)
             done.append("old")
 
     class Interrupted(SimpleQueue):
@@ -89,7 +90,7 @@ def test_several_threads_may_share_work_at_once() -> None:
     for asker in askers:
         asker.start()
     for asker in askers:
-        asker.join(20)
+        asker.join(HANG)
     assert counts == [600, 600, 600]
 
 
@@ -110,7 +111,7 @@ def test_threads_that_cannot_be_started_are_asked_for_again(
     done: list[int] = []
     asker = threading.Thread(target=workers.each, args=(done.append,), daemon=True)
     start(asker)
-    asker.join(10)
+    asker.join(HANG)
     assert sorted(done) == [0, 1, 2]
     del workers, asker
     _wait_until_only(before)
@@ -133,8 +134,4 @@ def _threads() -> set[threading.Thread]:
 
 def _wait_until_only(before: set[threading.Thread]) -> None:
     gc.collect()
-    for _ in range(200):
-        if _threads() <= before:
-            break
-        time.sleep(0.01)
-    assert _threads() <= before
+    wait_until(lambda: _threads() <= before)

@@ -26,13 +26,26 @@ DIGEST = "digest"
 
 
 def write_tensors(path: Path, tensors: Mapping[str, NDArray[Any]], header: dict[str, str]) -> None:
-    """Write a file of tensors, whole or not at all.
+    """Write a file of tensors, whole or not at all; equal ones give equal bytes.
 
     Raises:
         OSError: if it cannot be written.
     """
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
-    write_whole(path, save(arrays, header | {DIGEST: digest_of(arrays, header)}))
+    data = save(arrays, header | {DIGEST: digest_of(arrays, header)})
+    write_whole(path, _sorted_header(data))
+
+
+def _sorted_header(data: bytes) -> bytes:
+    """The same file with the keys of its header in order: safetensors hashes some of them.
+
+    The header is JSON after its length in 8 bytes, and is padded with spaces to a multiple of 8.
+    """
+    end = 8 + int.from_bytes(data[:8], "little")
+    keys = json.loads(data[8:end])
+    text = json.dumps(keys, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data[end:]
 
 
 def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:

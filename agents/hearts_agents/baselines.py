@@ -10,7 +10,6 @@ import itertools
 import math
 import random
 import secrets
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -43,7 +42,7 @@ from hearts_agents.baseline_kernel import (
     plain_action,
     sum_margins,
 )
-from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env import HeartsError, PlayerView, Rules, clock
 from hearts_env import kernel as k
 from hearts_env.arguments import check_any_seed, check_choice, check_number, check_positive
 from hearts_env.arrays import Ints
@@ -182,7 +181,7 @@ class Baseline(Agent):
 
     def _sampled_rows(self, view: PlayerView, worlds: Worlds) -> Iterator[int]:
         """Write all worlds, or a sample, into ``memory.worlds``, part by part; yields the rows."""
-        end = time.perf_counter() + (self.milliseconds or math.inf) / 1000
+        end = clock.now() + (self.milliseconds or math.inf) / 1000
         chunk = min(CHUNK, self.worlds) if self.milliseconds else self.worlds
         if worlds.count <= chunk:
             source = iter(worlds)
@@ -193,7 +192,7 @@ class Baseline(Agent):
         while chosen := list(itertools.islice(source, chunk)):
             rows[: len(chosen), : view.rules.players + 1] = chosen
             yield len(chosen)
-            if time.perf_counter() >= end:
+            if clock.now() >= end:
                 break
 
     def _sum_over_all(self, view: PlayerView) -> int:

@@ -15,7 +15,7 @@ import time
 import weakref
 
 from hearts_agents.subprocesses import close_pipes, kill_child, start_child
-from hearts_env import HeartsError
+from hearts_env import HeartsError, clock
 
 if sys.platform != "win32":
     import fcntl
@@ -126,7 +126,7 @@ class BotProcess:
             BotError: if it ends, is late, or writes a longer line. It is ended.
         """
         try:
-            line = self._line(time.monotonic() + seconds, seconds, most)
+            line = self._line(clock.now() + seconds, seconds, most)
         except BotError:
             raise
         except BaseException:
@@ -139,7 +139,7 @@ class BotProcess:
         while (end := self._read.find(b"\n")) < 0:
             if len(self._read) > most:
                 raise self._failed(ILLEGAL, f"wrote a line of more than {most:,} bytes")
-            left = deadline - time.monotonic()
+            left = deadline - clock.now()
             if left <= 0:
                 raise self._failed(LATE, f"gave no answer within {seconds:g} s")
             ready = self._poll.poll(min(1 + left * 1000, _LOOK_MILLISECONDS))
@@ -234,10 +234,10 @@ class BotProcess:
         if not self._end.alive:
             return
         self._unsent += lines
-        until = time.monotonic() + _LAST_SECONDS
+        until = clock.now() + _LAST_SECONDS
         try:
             self._push()
-            while self._unsent and time.monotonic() < until:  # it may be slow to read
+            while self._unsent and clock.now() < until:  # it may be slow to read
                 time.sleep(0.001)
                 self._push()
         except OSError:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import copy
 import re
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -29,7 +28,7 @@ from hearts_agents.attackers import asked, played_by
 from hearts_agents.base import Actions, Agent, check_rules
 from hearts_agents.caching_agent import CachingAgent
 from hearts_agents.encoder_agent import EncoderAgent, check_network
-from hearts_env import HeartsError, Rules
+from hearts_env import HeartsError, Rules, clock
 from hearts_env import kernel as k
 from hearts_env.arguments import check_chance, check_flag, check_positive
 from hearts_env.arrays import Bools, Floats, Ints
@@ -199,7 +198,7 @@ class Improver(CachingAgent):
 
     def weighed(self, views: BatchView) -> Weighed:
         """What it chooses by, in views of players who have a card to play."""
-        begin = time.perf_counter()
+        begin = clock.now()
         logs = np.log(np.maximum(self._ways[0].chances(views), 1e-9))
         fans = _shared([way.tracker.judged(views) for way in self._ways])
         places = _places(fans)
@@ -216,7 +215,7 @@ class Improver(CachingAgent):
                 if len(sets):
                     sums[way, sets] += responses.card_values(part, 1)
                     weights[way, sets] += part.totals
-            spent = time.perf_counter() - begin
+            spent = clock.now() - begin
             first, some = last, min(2 * some, _AT_ONCE)
             if spent * (first + some) / first > allowed:
                 break

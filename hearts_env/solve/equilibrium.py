@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hearts_env import clock
 from hearts_env._workers import Workers
 from hearts_env.arguments import check_positive
 from hearts_env.arrays import Floats
@@ -281,13 +281,13 @@ class Solver:
 
     def step(self) -> None:
         """One iteration: both players' turns."""
-        begin = time.perf_counter()
+        begin = clock.now()
         t = self.iteration + 1
         update = update_of(self.algorithm, t)
         for p in range(2):
             self._turn(p, update)
         self.iteration = t
-        self.seconds += time.perf_counter() - begin
+        self.seconds += clock.now() - begin
 
     def _turn(self, p: int, update: Update) -> None:
         memory, cuts = self._memory[p], self.tree.sides[p].cuts
@@ -475,7 +475,7 @@ class _Keeper:
         self.solver, self.path = solver, path
         self.warn = warn or (lambda text: warnings.warn(text, RuntimeWarning, stacklevel=4))
         self.wait = min(_FIRST_SAVE, _SAVE_EVERY)
-        self.due = time.monotonic() + self.wait
+        self.due = clock.now() + self.wait
 
     def save(self) -> None:
         """Write the state now."""
@@ -483,7 +483,7 @@ class _Keeper:
 
     def save_when_due(self) -> None:
         """Write the state if it is time to; where that fails, say so and try again later."""
-        if time.monotonic() < self.due:
+        if clock.now() < self.due:
             return
         try:
             self.save()
@@ -493,7 +493,7 @@ class _Keeper:
                 "there stands, and it is tried again"
             )
         self.wait = min(2 * self.wait, _SAVE_EVERY)
-        self.due = time.monotonic() + self.wait
+        self.due = clock.now() + self.wait
 
 
 def _positive_or_none(name: str, value: float | None) -> float | None:

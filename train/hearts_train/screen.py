@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Iterator
 from typing import IO, Any, Protocol, cast
 
-_PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows a bar
+from hearts_env import clock
+
+PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows a bar
 
 
 class _Screen:
@@ -92,14 +93,14 @@ def progress(label: str) -> Iterator[Tell]:
 
 
 def _plain_progress(label: str) -> Tell:
-    last, origin = time.monotonic(), (0.0, 0.0)
+    last, origin = clock.now(), (0.0, 0.0)
 
     def report(done: float, total: float, news: str = "") -> None:
         nonlocal last, origin
-        now = time.monotonic()
+        now = clock.now()
         if done > 0 and not origin[0]:  # the time before went into compilation
             origin = now, done
-        if now - last < _PLAIN_EVERY or done <= origin[1]:
+        if now - last < PLAIN_EVERY or done <= origin[1]:
             return
         last = now
         left = (now - origin[0]) * (total - done) / (done - origin[1])

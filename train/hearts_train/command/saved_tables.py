@@ -174,12 +174,7 @@ class Keeper:
                 raise
             except (OSError, ValueError):
                 pass  # where no lock can be taken, the first card warns that nothing is saved
-            try:
-                yield
-            finally:
-                with contextlib.suppress(OSError, ValueError):
-                    if not self.table.exists():
-                        lock.unlink()
+            yield
 
 
 @contextlib.contextmanager

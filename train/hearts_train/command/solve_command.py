@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 
 from hearts_agents import make_agent
 from hearts_agents.base import check_rules
-from hearts_env import HeartsError, Rules
+from hearts_env import HeartsError, Rules, clock
 from hearts_env.arguments import check_positive
 from hearts_env.files import held, lock_beside, remove_leftovers
 from hearts_env.interrupts import held_interrupt
@@ -32,7 +31,7 @@ from hearts_env.solve.equilibrium import (
 )
 from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.tree import Tree
-from hearts_train import console
+from hearts_train import console, screen
 from hearts_train.console import Mistake
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 
@@ -45,8 +44,6 @@ SOLVE_COLUMNS = (
     "memory",
 )
 EXPLOIT_COLUMNS = ("agent", "exploitability", "leading", "not leading", "seconds")
-
-_PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows them
 
 
 # ---- solve ---------------------------------------------------------------------------------------
@@ -200,12 +197,12 @@ def _slug(text: str) -> str:
 def _progress(label: str) -> Iterator[Any]:
     """Shows exploitability and the time left on standard error; yields a function that does."""
     on_terminal = sys.stderr.isatty()
-    last = time.monotonic()
+    last = clock.now()
 
     def report(point: Checkpoint) -> None:
         nonlocal last
-        now = time.monotonic()
-        if not on_terminal and now - last < _PLAIN_EVERY:
+        now = clock.now()
+        if not on_terminal and now - last < screen.PLAIN_EVERY:
             return
         last = now
         left = ""

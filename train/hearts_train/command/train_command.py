@@ -76,8 +76,9 @@ def train_and_evaluate(
         console.print_json(_record(result, evaluations, interrupted=interrupted))
     else:
         print(
-            f"{result.decisions:,} decisions in {console.format_seconds(result.seconds)}, "
-            f"{result.decisions_per_second:,.0f} a second with learning"
+            f"{result.decisions:,} decisions in {console.format_seconds(result.seconds)} with "
+            f"evaluations; without them {console.format_seconds(result.learning_seconds)}, "
+            f"{result.decisions_per_second:,.0f} decisions a second"
         )
         for name, path in paths.items():
             print(f"{name + ':':16}{path}")
@@ -95,6 +96,7 @@ def _record(
         "checkpoint": str(result.checkpoint),
         "decisions": result.decisions,
         "seconds": result.seconds,
+        "learning_seconds": result.learning_seconds,
         "decisions_per_second": result.decisions_per_second,
         "evaluations": [evaluation.to_json() for evaluation in evaluations],
         "interrupted": interrupted,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from hearts_env import clock
 from hearts_train.learn import runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.run_report import EXPLOITED
@@ -87,7 +87,7 @@ class Display:
 
     def start(self) -> None:
         """Start the clock."""
-        self._origin = (time.monotonic(), self.trainer.progress)
+        self._origin = (clock.now(), self.trainer.progress)
         self.bar.reset(self.task, text="")
         self.bar.update(self.task, completed=self.trainer.progress)
 
@@ -95,7 +95,7 @@ class Display:
         """Show the progress after an update."""
         share = self.trainer.progress
         begin, first = self._origin
-        elapsed = time.monotonic() - begin
+        elapsed = clock.now() - begin
         left = elapsed * (1 - share) / (share - first) if share > first else None
         rate = metrics.rows[-1].get("decisions_per_second", 0.0)
         count = self.trainer.counters.decisions

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import json
-import time
 from collections.abc import Generator, Iterable
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ import torch
 from hearts_agents._tensors import Tensors
 from hearts_agents.network import NetworkAgent
 from hearts_agents.pool import OpponentPool
+from hearts_env import clock
 from hearts_env.encoders import make_encoder
 from hearts_env.errors import CheckpointError, HeartsError
 from hearts_env.rules import Rules
@@ -212,7 +212,7 @@ class Learner:
             pass
         counters, before = self.counters, self.counters.decisions
         self._set_rates()
-        begin = time.monotonic()
+        begin = clock.now()
         rates = {name: getattr(self, name) for name in self.rates}
         values = self._learn()
         by = "lessons.learning_rate or lessons.sharpness" if "lessons" in values else self.steps_by
@@ -226,12 +226,12 @@ class Learner:
             counters.snapshots += 1
             for past in self.pasts:
                 past.take(self.tensors(), counters.snapshots)
-        seconds = time.monotonic() - begin
+        seconds = clock.now() - begin
         counters.learning_seconds += seconds
         return (
             {
                 "updates": counters.updates,
-                "decisions_per_second": (counters.decisions - before) / seconds,
+                "decisions_per_second": (counters.decisions - before) / max(seconds, 1e-9),
                 "phase": self.phase,
             }
             | rates

@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoin
 from hearts_env.errors import CheckpointError, quoted
 from hearts_env.files import held, remove_leftovers, write_whole
 from hearts_train.learn.config import ConfigError, TrainConfig
+from hearts_train.learn.event_file import EventFile
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
@@ -71,7 +72,7 @@ class Counters:
     evaluated_seconds: float = 0.0
     """Seconds at the last of them."""
     seconds: float = 0.0
-    """Of training, with evaluations, without the start and compilation."""
+    """Of training, with all evaluations but that of the untrained player, without compilation."""
     lesson_seconds: float = 0.0
     """Of gathering and learning lessons, which no budget counts."""
     learning_seconds: float = 0.0
@@ -337,8 +338,15 @@ class Metrics:
     A line that cannot be written (a full disk) is kept and written before the next one.
     """
 
-    def __init__(self, run_dir: Path, counters: Counters) -> None:
+    def __init__(
+        self, run_dir: Path, counters: Counters, warn: Callable[[str], None] = lambda _: None
+    ) -> None:
         """Open the log of a run that has come as far as `counters` say; later lines are dropped.
+
+        Args:
+            run_dir: the run's folder.
+            counters: how far it has come.
+            warn: called once, with a line, if TensorBoard's file cannot be written.
 
         Raises:
             CheckpointError: if the log is not an ordinary file.
@@ -358,7 +366,12 @@ class Metrics:
             write_whole(self.path, text.encode())
         self._unwritten = b""
         self._file = self.path.open("ab", buffering=0)
-        self._board = _tensorboard(run_dir / TENSORBOARD_NAME, decisions)
+        self._warn = warn
+        self._board: EventFile | None = None
+        try:
+            self._board = _tensorboard(run_dir / TENSORBOARD_NAME, decisions)
+        except OSError as error:
+            self._give_up(error)
 
     def write(self, kind: str, decisions: int, values: Mapping[str, Any]) -> None:
         """Add a line; its numbers also to TensorBoard, under `kind`."""
@@ -369,12 +382,23 @@ class Metrics:
             self.flush()
         if self._board is not None:
             prefix = f"{kind}/{values['opponent']}" if "opponent" in values else kind
+            scalars = {
+                f"{prefix}/{name}": float(value)
+                for name, value in values.items()
+                if isinstance(value, int | float) and not isinstance(value, bool)
+            }
             try:
-                for name, value in values.items():
-                    if isinstance(value, int | float) and not isinstance(value, bool):
-                        self._board.add_scalar(f"{prefix}/{name}", value, decisions)
-            except OSError:  # its own thread fails for good: it cannot be tried again
-                self._board = None
+                self._board.add(scalars, decisions)
+            except OSError as error:
+                self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        """Go on without TensorBoard's file, which is only a second copy of the log."""
+        if self._board is not None:
+            self._board.close()
+        self._board = None
+        folder = self.path.parent / TENSORBOARD_NAME
+        self._warn(f"{folder} cannot be written: {error.strerror or error}; it stays incomplete")
 
     def flush(self) -> None:
         """Write the lines that are not in the file yet.
@@ -400,19 +424,14 @@ class Metrics:
         with contextlib.suppress(OSError):
             self._file.close()
         if self._board is not None:
-            with contextlib.suppress(OSError):
-                self._board.close()
+            self._board.close()
 
 
-def _tensorboard(folder: Path, decisions: int) -> Any:
+def _tensorboard(folder: Path, decisions: int) -> EventFile | None:
+    """The file for TensorBoard; None where that is not installed."""
     try:
-        from torch.utils.tensorboard import SummaryWriter
+        return EventFile(folder, decisions if folder.exists() else None)
     except ImportError:
-        return None
-    purge = decisions if folder.exists() else None
-    try:
-        return SummaryWriter(str(folder), purge_step=purge)
-    except OSError:  # it is only a second copy of the log: train without it
         return None
 
 

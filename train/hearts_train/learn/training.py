@@ -10,7 +10,6 @@ import contextlib
 import math
 import operator
 import signal
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -21,8 +20,9 @@ from hearts_agents.base import check_rules
 from hearts_agents.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.network import Network
 from hearts_agents.registry import make_agent
+from hearts_env import clock
 from hearts_env.errors import CheckpointError, HeartsError
-from hearts_env.files import write_whole
+from hearts_env.files import removed_if_unused, write_whole
 from hearts_env.interrupts import Interrupted, noted_interrupt
 from hearts_env.solve.best_response import exploit
 from hearts_train.learn import runs
@@ -46,9 +46,11 @@ class RunResult:
     decisions: int
     updates: int
     seconds: float
-    """Of training, evaluations included, start and compilation not."""
+    """Of training, with all evaluations but the first; start and compilation are not in it."""
+    learning_seconds: float
+    """Of rollouts and updates alone."""
     decisions_per_second: float
-    """Learning included, evaluations not."""
+    """In `learning_seconds`."""
     is_finished: bool
     """False: stopped by a signal; it can be resumed."""
     evaluations: list[dict[str, Any]] = field(default_factory=list)
@@ -84,7 +86,10 @@ def train(
     with contextlib.ExitStack() as stack:
         if resume is None:
             trainer = Trainer(config or TrainConfig())
+            was_there = run_dir is not None and Path(run_dir).exists()
             run_dir = runs.new_run_folder(trainer.config, run_dir)
+            if not was_there:
+                stack.enter_context(removed_if_unused(run_dir))
             stack.enter_context(runs.hold_run(run_dir))
             runs.check_is_free(run_dir)  # somebody may have been quicker
         else:
@@ -183,37 +188,41 @@ class Trainer:
             self.learner.warm_up()
             with _saving(run_dir):
                 write_whole(run_dir / runs.CONFIG_NAME, self.config.to_yaml().encode())
-                metrics = runs.Metrics(run_dir, counters)
+                metrics = runs.Metrics(run_dir, counters, display.warn)
                 stack.callback(metrics.close)
                 runs.drop_lost_checkpoints(run_dir, counters.decisions, self._scores(metrics))
                 self._save(run_dir, metrics)
-            saved = start = time.monotonic()
+            saved = start = clock.now()
             before = counters.seconds
             display.start()
             while not self._stopped():
-                counters.seconds = before + time.monotonic() - start
+                counters.seconds = before + clock.now() - start
                 if self._is_evaluation_due():
+                    is_untrained = counters.updates == 0
                     self._evaluate(metrics, display)
                     with _tolerated(display, "without this player among those kept"):
                         self._keep(run_dir, metrics)
                     with _tolerated(display):
                         self._draw(run_dir, metrics)
+                    if is_untrained:  # however long that took, all of the budget is left
+                        before, start = counters.seconds, clock.now()
+                        display.start()
                     continue
                 if self.learner.progress >= 1.0:
                     break
-                begun = time.monotonic()
+                begun = clock.now()
                 if not self._prepare(display):
                     break
                 row = self.learner.update()
-                counters.seconds = before + time.monotonic() - start
+                counters.seconds = before + clock.now() - start
                 if "lessons" in row:
-                    counters.lesson_seconds += time.monotonic() - begun
+                    counters.lesson_seconds += clock.now() - begun
                 metrics.write("update", counters.decisions, row | {"seconds": counters.seconds})
                 display.update(metrics)
-                if time.monotonic() - saved >= self.config.checkpoint.every_seconds:
+                if clock.now() - saved >= self.config.checkpoint.every_seconds:
                     with _tolerated(display):
                         self._save(run_dir, metrics)
-                    saved = time.monotonic()
+                    saved = clock.now()
             with _saving(run_dir):
                 self._save(run_dir, metrics)
                 self._draw(run_dir, metrics)
@@ -227,6 +236,7 @@ class Trainer:
             decisions=counters.decisions,
             updates=counters.updates,
             seconds=counters.seconds,
+            learning_seconds=counters.learning_seconds,
             decisions_per_second=counters.decisions / max(counters.learning_seconds, 1e-9),
             is_finished=self.learner.progress >= 1.0 and not self._is_evaluation_due(),
             evaluations=latest,
@@ -235,10 +245,10 @@ class Trainer:
 
     def _prepare(self, display: Display) -> bool:
         """Have the learner make what its next update needs; whether nobody has stopped it."""
-        begin = time.monotonic()
+        begin = clock.now()
         with contextlib.closing(self.learner.preparing()) as steps:
             for what, share in steps:
-                display.preparing(what, share, time.monotonic() - begin)
+                display.preparing(what, share, clock.now() - begin)
                 if self._stopped():
                     return False
         return True

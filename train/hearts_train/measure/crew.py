@@ -325,7 +325,14 @@ class _Ray:
         self._ray = ray
         self._is_ours = not ray.is_initialized()
         if self._is_ours:
-            ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
+            try:
+                ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
+            except Exception as error:  # of what type depends on which of its processes failed
+                ray.shutdown()
+                raise HeartsError(
+                    f"backend: Ray cannot start ({describe(error)}); leave out --backend ray, or "
+                    "start a cluster with `ray start --head` first"
+                ) from None
         cores = ray.cluster_resources().get("CPU", 1)  # type: ignore[no-untyped-call]
         self.size = size or max(1, int(cores))
         self._work = [ray.put(work)]  # in a list: fetched by a process once, not with each task

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hearts_agents.registry import OWN, check_recorded
-from hearts_env import BatchGame, HeartsError, Rules
+from hearts_env import BatchGame, HeartsError, Rules, clock
 from hearts_env.arguments import check_positive, check_seed
 from hearts_env.presets import PRESETS
 from hearts_env.progress import Progress, Show
@@ -48,7 +48,7 @@ from hearts_train.measure.league_file import (
     game_name,
     is_begun,
     locked,
-    make_folder,
+    made_folder,
     read_folder,
 )
 from hearts_train.measure.league_table import Pairing, half_width, won_unit
@@ -112,8 +112,7 @@ def add(
     if not is_begun(path):  # an agent that there is not begins no league
         for name in agents:
             Contender(name, 0, isolate=isolate).close()
-    make_folder(path)
-    with locked(path):
+    with made_folder(path), locked(path):
         begin(path, wanted)
         folder = read_folder(path, exact_version=True)
         if seed is not None and folder.seed != wanted:
@@ -414,7 +413,7 @@ class Play:
             OSError: if a block cannot be written; the earlier ones are there.
         """
         if self.goal.minutes is not None:
-            self._deadline = time.monotonic() + 60 * self.goal.minutes
+            self._deadline = clock.now() + 60 * self.goal.minutes
         self.table.report = lambda task, deals: report(*self.progress(task, deals))
         count = 0
         with contextlib.closing(Appending(self.game)) as file:
@@ -426,7 +425,7 @@ class Play:
                         file.append(block.to_json())
                         count += 1
                         report(*self.progress())
-                        if time.monotonic() > self._deadline:
+                        if clock.now() > self._deadline:
                             return count
         return count
 

@@ -18,14 +18,21 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.errors import quoted
-from hearts_env.files import append_all, held, lock_beside, read_limited, write_whole
+from hearts_env.files import (
+    append_all,
+    held,
+    lock_beside,
+    read_limited,
+    removed_if_unused,
+    write_whole,
+)
 from hearts_train.measure.records import entry_of, sealed_line
 
 FORMAT = "hearts-env league"
@@ -276,8 +283,9 @@ def is_begun(path: Path) -> bool:
     return (path / SETTINGS).exists()
 
 
-def make_folder(path: Path) -> None:
-    """Make the folder of a league, or refuse one that is another's.
+@contextmanager
+def made_folder(path: Path) -> Iterator[None]:
+    """Make the folder of a league for this block, or refuse one that is another's.
 
     Raises:
         HeartsError: if it is not a folder, or holds something else.
@@ -291,7 +299,10 @@ def make_folder(path: Path) -> None:
             f"league: {str(path)!r} is a folder without a {SETTINGS}, but not empty; name a new or "
             "an empty one"
         )
+    was_there = path.exists()
     path.mkdir(parents=True, exist_ok=True)
+    with nullcontext() if was_there else removed_if_unused(path):
+        yield
 
 
 def begin(path: Path, seed: int) -> None:
