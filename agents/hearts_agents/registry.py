@@ -295,7 +295,7 @@ def check_recorded(name: str, where: str) -> None:
     if runs_code(name) and not is_trusting():
         raise HeartsError(
             f"{where} names the agent {quoted(name)}, which can run any code; if you trust whoever "
-            "wrote that file, add --trust"
+            "wrote that file, add --trust, or in Python call hearts_agents.trust.trust_files()"
         )
 
 
