@@ -296,6 +296,95 @@ def test_a_result_with_better_figures_does_not_hold(kept, tmp_path):
     assert "opponents[0].margin: " in verdict.stderr
 
 
+WEIGHED = """
+from pathlib import Path
+
+class Mine:
+    files = ("weights.bin",)
+
+    def __init__(self):
+        self.place = Path(__file__).with_name("weights.bin").read_bytes()[0]
+
+    def act(self, view):
+        legal = view.legal_actions()
+        return legal[self.place % len(legal)]
+"""
+
+
+def test_other_weights_of_the_same_code_are_another_agent(tmp_path):
+    code, weights, out = (tmp_path / name for name in ("mine.py", "weights.bin", "mine.json"))
+    code.write_text(WEIGHED)
+    weights.write_bytes(b"\0")
+    assert run(f"{code}:Mine", *FEW, "--out", out).exit_code == 0
+    agent = read_benchmark(out)["result"]["agent"]
+    assert agent["files"] == ["weights.bin"]
+    assert run("--verify", out, f"{code}:Mine", "--isolate").exit_code == 0
+    weights.write_bytes(b"\1")
+    for isolate in ([], ["--isolate"]):
+        refused(run("--verify", out, f"{code}:Mine", *isolate), "another agent", agent["digest"])
+
+
+def digest_of(spec, *, isolate=False):
+    contender = Contender(spec, 0, isolate=isolate)
+    try:
+        contender.check_rules(Rules.preset("micro"))
+        return contender.digest
+    finally:
+        contender.close()
+
+
+DECLARED = {
+    "in its class": "class Mine:\n    files = ('a.bin', 'b.bin')\n",
+    "in a base class": "class B:\n    files = ['a.bin', 'b.bin']\nclass Mine(B):\n",
+    "in the agent": "class Mine:\n    def __init__(self): self.files = ('a.bin', 'b.bin')\n",
+    "in its module": "files = ('a.bin', 'b.bin')\nclass Mine:\n",
+}
+ACT = "    def act(self, view): return view.legal_actions()[0]\n"
+
+
+@pytest.mark.parametrize("where", DECLARED)
+def test_the_digest_is_of_the_code_and_of_the_files_that_it_declares(tmp_path, monkeypatch, where):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "elsewhere"  # paths are relative to the code, not to the present folder
+    folder.mkdir()
+    code = folder / "mine.py"
+    code.write_text(DECLARED[where] + ACT)
+    (folder / "a.bin").write_bytes(b"12")
+    (folder / "b.bin").write_bytes(b"3")
+    first = digest_of(f"{code}:Mine")
+    assert digest_of(f"{code}:Mine", isolate=True) == first
+    (folder / "a.bin").write_bytes(b"1")
+    (folder / "b.bin").write_bytes(b"23")
+    second = digest_of(f"{code}:Mine")
+    assert second != first
+    (folder / "b.bin").unlink()
+    with pytest.raises(HeartsError, match=r"b\.bin"):
+        Contender(f"{code}:Mine", 0)
+
+
+def test_an_agent_that_declares_no_files_has_the_digest_of_its_code(tmp_path):
+    code = tmp_path / "mine.py"
+    code.write_text("from importlib.resources import files\nclass Mine:\n" + ACT)
+    (tmp_path / "weights.bin").write_bytes(b"1")
+    contender = Contender(f"{code}:Mine", 0)
+    assert contender.digest == hashlib.sha256(code.read_bytes()).hexdigest()
+    assert "files" not in contender.to_json()
+    assert Contender(Lowest(), 0).digest is None
+
+
+def test_an_agent_given_as_an_object_has_the_digest_of_its_files(tmp_path):
+    weights, digests = tmp_path / "weights.bin", set()
+    for content in (b"1", b"2", b"2"):
+        weights.write_bytes(content)
+        mine = Lowest()
+        mine.files = [str(weights)]
+        digests.add(Contender(mine, 0).digest)
+    assert len(digests - {None}) == 2
+    mine.files = "weights.bin"
+    with pytest.raises(HeartsError, match="files"):
+        Contender(mine, 0)
+
+
 def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
     found = set()
     for number, body in enumerate((LEADS_LOW, LEADS_LOW + POLICY)):
@@ -376,7 +465,7 @@ def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
     code.rename(moved)
     assert run("--verify", out, f"{moved}:Mine").exit_code == 0
     moved.write_text(MINE.format(-1))
-    refused(run("--verify", out, f"{moved}:Mine"), "the agent's digest")
+    refused(run("--verify", out, f"{moved}:Mine"), "another agent", "digest")
 
 
 def test_differences_are_named_by_their_place():

@@ -332,8 +332,8 @@ def verify(
     for name in ("kind", "options", "digest"):
         if found[name] != result["agent"][name]:
             raise HeartsError(
-                f"verify: the agent's {name} is {found[name]!r}, in the result it is "
-                f"{result['agent'][name]!r}; give the agent that made it"
+                f"verify: this is another agent: its {name} is {found[name]!r}, in the result it "
+                f"is {result['agent'][name]!r}; give the agent that made it"
             )
     again = bench.run(show=show)
     played = again["result"]
