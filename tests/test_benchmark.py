@@ -274,7 +274,9 @@ def test_exploitability_is_exact_where_the_agent_can_be_asked(tmp_path):
 
 def test_played_again_the_result_is_the_same_to_the_byte(kept, tmp_path):
     out = tmp_path / "again.json"
-    assert run("standard", *FEW, "--out", out).exit_code == 0
+    played = run("standard", *FEW, "--out", out)
+    assert played.exit_code == 0
+    assert str(out) in played.stderr
     first, again = (json.loads(path.read_bytes()) for path in (kept, out))
     assert encoded(first | {"run": again["run"]}) == out.read_bytes()
     assert not bench.unfinished(out).exists()
@@ -615,6 +617,49 @@ def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
     assert f"{result['exploitability']['exploitability']:.4f}" in shape.text
     assert "These are not all of the protocol's deals" in shape.text
     assert shape.text.count("Trick 3") >= 2
+
+
+class Opening(Shape):
+    """The text of a page before anything is unfolded."""
+
+    def handle_data(self, data):
+        if "details" not in self.open:
+            super().handle_data(data)
+
+
+def test_the_deals_of_a_page_are_folded_away_and_its_commands_are_not(kept, tmp_path):
+    path = tmp_path / "page.html"
+    record = json.loads(kept.read_bytes())
+    benchmark_page.write_page(record, path, tmp_path / "mine.json")
+    shown = Opening(path.read_text(encoding="utf-8")).text
+    assert "Trick 1" not in shown
+    assert f"--verify {tmp_path / 'mine.json'}" in shown
+    assert bench.verdict(record["result"]) in shown
+    cited = shown[shown.index("@software{") :]
+    for part in (record["sha256"], record["result"]["protocol"], record["result"]["package"]):
+        assert part in cited
+
+
+def test_a_result_in_words_has_the_place_in_the_field():
+    def told(*intervals):
+        names = "abcd"
+        figures = zip(names, intervals, strict=False)
+        return bench.verdict({"opponents": [{"opponent": n, "ci95": c} for n, c in figures]})
+
+    assert told([1, 2], [-2, -1], [0.5, 3]) == "beats a, c; loses to b: place 2 of 4"
+    assert told([-1, 1], [-2, -1]) == "loses to b; is level with a: place 2 to 3 of 3"
+    assert told([0, 0]) == "is level with a: place 1 to 2 of 2"
+
+
+def test_the_page_says_what_the_digest_covers():
+    def told(spec, **fields):
+        agent = {"spec": spec, "digest": "00", "options": {}} | fields
+        return benchmark_page.covered(agent)
+
+    assert "dqn.pth" in told("my_agent.py:DQN", files=["dqn.pth"])
+    for spec in ("my_agent.py:DQN", "exec:./bot"):  # neither knows what is loaded on the way
+        assert told(spec) != told("runs/demo-1")
+    assert told("pro", digest=None) != told("runs/demo-1")
 
 
 def test_a_bar_lies_where_its_figures_are():
