@@ -785,6 +785,6 @@ def test_the_page_of_four_players_shows_ranks_seats_and_faults(tmp_path):
     shape = Shape(path.read_text(encoding="utf-8"))
     assert not shape.open
     assert "<b>.py" in shape.text
-    for told in ("Rank", "Faults, theirs", "Seat 3, easy-v1 3", "Fault"):
+    for told in ("Rank", "Faults", "Seat 3, easy-v1 3", "Fault"):
         assert told in shape.text
     assert record["result"]["opponents"][0]["faults"] == 8

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from typer.testing import CliRunner
 
 from hearts_agents._tensors import read_tensors, write_tensors

@@ -91,7 +91,7 @@ def _summary(result: dict[str, Any]) -> list[str]:
         f"<p><b>{html.escape(short_names([agent])[agent])}</b> {html.escape(verdict(result))}.</p>",
         f"<p>Mean margin over the field: <b>{margin}</b> points a deal, 95 % interval over "
         f"{count}. The margin is the others' mean score less the agent's own: above zero is "
-        "good.</p>"
+        "good.</p>",
     ]
     if not result["is_full"]:
         parts.append("<p><b>These are not all of the protocol's deals.</b></p>")

@@ -48,7 +48,8 @@ def train_and_evaluate(
             console.note(
                 f"stopped after {result.decisions:,} decisions; go on with: "
                 f"hearts train --resume {result.run_dir}"
-                + " --trust" * any(map(runs_code, config.agents))
+                + " --trust"
+                * any(map(runs_code, config.agents))
             )
         if as_json:
             console.print_json(_record(result, [], interrupted=True))

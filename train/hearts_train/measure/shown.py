@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from hearts_train.measure.intervals import Interval
 
-
 OF_BOTH = "{}: own, other's"
 """The heading of a column with two figures: the agent's and its opponent's."""
 
