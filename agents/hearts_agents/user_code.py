@@ -83,9 +83,7 @@ def declared_files(player: Any, code: Any = None) -> dict[str, Path]:
         modules = (getattr(code, "__module__", None), home)
         home = next((m for m in modules if hasattr(sys.modules.get(m or ""), "files")), home)
         declared = getattr(sys.modules.get(home), "files", None)
-    if declared is None or callable(
-        declared
-    ):  # a method, or `from importlib.resources import files`
+    if declared is None or callable(declared):  # like importlib.resources.files
         return {}
     if not isinstance(declared, tuple | list) or not all(isinstance(f, str) for f in declared):
         raise HeartsError(

@@ -253,7 +253,7 @@ def told_interval(value: float, interval: tuple[float, float]) -> str:
 
 
 def verdict_of(result: Comparison) -> str:
-    """The hypothesis that the test has accepted: a choice between two, not a bound on the margin."""
+    """The hypothesis that the test has accepted: one of two, not a bound on the margin."""
     if result.verdict == HIGH:
         return f"{result.high:+g} or more (error rate at most {result.alpha:.1%})"
     if result.verdict == LOW:

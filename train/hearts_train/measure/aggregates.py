@@ -37,6 +37,8 @@ from hearts_train.measure.intervals import Interval, finite_values, percentiles
 RESAMPLES = 10_000
 _LARGEST_BLOCK = 1024
 MIN_RUNS = 2
+_ENOUGH_RUNS = 10
+"""With fewer the intervals are clearly too short (docs/statistics.md has how often they hold)."""
 
 Statistic = Callable[[Floats], Floats]
 """Of many samples at once: ``(samples, runs, tasks)`` to ``(samples,)``."""
@@ -236,6 +238,7 @@ class GroupComparison:
             "others": f"The second group ({len(self.others)} runs)",
         }
         margin, (low, high) = self.difference
+        count = min(len(self.runs), len(self.others))
         if self.better == "others":
             margin, low, high = -margin, -high, -low
         found = "It is not known which group is better"
@@ -245,6 +248,8 @@ class GroupComparison:
             f"{found} against {', '.join(self.against)}: {margin:+.2f} points a deal (95 % "
             f"interval over runs {low:+.2f} to {high:+.2f}); each run played {self.pairs:,} "
             "duplicate deals against each opponent"
+            + "; with so few runs the interval is too short"
+            * (count < _ENOUGH_RUNS)
         )
 
     def to_json(self) -> dict[str, Any]:
