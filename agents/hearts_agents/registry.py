@@ -146,7 +146,7 @@ def make_agent(
             checkpoint, of a training run's folder, of a file of stable-baselines3, TorchScript or
             ONNX; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function that
             returns a player; ``exec:./bot --flag``, a program; or an object with ``act(view)``,
-            which is returned, adapted if it lacks ``act_batch``; or a model of stable-baselines3,
+            which is returned, adapted if it is no ``Agent``; or a model of stable-baselines3,
             of which a player as it is now is made. Options may follow a name, as in
             ``pro?worlds=50``.
         seed: of the player's random numbers; None: from the operating system.
