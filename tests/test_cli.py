@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
-from hearts_env import Game, Rules, __version__
+from hearts_env import Game, Rules, __version__, errors
 from hearts_env.encoders import make_encoder
 from hearts_env.explain import SUMMARIES, explain, option_rows
 from hearts_env.interrupts import held_interrupt
@@ -451,7 +451,20 @@ def test_a_missing_extra_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("hearts_train.")]:
         if name.rpartition(".")[2] in ("config", "training", "runs", "train_command"):
             monkeypatch.delitem(sys.modules, name)
-    refused(run("train", "smoke"), "pydantic", 'pip install -e ".[train]"')
+    refused(run("train", "smoke"), errors.needs("train"))
+
+
+def test_an_extra_is_installed_from_where_the_package_is(tmp_path, monkeypatch):
+    assert '-e ".[train]"' in errors.needs("train")  # this is a checkout
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "hearts_env" / "errors.py"))
+    assert "'hearts-env[train]'" in errors.needs("train")
+
+
+def test_a_picture_is_refused_before_anything_is_played_where_nothing_draws(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = run("evaluate", "easy", "--against", "easy", "--pairs", 2, "--plot", "x.png")
+    refused(done, "--plot", errors.needs("train"))
+    assert done.stdout == ""
 
 
 # ---- train, bench --------------------------------------------------------------------------------
@@ -620,7 +633,17 @@ def test_a_secret_seed_comes_from_a_file(tmp_path):
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=("987654321987",))
     writer.start()
-    words = ["evaluate", "standard", "--against", "easy", "--rules", "micro", "--pairs", "2", "--json"]
+    words = [
+        "evaluate",
+        "standard",
+        "--against",
+        "easy",
+        "--rules",
+        "micro",
+        "--pairs",
+        "2",
+        "--json",
+    ]
     found = []
     for given in ("987654321987", f"@{secret}", f"@{pipe}"):
         done = CliRunner().invoke(app, [*words, "--seed", given])

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.errors import install
+from hearts_env.errors import needs
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import WORST, Block, Example, WorstDeal, deals_digest
 from hearts_train.measure.intervals import mean_and_interval
@@ -254,9 +254,7 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise HeartsError(
-            f"plot: drawing needs matplotlib; in the checkout: {install('train')}"
-        ) from None
+        raise HeartsError(f"plot: drawing {needs('train')}") from None
     names = {e.agent for e in evaluations}
     short = short_names([*names, *(e.opponent for e in evaluations)])
     labels = [
