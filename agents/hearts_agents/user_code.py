@@ -80,8 +80,8 @@ def declared_files(player: Any, code: Any = None) -> dict[str, Path]:
         owners = (cls.__module__ for cls in type(player).__mro__ if "files" in vars(cls))
         home = next(owners, home)
     if declared is None and code is not None:
-        modules = (getattr(code, "__module__", None), home)
-        home = next((m for m in modules if hasattr(sys.modules.get(m or ""), "files")), home)
+        modules = (str(getattr(code, "__module__", "")), home)
+        home = next((m for m in modules if hasattr(sys.modules.get(m), "files")), home)
         declared = getattr(sys.modules.get(home), "files", None)
     if declared is None or callable(declared):  # like importlib.resources.files
         return {}
