@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import reprlib
 from collections.abc import Iterable
+from pathlib import Path
 
 MOST_QUOTED = 80
 """Characters of a user's text that a message repeats."""
@@ -73,6 +74,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"{hint}known: {', '.join(names)}"
 
 
-def install(extra: str) -> str:
-    """The command that installs an extra of this package, in its checkout."""
-    return f'pip install -e ".[{extra}]"'
+def needs(extra: str) -> str:
+    """What a message says where an extra of this package is missing: which, and how to install it.
+
+    In a checkout it is installed from there, elsewhere by the package's name.
+    """
+    here = (Path(__file__).parents[1] / "pyproject.toml").is_file()
+    command = f'pip install -e ".[{extra}]"' if here else f"pip install 'hearts-env[{extra}]'"
+    return f"needs the extra `{extra}`; {command}"

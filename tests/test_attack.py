@@ -487,6 +487,47 @@ def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
         assert said in done.stderr
 
 
+OWN_CLASSES = """
+import random
+
+class Plain:
+    def act(self, view):
+        return view.legal_actions()[0]
+
+class Batched(Plain):
+    def act_batch(self, views):
+        return [view.legal_actions()[0] for view in views]
+
+class Drawing:
+    def act(self, view):
+        return random.choice(view.legal_actions())
+"""
+
+
+def test_a_class_of_ones_own_is_attacked_whatever_methods_it_has(tmp_path):
+    code = tmp_path / "mine.py"
+    code.write_text(OWN_CLASSES)
+    found = {}
+    for name in ("Plain", "Batched", "Drawing"):
+        done = run(f"{code}:{name}", "--rules", "micro", "--attackers", "lbr", "--json")
+        assert done.exit_code == 0, done.stderr
+        found[name] = json.loads(done.stdout)
+        assert ("action_probs" in done.stderr) == (name == "Drawing")  # said to draw
+    assert found["Plain"]["gains"][0]["margin"] == found["Batched"]["gains"][0]["margin"] > 0
+    assert [found[name]["is_one_draw"] for name in found] == [False, False, True]
+
+
+@pytest.mark.parametrize("given", ["Plain", "Batched"])
+def test_what_asks_an_agent_for_its_policy_takes_any_class(tmp_path, given):
+    code = tmp_path / "mine.py"
+    code.write_text(OWN_CLASSES)
+    model = make_agent(f"{code}:{given}")
+    views = BatchGame("micro", 4, seed=1).views()
+    assert (model.action_probs(views).max(1) == 1).all()
+    assert make_agent("pimc_belief", model=model).act_batch(views).shape == (4,)
+    assert Attacker(model, "belief").act_batch(views).shape == (4,)
+
+
 def test_mistakes_are_told(tmp_path):
     evaluated = tmp_path / "evaluated.jsonl"
     words = ["evaluate", "easy", "--against", "easy", "--pairs", "2", "--out", str(evaluated)]

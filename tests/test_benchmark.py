@@ -274,7 +274,9 @@ def test_exploitability_is_exact_where_the_agent_can_be_asked(tmp_path):
 
 def test_played_again_the_result_is_the_same_to_the_byte(kept, tmp_path):
     out = tmp_path / "again.json"
-    assert run("standard", *FEW, "--out", out).exit_code == 0
+    played = run("standard", *FEW, "--out", out)
+    assert played.exit_code == 0
+    assert str(out) in played.stderr
     first, again = (json.loads(path.read_bytes()) for path in (kept, out))
     assert encoded(first | {"run": again["run"]}) == out.read_bytes()
     assert not bench.unfinished(out).exists()
@@ -294,6 +296,95 @@ def test_a_result_with_better_figures_does_not_hold(kept, tmp_path):
     verdict = run("--verify", forged)
     assert verdict.exit_code == 1
     assert "opponents[0].margin: " in verdict.stderr
+
+
+WEIGHED = """
+from pathlib import Path
+
+class Mine:
+    files = ("weights.bin",)
+
+    def __init__(self):
+        self.place = Path(__file__).with_name("weights.bin").read_bytes()[0]
+
+    def act(self, view):
+        legal = view.legal_actions()
+        return legal[self.place % len(legal)]
+"""
+
+
+def test_other_weights_of_the_same_code_are_another_agent(tmp_path):
+    code, weights, out = (tmp_path / name for name in ("mine.py", "weights.bin", "mine.json"))
+    code.write_text(WEIGHED)
+    weights.write_bytes(b"\0")
+    assert run(f"{code}:Mine", *FEW, "--out", out).exit_code == 0
+    agent = read_benchmark(out)["result"]["agent"]
+    assert agent["files"] == ["weights.bin"]
+    assert run("--verify", out, f"{code}:Mine", "--isolate").exit_code == 0
+    weights.write_bytes(b"\1")
+    for isolate in ([], ["--isolate"]):
+        refused(run("--verify", out, f"{code}:Mine", *isolate), "another agent", agent["digest"])
+
+
+def digest_of(spec, *, isolate=False):
+    contender = Contender(spec, 0, isolate=isolate)
+    try:
+        contender.check_rules(Rules.preset("micro"))
+        return contender.digest
+    finally:
+        contender.close()
+
+
+DECLARED = {
+    "in its class": "class Mine:\n    files = ('a.bin', 'b.bin')\n",
+    "in a base class": "class B:\n    files = ['a.bin', 'b.bin']\nclass Mine(B):\n",
+    "in the agent": "class Mine:\n    def __init__(self): self.files = ('a.bin', 'b.bin')\n",
+    "in its module": "files = ('a.bin', 'b.bin')\nclass Mine:\n",
+}
+ACT = "    def act(self, view): return view.legal_actions()[0]\n"
+
+
+@pytest.mark.parametrize("where", DECLARED)
+def test_the_digest_is_of_the_code_and_of_the_files_that_it_declares(tmp_path, monkeypatch, where):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "elsewhere"  # paths are relative to the code, not to the present folder
+    folder.mkdir()
+    code = folder / "mine.py"
+    code.write_text(DECLARED[where] + ACT)
+    (folder / "a.bin").write_bytes(b"12")
+    (folder / "b.bin").write_bytes(b"3")
+    first = digest_of(f"{code}:Mine")
+    assert digest_of(f"{code}:Mine", isolate=True) == first
+    (folder / "a.bin").write_bytes(b"1")
+    (folder / "b.bin").write_bytes(b"23")
+    second = digest_of(f"{code}:Mine")
+    assert second != first
+    (folder / "b.bin").unlink()
+    with pytest.raises(HeartsError, match=r"b\.bin"):
+        Contender(f"{code}:Mine", 0)
+
+
+def test_an_agent_that_declares_no_files_has_the_digest_of_its_code(tmp_path):
+    code = tmp_path / "mine.py"
+    code.write_text("from importlib.resources import files\nclass Mine:\n" + ACT)
+    (tmp_path / "weights.bin").write_bytes(b"1")
+    contender = Contender(f"{code}:Mine", 0)
+    assert contender.digest == hashlib.sha256(code.read_bytes()).hexdigest()
+    assert "files" not in contender.to_json()
+    assert Contender(Lowest(), 0).digest is None
+
+
+def test_an_agent_given_as_an_object_has_the_digest_of_its_files(tmp_path):
+    weights, digests = tmp_path / "weights.bin", set()
+    for content in (b"1", b"2", b"2"):
+        weights.write_bytes(content)
+        mine = Lowest()
+        mine.files = [str(weights)]
+        digests.add(Contender(mine, 0).digest)
+    assert len(digests - {None}) == 2
+    mine.files = "weights.bin"
+    with pytest.raises(HeartsError, match="files"):
+        Contender(mine, 0)
 
 
 def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
@@ -376,7 +467,7 @@ def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
     code.rename(moved)
     assert run("--verify", out, f"{moved}:Mine").exit_code == 0
     moved.write_text(MINE.format(-1))
-    refused(run("--verify", out, f"{moved}:Mine"), "the agent's digest")
+    refused(run("--verify", out, f"{moved}:Mine"), "another agent", "digest")
 
 
 def test_differences_are_named_by_their_place():
@@ -528,6 +619,49 @@ def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
     assert shape.text.count("Trick 3") >= 2
 
 
+class Opening(Shape):
+    """The text of a page before anything is unfolded."""
+
+    def handle_data(self, data):
+        if "details" not in self.open:
+            super().handle_data(data)
+
+
+def test_the_deals_of_a_page_are_folded_away_and_its_commands_are_not(kept, tmp_path):
+    path = tmp_path / "page.html"
+    record = json.loads(kept.read_bytes())
+    benchmark_page.write_page(record, path, tmp_path / "mine.json")
+    shown = Opening(path.read_text(encoding="utf-8")).text
+    assert "Trick 1" not in shown
+    assert f"--verify {tmp_path / 'mine.json'}" in shown
+    assert bench.verdict(record["result"]) in shown
+    cited = shown[shown.index("@software{") :]
+    for part in (record["sha256"], record["result"]["protocol"], record["result"]["package"]):
+        assert part in cited
+
+
+def test_a_result_in_words_has_the_place_in_the_field():
+    def told(*intervals):
+        names = "abcd"
+        figures = zip(names, intervals, strict=False)
+        return bench.verdict({"opponents": [{"opponent": n, "ci95": c} for n, c in figures]})
+
+    assert told([1, 2], [-2, -1], [0.5, 3]) == "beats a, c; loses to b: place 2 of 4"
+    assert told([-1, 1], [-2, -1]) == "loses to b; is level with a: place 2 to 3 of 3"
+    assert told([0, 0]) == "is level with a: place 1 to 2 of 2"
+
+
+def test_the_page_says_what_the_digest_covers():
+    def told(spec, **fields):
+        agent = {"spec": spec, "digest": "00", "options": {}} | fields
+        return benchmark_page.covered(agent)
+
+    assert "dqn.pth" in told("my_agent.py:DQN", files=["dqn.pth"])
+    for spec in ("my_agent.py:DQN", "exec:./bot"):  # neither knows what is loaded on the way
+        assert told(spec) != told("runs/demo-1")
+    assert told("pro", digest=None) != told("runs/demo-1")
+
+
 def test_a_bar_lies_where_its_figures_are():
     told = bar(1.0, [0.0, 2.0], -2.0, 2.0)
     # On a scale of four points over 980 places from 10 on: 0 in the middle.
@@ -651,6 +785,6 @@ def test_the_page_of_four_players_shows_ranks_seats_and_faults(tmp_path):
     shape = Shape(path.read_text(encoding="utf-8"))
     assert not shape.open
     assert "<b>.py" in shape.text
-    for told in ("Rank", "Faults, theirs", "Seat 3, easy-v1 3", "Fault"):
+    for told in ("Rank", "Faults", "Seat 3, easy-v1 3", "Fault"):
         assert told in shape.text
     assert record["result"]["opponents"][0]["faults"] == 8

@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
-from hearts_env import Game, Rules, __version__
+from hearts_env import Game, Rules, __version__, errors
 from hearts_env.encoders import make_encoder
 from hearts_env.explain import SUMMARIES, explain, option_rows
 from hearts_env.interrupts import held_interrupt
@@ -489,7 +490,20 @@ def test_a_missing_extra_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("hearts_train.")]:
         if name.rpartition(".")[2] in ("config", "training", "runs", "train_command"):
             monkeypatch.delitem(sys.modules, name)
-    refused(run("train", "smoke"), "pydantic", 'pip install -e ".[train]"')
+    refused(run("train", "smoke"), errors.needs("train"))
+
+
+def test_an_extra_is_installed_from_where_the_package_is(tmp_path, monkeypatch):
+    assert '-e ".[train]"' in errors.needs("train")  # this is a checkout
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "hearts_env" / "errors.py"))
+    assert "'hearts-env[train]'" in errors.needs("train")
+
+
+def test_a_picture_is_refused_before_anything_is_played_where_nothing_draws(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = run("evaluate", "easy", "--against", "easy", "--pairs", 2, "--plot", "x.png")
+    refused(done, "--plot", errors.needs("train"))
+    assert done.stdout == ""
 
 
 # ---- train, bench --------------------------------------------------------------------------------
@@ -634,3 +648,43 @@ def test_nothing_is_written_over_and_no_folder_is_taken_for_a_file(
     (tmp_path / "deal.html").write_text(Game.deal("micro", seed=1).to_text())
     refused(run(*words.split()), told)
     assert (tmp_path / "kept").read_text() == "precious"
+
+
+def test_a_secret_seed_comes_from_a_file(tmp_path):
+    secret, pipe = tmp_path / "secret", tmp_path / "pipe"
+    secret.write_text("987654321987\n")
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("987654321987",))
+    writer.start()
+    words = [
+        "evaluate",
+        "standard",
+        "--against",
+        "easy",
+        "--rules",
+        "micro",
+        "--pairs",
+        "2",
+        "--json",
+    ]
+    found = []
+    for given in ("987654321987", f"@{secret}", f"@{pipe}"):
+        done = CliRunner().invoke(app, [*words, "--seed", given])
+        assert done.exit_code == 0, done.stderr
+        (record,) = json.loads(done.stdout)
+        found.append((record["seed"], record["deals_digest"]))
+    writer.join()
+    assert found[0][0] == 987654321987
+    assert found[1:] == found[:1] * 2
+
+
+@pytest.mark.parametrize("content", ["", "12 34", "a secret", "-5", "9" * 5000])
+def test_a_file_without_a_seed_is_refused_and_not_repeated(tmp_path, content):
+    file = tmp_path / "secret"
+    file.write_text(content)
+    for words in (["evaluate", "easy"], ["league", str(tmp_path / "league"), "add", "easy"]):
+        done = CliRunner().invoke(app, [*words, "--seed", f"@{file}"])
+        assert done.exit_code == 2
+        (line,) = done.stderr.splitlines()
+        assert "seed" in line
+        assert not content or content not in line

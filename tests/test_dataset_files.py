@@ -324,7 +324,7 @@ def test_mistakes_are_told_in_a_line(tmp_path, monkeypatch, words, told):
 def test_a_missing_library_is_told_in_a_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     result = run("dataset", tmp_path / "d", "--agent", "pro", "--format", "minari")
-    refused(result, "h5py is not installed", 'pip install -e ".[dataset]"')
+    refused(result, "h5py", "`dataset`")
 
 
 def test_damaged_settings_are_refused(tmp_path):

@@ -368,7 +368,7 @@ def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
         with pytest.raises(HeartsError, match=message):
             make_agent(file + end, trust=True)
     torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt")
-    with pytest.raises(CheckpointError, match="not TorchScript, it holds weights alone"):
+    with pytest.raises(CheckpointError, match=r"my_agent\.py:CLASS.*export_policy"):
         make_agent(tmp_path / "weights.pt", encoder="flat", trust=True)
     script(Net(), torch.zeros(2, SIZE)).save(tmp_path / "net.pt")
     with pytest.raises(HeartsError, match=r"shape \(1, 2\) for 1 observations in micro"):
@@ -377,8 +377,16 @@ def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
 
 def test_a_model_without_its_library_says_what_to_install(linear, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
-    with pytest.raises(HeartsError, match=r'needs onnxruntime, .*pip install -e ".\[onnx\]"'):
+    with pytest.raises(HeartsError, match=r"model\.onnx.*`onnx`"):
         make_agent(linear[".onnx"] + "?encoder=flat")
+
+
+@pytest.mark.parametrize("name", ["dqn.pth", "model.ckpt", "DQN.PTH", "dqn.pth?encoder=flat"])
+def test_a_file_of_weights_alone_names_the_ways_out(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    torch.save(torch.nn.Linear(2, 2).state_dict(), name.partition("?")[0])
+    with pytest.raises(CheckpointError, match=r"my_agent\.py:CLASS.*\?encoder=.*export_policy"):
+        make_agent(name)
 
 
 def test_an_action_of_minus_infinity_is_still_above_those_that_are_not_legal(tmp_path):

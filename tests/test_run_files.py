@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from contextlib import suppress
@@ -11,13 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from hearts_agents._tensors import read_tensors, write_tensors
 from hearts_agents.checkpoint import read_checkpoint
+from hearts_agents.trust import TRUST
 from hearts_env import CheckpointError, HeartsError
+from hearts_train.command.cli import app
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import Learner
+from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import Trainer, train
 from tests.faults import KINDS, Died, Faults
 from tests.training_runs import assert_same_history, bad_tensors, recipe
@@ -45,6 +50,81 @@ def test_the_last_line_of_the_progress_has_the_last_margins(tmp_path, quick, cap
     line = next(line for line in capsys.readouterr().err.splitlines()[::-1] if "100 %" in line)
     for opponent, margin in margins.items():
         assert f"{margin:+.1f} {opponent}" in line
+
+
+EVIL = "from pathlib import Path\nPath('imported').touch()\nclass Evil:\n    pass\n"
+
+
+@pytest.fixture
+def sent(whole, tmp_path, monkeypatch) -> Path:
+    """A run's folder as somebody sent it, which names the code in ``evil.py``."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(TRUST, "0")  # also restored when a command has set it
+    (tmp_path / "evil.py").write_text(EVIL)
+    folder = shutil.copytree(whole, tmp_path / "run")
+    config = load_config(folder / runs.CONFIG_NAME, ["evaluation.opponents=['evil.py:Evil']"])
+    (folder / runs.CONFIG_NAME).write_text(config.to_yaml())
+    return folder
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "evaluation.opponents=['evil.py:Evil']",
+        "schedule=[{opponents: {'evil:Evil': 1}}]",
+        "schedule=[{opponents: {'exec:python evil.py': 1}}]",
+        "evaluation.opponents=['pimc_belief?model=evil.py:Evil']",
+        "ppo.magnet=evil.py:Evil",
+        "evaluation.opponents=['model.zip?encoder=flat']",
+    ],
+)
+def test_a_run_folder_runs_no_code_that_it_names(sent, setting, quick):
+    config = recipe(setting)
+    (sent / runs.CONFIG_NAME).write_text(config.to_yaml())
+    with pytest.raises(HeartsError, match=r"--trust") as caught:
+        train(resume=sent, progress=False)
+    assert str(sent / runs.CONFIG_NAME) in str(caught.value)
+    assert not Path("imported").exists()
+
+
+def test_commands_run_no_code_that_a_run_folder_names(sent, quick):
+    hearts = CliRunner()
+    more = ["--set", "budget.decisions=2000"]
+    for words in (["--resume", sent], ["--resume", sent, *more], [sent / runs.CONFIG_NAME]):
+        result = hearts.invoke(app, ["train", *map(str, words)])
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        assert "evil.py:Evil" in line
+        assert "--trust" in line
+    for words in (["runs", sent], ["plot", sent], ["evaluate", sent, "--pairs", "2"]):
+        hearts.invoke(app, [*map(str, words)])
+    assert not Path("imported").exists()
+
+
+def test_a_run_folder_that_is_trusted_and_the_users_own_recipe_may_name_code(
+    sent, quick, monkeypatch
+):
+    Path("mine.yaml").write_text((sent / runs.CONFIG_NAME).read_text())
+    hearts = CliRunner()
+    ways = (["mine.yaml"], ["mine.yaml", "--resume", sent], ["--resume", sent, "--trust"])
+    for number, words in enumerate(ways):
+        os.utime("evil.py", (number, number))  # a file that has not changed is imported once
+        result = hearts.invoke(app, ["train", *map(str, words)])
+        assert result.exit_code == 2  # its class cannot play
+        assert Path("imported").exists()
+        Path("imported").unlink()
+    monkeypatch.setenv(TRUST, "0")
+    changed = runs.resumed_config(sent, ["evaluation.opponents=[standard]"])
+    assert "evil.py:Evil" not in changed.agents
+    assert not Path("imported").exists()
+
+
+def test_a_run_that_is_still_starting_is_in_use(tmp_path):
+    with runs.hold_run(tmp_path), pytest.raises(CheckpointError) as caught:
+        runs.check_run_folder(tmp_path)
+    assert runs.CONFIG_NAME not in str(caught.value)
+    with pytest.raises(CheckpointError, match=runs.CONFIG_NAME):
+        runs.check_run_folder(tmp_path)
 
 
 # ---- disks that fail -----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from hearts_train.command.cli import app
 from hearts_train.command.compare_command import show_two, verdict_of
 from hearts_train.measure import comparison, sequential
 from hearts_train.measure.aggregates import (
+    GroupComparison,
     aggregate,
     compare_runs,
     difference,
@@ -411,11 +412,74 @@ def test_an_answer_is_a_choice_and_no_saving_is_told_where_there_is_none(capsys)
     result = compare("pro", "easy", "micro", Question(0, 6, 0.05, 0.1), seed=3)
     assert result.verdict == "low"
     assert result.mean > 0
-    assert verdict_of(result) == "rather +0 than +6 (answered in 10.0% where it is +6)"
-    show_two(replace(result, fixed_pairs=result.pairs // 2), to_stderr=False)
+    assert "10.0%" in verdict_of(result)
+    show_two(replace(result, fixed_pairs=result.pairs // 2), verbose=True, to_stderr=False)
     assert "times as many" not in capsys.readouterr().out
-    show_two(replace(result, fixed_pairs=2 * result.pairs), to_stderr=False)
+    show_two(replace(result, fixed_pairs=2 * result.pairs), verbose=True, to_stderr=False)
     assert "2.0 times as many" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def compared():
+    """A comparison, whose figures tests replace."""
+    return compare("pro", "easy", "micro", Question(0, 6), seed=3)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "low", "high", "ci95", "better", "sure"),
+    [
+        ("high", 0.0, 0.1, (-0.01, 2.0), "pro", "5.0%"),  # by the test, where the interval is wide
+        ("high", 0.5, 1.0, (0.4, 2.0), "pro", "more than 0.5"),
+        ("high", -1.0, 0.0, (-0.5, 0.5), None, "5.0%"),
+        ("high", -3.0, -2.0, (-1.5, -0.5), "easy", "less than 3"),
+        ("low", 0.0, 0.1, (-0.2, 0.2), None, "5.0%"),
+        ("low", 0.0, 3.0, (0.2, 1.8), "pro", "less than 3"),
+        ("low", 0.0, 0.1, (-2.0, -0.1), "easy", "95 %"),
+        ("low", -1.0, -0.5, (-2.0, 0.1), "easy", "more than 0.5"),
+        ("open", 0.0, 0.1, (-0.2, 0.2), None, "95 %"),
+        ("open", 0.0, 0.1, (0.1, 0.2), "pro", "95 %"),
+    ],
+)
+def test_a_conclusion_says_who_is_better_by_how_much_and_how_sure(
+    compared, verdict, low, high, ci95, better, sure
+):
+    middle = sum(ci95) / 2
+    result = replace(compared, verdict=verdict, low=low, high=high, ci95=ci95, margin=middle)
+    assert result.better == better
+    told = result.conclusion
+    assert told.startswith(f"{better} is better") == (better is not None)
+    shown = -1 if better == "easy" else 1
+    for figure in (middle, *ci95):
+        assert f"{shown * figure:+.2f}" in told
+    assert f"{result.pairs:,}" in told
+    assert sure in told
+    record = result.to_json()
+    assert (record["better"], record["conclusion"]) == (better, told)
+
+
+def test_only_a_verbose_comparison_shows_the_test(compared, capsys):
+    show_two(compared, verbose=False, to_stderr=False)
+    brief = capsys.readouterr().out
+    assert brief == compared.conclusion + "\n"
+    show_two(compared, verbose=True, to_stderr=False)
+    full = capsys.readouterr().out
+    assert full.startswith(brief)
+    assert f"{compared.llr:+.2f}" in full.removeprefix(brief)
+
+
+@pytest.mark.parametrize(
+    ("interval", "better"), [((0.1, 0.5), "runs"), ((-0.5, -0.1), "others"), ((-0.1, 0.3), None)]
+)
+def test_the_better_group_is_that_of_the_interval(interval, better):
+    a, b = np.zeros((2, 1)), np.zeros((3, 1))
+    level = (0.0, (0.0, 0.0))
+    found = GroupComparison(
+        ("a1", "a2"), ("b1", "b2", "b3"), ("pro",), "micro", 1000, a, b, level, level,
+        (sum(interval) / 2, interval), level, 0,
+    )  # fmt: skip
+    assert found.better == found.to_json()["better"] == better
+    for figure in (abs(sum(interval)) / 2, 1000):
+        assert f"{figure:,.2f}" in found.conclusion or f"{figure:,}" in found.conclusion
 
 
 def test_the_command_tells_the_answer_and_prints_json(tmp_path):
@@ -423,11 +487,14 @@ def test_the_command_tells_the_answer_and_prints_json(tmp_path):
     words = ["compare", "pro", "easy", "--rules", "micro", "--high", "0.5", "--seed", "3"]
     told = run(*words)
     assert told.exit_code == 0, told.stderr
-    assert "rather +0.5 than +0 (answered in 5.0% where it is +0)" in told.stdout
+    assert told.stdout.startswith("pro is better than easy")
+    assert len(told.stdout.splitlines()) == 1
     printed = run(*words, "--out", kept, "--json")
     record = json.loads(printed.stdout)
     assert record["verdict"] == "high"
-    assert record["agents"][0]["name"] == "pro"
+    assert record["agents"][0]["name"] == record["better"] == "pro"
+    assert record["conclusion"] == told.stdout.strip()
+    assert str(kept) in printed.stderr
     again = run("compare", "--resume", kept, "--json")
     aside = {"command": "", "seconds": 0}
     assert json.loads(again.stdout) | aside == record | aside

@@ -208,7 +208,7 @@ class ByRules(DrawingAgent):
 
 
 class Adapted(Agent):
-    """Makes an ``Agent`` of a player that has only ``act``; other attributes are passed through."""
+    """Makes an ``Agent`` of any player with ``act``; other attributes are passed through."""
 
     def __init__(self, player: Player, name: str = "") -> None:
         self.player = player
@@ -218,8 +218,14 @@ class Adapted(Agent):
         """The action that the player chooses, as its number."""
         return action_number(view.rules, self.player.act(view))
 
+    def act_batch(self, views: BatchView) -> Actions:
+        """The actions that the player chooses, all at once if it has a method for it."""
+        batch = getattr(self.player, "act_batch", None)
+        actions: Actions = batch(views) if callable(batch) else super().act_batch(views)
+        return actions
+
     def action_probs(self, views: BatchView) -> Chances:
-        """The player's own chances, if it has a method for them."""
+        """The player's own chances, if it has a method for them; else its choice is certain."""
         policy = getattr(self.player, "action_probs", None)
         chances: Chances = policy(views) if callable(policy) else super().action_probs(views)
         return chances
@@ -281,7 +287,7 @@ def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
 
 
 def as_agent(player: Any, name: str = "") -> Agent:
-    """`player` itself if it has ``act_batch``, else adapted.
+    """`player` itself if it is an ``Agent``, else adapted.
 
     Raises:
         HeartsError: if it has no ``act``.
@@ -291,10 +297,7 @@ def as_agent(player: Any, name: str = "") -> Agent:
             f"agent: {name or quoted(player)} has no act(view); give an object with "
             "act(view) -> action, or a name for make_agent"
         )
-    if callable(getattr(player, "act_batch", None)):
-        agent: Agent = player
-        return agent
-    return Adapted(player, name)
+    return player if isinstance(player, Agent) else Adapted(player, name)
 
 
 def random_numbers(seed: int | None) -> np.random.Generator:

@@ -155,7 +155,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     except CheckpointError as error:
         raise CheckpointError(
             f"checkpoint: {where!r} is not a whole safetensors file ({error}); it was cut short or "
-            "is something else: give a file that `hearts train` wrote"
+            "is something else: give a file that `hearts train` or export_policy wrote"
         ) from None
     meta = _parse_header(where, header, tensors)
     _check_tensors(where, {name: tensor.shape for name, tensor in tensors.items()}, meta)

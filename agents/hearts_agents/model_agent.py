@@ -24,7 +24,7 @@ from hearts_agents.encoder_agent import EncoderAgent, trained_for_others
 from hearts_env import HeartsError, Rules
 from hearts_env.arrays import Array
 from hearts_env.encoders import ENCODERS
-from hearts_env.errors import CheckpointError, did_you_mean, install, quoted
+from hearts_env.errors import CheckpointError, did_you_mean, needs, quoted
 from hearts_env.files import kind_of
 from hearts_env.presets import PRESETS
 
@@ -207,8 +207,4 @@ def import_library(name: str, extra: str, path: str | Path) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        library = name.partition(".")[0]
-        raise HeartsError(
-            f"agent: {quoted(str(path))} needs {library}, which is not installed; in the checkout: "
-            f"{install(extra)}"
-        ) from None
+        raise HeartsError(f"agent: {quoted(str(path))} {needs(extra)}") from None

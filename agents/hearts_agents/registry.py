@@ -13,10 +13,10 @@ from typing import Any
 from hearts_agents.base import Agent, as_agent
 from hearts_agents.blame import blamed
 from hearts_agents.program_agent import external_factory
-from hearts_agents.specs import is_code, is_exec, parse_options, split_spec
+from hearts_agents.specs import WEIGHTS_ALONE, is_code, is_exec, parse_options, split_spec
 from hearts_agents.trust import is_trusting
 from hearts_agents.user_code import find_code
-from hearts_env import HeartsError
+from hearts_env import CheckpointError, HeartsError
 from hearts_env.arguments import is_plain_name
 from hearts_env.errors import did_you_mean, quoted
 from hearts_env.files import kind_of
@@ -39,6 +39,8 @@ FILES = {
 _TRUSTED = (".zip", ".pt")
 """Those that can run code when they are loaded."""
 _MODEL = (".zip", ".pt", ".onnx")
+_OF_WEIGHTS = (".pth", ".ckpt", ".bin", ".pkl", ".h5")
+"""What other libraries write weights to, which nobody here can play with."""
 
 OWN = {
     "easy": "hearts_agents.baselines:Easy",
@@ -146,7 +148,7 @@ def make_agent(
             checkpoint, of a training run's folder, of a file of stable-baselines3, TorchScript or
             ONNX; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function that
             returns a player; ``exec:./bot --flag``, a program; or an object with ``act(view)``,
-            which is returned, adapted if it lacks ``act_batch``; or a model of stable-baselines3,
+            which is returned, adapted if it is no ``Agent``; or a model of stable-baselines3,
             of which a player as it is now is made. Options may follow a name, as in
             ``pro?worlds=50``.
         seed: of the player's random numbers; None: from the operating system.
@@ -219,6 +221,8 @@ def resolve(agent: str | os.PathLike[str]) -> tuple[Factory, dict[str, str]]:
 
 
 def _path_factory(path: str) -> Factory:
+    if path.lower().endswith(_OF_WEIGHTS):
+        raise CheckpointError(f"agent: {quoted(path)} is not a player's file; {WEIGHTS_ALONE}")
     suffix = next((suffix for suffix in FILES if path.endswith(suffix)), CHECKPOINT_SUFFIX)
     return _with_path(_loaded_from(FILES[suffix]), path)
 
@@ -295,7 +299,7 @@ def check_recorded(name: str, where: str) -> None:
     if runs_code(name) and not is_trusting():
         raise HeartsError(
             f"{where} names the agent {quoted(name)}, which can run any code; if you trust whoever "
-            "wrote that file, add --trust"
+            "wrote that file, add --trust, or in Python call hearts_agents.trust.trust_files()"
         )
 
 

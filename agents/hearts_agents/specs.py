@@ -20,6 +20,11 @@ CODE = re.compile(r"(?P<where>.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<name>[
 """The spec of code: the file or module, and what in it makes the agent."""
 EXEC = "exec:"
 """What the spec of a program begins with; a module named ``exec`` cannot be named."""
+WEIGHTS_ALONE = (
+    "weights alone do not say how to play: name the code that loads them (my_agent.py:CLASS), save "
+    "the whole model as TorchScript (model.pt?encoder=flat), or write it with export_policy"
+)
+"""The end of a message about a file like a state dict: the ways in which it can become an agent."""
 _QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
 _MOST_COMMAND = 10_000
 _WORDS = {"true": True, "false": False}

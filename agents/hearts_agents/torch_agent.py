@@ -19,6 +19,7 @@ from hearts_agents.model_agent import (
     names_in_zip,
     read_model,
 )
+from hearts_agents.specs import WEIGHTS_ALONE
 from hearts_agents.trust import check_trust
 from hearts_env import HeartsError, Rules
 from hearts_env.arguments import check_choice
@@ -150,11 +151,10 @@ def load_torchscript(
     data = read_model(path)
     names = names_in_zip(data)
     if not any("/code/" in name for name in names):
-        what = "holds weights alone" if any("data.pkl" in n for n in names) else "is something else"
-        raise CheckpointError(
-            f"agent: {quoted(str(path))} is not TorchScript, it {what}; write it with "
-            "torch.jit.trace(model, observations).save(path)"
-        )
+        fix = "write it with torch.jit.trace(model, observations).save(path)"
+        if any("data.pkl" in name for name in names):  # of torch.save
+            fix = WEIGHTS_ALONE
+        raise CheckpointError(f"agent: {quoted(str(path))} is not TorchScript; {fix}")
     check_trust(path, _SCRIPT, trust=trust)
     return TorchScriptAgent(
         data, str(path), dtype, encoder=encoder, rules=rules, greedy=greedy, seed=seed

@@ -17,7 +17,8 @@ from typing import Any
 from hearts_agents.blame import describe
 from hearts_agents.specs import CODE
 from hearts_env import HeartsError
-from hearts_env.errors import did_you_mean
+from hearts_env.errors import did_you_mean, quoted
+from hearts_env.files import kind_of
 from hearts_env.interrupts import signals_apart
 
 
@@ -59,6 +60,46 @@ def code_file(name: str) -> Path | None:
         return Path(match["where"])
     source = getattr(sys.modules.get(match["where"]), "__file__", None) or _source(match["where"])
     return Path(source) if source else None
+
+
+def declared_files(player: Any, code: Any = None) -> dict[str, Path]:
+    """The files that an agent says it loads, by the names that it gives them.
+
+    An agent declares them as ``files = ("weights.pth",)``: in its class, in the agent itself, or
+    in the module of its code. A path is relative to the folder of the code that declares it.
+
+    Args:
+        player: the agent.
+        code: what ``find_code`` returned, if the agent was made so; only then its module counts.
+
+    Raises:
+        HeartsError: if the declaration is not a tuple or list of texts, or a file is not there.
+    """
+    declared, home = getattr(player, "files", None), type(player).__module__
+    if declared is not None and "files" not in getattr(player, "__dict__", {}):
+        owners = (cls.__module__ for cls in type(player).__mro__ if "files" in vars(cls))
+        home = next(owners, home)
+    if declared is None and code is not None:
+        modules = (str(getattr(code, "__module__", "")), home)
+        home = next((m for m in modules if hasattr(sys.modules.get(m), "files")), home)
+        declared = getattr(sys.modules.get(home), "files", None)
+    if declared is None or callable(declared):  # like importlib.resources.files
+        return {}
+    if not isinstance(declared, tuple | list) or not all(isinstance(f, str) for f in declared):
+        raise HeartsError(
+            f"files: {quoted(declared)} of {home} are not paths; declare a tuple of texts, as in "
+            'files = ("weights.pth",)'
+        )
+    source = getattr(sys.modules.get(home), "__file__", None)
+    folder = Path(source).resolve().parent if source else Path.cwd()
+    found = {name: folder / name for name in declared}
+    for name, path in found.items():
+        if kind_of(path) != "file":
+            raise HeartsError(
+                f"files: {quoted(name)} of {home} is not a file in {str(folder)!r}; correct the "
+                "declaration, relative to the code's folder"
+            )
+    return found
 
 
 def _source(module: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from hearts_env.errors import install
+from hearts_env.errors import needs
 
 
 def require(module: str, library: str, what: str) -> ModuleType:
@@ -23,6 +23,5 @@ def require(module: str, library: str, what: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"{what} needs {library}, which is not installed; in the checkout: {install('render')}",
-            name=module,
+            f"{what} {needs('render')} ({library} is missing)", name=module
         ) from error

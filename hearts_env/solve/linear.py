@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from hearts_env.arrays import Floats
-from hearts_env.errors import HeartsError, install
+from hearts_env.errors import HeartsError, needs
 from hearts_env.rules import Rules
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.equilibrium import Checkpoint, Equilibrium
@@ -50,9 +50,7 @@ def solve_linear(game: Tree | Rules | str, max_memory: float = DEFAULT_MEMORY) -
         import scipy.sparse as sp
         from scipy.optimize import linprog
     except ImportError:
-        raise HeartsError(
-            f"algorithm: lp needs scipy; in the checkout: {install('solve')}, or take pdcfr+"
-        ) from None
+        raise HeartsError(f"algorithm: lp {needs('solve')}, or take pdcfr+") from None
     begin = time.perf_counter()
     own, other = tree.sides
     if not own.num_infosets + other.num_infosets:  # nobody ever chooses

@@ -150,9 +150,9 @@ def _explain(error: Exception) -> str | None:
     if isinstance(error, ImportError):
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if extra:
-            from hearts_env.errors import install
+            from hearts_env.errors import needs
 
-            return f"{error.name} is not installed; in the checkout: {install(extra)}"
+            return f"this command {needs(extra)}"
         return None
     if isinstance(error, OSError):
         if error.filename is None:

@@ -22,6 +22,7 @@ from hearts_train.measure.benchmark import (
     Benchmark,
     check_out,
     unfinished,
+    verdict,
     verify,
 )
 from hearts_train.measure.benchmark_file import read_benchmark
@@ -31,7 +32,7 @@ from hearts_train.measure.duel import Example
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.protocol import TRACKS, protocol_number
 from hearts_train.measure.records import named_agents, read_settings
-from hearts_train.measure.shown import format_interval, format_margin, format_ms
+from hearts_train.measure.shown import OF_BOTH, format_interval, format_margin, format_ms
 
 __all__ = ["Begun", "check", "play", "read_begun", "show", "tell_verdict", "write_page"]
 
@@ -146,6 +147,8 @@ def show(record: dict[str, Any], *, to_stderr: bool) -> None:
     result, run = record["result"], record["run"]
     columns, rows = table(record)
     console.print_table(title(result), columns, rows, to_stderr=to_stderr)
+    agent = result["agent"]["name"]
+    console.note(f"{short_names([agent])[agent]} {verdict(result)}")
     show_counted_faults(_faults(result), [Example(**one) for one in run["examples"]])
     if told := exact_line(result):
         console.note(told)
@@ -190,7 +193,7 @@ def table(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         for f in figures
     ]
     columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
-    columns += ["moons", "ms, its ms", *(["faults, its faults"] if has_faults else [])]
+    columns += ["moons", OF_BOTH.format("ms"), *([OF_BOTH.format("faults")] if has_faults else [])]
     mean = ["mean of all", format_margin(result["margin"], result["ci95"])]
     return columns, [*rows, mean + [""] * (len(columns) - len(mean))]
 

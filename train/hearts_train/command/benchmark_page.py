@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import html
+import shlex
 from pathlib import Path
 from typing import Any
 
+from hearts_agents.registry import runs_code
+from hearts_agents.specs import is_code, is_exec
 from hearts_env import Game
 from hearts_env.files import write_whole
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_train.command.page import bar, cards_html, page
 from hearts_train.measure.analysis import analyse
+from hearts_train.measure.benchmark import verdict
 from hearts_train.measure.field import read_field
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.shown import format_interval, format_margin, format_ms
+from hearts_train.measure.shown import OF_BOTH, format_interval, format_margin, format_ms
 
 _SHOWN = 3
 """So many of the worst deals against each opponent."""
@@ -24,9 +28,9 @@ _HEADS = (
     "95 % interval",
     "Deals won",
     "Rank",
-    "Moons, theirs",
-    "ms a card, its ms",
-    "Faults, theirs",
+    OF_BOTH.format("Moons"),
+    OF_BOTH.format("ms per card"),
+    OF_BOTH.format("Faults"),
 )
 _STYLE = """<style>
 @media (min-width: 701px) { .cards { width: 100%; } .cards td { white-space: nowrap; }
@@ -43,8 +47,13 @@ _SCROLLED = "<div class='scroll' tabindex='0' role='region' aria-label='{}'>"
 """Around a table that may be wider than a screen, so that it scrolls alone."""
 
 
-def write_page(record: dict[str, Any], path: Path) -> None:
+def write_page(record: dict[str, Any], path: Path, file: Path | None = None) -> None:
     """Write a record of ``hearts benchmark`` as a self-contained page.
+
+    Args:
+        record: the record.
+        path: the page.
+        file: where the record was written, for the command that verifies it.
 
     Raises:
         OSError: if it cannot be written.
@@ -54,27 +63,35 @@ def write_page(record: dict[str, Any], path: Path) -> None:
     name = short_names([agent])[agent]
     title = f"{name}: {result['protocol']}, {result['track']} {result['split']}"
     parts = [_STYLE, *_summary(result), *_table(record), *_cross_table(result)]
-    parts.append("<h2>The deals that went worst</h2>")
+    worst = [
+        (deal, figures["opponent"])
+        for figures in result["opponents"]
+        for deal in [one for one in figures["worst"] if one["margin"] < 0][:_SHOWN]
+    ]
+    parts += ["<h2>What was measured</h2>", *_facts(record)]
+    parts += ["<h2>Verify and cite</h2>", *_references(record, file)]
+    parts.append(f"<details><summary>The deals that went worst: {len(worst)}</summary>")
     parts.append(
         "<p>Each deal was played once with the agent in each seat. In games of two players "
         "<span class='chip slip'>?</span> marks a card that loses a point or more if both then "
         "play as well as possible, all cards seen, <span class='chip blunder'>??</span> one that "
         "loses five or more: a player who does not see all cards may have been right.</p>"
     )
-    for figures in result["opponents"]:
-        for deal in [one for one in figures["worst"] if one["margin"] < 0][:_SHOWN]:
-            parts += _deal(deal, name, figures["opponent"])
-    parts += ["<h2>What was measured</h2>", *_facts(record)]
+    for deal, opponent in worst:
+        parts += _deal(deal, name, opponent)
+    parts.append("</details>")
     write_whole(path, page(title, parts))
 
 
 def _summary(result: dict[str, Any]) -> list[str]:
     margin = format_margin(result["margin"], result["ci95"])
     count = f"{result['pairs']:,} duplicate deals"
+    agent = result["agent"]["name"]
     parts = [
+        f"<p><b>{html.escape(short_names([agent])[agent])}</b> {html.escape(verdict(result))}.</p>",
         f"<p>Mean margin over the field: <b>{margin}</b> points a deal, 95 % interval over "
         f"{count}. The margin is the others' mean score less the agent's own: above zero is "
-        "good.</p>"
+        "good.</p>",
     ]
     if not result["is_full"]:
         parts.append("<p><b>These are not all of the protocol's deals.</b></p>")
@@ -227,9 +244,10 @@ def _facts(record: dict[str, Any]) -> list[str]:
         f"{result['package']}",
         "Agent": f"{agent['spec'] or agent['name']} ({agent['kind']})",
         "Its options": ", ".join(f"{k}={v}" for k, v in agent["options"].items()) or "none",
-        "Its SHA-256": agent["digest"] or "none: the version of hearts-env says what it is",
+        "Its SHA-256": agent["digest"] or "none",
+        "Its SHA-256 covers": covered(agent),
         "Budget a card": result["budget"] + ("" if run["within_budget"] else ", exceeded"),
-        "Decisions in training": "not told"
+        "Decisions in training": "not stated"
         if result["decisions"] is None
         else f"{result['decisions']:,}",
         "Deals": f"{result['split']}, seed {result['deals']['seed']}, {result['pairs']:,} of them",
@@ -242,6 +260,46 @@ def _facts(record: dict[str, Any]) -> list[str]:
     rules = {k: v for k, v in result["rules_in_full"].items() if k != "removed"}
     parts = [*_rows(facts), f"<details><summary>Rules: {html.escape(result['rules'])}</summary>"]
     return [*parts, *_rows(rules), "</details>"]
+
+
+def covered(agent: dict[str, Any]) -> str:
+    """What the digest of an agent in a record is of, in words."""
+    base = str(agent["spec"] or "").partition("?")[0]
+    files = agent.get("files", [])
+    declared = [f"the files that it declares ({', '.join(files)})"] * bool(files)
+    if agent["digest"] is None:
+        return "nothing: the version of hearts-env says what the agent is"
+    if is_exec(base):
+        return "the program and the files that its command names; no others that it loads"
+    if is_code(base) or declared:
+        parts = ["the code's file"] * is_code(base) + declared
+        parts += ["the files that its options name"] * bool(agent["options"])
+        return f"{', '.join(parts)}; not covered: other files that it loads"
+    return "the agent's weights or chances"
+
+
+def _references(record: dict[str, Any], file: Path | None) -> list[str]:
+    """The command that plays the record again, and how to cite it."""
+    result, agent = record["result"], record["result"]["agent"]
+    spec = agent["spec"]
+    words = ["hearts", "benchmark", "--verify", "RESULT.json" if file is None else str(file)]
+    words += [spec] if spec is not None and runs_code(spec) else []
+    about = f"{result['protocol']}, {result['track']} {result['split']}, {result['budget']}"
+    digests = [f"result SHA-256 {record['sha256']}"]
+    digests += [f"agent SHA-256 {agent['digest']}"] if agent["digest"] else []
+    entry = [
+        "@software{hearts_env,",
+        "  author  = {{hearts-env contributors}},",
+        "  title   = {hearts-env: Hearts for reinforcement learning},",
+        f"  version = {{{result['package']}}},",
+        f"  note    = {{{'; '.join([about, *digests])}}}",
+        "}",
+    ]
+    command = shlex.join(words) if spec is not None else "an agent made by a program: from Python"
+    return [
+        f"<p>Verify with: <code>{html.escape(command)}</code></p>",
+        f"<pre>{html.escape(chr(10).join(entry))}</pre>",
+    ]
 
 
 def _rows(facts: dict[str, Any]) -> list[str]:

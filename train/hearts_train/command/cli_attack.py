@@ -71,7 +71,7 @@ def attack(
     view. On micro and mini the best response is computed beside it, and both are exact.
     """
     from hearts_train.command import attack_command as attacking
-    from hearts_train.command.reports import say_how_to_go_on
+    from hearts_train.command.reports import say_how_to_go_on, say_written
 
     check_output(out, "--out")
     if resume is not None:
@@ -89,3 +89,4 @@ def attack(
     if result.interrupted:
         say_how_to_go_on("attack", out or resume)
         raise console.stopped()
+    say_written(out)

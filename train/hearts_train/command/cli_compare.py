@@ -72,17 +72,18 @@ def compare(
     backend: Backend = "local",
     out: Out = None,
     resume: Resume = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the sequential test.")] = False,
     as_json: Json = False,
 ) -> None:
     """Decide which of two agents is better, in as few deals as that takes."""
     from hearts_train.command import compare_command as comparing
-    from hearts_train.command.reports import command_line, say_how_to_go_on
+    from hearts_train.command.reports import command_line, say_how_to_go_on, say_written
     from hearts_train.measure.comparison import Comparison
     from hearts_train.measure.sequential import Question
 
     check_output(out, "--out")
     if resume is not None:
-        free = {"workers", "backend", "resume", "as_json", "trust"}
+        free = {"workers", "backend", "resume", "as_json", "trust", "verbose"}
         refuse_said(context, sorted(context.params.keys() - free), "--resume", resume)
         begun = comparing.read_begun(resume)
     else:
@@ -100,9 +101,10 @@ def compare(
         )
     kept = out or resume
     result = comparing.play(begun, (workers, backend), out, resume=resume, command=command_line())
-    comparing.show(result, to_stderr=as_json)
+    comparing.show(result, verbose=verbose, to_stderr=as_json)
     if as_json:
         console.print_json(result.to_json())
     if isinstance(result, Comparison) and result.interrupted:
         say_how_to_go_on("compare", kept)
         raise console.stopped()
+    say_written(out)

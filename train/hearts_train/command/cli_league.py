@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hearts_train.command.cli_options import (
+    SEED_FORM,
     Backend,
     Isolate,
     Json,
@@ -18,6 +19,7 @@ from hearts_train.command.cli_options import (
     app,
     check_output,
     names_in,
+    read_seed,
     rules_of,
 )
 from hearts_train.console import Mistake
@@ -68,7 +70,13 @@ def add(
         typer.Option("--built-in", help="All players of the package, where they can play."),
     ] = False,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="What the deals of a new league follow from.")
+        int | None,
+        typer.Option(
+            "--seed",
+            parser=read_seed,
+            metavar=SEED_FORM,
+            help="What the deals of a new league follow from: a number, or a file that has it.",
+        ),
     ] = None,
     isolate: Isolate = False,
     trust: Trust = False,

@@ -66,6 +66,7 @@ def evaluate(
         command_line,
         evaluate_against,
         say_how_to_go_on,
+        say_written,
         show_evaluations,
     )
     from hearts_train.measure.evaluation import plot as draw
@@ -105,6 +106,7 @@ def evaluate(
     if len(results) < len(opponents) or results[-1].interrupted:
         say_how_to_go_on("evaluate", out or resume)
         raise console.stopped()
+    say_written(out)
 
 
 @app.command(
@@ -128,7 +130,12 @@ def tournament(
     as_json: Json = False,
 ) -> None:
     """Let every agent play every other, and rank them."""
-    from hearts_train.command.reports import command_line, say_how_to_go_on, show_tournament
+    from hearts_train.command.reports import (
+        command_line,
+        say_how_to_go_on,
+        say_written,
+        show_tournament,
+    )
     from hearts_train.measure.tournament import plot as draw
     from hearts_train.measure.tournament import tournament as play
 
@@ -164,6 +171,7 @@ def tournament(
     if result.interrupted:
         say_how_to_go_on("tournament", out or resume)
         raise console.stopped()
+    say_written(out)
 
 
 @app.command(
@@ -219,6 +227,7 @@ def benchmark(
 ) -> None:
     """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
     from hearts_train.command import benchmark_command as benching
+    from hearts_train.command.reports import say_written
     from hearts_train.measure.crew import check_crew
 
     crew = check_crew(workers, backend)
@@ -246,9 +255,11 @@ def benchmark(
         record = benching.play(begun, crew, out or resume, resume=resume is not None)
         differing = []
     benching.show(record, to_stderr=as_json)
+    written = None if verify is not None else out or resume
+    say_written(written)
     if page is not None:
-        benching.write_page(record, page)
-        console.note(f"written: {page}")
+        benching.write_page(record, page, verify or written)
+        say_written(page)
     if as_json:
         console.print_json(record if verify is None else {"holds": not differing} | record)
     if verify is not None:
@@ -262,7 +273,7 @@ def warmup(
         typer.Option("--workers", help="Processes; without it a core each, 4 at most."),
     ] = None,
 ) -> None:
-    """Compile everything now, so that nothing has to wait later."""
+    """Compile everything once, so that no later command has to."""
     from hearts_train.measure.warmup import warm_up
 
     with console.progress("compiling") as tell:

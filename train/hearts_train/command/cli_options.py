@@ -34,7 +34,43 @@ RulesName = Annotated[
 ]
 Players = Annotated[int | None, typer.Option("--players", help="How many play.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one machine-readable line at the end.")]
-Seed = Annotated[int, typer.Option("--seed", help="What deals and chance follow from.")]
+
+
+def read_seed(text: str | int) -> int:
+    """The number that ``--seed`` gives: itself, or ``@FILE``, which has it.
+
+    A secret one does not belong on the command line, which every process can read.
+    """
+    if isinstance(text, int):  # the default
+        return text
+    written = text
+    if text.startswith("@"):
+        with open(text[1:], "rb") as file:  # also a pipe, which nobody can read again
+            written = file.read(_MOST_SEED).decode("ascii", errors="replace").strip()
+        if not written.isdecimal():  # not repeated: it may be half of a secret
+            raise Mistake(f"--seed: {text[1:]} does not have a whole number; write one there")
+    try:
+        return int(written)
+    except ValueError:
+        from hearts_env.errors import quoted
+
+        raise Mistake(
+            f"--seed: {quoted(text)} is not a whole number; give one, or @FILE with the file that "
+            "has it"
+        ) from None
+
+
+_MOST_SEED = 1000  # bytes
+SEED_FORM = "N|@FILE"
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        parser=read_seed,
+        metavar=SEED_FORM,
+        help="What deals and chance follow from: a number, or a file that has it.",
+    ),
+]
 MaxMemory = Annotated[
     float, typer.Option("--max-memory", metavar="GB", help="Refuse what would take more.")
 ]

@@ -71,7 +71,7 @@ def solve_deck(
 ) -> None:
     """Compute an equilibrium of a small deck."""
     from hearts_train.command import solve_command as solving
-    from hearts_train.command.reports import with_origin
+    from hearts_train.command.reports import say_written, with_origin
 
     check_plot(plot)
     check_output(out, "--out")
@@ -93,9 +93,10 @@ def solve_deck(
     console.print_table(
         title, solving.SOLVE_COLUMNS, solving.solve_rows(results), to_stderr=as_json
     )
+    say_written(out)
     if policy is not None:
         results[-1].save(policy)
-        console.note(f"written: {policy}")
+        say_written(policy)
     if plot is not None:
         solving.draw_curves(results, plot)
         console.note(f"drawn: {plot}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,11 +155,7 @@ def same_players(contenders: Sequence[Contender]) -> Iterator[tuple[str, str]]:
 
 def news_of(test: SequentialTest) -> str:
     """Where a test stands, in a line."""
-    state, (below, above) = test.states[-1], test.question.bounds
-    return (
-        f"LLR {state.llr:+.2f} of {below:.2f} and {above:+.2f}, margin {state.mean:+.3f}, "
-        f"about {test.expected_left():,.0f} deals left"
-    )
+    return f"margin {test.states[-1].mean:+.3f}, about {test.expected_left():,.0f} deals left"
 
 
 def read_begun(path: Path) -> Begun:
@@ -187,16 +184,21 @@ def read_begun(path: Path) -> Begun:
     )
 
 
-def show(result: Comparison | GroupComparison, *, to_stderr: bool) -> None:
-    """Print what was found, as tables."""
+def show(result: Comparison | GroupComparison, *, verbose: bool, to_stderr: bool) -> None:
+    """Print what was found: a sentence, then tables; those of a test only with `verbose`."""
     if isinstance(result, GroupComparison):
         show_groups(result, to_stderr=to_stderr)
     else:
-        show_two(result, to_stderr=to_stderr)
+        show_two(result, verbose=verbose, to_stderr=to_stderr)
+
+
+def _say(sentence: str, *, to_stderr: bool) -> None:
+    console.note(sentence) if to_stderr else print(sentence, flush=True)
 
 
 def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
-    """Print the margins of all runs, and what follows for the two groups."""
+    """Print what follows for the two groups in a sentence, then the margins of all runs."""
+    _say(result.conclusion, to_stderr=to_stderr)
     names = [*result.runs, *result.others]
     short = short_names([*names, *result.against])
     scores = np.concatenate([result.scores, result.other_scores])
@@ -218,28 +220,27 @@ def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
     console.print_table("", columns, told, to_stderr=to_stderr)
 
 
-def show_two(result: Comparison, *, to_stderr: bool) -> None:
-    """Print what was found, in a sentence and a table."""
+def show_two(result: Comparison, *, verbose: bool, to_stderr: bool) -> None:
+    """Print what was found in a sentence, and with `verbose` the test as a table."""
     names = [result.agent, result.other, *result.against]
     short = short_names(names)
-    times = result.fixed_pairs / result.pairs
-    more = f", {times:.1f} times as many" if times >= 1.05 else ""
-    below, above = result.bounds
-    rows = [
-        ["answer", verdict_of(result)],
-        ["margin, early stop allowed for", told_interval(result.margin, result.ci95)],
-        ["log likelihood ratio", f"{result.llr:+.2f} of {below:+.2f} and {above:+.2f}"],
-        ["duplicate deals", f"{result.pairs:,}"],
-        ["a test of fixed size", f"{result.fixed_pairs:,}{more}"],
-    ]
-    field = ", ".join(short[name] for name in result.against)
-    title = (
-        f"{short[result.agent]} over {short[result.other]}"
-        + (f", both against {field}" if field else "")
-        + f", {result.rules}: points a deal, 95 % interval"
-    )
-    question = f"rather {result.low:+g} or {result.high:+g}?"
-    console.print_table(title, ["question", question], rows, to_stderr=to_stderr)
+    agent, other, *field = (short[name] for name in names)
+    shown = replace(result, agent=agent, other=other, against=tuple(field))
+    _say(shown.conclusion, to_stderr=to_stderr)
+    if verbose:
+        times = result.fixed_pairs / result.pairs
+        more = f", {times:.1f} times as many" if times >= 1.05 else ""
+        below, above = result.bounds
+        rows = [
+            ["accepted", verdict_of(result)],
+            ["margin, corrected for stopping early", told_interval(result.margin, result.ci95)],
+            ["log likelihood ratio", f"{result.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
+            ["duplicate deals", f"{result.pairs:,}"],
+            ["a test of fixed size would need", f"{result.fixed_pairs:,}{more}"],
+        ]
+        title = f"{agent} over {other}, {result.rules}: points a deal, 95 % interval"
+        columns = ["sequential test", f"{result.low:+g} or less against {result.high:+g} or more"]
+        console.print_table(title, columns, rows, to_stderr=to_stderr)
     counts: dict[str, int] = {}
     for name, faults in zip(names, result.faults, strict=True):
         counts[name] = counts.get(name, 0) + faults
@@ -251,14 +252,10 @@ def told_interval(value: float, interval: tuple[float, float]) -> str:
     return f"{value:+.3f} ({interval[0]:+.3f} to {interval[1]:+.3f})"
 
 
-def _rather(chosen: float, other: float, error: float) -> str:
-    return f"rather {chosen:+g} than {other:+g} (answered in {error:.1%} where it is {other:+g})"
-
-
 def verdict_of(result: Comparison) -> str:
-    """The verdict in words: a choice between two hypotheses, not a bound on the margin."""
+    """The hypothesis that the test has accepted: one of two, not a bound on the margin."""
     if result.verdict == HIGH:
-        return _rather(result.high, result.low, result.alpha)
+        return f"{result.high:+g} or more (error rate at most {result.alpha:.1%})"
     if result.verdict == LOW:
-        return _rather(result.low, result.high, result.beta)
-    return "stopped before it was decided" if result.interrupted else "not decided"
+        return f"{result.low:+g} or less (error rate at most {result.beta:.1%})"
+    return "neither: stopped early" if result.interrupted else "neither"

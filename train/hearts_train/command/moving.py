@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hearts_env import HeartsError
 from hearts_env.arguments import check_range
-from hearts_env.errors import install
+from hearts_env.errors import needs
 from hearts_env.files import write_whole
 from hearts_env.notation import Record
 from hearts_train.command.replay import pictures_of
@@ -87,10 +87,7 @@ def _mp4(frames: Iterable[Frame]) -> tuple[bytes, int]:
     try:
         import imageio_ffmpeg
     except ImportError:
-        raise HeartsError(
-            f"moving picture: .mp4 needs imageio-ffmpeg; install it: {install('video')}, or "
-            "write a .gif"
-        ) from None
+        raise HeartsError(f"moving picture: .mp4 {needs('video')}, or write a .gif") from None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "deal.mp4"
         writer: Any = None

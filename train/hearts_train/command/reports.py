@@ -119,6 +119,12 @@ def say_how_to_go_on(command: str, kept: Path | None, blocks: Path | None = None
     console.note(f"kept; go on with: hearts {command} --resume {kept}{trust}")
 
 
+def say_written(out: Path | None) -> None:
+    """Name the file that a command has written, if it was to write one."""
+    if out is not None:
+        console.note(f"written: {out}")
+
+
 def command_line() -> str:
     """The command line of this process, as it would be typed."""
     return shlex.join(["hearts", *sys.argv[1:]])

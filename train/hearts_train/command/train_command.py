@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from hearts_agents.registry import runs_code
 from hearts_env import Rules
 from hearts_env.files import write_json
 from hearts_train import console
@@ -38,18 +39,17 @@ def train_and_evaluate(
     as_json: bool,
 ) -> None:
     """Train, evaluate the checkpoint on duplicate deals, and print where the files are."""
-    config: TrainConfig | None = None
-    if resume is None:
-        config = load_config(config_name or DEFAULT_CONFIG, settings)
-    elif config_name is not None or settings:
+    if resume is not None:
         runs.check_run_folder(resume)
-        config = load_config(config_name or resume / runs.CONFIG_NAME, settings)
+    config = _recipe(config_name, settings, resume)
     result = training.train(config, run_dir, resume, progress=True)
     if not result.is_finished:
         with contextlib.suppress(OSError):  # after SIGHUP there is no longer a terminal
             console.note(
                 f"stopped after {result.decisions:,} decisions; go on with: "
                 f"hearts train --resume {result.run_dir}"
+                + " --trust"
+                * any(map(runs_code, config.agents))
             )
         if as_json:
             console.print_json(_record(result, [], interrupted=True))
@@ -85,6 +85,15 @@ def train_and_evaluate(
         print(f"\nPlay against it: hearts play --against {result.run_dir}")
     if interrupted:
         raise console.stopped()
+
+
+def _recipe(config_name: str | None, settings: Sequence[str], resume: Path | None) -> TrainConfig:
+    """What is to be trained with; of a run's folder only what is trusted."""
+    if resume is not None and config_name is None:
+        return runs.resumed_config(resume, settings)
+    if config_name is not None and runs.is_recipe_of_run(Path(config_name)):
+        return runs.resumed_config(Path(config_name).parent, settings)
+    return load_config(config_name or DEFAULT_CONFIG, settings)
 
 
 def _record(

@@ -429,6 +429,12 @@ class TrainConfig(_Section):
         """All opponents of the schedule, in order of appearance."""
         return list(dict.fromkeys(name for phase in self.schedule for name in phase.opponents))
 
+    @property
+    def agents(self) -> list[str]:
+        """Every agent that the recipe names: opponents, those of evaluations, the magnet."""
+        named = [*self.opponents, *self.evaluation.opponents, self.ppo.magnet]
+        return [name for name in dict.fromkeys(named) if name not in (SELF, AVERAGE)]
+
     def to_yaml(self) -> str:
         """The complete resolved recipe; ``recipes.load_config`` reads it back."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,12 @@ from numpy.typing import NDArray
 
 from hearts_agents._tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
+from hearts_agents.registry import check_recorded
 from hearts_env.errors import CheckpointError, quoted
-from hearts_env.files import held, remove_leftovers, write_whole
+from hearts_env.files import held, is_held, remove_leftovers, write_whole
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.event_file import EventFile
+from hearts_train.learn.recipes import load_config
 
 CONFIG_NAME = "config.yaml"
 STATE_NAME = "state.safetensors"
@@ -154,11 +156,16 @@ def check_run_folder(run_dir: Path) -> None:
     A run that was killed before it saved a state can be: it starts again from its recipe.
 
     Raises:
-        CheckpointError: if it is not a folder, or has no recipe.
+        CheckpointError: if it is not a folder, has no recipe, or is of a run that another process
+            is starting.
     """
     if not run_dir.is_dir():
         raise CheckpointError(f"resume: {str(run_dir)!r} is not a folder; give that of a run")
     if not (run_dir / CONFIG_NAME).is_file():
+        if is_held(run_dir / LOCK_NAME):
+            raise CheckpointError(
+                f"resume: the run in {str(run_dir)!r} is still starting; wait for it, or stop it"
+            )
         raise CheckpointError(
             f"resume: the folder {str(run_dir)!r} has no {CONFIG_NAME}; give one that "
             "`hearts train` has written"
@@ -170,6 +177,32 @@ def check_run_folder(run_dir: Path) -> None:
             f"resume: the folder {str(run_dir)!r} has no {STATE_NAME}, which is needed "
             "to resume; start a new run in another folder"
         )
+
+
+def resumed_config(run_dir: Path, overrides: Sequence[str] = ()) -> TrainConfig:
+    """The recipe in a run's folder, which somebody else may have written, to train with.
+
+    Args:
+        run_dir: the folder.
+        overrides: the user's own changes, as for ``load_config``.
+
+    Raises:
+        ConfigError: if the recipe or a change cannot be used.
+        HeartsError: if the recipe names an agent that runs code, the changes do not remove it, and
+            the user does not trust the folder.
+    """
+    path = run_dir / CONFIG_NAME
+    config = load_config(path, overrides)
+    for name in load_config(path).agents:
+        if name in config.agents:
+            check_recorded(name, f"config: {str(path)!r}")
+    return config
+
+
+def is_recipe_of_run(path: Path) -> bool:
+    """Whether a file is the recipe in the folder of a run, which ``resumed_config`` reads."""
+    others = (CHECKPOINT_NAME, STATE_NAME, METRICS_NAME)
+    return path.name == CONFIG_NAME and any((path.parent / name).exists() for name in others)
 
 
 @contextlib.contextmanager
@@ -522,9 +555,11 @@ __all__ = [
     "drop_lost_checkpoints",
     "exploitability_of",
     "hold_run",
+    "is_recipe_of_run",
     "keep_checkpoint",
     "load_state",
     "new_run_folder",
     "read_metrics",
+    "resumed_config",
     "save_state",
 ]

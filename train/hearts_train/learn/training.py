@@ -75,12 +75,14 @@ def train(
         config: the recipe; None: the defaults, or the resumed run's own.
         run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number.
         resume: folder of a run to go on with. A `config` then replaces the run's own (a larger
-            budget, say), but not its rules, observation, network or seed.
+            budget, say), but not its rules, observation, network or seed. Code that the run's own
+            recipe names is not run unless ``hearts_agents.trust.trust_files`` was called.
         progress: show how it goes, on standard error.
 
     Raises:
         ConfigError: a setting that cannot be used; nothing has been written.
         CheckpointError: a folder that cannot be resumed, is in use, or cannot be written.
+        HeartsError: the recipe of a resumed run names code that is not trusted.
         DivergenceError: the weights have become infinite; what was saved before stands.
     """
     with contextlib.ExitStack() as stack:
@@ -97,11 +99,12 @@ def train(
             runs.check_run_folder(run_dir)
             stack.enter_context(runs.hold_run(run_dir))
             before = load_config(run_dir / runs.CONFIG_NAME)
+            config = config or runs.resumed_config(run_dir)
             state = None
             if (run_dir / runs.STATE_NAME).exists():
-                _check_same(before, config or before, run_dir)
+                _check_same(before, config, run_dir)
                 state = runs.load_state(run_dir / runs.STATE_NAME)
-            trainer = Trainer(config or before, state)
+            trainer = Trainer(config, state)
         return trainer.run(run_dir, is_shown=progress)
 
 

@@ -37,6 +37,8 @@ from hearts_train.measure.intervals import Interval, finite_values, percentiles
 RESAMPLES = 10_000
 _LARGEST_BLOCK = 1024
 MIN_RUNS = 2
+_ENOUGH_RUNS = 10
+"""With fewer the intervals are clearly too short (docs/statistics.md has how often they hold)."""
 
 Statistic = Callable[[Floats], Floats]
 """Of many samples at once: ``(samples, runs, tasks)`` to ``(samples,)``."""
@@ -222,9 +224,37 @@ class GroupComparison:
     platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
     command: str | None = None
 
+    @property
+    def better(self) -> str | None:
+        """Which group is better, ``runs`` or ``others``; None where the interval contains 0."""
+        low, high = self.difference[1]
+        return "runs" if low > 0 else "others" if high < 0 else None
+
+    @property
+    def conclusion(self) -> str:
+        """Which group is better, by how much and how sure that is, in a sentence."""
+        groups = {
+            "runs": f"The first group ({len(self.runs)} runs)",
+            "others": f"The second group ({len(self.others)} runs)",
+        }
+        margin, (low, high) = self.difference
+        count = min(len(self.runs), len(self.others))
+        if self.better == "others":
+            margin, low, high = -margin, -high, -low
+        found = "It is not known which group is better"
+        if self.better is not None:
+            found = f"{groups[self.better]} is better"
+        return (
+            f"{found} against {', '.join(self.against)}: {margin:+.2f} points a deal (95 % "
+            f"interval over runs {low:+.2f} to {high:+.2f}); each run played {self.pairs:,} "
+            "duplicate deals against each opponent"
+            + "; with so few runs the interval is too short"
+            * (count < _ENOUGH_RUNS)
+        )
+
     def to_json(self) -> dict[str, Any]:
-        """All of it, of types that JSON knows."""
-        record: dict[str, Any] = {}
+        """All of it, of types that JSON knows, with ``better`` and ``conclusion``."""
+        record: dict[str, Any] = {"better": self.better, "conclusion": self.conclusion}
         for name, value in vars(self).items():
             if name in ("iqm", "other_iqm", "difference", "improvement"):
                 record[name] = {"value": value[0], "ci95": list(value[1])}

@@ -210,11 +210,6 @@ class Assault:
             self.rules = rules_for([contender], rules)
             check_two_players(self.rules)
             contender.check_rules(self.rules)
-            if not callable(getattr(self.agent, "action_probs", None)):
-                raise HeartsError(
-                    f"agent: {self.name} has no action_probs(views), so nobody can know how it "
-                    "plays; derive its class from hearts_agents.Agent"
-                )
             if getattr(self.agent, "is_timed", False):
                 raise HeartsError(
                     f"agent: {self.name} searches for a time, so nobody can know what it will "

@@ -362,8 +362,8 @@ def verify(
     for name in ("kind", "options", "digest"):
         if found[name] != result["agent"][name]:
             raise HeartsError(
-                f"verify: the agent's {name} is {found[name]!r}, in the result it is "
-                f"{result['agent'][name]!r}; give the agent that made it"
+                f"verify: this is another agent: its {name} is {found[name]!r}, in the result it "
+                f"is {result['agent'][name]!r}; give the agent that made it"
             )
     again = bench.run(show=show)
     played = again["result"]
@@ -371,6 +371,22 @@ def verify(
         names = ("name", "spec")
         played = {**played, "agent": {**played["agent"], **{n: result["agent"][n] for n in names}}}
     return again, differences(result, played)
+
+
+def verdict(result: dict[str, Any]) -> str:
+    """Whom of the field the agent of a record's result beats, and its place in the field, in words.
+
+    It beats a player where the whole 95 % interval of its margin is above zero.
+    """
+    figures = result["opponents"]
+    won = [f["opponent"] for f in figures if f["ci95"][0] > 0]
+    lost = [f["opponent"] for f in figures if f["ci95"][1] < 0]
+    open_ = [f["opponent"] for f in figures if f["opponent"] not in (*won, *lost)]
+    groups = (("beats", won), ("loses to", lost), ("is level with", open_))
+    parts = [f"{verb} {', '.join(names)}" for verb, names in groups if names]
+    best, worst = 1 + len(lost), 1 + len(lost) + len(open_)
+    place = f"{best}" if best == worst else f"{best} to {worst}"
+    return f"{'; '.join(parts)}: place {place} of {len(figures) + 1}"
 
 
 def unfinished(out: Path) -> Path:

@@ -31,6 +31,9 @@ from hearts_train.measure.evaluation import (
 from hearts_train.measure.intervals import Interval
 from hearts_train.measure.sequential import (
     FIRST_LOOK,
+    HIGH,
+    LOW,
+    OPEN,
     TEST_VERSION,
     Question,
     SequentialTest,
@@ -114,9 +117,52 @@ class Comparison:
     platform: dict[str, str] = field(default_factory=platform_versions, repr=False)
     command: str | None = None
 
+    @property
+    def better(self) -> str | None:
+        """Who is better, by name; None if that is not known.
+
+        It is known where the interval does not contain 0, and where the test has accepted a
+        hypothesis of which all margins have one sign.
+        """
+        if self.ci95[0] > 0 or (self.verdict == HIGH and self.low >= 0):
+            return self.agent
+        if self.ci95[1] < 0 or (self.verdict == LOW and self.high <= 0):
+            return self.other
+        return None
+
+    @property
+    def conclusion(self) -> str:
+        """Who is better, by how much, how sure that is and after how many deals, in a sentence."""
+        name, rest, sign = self.agent, self.other, 1.0
+        if self.better == self.other:
+            name, rest, sign = rest, name, -1.0
+        # What the test has accepted, of the margin of `name`: that it is more, or less, than bound.
+        is_more = (self.verdict == HIGH) == (sign > 0)
+        bound = sign * (self.low if self.verdict == HIGH else self.high)
+        error = f"error rate at most {self.alpha if self.verdict == HIGH else self.beta:.1%}"
+        if self.better is not None:
+            found = f"{name} is better than {rest}"
+            than = f"by {'more' if is_more else 'less'} than {bound:g}, "
+            sure = "" if is_more and bound < 0 else f"; {than * (bound != 0)}{error}"
+        else:
+            word = "worse" if is_more else "better"
+            found = f"{name} is not {word} than {rest} by {abs(bound):g} points a deal"
+            sure = f"; {error}"
+        if self.verdict == OPEN:
+            sure = "; stopped early" if self.interrupted else "; more deals would decide it"
+            if self.better is None:
+                found = f"It is not known which of {name} and {rest} is better"
+        field = f" against {', '.join(self.against)}" if self.against else ""
+        low, high = sorted(sign * end for end in self.ci95)
+        figures = (
+            f"{sign * self.margin:+.2f} points a deal (95 % interval {low:+.2f} to {high:+.2f}) "
+            f"after {self.pairs:,} duplicate deals"
+        )
+        return f"{found}{field}: {figures}{sure}"
+
     def to_json(self) -> dict[str, Any]:
-        """All of it, of types that JSON knows."""
-        record = asdict(self)
+        """All of it, of types that JSON knows, with ``better`` and ``conclusion``."""
+        record = asdict(self) | {"better": self.better, "conclusion": self.conclusion}
         return {name: list(v) if isinstance(v, tuple) else v for name, v in record.items()}
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -37,7 +37,7 @@ from hearts_agents.registry import (
 from hearts_agents.search import PimcBelief
 from hearts_agents.solved import EquilibriumAgent, SolvedAgent
 from hearts_agents.specs import EXEC, is_code, is_exec, parse_options, split_spec
-from hearts_agents.user_code import code_file
+from hearts_agents.user_code import code_file, declared_files
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.arrays import Ints
 from hearts_env.batch_view import BatchView
@@ -118,13 +118,16 @@ class Contender:
         self._agent: Agent | None = None
         self._enquiry: Enquiry | None = None
         self._options: dict[str, Any] = {}
+        self.files: dict[str, Path] = {}
+        """Those that its code declares, by the names that it gives them."""
         if isolate and isinstance(entrant, str | os.PathLike) and is_outside(entrant):
             self.digest = _digest(None, self.spec)
             self._enquiry = Enquiry(self.name, os.fspath(entrant))
             return
         self._agent = make_agent(entrant, seed=seed if is_named else None)
         self._options = _options(self.spec)
-        self.digest = _digest(self._agent, self.spec)
+        self.files = _declared(self._agent, self.spec)
+        self.digest = _digest(self._agent, self.spec, files=self.files.values())
 
     @property
     def agent(self) -> Agent:
@@ -155,11 +158,15 @@ class Contender:
     def check_rules(self, rules: Rules) -> None:
         """Ask it whether it can play these rules; from now on ``digest`` is of what it plays there.
 
+        That of an agent which is made in other processes has its declared files only from now on.
+
         Raises:
             HeartsError: if it cannot.
         """
         if self._enquiry is not None:
             self._enquiry.check_rules(rules)
+            self.files = {name: Path(path) for name, path in self._enquiry.card.files.items()}
+            self.digest = _digest(None, self.spec, files=self.files.values())
             return
         check_rules(self.agent, rules)
         if self.is_ours:
@@ -227,13 +234,14 @@ class Contender:
             kind, options = self._enquiry.card.kind, self._enquiry.card.options
         else:
             kind, options = kind_of_player(self.agent), self._options
-        return {
+        record = {
             "name": self.name,
             "spec": self.spec,
             "kind": kind,
             "options": options,
             "digest": self.digest,
         }
+        return record | {"files": list(self.files)} if self.files else record
 
     def close(self) -> None:
         """End the processes that say what the agent is; its players stay, and it can be copied."""
@@ -347,15 +355,36 @@ def _options(spec: str | None) -> dict[str, Any]:
     return parse_options(spec, factory, texts)
 
 
-def _digest(agent: Agent | None, spec: str | None, rules: Rules | None = None) -> str | None:
+def _declared(agent: Agent, spec: str | None) -> dict[str, Path]:
+    """The files that the code of a player from outside says it loads."""
+    if is_ours(agent):
+        return {}
+    base = "" if spec is None else split_spec(spec)[0]
+    player = agent.player if isinstance(agent, Adapted) else agent
+    return declared_files(player, resolve(base)[0] if is_code(base) else None)
+
+
+def _digest(
+    agent: Agent | None,
+    spec: str | None,
+    rules: Rules | None = None,
+    *,
+    files: Iterable[Path] = (),
+) -> str | None:
     """A SHA-256 of what distinguishes a player from others of its kind; None if nothing does.
 
-    With `rules`, of what it plays these with.
+    With `rules`, of what it plays these with; `files` are those that its code declares.
     """
     digest = hashlib.sha256()
     is_any = False
     for part in _parts(agent, spec, rules):
         digest.update(part)
+        is_any = True
+    for path in files:
+        digest.update(path.stat().st_size.to_bytes(8, "big"))  # so that none runs into the next
+        with path.open("rb") as file:
+            for part in iter(lambda: file.read(2**20), b""):
+                digest.update(part)
         is_any = True
     return digest.hexdigest() if is_any else None
 

@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeVar
 from hearts_agents.blame import describe
 from hearts_env import HeartsError
 from hearts_env.arguments import check_choice, check_number
-from hearts_env.errors import install
+from hearts_env.errors import needs
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -87,7 +87,7 @@ def check_crew(workers: object, backend: object) -> Crew:
     """
     chosen = check_choice("backend", backend, BACKENDS)
     if chosen == "ray" and importlib.util.find_spec("ray") is None:
-        raise HeartsError(f"backend: 'ray' needs Ray; in the checkout: {install('ray')}")
+        raise HeartsError(f"backend: 'ray' {needs('ray')}")
     if workers is None:
         return None, chosen
     return check_number("workers", workers, 1, MAX_WORKERS), chosen

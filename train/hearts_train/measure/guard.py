@@ -103,7 +103,7 @@ def _ask_program(agent: ExternalAgent, views: BatchView, games: Ints | None) -> 
 
 
 def _ask_outside(agent: Agent, views: BatchView, check_signals: Callable[[], None]) -> Answer:
-    if isinstance(agent, Adapted):
+    if isinstance(agent, Adapted) and not callable(getattr(agent.player, "act_batch", None)):
         return _ask_each(agent.player.act, views, check_signals)
     if _asks_one_by_one(agent):
         return _ask_each(agent.act, views, check_signals)

@@ -46,6 +46,7 @@ from hearts_agents.subprocesses import close_pipes, kill_child, python_environme
 from hearts_env import HeartsError, Rules
 from hearts_env.arrays import Floats, Ints
 from hearts_env.batch_view import BatchView
+from hearts_env.files import kind_of
 from hearts_train.measure.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check
 
 _START_SECONDS = 300.0  # a first start may compile
@@ -137,11 +138,13 @@ class Card:
         kind: The name of its class.
         options: Those of its spec, as it reads them.
         rules: The rules it was trained for, if it states them.
+        files: The paths of the files that its code declares, by the names that it gives them.
     """
 
     kind: str
     options: dict[str, Any]
     rules: Rules | None
+    files: dict[str, str]
 
 
 class Enquiry:
@@ -166,7 +169,10 @@ class Enquiry:
             rules = None if fields["rules"] is None else Rules.from_dict(fields["rules"])
             texts = split_spec(self._spec)[1]
             options = {name: _plain(fields["options"].get(name), texts[name]) for name in texts}
-            return Card(str(fields["kind"])[:_MOST_NAME], options, rules)
+            files = {str(name): str(path) for name, path in fields["files"].items()}
+            if any(kind_of(path) != "file" for path in files.values()):
+                raise ValueError(files)
+            return Card(str(fields["kind"])[:_MOST_NAME], options, rules, files)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise HeartsError(
                 f"agent: the process of {self._name!r} does not say what the agent is; it must not "

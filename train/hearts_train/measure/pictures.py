@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import io
 import re
 import textwrap
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hearts_env import HeartsError
+from hearts_env.errors import needs
 from hearts_env.files import check_output, write_whole
 
 if TYPE_CHECKING:
@@ -98,13 +100,16 @@ def check_picture(path: Path | None, option: str = "--plot") -> None:
     """Refuse a file that could not be drawn, before anything is measured.
 
     Raises:
-        HeartsError: if it is not a png, svg or pdf file, or its folder does not exist.
+        HeartsError: if it is not a png, svg or pdf file, its folder does not exist, or nothing that
+            draws is installed.
     """
     if path is None:
         return
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         known = ", ".join(f".{kind}" for kind in FORMATS)
         raise HeartsError(f"{option}: {path.name!r} has an unknown suffix; choose from {known}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise HeartsError(f"{option}: drawing {needs('train')}")
     check_output(path, option)
 
 

@@ -81,7 +81,8 @@ def _contender(hello: dict[str, Any], sent: bytes | None) -> Contender:
 def _card(contender: Contender) -> bytes:
     record = contender.to_json()
     rules = None if contender.rules is None else contender.rules.to_dict()
-    card = {"kind": record["kind"], "options": record["options"], "rules": rules}
+    files = {name: str(path) for name, path in contender.files.items()}
+    card = {"kind": record["kind"], "options": record["options"], "rules": rules, "files": files}
     return b"Q" + json.dumps(card).encode()
 
 

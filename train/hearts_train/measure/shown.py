@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from hearts_train.measure.intervals import Interval
 
+OF_BOTH = "{}: own, other's"
+"""The heading of a column with two figures: the agent's and its opponent's."""
+
 
 @dataclass(frozen=True)
 class Shown:

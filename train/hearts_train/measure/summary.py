@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.errors import install
+from hearts_env.errors import needs
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import WORST, Block, Example, WorstDeal, deals_digest
 from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.matches import chips_won, string_matches
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
-from hearts_train.measure.shown import Shown, format_interval, format_margin, format_ms
+from hearts_train.measure.shown import OF_BOTH, Shown, format_interval, format_margin, format_ms
 
 _MOST_EXAMPLES = 3
 
@@ -139,9 +139,10 @@ def evaluations_table(results: Sequence[Evaluation]) -> Shown:
         for result in results
     ]
     columns = ["against", "margin", "deals won", *(["rank"] if is_ranked else [])]
-    columns += [*(["chips a deal"] if in_chips else []), "moons", "matches won", "ms, its ms"]
+    columns += [*(["chips a deal"] if in_chips else []), "moons", "matches won"]
+    columns.append(OF_BOTH.format("ms"))
     if has_faults:
-        columns.append("faults, its faults")
+        columns.append(OF_BOTH.format("faults"))
     title = (
         f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.pairs:,} "
         "duplicate deals (each from every seat)"
@@ -253,9 +254,7 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise HeartsError(
-            f"plot: drawing needs matplotlib; in the checkout: {install('train')}"
-        ) from None
+        raise HeartsError(f"plot: drawing {needs('train')}") from None
     names = {e.agent for e in evaluations}
     short = short_names([*names, *(e.opponent for e in evaluations)])
     labels = [

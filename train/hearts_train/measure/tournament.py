@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.errors import install
+from hearts_env.errors import needs
 from hearts_env.progress import Progress
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import (
@@ -149,9 +149,7 @@ def plot(result: Tournament, path: str | Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise HeartsError(
-            f"plot: drawing needs matplotlib; in the checkout: {install('train')}"
-        ) from None
+        raise HeartsError(f"plot: drawing {needs('train')}") from None
     short = short_names(result.agents)
     order = [result.agents.index(standing.agent) for standing in result.standings]
     names = [literal(short[result.agents[i]]) for i in order]

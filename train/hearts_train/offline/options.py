@@ -13,7 +13,7 @@ import numpy as np
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.arguments import check_chance, check_choice, check_flag, check_number, check_seed
 from hearts_env.encoders import ENCODERS, make_encoder
-from hearts_env.errors import did_you_mean, install, quoted
+from hearts_env.errors import did_you_mean, needs, quoted
 from hearts_env.form import MASKS, Form
 from hearts_env.rewards import Rewarder
 from hearts_env.solve.beliefs import has_exact_worlds
@@ -170,9 +170,7 @@ def library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise HeartsError(
-            f"dataset: {error.name or name} is not installed; in the checkout: {install('dataset')}"
-        ) from None
+        raise HeartsError(f"dataset: {error.name or name} {needs('dataset')}") from None
 
 
 def check_libraries(formats: Sequence[str]) -> None:
