@@ -132,7 +132,8 @@ def check_is_free(run_dir: Path) -> None:
     if (run_dir / STATE_NAME).exists() or (run_dir / CHECKPOINT_NAME).exists():
         raise ConfigError(
             f"run: {str(run_dir)!r} already has a run; resume it with --resume {run_dir}, or "
-            "give another folder"
+            "give another folder",
+            value=run_dir,
         )
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         others = sorted(
@@ -143,7 +144,8 @@ def check_is_free(run_dir: Path) -> None:
         if others:
             raise ConfigError(
                 f"run: {str(run_dir)!r} has other files, like {quoted(others[0])}; give a new "
-                "folder, or an empty one"
+                "folder, or an empty one",
+                value=run_dir,
             )
 
 
@@ -156,7 +158,9 @@ def check_run_folder(run_dir: Path) -> None:
         CheckpointError: if it is not a folder, or has no recipe.
     """
     if not run_dir.is_dir():
-        raise CheckpointError(f"resume: {str(run_dir)!r} is not a folder; give that of a run")
+        raise CheckpointError(
+            f"resume: {str(run_dir)!r} is not a folder; give that of a run", value=run_dir
+        )
     if not (run_dir / CONFIG_NAME).is_file():
         raise CheckpointError(
             f"resume: the folder {str(run_dir)!r} has no {CONFIG_NAME}; give one that "
