@@ -42,7 +42,8 @@ class HeartsError(ValueError):
             a[:MOST_TOLD] + "..." if isinstance(a, str) and len(a) > MOST_TOLD else a for a in args
         ]
         super().__init__(*messages)
-        begin, colon, rest = str(self).partition(": ")
+        message = args[0] if args and isinstance(args[0], str) else ""
+        begin, colon, rest = message.partition(": ")
         shown = "" if value is None else quoted(value)  # it may hold semicolons of its own
         self.argument: str = (begin if colon else "") if argument is None else argument
         self.value: Any = value
