@@ -49,12 +49,12 @@ def mistake(result: Any, argument: str, *names: object) -> None:
 
     Args:
         result: of the command, with ``exit_code`` and ``stderr``.
-        argument: what the line is about.
+        argument: what the line is about; "" if that is not looked at.
         names: names, numbers or files that must be in the line.
     """
     assert result.exit_code == 2, result.output
     lines = [line for line in result.stderr.splitlines() if line]
     assert len(lines) == 1, lines
-    assert lines[0].startswith(f"error: {argument}: "), lines[0]
+    assert lines[0].startswith(f"error: {argument}: " if argument else "error: "), lines[0]
     for name in names:
         assert str(name) in lines[0], lines[0]

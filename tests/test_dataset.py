@@ -13,6 +13,7 @@ from hearts_train.offline.episodes import Episodes
 from hearts_train.offline.exact import Worth
 from hearts_train.offline.options import DatasetOptions, library
 from hearts_train.offline.playing import BLOCK, Seating
+from tests.refusals import refused
 from tests.test_arguments import ODD
 
 
@@ -180,7 +181,7 @@ def test_options_survive_json():
     assert DatasetOptions.from_json(given.to_json()) == given == pickle.loads(pickle.dumps(given))
     assert given.dataset_id == "hearts/two_player-trump-S/easy-pro-v0"
     assert given.views == ("text", "json")
-    with pytest.raises(HeartsError, match="settings are damaged"):
+    with refused(HeartsError, "dataset"):
         DatasetOptions.from_json({"agents": ["pro"]})
 
 
@@ -234,7 +235,7 @@ def test_odd_values_are_taken_or_refused_by_name(name):
             assert refused.startswith(begins.get(name, name) + ": ")
             continue
         assert DatasetOptions.from_json(json.loads(json.dumps(found.to_json()))) == found
-    with pytest.raises(TypeError, match="view: unknown argument; did you mean 'views'"):
+    with pytest.raises(TypeError, match=r"^view: .*'views'"):
         options(view=["text"])
 
 
@@ -246,14 +247,14 @@ def test_exact_values_are_computed_where_they_are_known():
 
 
 def test_players_that_cannot_play_are_named_before_anything_is_played():
-    with pytest.raises(HeartsError, match="pimc plays two-player games only"):
+    with refused(HeartsError, "rules"):
         Seating(options(["pimc"], "classic"))
-    with pytest.raises(HeartsError, match="agent: 'nobody' is unknown"):
+    with refused(HeartsError, "agent", value="nobody"):
         Seating(options(["nobody"]))
 
 
 def test_a_missing_library_is_named_with_what_installs_it():
-    with pytest.raises(HeartsError, match=r'no_such is not installed; .* pip install -e "\.\[data'):
+    with refused(HeartsError, "dataset", "no_such"):
         library("no_such.part")
 
 

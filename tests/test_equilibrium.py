@@ -22,6 +22,7 @@ from hearts_env.solve.tree import Tree, TreeSize, estimate, measure
 from hearts_train.command import solve_command
 from hearts_train.command.cli import app
 from tests.perft import count_lines
+from tests.refusals import mistake, refused
 from tests.test_exploit import all_deals, openspiel_exploitability
 
 
@@ -156,8 +157,8 @@ def test_estimates_come_near():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Tree("two_player"), ("max_memory", "does not fit into 4 GB", "GB", "lines")),
-        (lambda: Tree("micro", 1e-6), ("max_memory", "micro", "does not fit")),
+        (lambda: Tree("two_player"), ("max_memory", "4 GB", "lines")),
+        (lambda: Tree("micro", 1e-6), ("max_memory", "micro")),
         (lambda: Tree("micro", max_memory=0), ("max_memory", "0")),
         (lambda: Tree("micro", max_memory="much"), ("max_memory", "much")),
         (lambda: Tree("classic"), ("players", "4")),
@@ -401,7 +402,7 @@ def test_a_policy_file_is_small_and_plays_alike(micro, tmp_path):
     assert again.rules == micro.rules
     assert again.exploitability < 1e-4  # rounded
     assert again.value == pytest.approx(found.value, abs=1e-4)
-    with pytest.raises(CheckpointError, match="policy alone"):
+    with refused(CheckpointError, str(file), hint="--out"):
         Solver.load(file)
 
 
@@ -425,22 +426,22 @@ def test_damaged_files_are_refused(micro, tmp_path, monkeypatch):
         ("flipped.npz", whole[:3000] + b"\xff" * 200 + whole[3200:]),
     ):
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(CheckpointError, match=name):
+        with refused(CheckpointError, str(tmp_path / name)):
             load(tmp_path / name)
-    with pytest.raises(CheckpointError, match="no such file"):
+    with refused(CheckpointError, str(tmp_path / "none.npz")):
         load(tmp_path / "none.npz")
     np.savez(tmp_path / "other.npz", header=np.array('{"format": "x"}'))
-    with pytest.raises(CheckpointError, match=r"other\.npz"):
+    with refused(CheckpointError, str(tmp_path / "other.npz")):
         load(tmp_path / "other.npz")
     np.savez(tmp_path / "pickled.npz", header=np.array([{}], object))
-    with pytest.raises(CheckpointError, match=r"pickled\.npz"):
+    with refused(CheckpointError, str(tmp_path / "pickled.npz")):
         load(tmp_path / "pickled.npz")
     solver._regrets[0][5] = np.nan
     solver.save(file)
-    with pytest.raises(CheckpointError, match="regrets0"):
+    with refused(CheckpointError, str(file), "regrets0"):
         Solver.load(file)
     monkeypatch.setattr(solved_files, "_digest", lambda made: 1)
-    with pytest.raises(CheckpointError, match="numbered otherwise"):
+    with refused(CheckpointError, str(file)):
         load(file)
 
 
@@ -495,7 +496,7 @@ def test_two_of_them_play_level_and_reseeded_alike(player):
 
 
 def test_the_player_refuses_other_rules(player):
-    with pytest.raises(HeartsError, match="rules"):
+    with refused(HeartsError, "rules"):
         player.act(Game.deal(Rules.preset("mini"), 1).view(0))
 
 
@@ -575,7 +576,7 @@ def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
     run("solve", "micro", "--iterations", 9, "--out", state)
     shown = run("solve", "--resume", state, "--algorithm", "dcfr")
     assert shown.exit_code == 2
-    assert "error: --algorithm: the state is of pdcfr+; omit it" in shown.stderr
+    mistake(shown, "--algorithm", "pdcfr+")
     shown = run("solve", "--resume", state, "--algorithm", "pdcfr+", "--iterations", 12)
     assert shown.exit_code == 0
     assert "already" not in shown.stderr
@@ -628,6 +629,6 @@ def test_mistakes_are_one_line(args, words):
 
 def test_sizes_read_well():
     size = TreeSize(Rules.preset("micro"), 280, 8804, 2108, (258, 299), (516, 642), exact=True)
-    assert str(size).startswith("280 deals, 8,804 positions, 2,108 lines, 557 information sets")
+    assert all(number in str(size) for number in ("280", "8,804", "2,108", "557"))
     assert tree.format_count(3.14e15) == "3.1e+15"
     assert solve_command.peak_megabytes() is None or solve_command.peak_megabytes() > 10

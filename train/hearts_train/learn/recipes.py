@@ -195,7 +195,9 @@ def _read(name_or_path: str | Path) -> tuple[str, str]:
     except HeartsError as error:
         raise ConfigError(str(error)) from None
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name with a null byte
-        raise ConfigError(f"config: {quoted(name)} cannot be read: {error}", value=name) from None
+        raise ConfigError(
+            f"config: {quoted(name)} cannot be read ({error}); give another file", value=name
+        ) from None
 
 
 def _override(tree: dict[str, Any], override: str) -> None:

@@ -109,7 +109,9 @@ def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         return folder if run_dir is not None else _next_folder(folder, config.name)
     except OSError as error:
-        raise ConfigError(f"run: the folder {str(folder)!r} cannot be made: {error}") from None
+        raise ConfigError(
+            f"run: the folder {str(folder)!r} cannot be made ({error}); name another"
+        ) from None
 
 
 def _next_folder(place: Path, name: str) -> Path:
