@@ -97,9 +97,7 @@ def deal_masks(
     for name, mask in zip(piles, masks, strict=True):
         size = rules.kitty_size if name == "kitty" else rules.hand_size
         if mask.bit_count() != size:
-            raise DealError(
-                f"{name}: {mask.bit_count()} cards are not what the rules deal; give {size}"
-            )
+            raise DealError(f"{name}: it has {mask.bit_count()} cards; the rules deal {size}")
     return masks
 
 

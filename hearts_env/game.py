@@ -603,7 +603,7 @@ def _check_turn(game: Game, entry: Entry) -> None:
         raise NotationError(f"{text}: it follows the end of the deal; leave it out")
     if phase not in (game.phase, "revoke") or entry.seat != game.player:
         raise NotationError(
-            f"{text}: not this player's turn ({game.phase}); let player {game.player} act"
+            f"{text}: it is not this player's turn ({game.phase}); player {game.player} is to act"
         )
 
 

@@ -332,6 +332,6 @@ def _check_world(view: Seen, world: Sequence[Iterable[str]]) -> list[int]:
             )
         if mask.bit_count() != sizes[owner]:
             raise DealError(
-                f"{name}: {mask.bit_count()} cards are not what is left; give {sizes[owner]}"
+                f"{name}: it has {mask.bit_count()} cards; there are {sizes[owner]} left"
             )
     return masks
