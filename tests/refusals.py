@@ -52,7 +52,7 @@ def mistake(result: Any, argument: str, *names: object) -> None:
         argument: what the line is about; "" if that is not looked at.
         names: names, numbers or files that must be in the line.
     """
-    assert result.exit_code == 2, result.output
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
     lines = [line for line in result.stderr.splitlines() if line]
     assert len(lines) == 1, lines
     assert lines[0].startswith(f"error: {argument}: " if argument else "error: "), lines[0]

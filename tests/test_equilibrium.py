@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import itertools
 import json
+import re
 import signal
 
 import numpy as np
@@ -557,14 +558,12 @@ def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.delattr(solve_command, "Tree")  # refused before it is built
         for args, words in (
-            (("micro", "--out", state), f"{state} already exists; go on with --resume {state}"),
-            (("micro", "--out", text), f"{text} already exists"),
-            (("--resume", state, "--out", text), f"{text} already exists"),
-            (("micro", "--out", tmp_path), f"'{tmp_path}' is a folder"),
+            (("micro", "--out", state), (state, f"--resume {state}")),
+            (("micro", "--out", text), (text,)),
+            (("--resume", state, "--out", text), (text,)),
+            (("micro", "--out", tmp_path), (tmp_path,)),
         ):
-            shown = run("solve", *args)
-            assert shown.exit_code == 2, shown.output
-            assert f"error: --out: {words}" in shown.stderr
+            mistake(run("solve", *args), "--out", *words)
     assert (state.read_bytes(), text.read_text(encoding="utf-8")) == (before, "mine")
     same = tmp_path / "." / ".." / tmp_path.name / "a.npz"
     assert run("solve", "--resume", state, "--iterations", 9, "--out", same).exit_code == 0
@@ -574,19 +573,17 @@ def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
 def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
     state = tmp_path / "a.npz"
     run("solve", "micro", "--iterations", 9, "--out", state)
-    shown = run("solve", "--resume", state, "--algorithm", "dcfr")
-    assert shown.exit_code == 2
-    mistake(shown, "--algorithm", "pdcfr+")
+    mistake(run("solve", "--resume", state, "--algorithm", "dcfr"), "--algorithm", "pdcfr+")
     shown = run("solve", "--resume", state, "--algorithm", "pdcfr+", "--iterations", 12)
     assert shown.exit_code == 0
     assert "already" not in shown.stderr
     for option, value, words in (
-        ("--iterations", 3, "already has 12; none is added"),
-        ("--minutes", 1e-9, "has already taken"),
+        ("--iterations", 3, 12),
+        ("--minutes", 1e-9, ""),
     ):
         shown = run("solve", "--resume", state, option, value)
         assert shown.exit_code == 0
-        assert f"{option}: the state {words}" in shown.stderr
+        assert re.search(rf"{option}: .*{words}", shown.stderr)
     assert Solver.load(state).iteration == 12
 
 
@@ -610,8 +607,8 @@ def test_limits_are_checked_before_the_tree_is_built(option, value, monkeypatch)
         (("micro", "--algorithm", "lp", "--out", "x.npz"), ("--algorithm",)),
         (("micro", "--algorithm", "cfr+,dcfr", "--out", "x.npz"), ("--algorithm",)),
         (("micro", "--minutes", "-1"), ("--minutes",)),
-        (("micro", "--resume", "x.npz"), ("either",)),
-        ((), ("either",)),
+        (("micro", "--resume", "x.npz"), ("deck", "--resume")),
+        ((), ("deck", "--resume")),
         (("--resume", "none.npz"), ("none.npz",)),
         (("micro", "--plot", "no/folder/x.png"), ("--plot", "folder")),
         (("classic",), ("players",)),

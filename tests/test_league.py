@@ -415,7 +415,7 @@ def test_one_agent_alone_is_told_so(tmp_path):
     assert run(tmp_path / "new", "add", "easy").exit_code == 0
     result = run(tmp_path / "new", "run")
     assert result.exit_code == 0
-    assert "nothing played yet" in result.stdout
+    assert "nothing played" in result.stdout
 
 
 def test_a_failed_first_add_begins_no_league(tmp_path):

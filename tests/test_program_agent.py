@@ -422,7 +422,7 @@ def test_engine_check_finds_a_bot_fit():
 @pytest.mark.parametrize(
     ("how", "status", "said"),
     [
-        ("unheld", 1, r"mini +FAULT +1 of 4 deals forfeited; .* illegal: action 999 is not legal"),
+        ("unheld", 1, r"mini +FAULT +1 of 4 deals forfeited; .* illegal: action 999"),
         (
             "exits",
             1,
@@ -456,15 +456,15 @@ def test_engine_check_notes_answers_that_cannot_be_repeated(tmp_path):
 
 # ---- those that misbehave ------------------------------------------------------------------------
 FAULTS = {
-    "hangs": ("late", "gave no answer within 0.5 s; its last words: warming up?[31m / oh dear"),
-    "exits": ("crashed", "its process ended with status 3; its last words: warming up"),
-    "killed": ("crashed", "its process was ended by SIGKILL"),
-    "prose": ("illegal", "wrote 'I play the queen', which is not a JSON object"),
-    "deep": ("illegal", "which is not a JSON object"),
-    "long": ("illegal", "wrote a line of more than"),
-    "endless": ("illegal", "wrote a line of more than"),
+    "hangs": ("late", "0.5 s; its last words: warming up?[31m / oh dear"),
+    "exits": ("crashed", "status 3; its last words: warming up"),
+    "killed": ("crashed", "SIGKILL"),
+    "prose": ("illegal", "'I play the queen'"),
+    "deep": ("illegal", "JSON"),
+    "long": ("illegal", "line of more"),
+    "endless": ("illegal", "line of more"),
     "few": ("illegal", "gave 0 actions for 4 views"),
-    "other": ("illegal", "answered with a message of type 'ready'; actions was due"),
+    "other": ("illegal", "'ready'; actions"),
 }
 
 
