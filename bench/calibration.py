@@ -109,7 +109,8 @@ def calibrate(
     check_two_players(rules)
     if not _FEWEST_DEALS <= deals <= _MOST_DEALS:
         raise HeartsError(
-            f"deals: {deals!r} is out of range; give {_FEWEST_DEALS} to {_MOST_DEALS:,}"
+            f"deals: {deals!r} is out of range; give {_FEWEST_DEALS} to {_MOST_DEALS:,}",
+            value=deals,
         )
     # Not the seed itself, from which every deal could be computed.
     player = make_agent(agent, seed=secret_seed(seed, "calibrate", 0))

@@ -76,7 +76,7 @@ def check_number(
         return number
     wrong = "is not a whole number" if number is None else "is out of range"
     span = f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
-    raise error(f"{name}: {quoted(value)} {wrong}; give {span}{other}")
+    raise error(f"{name}: {quoted(value)} {wrong}; give {span}{other}", value=value)
 
 
 def check_count(name: str, value: object, bound: int) -> int:
@@ -96,9 +96,13 @@ def check_seed(seed: object) -> int:
     """
     number = whole(seed)
     if number is None:
-        raise DealError(f"seed: {quoted(seed)} is not a whole number from 0 to 2**63 - 1")
+        raise DealError(
+            f"seed: {quoted(seed)} is not a whole number; give one from 0 to 2**63 - 1", value=seed
+        )
     if not 0 <= number <= MAX_SEED:
-        raise DealError(f"seed: {quoted(number)} is out of range; give one from 0 to 2**63 - 1")
+        raise DealError(
+            f"seed: {quoted(number)} is out of range; give one from 0 to 2**63 - 1", value=seed
+        )
     return number
 
 
@@ -110,7 +114,9 @@ def check_any_seed(seed: object) -> int:
     """
     number = whole(seed)
     if number is None or number < 0:
-        raise HeartsError(f"seed: {quoted(seed)} is not a whole number from 0; give one, or None")
+        raise HeartsError(
+            f"seed: {quoted(seed)} is not a whole number from 0; give one, or None", value=seed
+        )
     return number
 
 
@@ -134,7 +140,8 @@ def check_max_deals(max_deals: int | None, episode: str) -> int | None:
     if episode != "match":
         raise HeartsError(
             f"max_deals: {quoted(max_deals)}, but the episode is one deal; "
-            'leave it out, or take episode="match"'
+            'leave it out, or take episode="match"',
+            value=max_deals,
         )
     return check_number("max_deals", max_deals, 1, None, other=", or None")
 
@@ -163,7 +170,10 @@ def check_range(name: str, value: object, low: float, high: float, other: str = 
     """
     number = _finite(value)
     if number is None or not low <= number <= high:
-        raise HeartsError(f"{name}: must be in [{low:g}, {high:g}], got {quoted(value)}{other}")
+        raise HeartsError(
+            f"{name}: {quoted(value)} is not in [{low:g}, {high:g}]; give a number that is{other}",
+            value=value,
+        )
     return number
 
 
@@ -175,7 +185,9 @@ def check_positive(name: str, value: object, other: str = "") -> float:
     """
     number = _finite(value)
     if number is None or number <= 0:
-        raise HeartsError(f"{name}: must be a number above 0, got {quoted(value)}{other}")
+        raise HeartsError(
+            f"{name}: {quoted(value)} is not a number above 0; give one{other}", value=value
+        )
     return number
 
 
@@ -187,7 +199,7 @@ def check_finite(name: str, value: object) -> float:
     """
     number = _finite(value)
     if number is None:
-        raise HeartsError(f"{name}: must be a finite number, got {quoted(value)}")
+        raise HeartsError(f"{name}: {quoted(value)} is not a finite number; give one", value=value)
     return number
 
 
@@ -209,7 +221,7 @@ def check_flag(name: str, value: object, error: type[HeartsError] = HeartsError)
         HeartsError: if it is anything else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise error(f"{name}: {quoted(value)} is not True or False")
+        raise error(f"{name}: {quoted(value)} is unknown; give True or False", value=value)
     return bool(value)
 
 
@@ -246,7 +258,7 @@ def check_choice(field: str, value: object, choices: Sequence[str]) -> str:
     """
     if not isinstance(value, str) or value not in choices:
         near = did_you_mean(quoted(value).strip("\"'"), choices)
-        raise HeartsError(f"{field}: {quoted(value)} is unknown; {near}")
+        raise HeartsError(f"{field}: {quoted(value)} is unknown; {near}", value=value)
     return value
 
 
@@ -258,9 +270,9 @@ def check_array(name: str, value: object, like: NDArray[Any]) -> NDArray[Any]:
     """
     if not isinstance(value, np.ndarray) or (value.shape, value.dtype) != (like.shape, like.dtype):
         found = f"{value.shape} {value.dtype}" if isinstance(value, np.ndarray) else "no array"
-        raise HeartsError(f"{name}: found {found}, needed {like.shape} {like.dtype}")
+        raise HeartsError(f"{name}: found {found}; needed is {like.shape} {like.dtype}")
     if value.dtype.kind == "f" and not np.isfinite(value).all():
-        raise HeartsError(f"{name}: not all values are finite")
+        raise HeartsError(f"{name}: not all values are finite; correct them")
     return value
 
 
@@ -280,8 +292,8 @@ def array_in_memory(name: str, value: object) -> NDArray[Any]:
                 if np.may_share_memory(first, second) or not first.size:  # neither is a copy
                     return first
         except Exception as error:  # any library's: it wants a gradient, or knows another dtype
-            raise HeartsError(f"{name}: {kind}: {str(error)[:200]}") from None
-    raise HeartsError(f"{name}: {kind} is not a NumPy array in main memory, nor shares one")
+            raise HeartsError(f"{name}: {kind}: {str(error)[:200]}; give a NumPy array") from None
+    raise HeartsError(f"{name}: {kind} is not an array in main memory; give a NumPy array")
 
 
 _MAIN_MEMORY = (1, 3)
@@ -330,7 +342,10 @@ def check_seeds(seeds: object, size: int) -> NDArray[np.int64]:
     """
     found = whole_numbers(seeds)
     if found is None or found.shape != (size,) or (found < 0).any():
-        raise DealError(f"seeds: give a whole number from 0 to 2**63 - 1 for each of {size} games")
+        raise DealError(
+            f"seeds: {quoted(seeds)} cannot be used; give {size} whole numbers from 0 to 2**63 - 1",
+            value=seeds,
+        )
     return found
 
 
@@ -340,5 +355,8 @@ def illegal_actions(
     """What is raised for the illegal `actions` of these games, of which some may be over."""
     shown = ", ".join(f"game {g}: {a}" for g, a in zip(games[:5], actions[:5], strict=True))
     shown += ", ..." if len(games) > 5 else ""
-    waits = "; finished games wait for reset" if any_over else ""
-    return IllegalActionError(f"actions: {len(games)} illegal ({shown}){waits}; nothing was played")
+    waits = ", and reset finished games" if any_over else ""
+    return IllegalActionError(
+        f"actions: {len(games)} illegal ({shown}), nothing was played; "
+        f"take them from the masks{waits}"
+    )

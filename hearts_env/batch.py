@@ -344,7 +344,9 @@ class BatchGame(_OnDevice):
             for name, like in {**own, "actions": actions}.items()
         }
         if (given["seeds"] < 0).any() or (given["deals"] < 0).any():
-            raise HeartsError("state: seeds and deals must be integers from 0")
+            raise HeartsError(
+                "state: seeds and deals are not integers from 0; give the whole state of a batch"
+            )
         states, legal = np.empty_like(self.states), np.empty_like(self.legal)
         states[:] = loops.empty_state(self.rules)
         r, everyone = self.rules.vector, np.arange(self.num_games)
@@ -352,7 +354,8 @@ class BatchGame(_OnDevice):
         bad = loops.replay_actions(r, states, given["actions"].copy(), legal)
         if bad >= 0:
             raise HeartsError(
-                f"state.actions: those of game {bad} cannot be played in the deal of its seed"
+                f"state.actions: those of game {bad} cannot be played in the deal of its seed; "
+                "give the whole state of a batch"
             )
         self.states[:], self.legal[:] = states, legal
         for name, array in own.items():
@@ -383,9 +386,9 @@ class BatchGame(_OnDevice):
             return self._all
         rows = whole_numbers(games)
         if rows is None or rows.ndim != 1:
-            raise HeartsError("games: give a one-dimensional array of whole numbers")
+            raise HeartsError("games: not whole numbers in one dimension; give an array of them")
         if rows.size and not (rows.min() >= 0 and rows.max() < self.num_games):
-            raise HeartsError(f"games: give numbers from 0 to {self.num_games - 1}")
+            raise HeartsError(f"games: some are out of range; give 0 to {self.num_games - 1}")
         if once and len(rows) > 1:
             ordered = np.sort(rows)
             twice = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -396,9 +399,9 @@ class BatchGame(_OnDevice):
     def _check_seats(self, players: Array, size: int) -> k.Vector:
         seats = whole_numbers(players)
         if seats is None or seats.shape != (size,):
-            raise HeartsError(f"players: give one seat, a whole number, for each of {size} games")
+            raise HeartsError(f"players: not a seat for each game; give {size} whole numbers")
         if seats.size and not (seats.min() >= 0 and seats.max() < self.rules.players):
-            raise HeartsError(f"players: give seats from 0 to {self.rules.players - 1}")
+            raise HeartsError(f"players: some are out of range; give 0 to {self.rules.players - 1}")
         return seats
 
     def _check_legal(self, rows: k.Vector, acts: k.Vector) -> None:

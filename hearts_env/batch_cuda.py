@@ -283,7 +283,9 @@ class CudaBatch:
             return cuda.device_array(shape, dtype)
         array = _on_device(out)
         if array is None:
-            raise HeartsError(f"{name}: {type(out).__name__} is not an array on the CUDA device")
+            raise HeartsError(
+                f"{name}: {type(out).__name__} is not on the CUDA device; give an array there"
+            )
         if (array.shape, array.dtype) != (shape, dtype) or not array.is_c_contiguous():
             raise HeartsError(
                 f"{name}: shape {tuple(array.shape)} and dtype {array.dtype}; needed are {shape} "
@@ -300,7 +302,8 @@ def _check_encoder(observation: str | Encoder) -> Encoder:
     if type(encoder) not in (FlatEncoder, BitsEncoder):
         raise HeartsError(
             f'observation: {quoted(observation)} is not made on a CUDA device; give "flat" or '
-            '"bits", or device="cpu"'
+            '"bits", or device="cpu"',
+            value=observation,
         )
     return encoder
 

@@ -44,7 +44,8 @@ def parse_card(text: object) -> str:
     if name not in _ORDER:
         raise NotationError(
             f"card: {quoted(text)} is not a card; write rank (2..9 T J Q K A) then suit (C D S H), "
-            "like QS"
+            "like QS",
+            value=text,
         )
     return name
 

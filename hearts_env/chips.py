@@ -48,7 +48,8 @@ def settle(
     if len(paid) < 2 or any(p < 0 for p in paid):
         raise HeartsError(
             f"points: {quoted(points)} cannot be settled in chips; give the points of each of two "
-            "players or more, whole and not negative"
+            "players or more, whole and not negative",
+            value=points,
         )
     given = pool
     try:
@@ -57,7 +58,8 @@ def settle(
         pool = Fraction(-1)
     if pool < 0:
         raise HeartsError(
-            f"pool: got {quoted(given)}; give chips, an int or a Fraction, not negative"
+            f"pool: got {quoted(given)}; give chips, an int or a Fraction, not negative",
+            value=given,
         )
     total, n = sum(paid, Fraction()), len(paid)
     if method == "howell":  # everyone pays h (n - 1) and takes out T - h
@@ -95,7 +97,8 @@ def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
     if len(net) != rules.players:
         raise HeartsError(
             f"points: {quoted(points)} are those of {len(net)} players; give one number for each "
-            f"of {rules.players}"
+            f"of {rules.players}",
+            value=points,
         )
     return net
 

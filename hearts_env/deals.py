@@ -88,7 +88,8 @@ def deal_masks(
     if len(given) != rules.players:
         raise DealError(
             f"hands: give {rules.players} hands, one list of cards for each seat; got "
-            f"{quoted(hands)}"
+            f"{quoted(hands)}",
+            value=hands,
         )
     names = [f"hands[{seat}]" for seat in range(rules.players)]
     piles = {**dict(zip(names, given, strict=True)), "kitty": kitty}
@@ -96,7 +97,7 @@ def deal_masks(
     for name, mask in zip(piles, masks, strict=True):
         size = rules.kitty_size if name == "kitty" else rules.hand_size
         if mask.bit_count() != size:
-            raise DealError(f"{name}: {mask.bit_count()} cards, but the rules deal {size}")
+            raise DealError(f"{name}: it has {mask.bit_count()} cards; the rules deal {size}")
     return masks
 
 
@@ -126,7 +127,10 @@ def pile_masks(rules: Rules, piles: Mapping[str, Iterable[str] | None]) -> list[
         try:
             cards = list(cards)
         except TypeError:
-            raise DealError(f"{name}: {quoted(cards)} is not a list of cards") from None
+            raise DealError(
+                f"{name}: {quoted(cards)} is not a list of cards; give one, like ['2C', 'QS']",
+                value=cards,
+            ) from None
         for card in cards:
             try:
                 card = parse_card(card)

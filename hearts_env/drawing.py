@@ -65,7 +65,7 @@ class Drawer:
         self.shown_for = check_choice(
             "render_for", shown_for, ("current_player", "all", *self._seats)
         )
-        hint = "; 1 is a picture of 960 x 720"
+        hint = ", 1 for 960 x 720"
         self._width = round(_WIDTH * check_range("render_scale", scale, *SCALES, hint))
         self.names = [*self._seats] if names is None else _check_names(names, rules)
         self._window: Any = None
@@ -136,6 +136,7 @@ def _check_names(names: object, rules: Rules) -> list[str]:
     if len(known) != rules.players or not all(isinstance(name, str) and name for name in known):
         raise HeartsError(
             f"render_names: {quoted(names)} does not name {rules.players} players; give one name "
-            "a player, from player_0 on"
+            "a player, from player_0 on",
+            value=names,
         )
     return known

@@ -1,11 +1,17 @@
-"""The errors of the package: one family, each message names the field, the value and the fix."""
+"""The errors of the package: one family, whose messages all read alike.
+
+A message reads "argument: what is wrong with the value; what to do". ``HeartsError`` takes the
+argument and the hint from it, so a message is written once, as it reads.
+"""
 
 from __future__ import annotations
 
 import difflib
+import numbers
 import reprlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 MOST_QUOTED = 80
 """Characters of a user's text that a message repeats."""
@@ -16,14 +22,38 @@ MOST_TOLD = 2000
 class HeartsError(ValueError):
     """Base of every error that a user's mistake can cause.
 
-    A message is cut at ``MOST_TOLD`` characters, whatever it repeats.
+    A message is cut at ``MOST_TOLD`` characters. The attributes survive pickling; of a `value`
+    that is neither text nor a number, only its ``quoted`` text does.
+
+    Attributes:
+        argument: What the message is about: an argument, an option, a field or a file. It begins
+            the message. "" if the message names none.
+        value: What was given; None if that is unknown.
+        hint: What to do; "" if the message does not say.
     """
 
-    def __init__(self, *args: object) -> None:
+    def __init__(
+        self,
+        *args: object,
+        argument: str | None = None,
+        value: object = None,
+        hint: str | None = None,
+    ) -> None:
         messages = [
             a[:MOST_TOLD] + "..." if isinstance(a, str) and len(a) > MOST_TOLD else a for a in args
         ]
         super().__init__(*messages)
+        message = args[0] if args and isinstance(args[0], str) else ""
+        begin, colon, rest = message.partition(": ")
+        shown = "" if value is None else quoted(value)  # it may hold semicolons of its own
+        self.argument: str = (begin if colon else "") if argument is None else argument
+        self.value: Any = value
+        self.hint: str = rest.replace(shown, "", 1).partition("; ")[2] if hint is None else hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        value = self.value
+        plain = value is None or isinstance(value, str | numbers.Number)
+        return type(self), self.args, vars(self) | {"value": value if plain else quoted(value)}
 
 
 class RulesError(HeartsError):

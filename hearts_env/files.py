@@ -191,7 +191,7 @@ def read_limited(path: Path, limit: int, what: str) -> bytes:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise HeartsError(
-            f"file: {str(path)!r} is larger than {limit:,} bytes, too large for {what}"
+            f"file: {str(path)!r} is too large for {what}; give one of at most {limit:,} bytes"
         )
     return data
 
@@ -207,7 +207,10 @@ def check_file_name(path: Path, name: str) -> None:
         HeartsError: if it is one of them.
     """
     if len(os.fsencode(path.name)) > _LONGEST_NAME:
-        raise HeartsError(f"{name}: {quoted(path.name)} is too long for a file; give another name")
+        raise HeartsError(
+            f"{name}: {quoted(path.name)} is too long for a file; give another name",
+            value=path.name,
+        )
     if kind_of(path) == "folder" or path.name in ("", ".."):
         raise HeartsError(f"{name}: {str(path)!r} is a folder; give the name of a file")
 

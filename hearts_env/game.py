@@ -145,14 +145,18 @@ class Game(Position):
         state = whole_numbers(vector)
         if state is None or state.shape != (rules.state_size,):
             raise DealError(
-                f"vector: {quoted(vector)} is not a state of {rules.state_size} whole numbers"
+                f"vector: {quoted(vector)} is not a state; give {rules.state_size} whole numbers",
+                value=vector,
             )
         game = None
         if _is_readable(rules, state):
             with contextlib.suppress(IllegalActionError):  # nobody revokes in a finished game
                 game = cls._with_past(rules, state)
         if game is None or not np.array_equal(game.vector, state):
-            raise DealError(f"vector: play under {rules.name!r} does not lead to this state")
+            raise DealError(
+                f"vector: play under {rules.name!r} does not lead to this state; "
+                "give a vector of these rules"
+            )
         return game
 
     @classmethod
@@ -220,8 +224,9 @@ class Game(Position):
         known = [n for n in numbers if n is not None and -_MAX_TOTAL < n < _MAX_TOTAL]
         if not len(known) == len(numbers) == rules.players:
             raise DealError(
-                f"totals: {quoted(totals)} is not one whole number for each of {rules.players} "
-                "seats"
+                f"totals: {quoted(totals)} is not a score for each seat; "
+                f"give {rules.players} whole numbers",
+                value=totals,
             )
         vector[k.every_seat(k.TOTALS, rules.players)] = known
 
@@ -318,7 +323,7 @@ class Game(Position):
             IllegalActionError: if nothing has been played.
         """
         if not self._actions:
-            raise IllegalActionError("undo: nothing has been played")
+            raise IllegalActionError("undo: nothing has been played; play an action first")
         self._actions.pop()
         self.vector[:] = self._start
         played = np.array(self._actions, np.int64)
@@ -517,15 +522,18 @@ def action_number(rules: Rules, action: object) -> int:
             raise IllegalActionError(f"action: {error}") from None
         except KeyError:
             raise IllegalActionError(
-                f"action: {quoted(action)} is not in the deck of these rules"
+                f"action: {quoted(action)} is not in the deck of these rules; "
+                "choose from legal_actions()",
+                value=action,
             ) from None
     if isinstance(action, np.ndarray) and action.size == 1:
         action = action.reshape(()).item()
     number = whole(action)
     if number is None:
         raise IllegalActionError(
-            f"action: {quoted(action)} ({type(action).__name__}) is neither a whole number "
-            "nor a card's name"
+            f"action: {quoted(action)} ({type(action).__name__}) is no action; "
+            "give a whole number or a card's name",
+            value=action,
         )
     return number
 
@@ -558,7 +566,9 @@ def play_transcript(transcript: Transcript) -> Game:
     if stated is not None and game.is_over:
         scores = " ".join(map(str, game.scores()))
         if stated.split() != scores.split():
-            raise NotationError(f"history: [Scores] says {quoted(stated)}, the play gives {scores}")
+            raise NotationError(
+                f"history: [Scores] says {quoted(stated)}; the play gives {scores}", value=stated
+            )
     return game
 
 
@@ -573,12 +583,16 @@ def _play_entry(game: Game, entry: Entry) -> None:
         return
     text = quoted(entry.text)
     if entry.kind == "trick" and (game.trick or entry.trick != game.trick_number + 1):
-        raise NotationError(f"{text}: trick {game.trick_number + 1} is not finished or comes first")
+        raise NotationError(
+            f"{text}: trick {game.trick_number + 1} is not finished or comes first; put it in order"
+        )
     for card in entry.cards:
         if entry.kind == "pass":
             _check_turn(game, entry)
         elif game.phase != "play":
-            raise NotationError(f"{text}: {card} cannot be played, the phase is {game.phase}")
+            raise NotationError(
+                f"{text}: {card} cannot be played in the phase {game.phase}; correct it"
+            )
         game.play(game.rules.index.get(card, card))
 
 
@@ -586,9 +600,11 @@ def _check_turn(game: Game, entry: Entry) -> None:
     """Refuse a line that belongs to another seat or another phase."""
     text, phase = quoted(entry.text), "play" if entry.kind == "trick" else entry.kind
     if game.is_over:
-        raise NotationError(f"{text} follows the end of the deal; leave it out")
+        raise NotationError(f"{text}: it follows the end of the deal; leave it out")
     if phase not in (game.phase, "revoke") or entry.seat != game.player:
-        raise NotationError(f"{text}: it is the turn of player {game.player} ({game.phase})")
+        raise NotationError(
+            f"{text}: it is not this player's turn ({game.phase}); player {game.player} is to act"
+        )
 
 
 def _is_readable(rules: Rules, state: k.Vector) -> bool:

@@ -128,7 +128,8 @@ def _tag_lines(rules: Rules, tags: Mapping[str, str]) -> Iterator[str]:
         if not _TAG.fullmatch(str(name)) or not _is_tag(name):
             raise NotationError(
                 f"tags: {quoted(name)} is not allowed as the name of a tag; give a word that is "
-                "not a field, optionally with a seat, like 'Date' or 'Player 0'"
+                "not a field, optionally with a seat, like 'Date' or 'Player 0'",
+                value=name,
             )
         _check_name(name)
         _check_seat(name, rules.players)
@@ -144,12 +145,12 @@ def _check_name(name: str) -> None:
     word, _, seat = name.partition(" ")
     if word in _FIELDS:
         if seat and word != "Hand":
-            raise NotationError(f"[{name}] is not a field; leave the number out: [{word}]")
+            raise NotationError(f"[{name}]: it is not a field; leave the number out: [{word}]")
         return
     for known in (*_FIELDS, "Player"):
         alike = difflib.SequenceMatcher(None, word.lower(), known.lower()).ratio()
         if word != known and alike >= _TYPO:
-            raise NotationError(f"[{name}] is not a field; did you mean [{known}]?")
+            raise NotationError(f"[{name}]: it is not a field; did you mean [{known}]?")
 
 
 def _check_seat(name: str, players: int) -> None:
@@ -157,7 +158,7 @@ def _check_seat(name: str, players: int) -> None:
     word, _, seat = name.partition(" ")
     if word == "Player" and not (seat and int(seat) < players):
         raise NotationError(
-            f"[{name}] does not name a seat of these rules; give 0 to {players - 1}"
+            f"[{name}]: it does not name a seat of these rules; give 0 to {players - 1}"
         )
 
 
@@ -176,7 +177,7 @@ def parse(text: str) -> list[Transcript]:
         NotationError: the line, what is wrong with it, and what would be right.
     """
     if not isinstance(text, str):
-        raise NotationError(f"history: {type(text).__name__} is not text")
+        raise NotationError(f"history: {type(text).__name__} is not text; give a hand history")
     transcripts: list[Transcript] = []
     header: dict[str, str] = {}
     entries: list[Entry] = []
@@ -219,7 +220,8 @@ def _read_field(line: str, number: int, header: dict[str, str]) -> None:
     if not match:
         raise NotationError(
             f'line {number}: {quoted(line)} is not a field; write [Name "value"], like '
-            f"{', '.join(_FIELDS)} or a tag of your own"
+            f"{', '.join(_FIELDS)} or a tag of your own",
+            value=line,
         )
     name = match[1] + (f" {int(match[2])}" if match[2] is not None else "")
     try:
@@ -246,7 +248,7 @@ def _read_deal(header: dict[str, str], line: int) -> Transcript:
         for seat, name in enumerate(seats):
             if name not in header:
                 raise NotationError(
-                    f'the cards of seat {seat} are missing; add [Hand {seat} "..."]'
+                    f'[Hand {seat}]: the cards of this seat are missing; add [Hand {seat} "..."]'
                 )
         tags = {name: value for name, value in header.items() if _is_tag(name)}
         for name in tags:
@@ -254,7 +256,8 @@ def _read_deal(header: dict[str, str], line: int) -> Transcript:
         for name in header:
             if name.partition(" ")[0] == "Hand" and name not in seats:
                 raise NotationError(
-                    f"[{name}] does not name a seat of these rules; give 0 to {rules.players - 1}"
+                    f"[{name}]: it does not name a seat of these rules; "
+                    f"give 0 to {rules.players - 1}"
                 )
         (deal,), (dealer,) = (_numbers(f, header.get(f, "0")) for f in ("Deal", "Dealer"))
         return Transcript(
@@ -278,7 +281,7 @@ def _numbers(field: str, text: str) -> tuple[int, ...]:
     except ValueError:
         numbers = ()
     if not numbers or (field != "Totals" and len(numbers) != 1):
-        raise NotationError(f"[{field}] is {quoted(text)}, not a whole number")
+        raise NotationError(f"[{field}]: {quoted(text)} is not a whole number; give one")
     return numbers
 
 
@@ -287,7 +290,8 @@ def _read_entry(line: str, number: int, rules: Rules) -> Entry:
     if match := _TRICK.match(line):
         if len(match[3].split()) > rules.players:
             raise NotationError(
-                f"line {number}: {quoted(line)} has more than {rules.players} cards"
+                f"line {number}: {quoted(line)} has too many cards; give {rules.players}",
+                value=line,
             )
         cards = _cards(match[3], number)
         return Entry("trick", int(match[2]), cards, int(match[1]), number, line)
@@ -299,7 +303,8 @@ def _read_entry(line: str, number: int, rules: Rules) -> Entry:
         return Entry("revoke", int(match[1]), (), 0, number, line)
     raise NotationError(
         f"line {number}: {quoted(line)} is not understood; write '1. 0: 2C 4C', 'pass 0: 2C', "
-        "'moon 0: off' or 'revoke 0'"
+        "'moon 0: off' or 'revoke 0'",
+        value=line,
     )
 
 

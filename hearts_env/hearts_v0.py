@@ -443,7 +443,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             raise IllegalActionError("action: the episode is over; call reset() to begin another")
         if action is not None:
             raise IllegalActionError(
-                f"action: {action!r}, but the episode is over for {agent}; give None"
+                f"action: {action!r}, but the episode is over for {agent}; give None", value=action
             )
         self._was_dead_step(None)
 
@@ -592,6 +592,7 @@ def _number_of(action: object, agent: str) -> int:
     if number is None:
         raise IllegalActionError(
             f"action: {action!r} ({type(action).__name__}) is not a whole number; "
-            "action i is the card rules.deck[i]"
+            "action i is the card rules.deck[i]",
+            value=action,
         )
     return number

@@ -93,7 +93,10 @@ class Match:
         """
         check_is("deal", game, Game, "give a Game")
         if self.game.actions or game.rules != self.rules:
-            raise HeartsError("deal: only a deal not yet begun, of the same rules, can be replaced")
+            raise HeartsError(
+                "deal: it has begun or is of other rules; "
+                "replace it before it begins, by one of these rules"
+            )
         self.game = game
 
     # -- the score --------------------------------------------------------------------------------

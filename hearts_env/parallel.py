@@ -114,12 +114,13 @@ class ParallelHearts(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
         game = table.game  # refuses to play before a reset
         if not isinstance(actions, Mapping):
             raise HeartsError(
-                f"actions: {quoted(actions)} is not a dictionary; give one of agents' actions"
+                f"actions: {quoted(actions)} is not a dictionary; give one of agents' actions",
+                value=actions,
             )
         for agent in actions:
             if agent not in table.possible_agents:
                 near = did_you_mean(str(agent), table.possible_agents)
-                raise HeartsError(f"actions: {quoted(agent)} is not an agent; {near}")
+                raise HeartsError(f"actions: {quoted(agent)} is not an agent; {near}", value=agent)
         agent = table.agent_selection
         if self.agents and agent not in actions:
             raise IllegalActionError(f"actions: none for {agent}, whose turn it is; add it")

@@ -22,11 +22,15 @@ def check_options(options: object) -> Mapping[str, Any]:
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        raise HeartsError(f"options: {options!r} is not a dict; known keys: {', '.join(OPTIONS)}")
+        raise HeartsError(
+            f"options: {options!r} is not a dict; known keys: {', '.join(OPTIONS)}", value=options
+        )
     for name in options:
         # PettingZoo's api_test resets with {"options": 1}.
         if name not in OPTIONS and name != "options":
-            raise HeartsError(f"options: {name!r} is unknown; {did_you_mean(str(name), OPTIONS)}")
+            raise HeartsError(
+                f"options: {name!r} is unknown; {did_you_mean(str(name), OPTIONS)}", value=name
+            )
     return options
 
 
@@ -46,7 +50,9 @@ def begin(
             game = _known_deal(game, known, number, dealer)
         return None, game
     if number not in (None, 0):
-        raise DealError(f"deal_number: {number!r}, but a match begins with 0; leave it out")
+        raise DealError(
+            f"deal_number: {number!r}, but a match begins with 0; leave it out", value=number
+        )
     if dealer is None and isinstance(known, Game):
         dealer = known.dealer % rules.players  # of other rules it is refused below
     match = Match(rules, seed, dealer=dealer)
@@ -64,11 +70,14 @@ def _read_deal(known: object) -> Game | Mapping[str, Any]:
     if not isinstance(known, Mapping):
         raise DealError(
             f"deal: {known!r} is not a deal; give {{'hands': [[...], ...], 'kitty': [...]}}, "
-            "a hand history or a Game"
+            "a hand history or a Game",
+            value=known,
         )
     for name in known:
         if name not in ("hands", "kitty"):
-            raise DealError(f"deal: {name!r} is unknown; {did_you_mean(name, ('hands', 'kitty'))}")
+            raise DealError(
+                f"deal: {name!r} is unknown; {did_you_mean(name, ('hands', 'kitty'))}", value=name
+            )
     if "hands" not in known:
         raise DealError("deal: 'hands' is missing; give the cards of each seat")
     return known

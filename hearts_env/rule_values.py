@@ -49,7 +49,8 @@ def read_value(name: str, text: str) -> Any:
     except (ValueError, RecursionError):  # a number of thousands of digits, or lists within lists
         raise RulesError(
             f"{name}: {quoted(text)} is too long or too deeply nested; give a number, a word, a "
-            "list or a mapping"
+            "list or a mapping",
+            value=text,
         ) from None
 
 
@@ -65,7 +66,7 @@ def as_cards(name: str, cards: object) -> tuple[str, ...]:
         names = [parse_card(card) for card in cards]  # type: ignore[attr-defined]
     except TypeError:
         raise RulesError(
-            f'{name}: {quoted(cards)} is not a list of cards; write ["2D", "2C"]'
+            f'{name}: {quoted(cards)} is not a list of cards; write ["2D", "2C"]', value=cards
         ) from None
     except NotationError as error:
         raise RulesError(f"{name}: {error}") from None
@@ -83,7 +84,8 @@ def as_points(points: object) -> CardPoints:
     """
     if not isinstance(points, Mapping):
         raise RulesError(
-            f'card_points: {quoted(points)} is not a mapping of cards to points; write {{"QS": 13}}'
+            f'card_points: {quoted(points)} is no mapping of cards to points; write {{"QS": 13}}',
+            value=points,
         )
     by_card: dict[str, int] = {}
     for card, worth in points.items():
@@ -105,8 +107,8 @@ def as_rotation(rotation: object) -> tuple[str, ...]:
     words = (rotation,) if isinstance(rotation, str) else rotation
     fix = f"give 1 to {MAX_ROTATION} of {', '.join(DIRECTIONS)}"
     if not isinstance(words, list | tuple) or not 1 <= len(words) <= MAX_ROTATION:
-        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {fix}")
+        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {fix}", value=rotation)
     for word in words:
         if not (is_word(word) and word in DIRECTIONS):
-            raise RulesError(f"pass_rotation: {quoted(word)} is not a direction; {fix}")
+            raise RulesError(f"pass_rotation: {quoted(word)} is not a direction; {fix}", value=word)
     return tuple(words)

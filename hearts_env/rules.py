@@ -183,7 +183,9 @@ class Rules:
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if not isinstance(value, str | None) or value not in choices:
-                raise RulesError(f"{name}: unknown value {quoted(value)}; {one_of(value, choices)}")
+                raise RulesError(
+                    f"{name}: unknown value {quoted(value)}; {one_of(value, choices)}", value=value
+                )
         for name in ("points_on_first_trick", "queen_any_time", "queen_breaks_hearts"):
             put(name, check_flag(name, getattr(self, name), RulesError))
         put("removed", as_cards("removed", self.removed))
@@ -383,14 +385,16 @@ class Rules:
         """
         if not (is_word(name) and name in PRESETS):
             near = did_you_mean(quoted(name).strip("'"), PRESETS)
-            raise RulesError(f"rules: no preset {quoted(name)}; {near}")
+            raise RulesError(f"rules: no preset {quoted(name)}; {near}", value=name)
         numbers, _ = PRESETS[str(name)]
         if players is None:
             players = 4 if 4 in numbers else numbers[0]
         number = whole(players)
         if number is not None and number not in numbers:
             span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"exactly {numbers[0]}"
-            raise RulesError(f"players: {name} is played by {span}, not by {quoted(players)}")
+            raise RulesError(
+                f"players: {name} is not played by {quoted(players)}; give {span}", value=players
+            )
         number = check_number("players", players, numbers[0], numbers[-1], RulesError)
         return _preset(name, number)
 
@@ -401,12 +405,14 @@ class Rules:
             return cls.from_text(rules, players)
         if not isinstance(rules, Rules):
             raise RulesError(
-                f"rules: {quoted(rules)} is neither Rules nor a preset's name: {', '.join(PRESETS)}"
+                f"rules: {quoted(rules)} is not a game; give Rules or one of {', '.join(PRESETS)}",
+                value=rules,
             )
         if players is not None and whole(players) != rules.players:
             raise RulesError(
                 f"players: the rules are for {rules.players}, not for {quoted(players)}; "
-                "leave players out, or give a preset's name"
+                "leave players out, or give a preset's name",
+                value=players,
             )
         return rules
 
@@ -423,7 +429,9 @@ class Rules:
             RulesError: if `fields` is not a mapping of fields, or the rules cannot be played.
         """
         if not isinstance(fields, Mapping):
-            raise RulesError(f"rules: {quoted(fields)} are not named fields; give a mapping")
+            raise RulesError(
+                f"rules: {quoted(fields)} are not named fields; give a mapping", value=fields
+            )
         _refuse_unknown(fields)
         return cls(**fields)
 
@@ -468,7 +476,7 @@ class Rules:
                 twice, or the number of players is not `players`.
         """
         if not isinstance(text, str):
-            raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name")
+            raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name", value=text)
         if len(text) > _MAX_TEXT:
             raise RulesError(
                 f"rules: a text of {len(text):,} characters; give a preset's name and the fields "
@@ -479,21 +487,29 @@ class Rules:
         players = whole(players)
         words = text.split()
         if not words:
-            raise RulesError(f"rules: {quoted(text)} names no preset; known: {', '.join(PRESETS)}")
+            raise RulesError(
+                f"rules: {quoted(text)} names no preset; known: {', '.join(PRESETS)}", value=text
+            )
         changes: dict[str, Any] = {}
         for word in words[1:]:
             name, equals, value = word.partition("=")
             if not equals:
-                raise RulesError(f"rules: {quoted(word)} is not of the form field=value")
+                raise RulesError(
+                    f"rules: {quoted(word)} is not a field with a value; write field=value",
+                    value=word,
+                )
             _refuse_unknown([name])
             if name in changes:
-                raise RulesError(f"{name}: {quoted(word)} gives it a second time; give it once")
+                raise RulesError(
+                    f"{name}: {quoted(word)} gives it a second time; give it once", value=word
+                )
             changes[name] = read_value(name, value)
         stated = changes.pop("players", None)
         if None not in (stated, players) and stated != players:
             raise RulesError(
                 f"players: {quoted(players)}, but the rules {quoted(text)} are for "
-                f"{quoted(stated)}; give it once"
+                f"{quoted(stated)}; give it once",
+                value=players,
             )
         base = cls.preset(words[0], players if stated is None else stated)
         return base.replace(**changes) if changes else base
@@ -567,4 +583,4 @@ def _refuse_unknown(names: Iterable[object]) -> None:
     for name in names:
         if not (is_word(name) and name in FIELDS):
             near = did_you_mean(quoted(name).strip("'"), FIELDS)
-            raise RulesError(f"rules: no rule is named {quoted(name)}; {near}")
+            raise RulesError(f"rules: no rule is named {quoted(name)}; {near}", value=name)

@@ -63,7 +63,9 @@ class Scoreboard:
         numbers = whole_numbers(totals)
         if numbers is None or numbers.shape != (len(before),):
             raise HeartsError(
-                f"totals: {quoted(totals)} is not one whole number for each of {len(before)} seats"
+                f"totals: {quoted(totals)} is not a score for each seat; "
+                f"give {len(before)} whole numbers",
+                value=totals,
             )
         self.totals = numbers.tolist()
         if self.in_chips:
@@ -71,7 +73,8 @@ class Scoreboard:
             if sum(self.totals) != sum(before):
                 raise HeartsError(
                     f"totals: {quoted(totals)} chips are not {sum(before)} together; every seat "
-                    f"has {self.rules.stake} at the start"
+                    f"has {self.rules.stake} at the start",
+                    value=totals,
                 )
         if self._is_decided(before):
             raise HeartsError(

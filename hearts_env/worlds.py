@@ -306,7 +306,8 @@ def _check_world(view: Seen, world: Sequence[Iterable[str]]) -> list[int]:
     if len(given) != n + 1:
         raise DealError(
             f"world: give the present hands of {n} players and, last, the dead cards, as "
-            f"view.worlds() does; got {quoted(world)}"
+            f"view.worlds() does; got {quoted(world)}",
+            value=world,
         )
     names = [f"world[{owner}]" for owner in range(n + 1)]
     masks = pile_masks(rules, dict(zip(names, given, strict=True)))
@@ -325,7 +326,12 @@ def _check_world(view: Seen, world: Sequence[Iterable[str]]) -> list[int]:
             )
         if missing := int(certain[owner]) & ~mask:
             cards = " ".join(rules.deck[i] for i in cards_of(missing))
-            raise DealError(f"{name}: {cards} must be with {whose}, as player {me} has seen")
+            raise DealError(
+                f"{name}: {cards} must be with {whose}, as player {me} has seen; "
+                "take one of view.worlds()"
+            )
         if mask.bit_count() != sizes[owner]:
-            raise DealError(f"{name}: {mask.bit_count()} cards, but there are {sizes[owner]} left")
+            raise DealError(
+                f"{name}: it has {mask.bit_count()} cards; there are {sizes[owner]} left"
+            )
     return masks

@@ -28,6 +28,7 @@ from hearts_env.deals import all_deals, all_tables, num_deals
 from hearts_env.errors import quoted
 from hearts_env.rules import FIELDS
 from hearts_env.view import PlayerView
+from tests.refusals import refused
 
 ODD: list[Any] = [
     None,
@@ -239,25 +240,25 @@ def test_a_wrong_seat_is_one_error_wherever_it_is_named(wrong: Any) -> None:
     told = set()
     calls = [game.view, game.hand, game.taken, game.played, game.passed, game.received, game.voids]
     for call in [*calls, game.cards_left, view.taken, view.played, view.cards_left]:
-        with pytest.raises(HeartsError, match=r"^player: .*; give 0 to 1$") as refused:
+        with refused(HeartsError, "player", 1) as caught:
             call(wrong)
-        told.add((type(refused.value), str(refused.value)))
+        told.add((type(caught.value), str(caught.value)))
     assert len(told) == 1
 
 
 @pytest.mark.parametrize("wrong", [True, np.True_, np.array(True), 1.0, "1", None, [1]])
 def test_what_is_not_a_whole_number(wrong: Any) -> None:
     assert whole(wrong) is None
-    for refused in (
-        lambda: check_number("n", wrong, 0, 9),
-        lambda: Game.deal("micro", wrong),
-        lambda: Match("micro", wrong),
-        lambda: Rules.preset("party").replace(hand_size=wrong),
-        lambda: BatchGame("micro", wrong),
-        lambda: Game.deal("micro", 1).view(0).sample_worlds(1, wrong),
+    for argument, call in (
+        ("n", lambda: check_number("n", wrong, 0, 9)),
+        ("seed", lambda: Game.deal("micro", wrong)),
+        ("seed", lambda: Match("micro", wrong)),
+        ("hand_size", lambda: Rules.preset("party").replace(hand_size=wrong)),
+        ("num_games", lambda: BatchGame("micro", wrong)),
+        ("seed", lambda: Game.deal("micro", 1).view(0).sample_worlds(1, wrong)),
     ):
-        with pytest.raises(HeartsError, match="is not a whole number"):
-            refused()
+        with refused(HeartsError, argument):
+            call()
 
 
 @pytest.mark.parametrize(
@@ -265,15 +266,15 @@ def test_what_is_not_a_whole_number(wrong: Any) -> None:
 )
 def test_what_is_no_number(wrong: Any) -> None:
     for check, said in (
-        (lambda: check_chance("x", wrong), r"^x: must be in \[0, 1\], got "),
+        (lambda: check_chance("x", wrong), "x [0 1]"),
         (
             lambda: check_range("x", wrong, 0.5, 4, "; 1 is usual"),
-            r"^x: must be in \[0.5, 4\], got ",
+            "x [0.5 4]",
         ),
-        (lambda: check_positive("x", wrong, ", or None"), "^x: must be a number above 0, got "),
-        (lambda: check_finite("x", wrong), "^x: must be a finite number, got "),
+        (lambda: check_positive("x", wrong, ", or None"), "x"),
+        (lambda: check_finite("x", wrong), "x"),
     ):
-        with pytest.raises(HeartsError, match=said):
+        with refused(HeartsError, *said.split()):
             check()
 
 
@@ -288,7 +289,7 @@ def test_what_is_a_number(right: Any) -> None:
         assert (number, type(number)) == (1.0, float)
     assert check_finite("x", -right) == -1
     for low in (0, -right):
-        with pytest.raises(HeartsError, match="above 0"):
+        with refused(HeartsError, "x"):
             check_positive("x", low)
 
 
@@ -303,9 +304,9 @@ def test_what_is_a_whole_number(right: Any) -> None:
 def test_worlds_are_sampled_in_numbers_that_memory_holds() -> None:
     view = Game.deal("two_player", 3).view(0)
     for n in (-1, 10**6 + 1, 2**63):
-        with pytest.raises(HeartsError, match=rf"^n: {n} is out of range; give 0 to 1,000,000"):
+        with refused(HeartsError, "n", "1,000,000", n):
             view.sample_worlds(n, 1)
-    with pytest.raises(DealError, match=r"^seed: "):
+    with refused(DealError, "seed", value=-1):
         view.sample_worlds(1, -1)
 
 

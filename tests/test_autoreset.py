@@ -22,6 +22,7 @@ from gymnasium.wrappers.vector import (
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_agents.gym_env import ENV_ID
 from hearts_env import Game, HeartsError, IllegalActionError
+from tests.refusals import refused
 
 MODES = [*AutoresetMode]
 CASES: list[dict[str, Any]] = [
@@ -106,7 +107,7 @@ def test_a_mode_may_be_given_by_its_name(mode: AutoresetMode) -> None:
 
 def test_an_unknown_mode_lists_the_choices() -> None:
     for given in ("same", "", None, 1, [], AutoresetMode):
-        with pytest.raises(HeartsError, match="known: NEXT_STEP, SAME_STEP, DISABLED"):
+        with refused(HeartsError, "autoreset_mode", "NEXT_STEP", "SAME_STEP", "DISABLED"):
             HeartsVectorEnv(2, autoreset_mode=given)
 
 
@@ -117,9 +118,7 @@ def test_what_is_over_waits_for_its_reset() -> None:
     actions[1] = (infos["action_mask"][1] == 0).argmax()  # ends this one alone
     assert envs.step(actions)[2].tolist() == [False, True, False]
     before = pickle.dumps(envs.arena.states)
-    with pytest.raises(
-        gymnasium.error.ResetNeeded, match=r"environments 1 are over; call reset\(options"
-    ):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="reset_mask"):
         envs.step(actions)
     assert pickle.dumps(envs.arena.states) == before
     others = envs.get_attr("game")
@@ -142,7 +141,7 @@ def test_actions_of_those_that_are_over_count_for_nothing() -> None:
     if not terminated.all():
         wrong = actions.copy()
         wrong[1 - over] = 99
-        with pytest.raises(IllegalActionError, match=f"99 in environment {1 - over}"):
+        with refused(IllegalActionError, "actions", 99, 1 - over):
             envs.step(wrong)
     rewards = envs.step(actions)[1]
     assert rewards[over] == 0
@@ -174,22 +173,22 @@ def test_seeds_go_to_those_that_are_reset() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"deal": "x"}, "options: .* give reset_mask alone"),
-        ({"reset_mask": np.ones(2, bool), "x": 1}, "give reset_mask alone"),
-        (7, "options: 7 are not for many environments"),
-        ({"reset_mask": [True, False]}, r"reset_mask is \[True, False\]; give a NumPy array"),
-        ({"reset_mask": np.ones(3, bool)}, r"reset_mask is \(3,\) bool; give .* shape \(2,\)"),
-        ({"reset_mask": np.ones(2)}, r"reset_mask is \(2,\) float64; give a NumPy array"),
-        ({"reset_mask": np.zeros(2, bool)}, "reset_mask is False everywhere"),
+        ({"deal": "x"}, "options reset_mask"),
+        ({"reset_mask": np.ones(2, bool), "x": 1}, "options reset_mask"),
+        (7, "options 7"),
+        ({"reset_mask": [True, False]}, "options reset_mask [True False]"),
+        ({"reset_mask": np.ones(3, bool)}, "options (3,) reset_mask (2,)"),
+        ({"reset_mask": np.ones(2)}, "options (2,) reset_mask float64"),
+        ({"reset_mask": np.zeros(2, bool)}, "options reset_mask"),
     ],
 )
 def test_odd_masks_are_refused_in_words(options: Any, message: str) -> None:
     envs = HeartsVectorEnv(2, autoreset_mode="DISABLED")
-    with pytest.raises(HeartsError, match="reset_mask at the first reset; leave it out"):
+    with refused(HeartsError, "options", "reset_mask"):
         envs.reset(options={"reset_mask": np.array([True, False])})
     envs.reset(seed=1, options={"reset_mask": np.ones(2, bool)})
     before = envs.get_attr("episode_seed")
-    with pytest.raises(HeartsError, match=message):
+    with refused(HeartsError, *message.split()):
         envs.reset(options=options)
     assert envs.get_attr("episode_seed") == before
 
@@ -290,10 +289,10 @@ def test_attributes_are_those_of_each_environment() -> None:
     assert envs.get_attr("opponents")[2] is envs.opponents
     assert envs.call("seat") == envs.get_attr("seat") == tuple(infos["seat"])
     assert np.array_equal(envs.call("action_masks"), infos["action_mask"])
-    with pytest.raises(AttributeError, match="no 'seats'; did you mean 'seat'"):
+    with pytest.raises(AttributeError, match="seats"):
         envs.get_attr("seats")
     for name, arguments in (("step", (1,)), ("action_masks", (1,)), ("", ()), ([], ())):
-        with pytest.raises(AttributeError, match="environments have no"):
+        with pytest.raises(AttributeError):
             envs.call(name, *arguments)
 
 
@@ -303,10 +302,10 @@ def test_attributes_of_ones_own_are_kept() -> None:
     assert envs.get_attr("stage") == (3, 3)
     envs.set_attr("stage", [4, 5])
     assert envs.call("stage") == pickle.loads(pickle.dumps(envs)).get_attr("stage") == (4, 5)
-    with pytest.raises(HeartsError, match="values: 3 for 2 environments; give one each"):
+    with refused(HeartsError, "values", 3, 2):
         envs.set_attr("stage", (1, 2, 3))
-    with pytest.raises(HeartsError, match="name: 7 is not the name of an attribute"):
+    with refused(HeartsError, "name", value=7):
         envs.set_attr(7, 1)  # type: ignore[arg-type]
     for name in ("rules", "seat", "action_masks", "render_mode"):
-        with pytest.raises(HeartsError, match=f"{name}: settled when the environments are made"):
+        with refused(HeartsError, name):
             envs.set_attr(name, 1)

@@ -15,6 +15,7 @@ from hearts_env.presets import PRESETS
 from hearts_env.worlds import Worlds
 from tests.naive import NaiveGame, naive_world_bound
 from tests.naive_agents import naive_pro, naive_standard, naive_standard_trump
+from tests.refusals import refused
 
 ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
 AGENTS = ("easy", "standard", "standard_trump", "pro", "pro_trump")
@@ -425,7 +426,7 @@ def test_seeds_repeat_and_reseeding_begins_anew():
 def test_acting_out_of_turn_is_refused():
     game = Game.deal("two_player", 1)
     view = game.view(1 - own_view(game).player)
-    with pytest.raises(HeartsError, match="turn"):
+    with refused(HeartsError, "view"):
         make_agent("standard").act(view)
 
 
@@ -489,13 +490,13 @@ def test_a_budget_of_milliseconds_ends_the_sampling(late: None) -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, float("inf"), float("nan"), "5", True, np.True_])
 def test_what_is_no_time_is_refused(wrong: Any) -> None:
-    with pytest.raises(HeartsError, match=r"^milliseconds: "):
+    with refused(HeartsError, "milliseconds"):
         make_agent("pro", milliseconds=wrong)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 10**6 + 1, 5.0, "5", True, np.True_])
 def test_what_is_no_number_of_worlds_is_refused(wrong: Any) -> None:
-    with pytest.raises(HeartsError, match=r"^worlds: .* 1 to 1,000,000"):
+    with refused(HeartsError, "worlds", 1, "1,000,000"):
         make_agent("pro", worlds=wrong)
 
 
@@ -583,5 +584,5 @@ def test_the_margins_of_pro_are_what_it_chooses_by() -> None:
             best = view.legal_actions()[margins.index(max(margins))]
             assert best == pro.act(view)
             game.play(best)
-    with pytest.raises(HeartsError, match="no card to play"):
+    with refused(HeartsError, "view"):
         pro.margins(game.view(0))

@@ -29,6 +29,7 @@ from hearts_env import kernel as k
 from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.match import next_deal
 from hearts_env.presets import PRESETS
+from tests.refusals import refused
 from tests.waiting import HANG
 
 GAMES = [(name, numbers[0]) for name, (numbers, _) in PRESETS.items()] + [
@@ -75,7 +76,7 @@ def test_views_are_of_one_rule_set() -> None:
     views = [Game.deal(name, 1).view(0) for name in ("micro", "mini")]
     assert len(BatchView.of(views[:1])) == 1
     for wrong in ([], views):
-        with pytest.raises(HeartsError, match=r"^views: "):
+        with refused(HeartsError, "views"):
             BatchView.of(wrong)
 
 
@@ -142,15 +143,15 @@ def test_a_step_that_cannot_be_plays_nothing() -> None:
     illegal = legal.copy()
     illegal[2] = 27  # a first lead of the ace of hearts
     for arguments, words in [
-        ((illegal,), r"1 illegal \(game 2: 27\)"),
-        ((legal[:3],), "^actions: "),
-        ((legal, observations, masks), "^masks: shares memory with observations"),
-        ((covered, beneath), "^observations: shares memory with actions"),
-        ((legal, np.zeros((4, 199), np.int8)), "^observations: shape"),
-        ((legal, None, np.zeros((4, 28), np.float32)), "^masks: "),
-        ((legal, None, read_only), "^masks: .*writeable"),
+        ((illegal,), "actions 1 2 27"),
+        ((legal[:3],), "actions"),
+        ((legal, observations, masks), "masks"),
+        ((covered, beneath), "observations"),
+        ((legal, np.zeros((4, 199), np.int8)), "observations"),
+        ((legal, None, np.zeros((4, 28), np.float32)), "masks"),
+        ((legal, None, read_only), "masks"),
     ]:
-        with pytest.raises(HeartsError, match=words):
+        with refused(HeartsError, *words.split()):
             batch.step(*arguments)
         assert np.array_equal(batch.states, before)
         assert not memory.any()
@@ -289,9 +290,10 @@ def test_states_that_no_play_leads_to_are_refused() -> None:
         ("done", np.zeros(4, np.int8)),
         ("random", None),
     ):
-        with pytest.raises(HeartsError, match="state"):
+        with pytest.raises(HeartsError) as caught:
             batch.restore(state | {field: value})  # type: ignore[dict-item]
-    with pytest.raises(HeartsError, match=r"state\.seeds"):
+        assert caught.value.argument in ("state", f"state.{field}")
+    with refused(HeartsError, "state.seeds"):
         batch.restore({})
     batch.restore(state)
     assert np.array_equal(batch.state()["actions"], state["actions"])
@@ -424,9 +426,9 @@ def test_what_is_not_a_state_has_no_past() -> None:
         "state",
         None,
     ):
-        with pytest.raises(DealError, match=r"^vector: "):
+        with refused(DealError, "vector"):
             Game.from_state("classic", wrong)  # type: ignore[arg-type]
-    with pytest.raises(DealError, match=r"^vector: "):
+    with refused(DealError, "vector"):
         Game.from_state("two_player", game.vector)
     over = game.clone()
     while not over.is_over:
@@ -434,7 +436,7 @@ def test_what_is_not_a_state_has_no_past() -> None:
     for state, name, value in ((over, k.REVOKER, 0), (game, k.TOTALS, 2**53)):
         changed = state.vector.copy()  # a revoke after the end; totals that no deal can have
         changed[name] = value
-        with pytest.raises(DealError, match=r"^vector: "):
+        with refused(DealError, "vector"):
             Game.from_state("classic", changed)
     for field in range(game.rules.state_size):  # any one number changed to any other
         for value in (-1, 0, 1, 5, -(2**63), 2**63 - 1):
@@ -570,7 +572,7 @@ def test_without_autodeal_finished_games_wait() -> None:
     assert batch.player.tolist() == [-1, -1]
     assert not batch.masks().any()
     assert (batch.scores().sum(1) > 0).all()
-    with pytest.raises(IllegalActionError, match="wait for reset"):
+    with refused(IllegalActionError, "actions"):
         batch.play(np.zeros(2, np.int64))
     batch.reset()
     assert not batch.done.any()
@@ -581,12 +583,12 @@ def test_an_illegal_action_plays_nothing() -> None:
     before = batch.states.copy()
     actions = batch.masks().argmax(1)
     actions[2] = 27  # a first lead of the ace of hearts
-    with pytest.raises(IllegalActionError, match=r"1 illegal \(game 2: 27\)"):
+    with refused(IllegalActionError, "actions", 1, 2, 27):
         batch.play(actions)
     assert np.array_equal(batch.states, before)
     for wrong in (-1, 28, 10**9):
         actions[2] = wrong
-        with pytest.raises(IllegalActionError, match="game 2"):
+        with refused(IllegalActionError, "actions", 2):
             batch.play(actions)
 
 
@@ -606,7 +608,7 @@ def test_an_illegal_action_plays_nothing() -> None:
     ],
 )
 def test_arguments_that_cannot_be_are_named(arguments: dict, field: str) -> None:
-    with pytest.raises(HeartsError, match=f"^{field}: "):
+    with refused(HeartsError, field):
         BatchGame(**({"rules": "two_player", "num_games": 2} | arguments))
 
 
@@ -619,18 +621,18 @@ def test_arrays_of_the_wrong_kind_are_refused() -> None:
         np.zeros((8, 200), np.int8)[::2],
         [0] * 4,
     ):
-        with pytest.raises(HeartsError, match=r"^out: "):
+        with refused(HeartsError, "out"):
             batch.observe(out)  # type: ignore[arg-type]
-    with pytest.raises(HeartsError, match=r"^out: "):
+    with refused(HeartsError, "out"):
         batch.masks(np.zeros((4, 27), np.int8))
     for actions in (np.zeros(3, np.int64), np.zeros((4, 1), np.int64), np.zeros(4)):
-        with pytest.raises(HeartsError, match=r"^actions: "):
+        with refused(HeartsError, "actions"):
             batch.play(actions)
-    with pytest.raises(HeartsError, match=r"^games: "):
+    with refused(HeartsError, "games"):
         batch.masks(games=np.array([4]))
-    with pytest.raises(DealError, match=r"^seeds: "):
+    with refused(DealError, "seeds"):
         batch.reset(np.array([1, 2, 3]))
-    with pytest.raises(DealError, match=r"^seeds: "):
+    with refused(DealError, "seeds"):
         batch.reset(np.array([1, 2, 3, -4]))
 
 
@@ -657,9 +659,9 @@ def test_a_game_named_twice_is_not_played() -> None:
     batch = BatchGame("two_player", 3, seed=1)
     before = batch.states.copy()
     action = int(batch.masks()[0].argmax())
-    with pytest.raises(HeartsError, match=r"^games: 0 comes twice"):
+    with refused(HeartsError, "games"):
         batch.play(np.array([action, action]), games=np.array([0, 0]))
-    with pytest.raises(HeartsError, match=r"^games: 2 comes twice"):
+    with refused(HeartsError, "games", 2):
         batch.reset(games=np.array([2, 0, 2]))
     assert np.array_equal(batch.states, before)
     assert np.array_equal(*batch.observe(games=np.array([1, 1])))
@@ -667,7 +669,7 @@ def test_a_game_named_twice_is_not_played() -> None:
 
 def test_seeds_beyond_63_bits_are_refused() -> None:
     batch = BatchGame("micro", 2)
-    with pytest.raises(DealError, match=r"^seeds: "):
+    with refused(DealError, "seeds"):
         batch.reset(np.array([5, 2**63 + 5], np.uint64))
     batch.reset(np.array([5, 2**63 - 1], np.uint64))
     assert batch.game(1) == Game.deal("micro", 2**63 - 1)
@@ -675,7 +677,7 @@ def test_seeds_beyond_63_bits_are_refused() -> None:
 
 @pytest.mark.parametrize("index", [2, -1, 1.5, "a", None])
 def test_games_that_are_not_there(index: object) -> None:
-    with pytest.raises(HeartsError, match=r"^index: "):
+    with refused(HeartsError, "index"):
         BatchGame("micro", 2).game(index)  # type: ignore[arg-type]
 
 
@@ -684,8 +686,9 @@ def test_finished_games_are_not_asked_of_agents() -> None:
     while not batch.done.any():
         batch.play(batch.random_actions())
     for name in ("easy", "standard", "pro", "pimc"):
-        with pytest.raises(HeartsError, match="view"):
+        with pytest.raises(HeartsError) as caught:
             make_agent(name, seed=0).act_batch(batch.views())
+        assert caught.value.argument in ("view", "views")
 
 
 def next_seeds(num_games: int) -> list[list[int]]:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numba import cuda
 
-from hearts_env import BatchGame, DealError, HeartsError, IllegalActionError
+from hearts_env import BatchGame, DealError, HeartsError
+from tests.refusals import refused
 
 HAS_GPU = cuda.is_available()
 
@@ -63,20 +64,19 @@ def refuse_what_is_wrong() -> None:
     bools = np.ones((3, 28), np.bool_)
     overlapping = words[:600].reshape(3, 200), words[600 - 8 : 600 - 8 + 84].reshape(3, 28)
     wrong: list[tuple[str, tuple[Any, ...]]] = [
-        ("actions: .* illegal .game 1: 28.", ([int(actions[0]), 28, int(actions[2])],)),
-        ("actions: shape .2,. and dtype int64", (actions[:2],)),
-        ("actions: shape .3,. and dtype float", (cuda.to_device(actions.astype(float)),)),
-        ("observations: ndarray is not an array on", (actions, batch.observe())),
-        ("observations: shape .3, 28. and dtype int8; needed", (actions, other.masks())),
-        ("masks: shape .3, 28. and dtype bool", (actions, None, cuda.to_device(bools))),
-        ("masks: shares memory", (actions, *overlapping)),
+        ("actions", ([int(actions[0]), 28, int(actions[2])],)),
+        ("actions", (actions[:2],)),
+        ("actions", (cuda.to_device(actions.astype(float)),)),
+        ("observations", (actions, batch.observe())),
+        ("observations", (actions, other.masks())),
+        ("masks", (actions, None, cuda.to_device(bools))),
+        ("masks", (actions, *overlapping)),
     ]
-    for message, given in wrong:
-        kind = IllegalActionError if "illegal" in message else HeartsError
-        with pytest.raises(kind, match=message):
+    for argument, given in wrong:
+        with refused(HeartsError, argument):
             other.step(*given)
         assert_same(batch, other)
-    with pytest.raises(DealError, match="seeds: give a whole number"):
+    with refused(DealError, "seeds"):
         other.reset(cuda.to_device(np.array([1, 2, -3])))
     other.step(actions)  # the count of illegal actions has been put back
     batch.step(actions)
@@ -114,22 +114,22 @@ def test_games_on_a_device_are_those_on_the_cpu(simulated: bool) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"device": "gpu"}, "device: 'gpu' is unknown; .* known: cpu, cuda"),
-        ({"device": None}, "device: None is unknown"),
+        ({"device": "gpu"}, "device gpu"),
+        ({"device": None}, "device"),
         (
             {"device": "cuda", "observation": "planes"},
-            "observation: 'planes' is not made on",
+            "observation planes",
         ),
-        ({"device": "cuda", "num_threads": 2}, "num_threads: 2 is for device"),
-        ({"device": "cuda", "freeze": False}, "freeze: False is for device"),
-        ({"device": "cuda", "num_games": 0}, "num_games: 0 is out of range"),
+        ({"device": "cuda", "num_threads": 2}, "num_threads 2"),
+        ({"device": "cuda", "freeze": False}, "freeze"),
+        ({"device": "cuda", "num_games": 0}, "num_games"),
         pytest.param(
             {"device": "cuda"},
-            'device: no CUDA device can be used; .*pip install.* or give device="cpu"',
+            'device device="cpu',
             marks=pytest.mark.skipif(HAS_GPU, reason="there is a GPU"),
         ),
     ],
 )
 def test_what_a_device_cannot_do_is_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(HeartsError, match=message):
+    with refused(HeartsError, *message.split()):
         BatchGame(**{"rules": "micro", "num_games": 2} | options)

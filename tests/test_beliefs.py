@@ -11,6 +11,7 @@ from hearts_env import BatchView, Game, HeartsError, Rules
 from hearts_env.cards import mask_of
 from hearts_env.encoders import make_encoder
 from hearts_env.solve.beliefs import belief, check_policy, hidden_hands
+from tests.refusals import refused
 
 
 def random_game(rules: Rules, seed: int, plays: int) -> Game:
@@ -123,7 +124,7 @@ def test_many_worlds_are_listed() -> None:
     if view.num_worlds <= 1_000_000:
         assert len(hidden_hands(view)) == view.num_worlds
     else:
-        with pytest.raises(HeartsError, match=r"^view: .*worlds"):
+        with refused(HeartsError, "view"):
             hidden_hands(view)
 
 
@@ -134,19 +135,19 @@ def test_many_worlds_are_listed() -> None:
         ([[np.nan, 0.5]], "finite"),
         ([[-1.0, 2.0]], "negative"),
         ([[0.5, 0.5]], "illegal"),
-        ([[0.0, 0.0]], "no legal action"),
-        ([[0.5, 0.0]], "sum to 0.5"),
+        ([[0.0, 0.0]], "no legal"),
+        ([[0.5, 0.0]], "0.5"),
     ],
 )
 def test_policies_that_are_none(chances: list[list[float]], words: str) -> None:
-    with pytest.raises(HeartsError, match=f"^policy: .*{words}"):
+    with refused(HeartsError, "policy", words):
         check_policy(np.array(chances), np.array([[True, False]]))
 
 
 def test_other_games_are_refused() -> None:
-    with pytest.raises(HeartsError, match=r"^rules: .*4 players"):
+    with refused(HeartsError, "rules", 4):
         belief(Game.deal("no_pass", 1).view(0))
-    with pytest.raises(HeartsError, match=r"^noise: "):
+    with refused(HeartsError, "noise", value=2.0):
         belief(Game.deal("micro", 1).view(0), noise=2.0)
 
 
@@ -163,5 +164,5 @@ def test_what_is_no_belief_is_refused() -> None:
         (lambda: belief(view, None, noise="a"), "noise"),
     ]
     for call, field in wrong:
-        with pytest.raises(HeartsError, match=f"^{field}: "):
+        with refused(HeartsError, field):
             call()

@@ -18,6 +18,7 @@ from hearts_train.measure.analysis import Moment, analyse
 from hearts_train.web.moments import NOISE, endgame_of
 from hearts_train.web.offline import board_page
 from hearts_train.web.review import kept, position, read_deal, replayed, review
+from tests.refusals import refused
 
 
 def played(rules: str, seed: int, *names: str, cards: int | None = None) -> Game:
@@ -228,12 +229,12 @@ def test_without_worlds_only_the_open_cards_are_measured() -> None:
 
 def test_what_is_no_deal_is_refused_in_a_sentence(record: Record) -> None:
     text = record.to_text()
-    for wrong, words in [("", "no game"), (text * 2, "2 deals"), ("nonsense", "line 1")]:
-        with pytest.raises(HeartsError, match=words):
+    for wrong, words in [("", "history"), (text * 2, "deal"), ("nonsense", "line 1")]:
+        with refused(HeartsError, words):
             read_deal(wrong)
-    with pytest.raises(HeartsError, match="'9Z' is not an action"):
+    with refused(HeartsError, "actions", "9Z"):
         position(record, ["9Z"])
-    with pytest.raises(HeartsError, match="not legal"):
+    with refused(HeartsError, "action"):
         position(record, [record.game.history[-1][1]])
 
 

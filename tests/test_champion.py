@@ -28,6 +28,7 @@ from hearts_env.solve.response import Responses
 from hearts_env.solve.tracking import Tracker
 from hearts_train.learn.run_report import format_card
 from hearts_train.measure.evaluation import evaluate
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -92,14 +93,14 @@ def test_draws_follow_from_the_seed():
 @pytest.mark.parametrize(
     ("name", "rules", "words"),
     [
-        ("champion", "party players=5", "champion plays two_player, .*train a player"),
-        ("champion", "two_player moon_points=10", "champion plays two_player"),
-        ("champion?search=50ms", "classic", "search: .* 'classic' has 4 players: .* without"),
-        ("champion?endings=3", "classic", "endings: .* 'classic' has 4 players: .* without"),
+        ("champion", "party players=5", "rules two_player"),
+        ("champion", "two_player moon_points=10", "rules two_player"),
+        ("champion?search=50ms", "classic", "search classic 4"),
+        ("champion?endings=3", "classic", "endings classic 4"),
     ],
 )
 def test_other_games_are_refused(name, rules, words):
-    with pytest.raises(HeartsError, match=words):
+    with refused(HeartsError, *words.split()):
         make_agent(name).check_rules(Rules.make(rules))
 
 
@@ -126,7 +127,7 @@ def test_the_model_of_pimc_takes_its_cards():
 @pytest.mark.parametrize("search", ["", "50", "50ms", "0.5s", "all", 7])
 def test_budgets(search):
     if search == "":
-        with pytest.raises(HeartsError, match=r"search: '' is not a budget; .*like 50ms"):
+        with refused(HeartsError, "search", "50ms", value=""):
             Budget(search)
         return
     budget = Budget(search)
@@ -137,7 +138,7 @@ def test_budgets(search):
 
 @pytest.mark.parametrize("search", ["0", "0ms", "-5", "5m", "many", "1.5", "9" * 30])
 def test_budgets_that_are_none(search):
-    with pytest.raises(HeartsError, match=r"search: .* is not a budget"):
+    with refused(HeartsError, "search"):
         make_agent("champion", search=search)
 
 
@@ -289,7 +290,7 @@ def test_asking_for_a_player_leaves_the_agent_as_it_was():
 @pytest.mark.parametrize("name", ["champion", "champion?search=2", "champion?endings=2", "pimc"])
 def test_who_is_not_to_move_gets_no_card(name):
     game = Game.deal("two_player", 4)
-    with pytest.raises(HeartsError, match="view: it is not the turn of player"):
+    with refused(HeartsError, "view"):
         make_agent(name).act(game.view(1 - game.player))
 
 
@@ -320,30 +321,30 @@ def test_a_short_time_is_nearly_kept(clock, monkeypatch):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: make_agent("champion", greedy="no"), "greedy: 'no' is not True or False"),
-        (lambda: load_agent(weights_of("mini"), greedy=None), "greedy: None is not True or False"),
-        (lambda: load_agent(5), "checkpoint: 5 is not a path"),
-        (lambda: Improver("champion"), "policy: 'champion' is not a network; give load_agent"),
-        (lambda: Improver(make_agent("champion")), "policy: .* is not a network; give load_agent"),
-        (lambda: Improver(policy(), tau="a"), "tau: must be a number above 0, got 'a'"),
-        (lambda: Improver(policy(), tau=0.0), "tau: must be a number above 0, got 0.0"),
-        (lambda: Resolver("champion"), "policy: 'champion' is not a network; give load_agent"),
+        (lambda: make_agent("champion", greedy="no"), "greedy no"),
+        (lambda: load_agent(weights_of("mini"), greedy=None), "greedy"),
+        (lambda: load_agent(5), "checkpoint 5"),
+        (lambda: Improver("champion"), "policy champion load_agent"),
+        (lambda: Improver(make_agent("champion")), "policy load_agent"),
+        (lambda: Improver(policy(), tau="a"), "tau a"),
+        (lambda: Improver(policy(), tau=0.0), "tau 0.0"),
+        (lambda: Resolver("champion"), "policy champion load_agent"),
         (
             lambda: Resolver(policy(), early="pimc"),
-            "early: 'pimc' is not an agent; give make_agent",
+            "early pimc make_agent",
         ),
     ],
 )
 def test_arguments_of_another_kind_are_refused(make, words):
-    with pytest.raises(HeartsError, match=words):
+    with refused(HeartsError, *words.split()):
         make()
 
 
 def test_models_that_cannot_be_asked_are_refused():
     for models in (policy(), ["pimc"], 3):
-        with pytest.raises(HeartsError, match=r"models: .* not a list of agents; give"):
+        with refused(HeartsError, "models"):
             Improver(policy(), models=models)
-    with pytest.raises(HeartsError, match="rules"):
+    with refused(HeartsError, "rules"):
         Improver(policy(), models=[policy("two_player")]).check_rules(Rules.preset("mini"))
 
 
@@ -379,12 +380,12 @@ def test_for_the_match_the_chance_to_win_it_counts():
 
 
 def test_a_size_that_is_none_is_refused():
-    with pytest.raises(HeartsError, match="small: 'no' is not True or False"):
+    with refused(HeartsError, "small", value="no"):
         make_agent("champion", small="no")
 
 
 def test_a_champion_that_plays_for_the_match_has_to_search():
-    with pytest.raises(HeartsError, match=r"match: the network alone .*search=50ms&match=true"):
+    with refused(HeartsError, "match", "search=50ms&match=true"):
         make_agent("champion?match=true")
     player = make_agent("champion?search=4&match=true", seed=1)
     view = Game.deal("two_player", 3, totals=[95, 60]).view(0)
@@ -425,11 +426,11 @@ def test_parts_of_the_worlds_add_up_to_all_of_them(monkeypatch):
 
 
 def test_only_games_of_two_are_searched():
-    with pytest.raises(HeartsError, match=r"two|players"):
+    with refused(HeartsError, "rules"):
         Improver(policy(), "all").check_rules(Rules.preset("classic"))
-    with pytest.raises(HeartsError, match="tau: must be a number above 0"):
+    with refused(HeartsError, "tau", value=0.0):
         Improver(policy(), tau=0.0)
-    with pytest.raises(HeartsError, match="noise"):
+    with refused(HeartsError, "noise", value=2.0):
         Improver(policy(), noise=2.0)
 
 

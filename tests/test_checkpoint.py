@@ -25,6 +25,7 @@ from hearts_agents.subprocesses import python_environment
 from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import encode, make_encoder
 from hearts_env.view import PlayerView
+from tests.refusals import refused
 
 RULES = Rules.preset("two_player")
 INPUTS = make_encoder("flat").space(RULES).shape[0]
@@ -159,7 +160,7 @@ def test_snapshot_from_arrays_plays_as_its_file(path):
 def test_truncated(path, share):
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
-    with pytest.raises(CheckpointError, match="cut short"):
+    with refused(CheckpointError, "checkpoint"):
         load_agent(path)
 
 
@@ -170,7 +171,7 @@ def test_pickles_are_refused_and_not_run(tmp_path):
 
     path = tmp_path / "model.safetensors"
     path.write_bytes(pickle.dumps(Bomb()))
-    with pytest.raises(CheckpointError, match="not a whole safetensors file"):
+    with refused(CheckpointError, "checkpoint"):
         load_agent(path)
     assert not (tmp_path / "exploded").exists()
 
@@ -178,24 +179,24 @@ def test_pickles_are_refused_and_not_run(tmp_path):
 def test_files_that_are_none(tmp_path):
     text = tmp_path / "text.safetensors"
     text.write_text("hello, world, this is no checkpoint at all\n" * 5)
-    with pytest.raises(CheckpointError, match="not a whole safetensors file"):
+    with refused(CheckpointError, "checkpoint"):
         load_agent(text)
-    with pytest.raises(CheckpointError, match="there is no file"):
+    with refused(CheckpointError, "checkpoint"):
         load_agent(tmp_path / "missing.safetensors")
-    with pytest.raises(CheckpointError, match=f"has no {CHECKPOINT_NAME}"):
+    with refused(CheckpointError, "checkpoint", CHECKPOINT_NAME):
         load_agent(tmp_path)
     foreign = tmp_path / "foreign.safetensors"
     save_file({"weight": np.zeros((2, 2), np.float32)}, foreign)
-    with pytest.raises(CheckpointError, match="format"):
+    with refused(CheckpointError, "format"):
         load_agent(foreign)
 
 
 @pytest.mark.parametrize(
     ("section", "values", "words"),
     [
-        ("encoder", {"name": "flatt"}, ["encoder", "'flatt'", "did you mean 'flat'"]),
-        ("encoder", {"size": INPUTS + 1}, ["encoder", str(INPUTS + 1), "train again"]),
-        ("encoder", {"layout": "0" * 16}, ["encoder", "layout", "train again"]),
+        ("encoder", {"name": "flatt"}, ["encoder", "'flatt'", "'flat'"]),
+        ("encoder", {"size": INPUTS + 1}, ["encoder", str(INPUTS + 1)]),
+        ("encoder", {"layout": "0" * 16}, ["encoder", "layout"]),
         ("rules", {"trump": "X"}, ["rules", "trump", "'X'"]),
         ("rules", {"jokers": 2}, ["rules", "jokers"]),
         ("rules", {"moon": "choose"}, ["network.layers", "30"]),
@@ -209,17 +210,15 @@ def test_files_that_are_none(tmp_path):
 )
 def test_headers_that_do_not_fit(path, section, values, words):
     edit(path, section, **values)
-    with pytest.raises(CheckpointError) as caught:
+    with refused(CheckpointError, *words, path.name):
         load_agent(path)
-    for word in [*words, path.name]:
-        assert word in str(caught.value)
 
 
 @pytest.mark.parametrize("section", ["encoder", "rules", "network", "training"])
 @pytest.mark.parametrize("text", ["{", "[]", "7", '"x"', "[" * 100_000])
 def test_damaged_headers(path, section, text):
     rewrite(path, **{section: text})
-    with pytest.raises(CheckpointError, match=section):
+    with refused(CheckpointError, section):
         load_agent(path)
 
 
@@ -227,10 +226,10 @@ def test_another_weight_or_header_than_was_written_is_refused(path):
     tensors, header = read_tensors(path)
     tensors["policy.1.bias"][3] += 0.25
     save_file(tensors, path, header)
-    with pytest.raises(CheckpointError, match=r"digest: .* damaged"):
+    with refused(CheckpointError, "digest"):
         load_agent(path)
     save_file(random_tensors(LAYERS), path, header | {"training": '{"seed": 4}'})
-    with pytest.raises(CheckpointError, match="digest"):
+    with refused(CheckpointError, "digest"):
         load_agent(path)
 
 
@@ -243,20 +242,20 @@ def test_files_without_a_digest_are_read_as_before(path):
 
 def test_later_versions_are_refused(path):
     rewrite(path, version="2")
-    with pytest.raises(CheckpointError, match="version"):
+    with refused(CheckpointError, "version"):
         load_agent(path)
 
 
 def test_tensors_that_do_not_fit(path):
     tensors = load_file(path)
     rewrite(path, tensors | {"value.weight": np.zeros(3, np.float32)})
-    with pytest.raises(CheckpointError, match=r"value\.weight"):
+    with refused(CheckpointError, "value.weight"):
         load_agent(path)
     rewrite(path, tensors | {"policy.0.bias": np.full(24, np.nan, np.float32)})
-    with pytest.raises(CheckpointError, match=r"policy\.0\.bias.*finite"):
+    with refused(CheckpointError, "policy.0.bias"):
         load_agent(path)
     rewrite(path, tensors | {"policy.0.bias": np.zeros(24, np.float64)})
-    with pytest.raises(CheckpointError, match=r"policy\.0\.bias.*float64"):
+    with refused(CheckpointError, "policy.0.bias", "float64"):
         load_agent(path)
 
 
@@ -266,9 +265,9 @@ def test_other_rules_are_refused_when_asked_to_play(path):
     for rules in (other, Rules.preset("mini")):
         game = Game.deal(rules, seed=0)
         assert game.player is not None
-        with pytest.raises(CheckpointError, match="rules: this player was trained for"):
+        with refused(CheckpointError, "rules"):
             agent.act(game.view(game.player))
-        with pytest.raises(CheckpointError, match="rules"):
+        with refused(CheckpointError, "rules"):
             agent.act_batch(BatchGame(rules, 3).views())
     game = Game.deal(Rules.from_dict(RULES.to_dict()), seed=0)  # equal, another object
     assert game.player is not None
@@ -277,17 +276,17 @@ def test_other_rules_are_refused_when_asked_to_play(path):
 
 @pytest.mark.parametrize("make", [gymnasium.make, gymnasium.make_vec])
 def test_an_opponent_for_other_rules_is_refused_when_the_environment_is_made(path, make):
-    with pytest.raises(CheckpointError, match="rules: this player was trained for"):
+    with refused(CheckpointError, "rules"):
         make("hearts_env/Hearts-v0", rules="mini", opponent=str(path))
 
 
 def test_what_does_not_fit_is_not_saved(tmp_path):
-    with pytest.raises(CheckpointError, match=r"policy\.2\.weight"):
+    with refused(CheckpointError, "policy.2.weight"):
         save_checkpoint(
             tmp_path / "x", random_tensors(LAYERS), replace(META, layers=(INPUTS, 24, 16, 29))
         )
     assert not list(tmp_path.iterdir())
-    with pytest.raises(CheckpointError, match="need"):
+    with refused(CheckpointError, "network.layers"):
         NetworkAgent(Network(random_tensors((5, 28))), RULES)
 
 
@@ -304,11 +303,11 @@ def test_half_of_the_size_plays_by_rounded_weights(path):
     views = BatchGame(RULES, 64, seed=3).views()
     assert (load_agent(small).act_batch(views) == load_agent(path).act_batch(views)).mean() > 0.9
     tensors["policy.0.bias"][0] = 1e6  # float16 ends at 65,504
-    with pytest.raises(CheckpointError, match=r"policy\.0\.bias: .* above 65,504 .*half=false"):
+    with refused(CheckpointError, "policy.0.bias", "65,504", "half=false"):
         save_checkpoint(small, tensors, META, half=True)
     save_checkpoint(path, tensors, META)
     tensors["policy.0.bias"][0] = np.inf
-    with pytest.raises(CheckpointError, match=r"policy\.0\.bias: not all weights are finite"):
+    with refused(CheckpointError, "policy.0.bias"):
         save_checkpoint(small, tensors, META, half=True)
 
 

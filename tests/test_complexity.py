@@ -23,6 +23,7 @@ from bench.complexity import (
 )
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.deals import num_deals
+from tests.refusals import mistake, refused
 from tests.test_cli import command
 from tests.waiting import HANG
 
@@ -235,14 +236,12 @@ def test_the_command(tmp_path) -> None:
     for one in told:
         assert Complexity.of(one).to_json().items() <= one.items()
     for wrong, said in [
-        (["micro", "--out", str(out)], "already exists"),
-        (["nothing"], "rules: no preset 'nothing'"),
-        (["mini", "--lines", "3"], "lines: 3 is out of range"),
-        (["mini", "--out", "no/such/folder.json"], "--out: there is no folder"),
-        (["classic", "--players", "3"], "players: classic is played by exactly 4"),
+        (["micro", "--out", str(out)], "--out"),
+        (["nothing"], "rules 'nothing'"),
+        (["mini", "--lines", "3"], "lines 3"),
+        (["mini", "--out", "no/such/folder.json"], "--out"),
+        (["classic", "--players", "3"], "players classic 4"),
     ]:
-        result = CliRunner().invoke(app, ["complexity", *wrong])
-        assert result.exit_code == 2
-        assert said in result.stderr
-    with pytest.raises(HeartsError, match=r"^positions: 1 is out of range"):
+        mistake(CliRunner().invoke(app, ["complexity", *wrong]), *said.split())
+    with refused(HeartsError, "positions", value=1):
         complexities(["mini"], measurement=Measurement(positions=1))

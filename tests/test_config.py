@@ -17,6 +17,7 @@ from hearts_train.learn.config import SELF, ConfigError, TrainConfig
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.recipes import load_config, make_config, shipped_configs
 from hearts_train.learn.selfplay import SelfPlayLearner
+from tests.refusals import refused
 
 
 def test_empty_recipe_is_a_whole_one(tmp_path):
@@ -83,39 +84,39 @@ def test_overrides_are_yaml_and_go_into_lists():
 @pytest.mark.parametrize(
     ("override", "words"),
     [
-        ("ppo.lerning_rate=1", ["ppo.lerning_rate", "did you mean 'learning_rate'"]),
-        ("sede=1", ["unknown key 'sede'", "did you mean 'seed'"]),
-        ("schedule.0.unti=1", ["schedule.0.unti", "did you mean 'until'"]),
-        ("ppo.learning_rate=-1", ["ppo.learning_rate", "-1", "greater than 0"]),
+        ("ppo.lerning_rate=1", ["ppo.lerning_rate", "'learning_rate'"]),
+        ("sede=1", ["'sede'", "'seed'"]),
+        ("schedule.0.unti=1", ["schedule.0.unti", "'until'"]),
+        ("ppo.learning_rate=-1", ["ppo.learning_rate", "-1", "0"]),
         ("ppo.learning_rate=1e38", ["ppo.learning_rate", "1000000"]),
-        ("ppo.magnet_coef_end=0.1", ["ppo.magnet_coef", "give average too"]),
+        ("ppo.magnet_coef_end=0.1", ["ppo.magnet_coef", "average"]),
         ("self_play.keep=100000", ["self_play.keep", "1000"]),
         ("ppo.num_epochs=2.5", ["ppo.num_epochs", "2.5"]),
         ("evaluation.final_pairs=1000000000000", ["evaluation.final_pairs", "10000000"]),
         ("ppo.gamma=.nan", ["ppo.gamma", "nan"]),
         ("env.reward=margins", ["env.reward", "'margins'", "'margin'"]),
         ("env.seat=left", ["env.seat", "'left'", "random"]),
-        ("env.observation=bits", ["env.observation", "packed", "give flat"]),
+        ("env.observation=bits", ["env.observation", "packed", "flat"]),
         ("budget.minutes=null", ["budget", "minutes: 3"]),
         ("ppo.batch_size=1e9", ["ppo.batch_size", "1000000000", "smaller"]),
-        ("schedule=[]", ["schedule", "at least 1"]),
+        ("schedule=[]", ["schedule", "1"]),
         ("schedule.0.until=0.5", ["schedule", "0.5", "1.0"]),
-        ("schedule.0.opponents={}", ["schedule.0.opponents", "at least 1"]),
-        ("schedule.3.until=0.5", ["schedule.3.until", "give 0 to 0"]),
+        ("schedule.0.opponents={}", ["schedule.0.opponents", "1"]),
+        ("schedule.3.until=0.5", ["schedule.3.until", "0 to 0"]),
         ("network.trunk=[0]", ["network.trunk.0", "0"]),
         ("algorithm=a2c", ["algorithm", "'a2c'", "'maskable_ppo'", "'nfsp'"]),
         ("device=tpu", ["device", "'tpu'", "'cuda'"]),
         ("name=../x", ["name", "'../x'"]),
         ("seed", ["--set", "key.sub=value"]),
-        ("seed=[", ["--set seed", "not valid YAML"]),
+        ("seed=[", ["--set seed", "YAML"]),
         ("seed.x.y=1", ["seed"]),
-        ("schedule.²=1", ["schedule.²", "give 0 to 0"]),
-        ("schedule.٠=1", ["schedule.٠", "give 0 to 0"]),
-        pytest.param(f"schedule.{'1' * 150}=1", ["give 0 to 0"], id="long place"),
-        pytest.param(f"schedule.{'1.' * 5000}=1", ["not a setting's name"], id="long key"),
-        pytest.param("schedule.0.opponents.\ud800=2", ["not a setting's name"], id="surrogate"),
-        ("model_dump.x=1", ["unknown key 'model_dump'"]),
-        ("seed=2026-13-40", ["--set seed", "cannot be read as timestamp"]),
+        ("schedule.²=1", ["schedule.²", "0 to 0"]),
+        ("schedule.٠=1", ["schedule.٠", "0 to 0"]),
+        pytest.param(f"schedule.{'1' * 150}=1", ["0 to 0"], id="long place"),
+        pytest.param(f"schedule.{'1.' * 5000}=1", ["setting"], id="long key"),
+        pytest.param("schedule.0.opponents.\ud800=2", ["setting"], id="surrogate"),
+        ("model_dump.x=1", ["'model_dump'"]),
+        ("seed=2026-13-40", ["--set seed", "timestamp"]),
         pytest.param(f"name={'x' * 5000}/", ["name", "xxx..."], id="long value"),
     ],
 )
@@ -131,31 +132,31 @@ def test_mistakes_are_named_with_the_mend(override, words):
 
 
 def test_unknown_recipe_names_the_nearest():
-    with pytest.raises(ConfigError, match="did you mean 'demo'"):
+    with refused(ConfigError, "config", value="demmo", hint="demo"):
         load_config("demmo")
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("name: a\nseed: 2026-13-40\n", ["line 2", "'2026-13-40' cannot be read as timestamp"]),
-        ("seed: 0x_\n", ["line 1", "'0x_' cannot be read as int"]),
-        ("seed: 0b_\n", ["line 1", "'0b_' cannot be read as int"]),
-        ("name: !!timestamp today\n", ["line 1", "'today' cannot be read as timestamp"]),
-        ("seed: !!int x\n", ["line 1", "'x' cannot be read as int"]),
-        ("seed: !!float x\n", ["line 1", "'x' cannot be read as float"]),
-        ("seed: !!bool x\n", ["line 1", "'x' cannot be read as bool"]),
-        pytest.param(f"env: {{seat: 0x{'f' * 5000}}}", ["line 1", "read as int"], id="seat"),
-        ("env: !!map [a]\n", ["not valid YAML"]),
-        ("env: !!set [a]\n", ["not valid YAML"]),
-        pytest.param("seed: " + "9" * 5000, ["line 1", "cannot be read as int"], id="long"),
-        pytest.param("seed: 0x" + "f" * 5000, ["line 1", "read as int"], id="hexadecimal"),
-        pytest.param("seed: " + "[" * 5000, ["line 1", "nested more than"], id="deep"),
-        pytest.param("seed: 1 #" + "x" * 200_000, ["larger than 100,000 bytes"], id="large"),
-        ("seed: 1\nseed: 2\n", ["line 2", "'seed' is set twice"]),
-        ("seed: [1\n", ["not valid YAML"]),
+        ("name: a\nseed: 2026-13-40\n", ["line 2", "'2026-13-40'", "timestamp"]),
+        ("seed: 0x_\n", ["line 1", "'0x_'", "int"]),
+        ("seed: 0b_\n", ["line 1", "'0b_'", "int"]),
+        ("name: !!timestamp today\n", ["line 1", "'today'", "timestamp"]),
+        ("seed: !!int x\n", ["line 1", "'x'", "int"]),
+        ("seed: !!float x\n", ["line 1", "'x'", "float"]),
+        ("seed: !!bool x\n", ["line 1", "'x'", "bool"]),
+        pytest.param(f"env: {{seat: 0x{'f' * 5000}}}", ["line 1", "int"], id="seat"),
+        ("env: !!map [a]\n", ["YAML"]),
+        ("env: !!set [a]\n", ["YAML"]),
+        pytest.param("seed: " + "9" * 5000, ["line 1", "int"], id="long"),
+        pytest.param("seed: 0x" + "f" * 5000, ["line 1", "int"], id="hexadecimal"),
+        pytest.param("seed: " + "[" * 5000, ["line 1", "nested"], id="deep"),
+        pytest.param("seed: 1 #" + "x" * 200_000, ["100,000"], id="large"),
+        ("seed: 1\nseed: 2\n", ["line 2", "'seed'"]),
+        ("seed: [1\n", ["YAML"]),
         ("- seed\n", ["key: value"]),
-        ("seed: !!python/object/apply:os.getcwd []\n", ["not valid YAML"]),
+        ("seed: !!python/object/apply:os.getcwd []\n", ["YAML"]),
         ("{[1]: 2}\n", ["key"]),
     ],
 )
@@ -176,7 +177,7 @@ def test_a_recipe_of_aliases_upon_aliases_is_refused_at_once(tmp_path):
         lines.append(f"{here}: &{here} [" + ",".join([f"*{before}"] * 9) + "]")
     path = tmp_path / "laughs.yaml"
     path.write_text("\n".join([*lines, "seed: *m", "schedule: *m"]))
-    with pytest.raises(ConfigError, match="seed: input should be a valid integer") as caught:
+    with refused(ConfigError, str(path), "seed") as caught:
         load_config(path)
     assert len(str(caught.value)) < 2000
 
@@ -185,20 +186,20 @@ def test_a_recipe_of_aliases_upon_aliases_is_refused_at_once(tmp_path):
 def test_devices_and_pipes_are_no_recipes(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", tmp_path / "pipe"):
-        with pytest.raises(ConfigError, match="not an ordinary file; give a recipe"):
+        with refused(ConfigError, "file"):
             load_config(path)
 
 
 def test_binary_file_is_refused(tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with refused(ConfigError, "config"):
         load_config(path)
 
 
 @pytest.mark.parametrize(("name", "value"), [("device", "cuda"), ("precision", "bfloat16")])
 def test_what_maskable_ppo_has_not_is_refused(name, value):
-    with pytest.raises(ConfigError, match=f"{name}: '{value}' is not for maskable_ppo"):
+    with refused(ConfigError, "config", "maskable_ppo", name, value):
         make_config({"algorithm": "maskable_ppo", name: value})
 
 
@@ -213,17 +214,17 @@ def test_the_table_has_every_algorithm_with_its_learner_and_settings():
 
 
 def test_every_thread_needs_a_game():
-    with pytest.raises(ConfigError, match="threads: 4 is more than the 3 games"):
+    with refused(ConfigError, "config", 4, 3):
         make_config({"threads": 4, "env": {"num_envs": 3}, "ppo": {"batch_size": 9}})
 
 
 def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
     for field, env, steps in (
-        ("env.num_envs", {"num_envs": 10**11}, 1),
-        ("ppo.num_steps", {"num_envs": 64}, 10**12),
-        ("ppo.num_steps", {"num_envs": 10**7}, 11),
+        ("config env.num_envs", {"num_envs": 10**11}, 1),
+        ("config ppo.num_steps", {"num_envs": 64}, 10**12),
+        ("config ppo.num_steps", {"num_envs": 10**7}, 11),
     ):
-        with pytest.raises(ConfigError, match=field):
+        with refused(ConfigError, *field.split()):
             make_config({"env": env, "ppo": {"num_steps": steps}})
 
     whole = torch.zeros
@@ -234,12 +235,12 @@ def test_updates_that_fit_into_no_memory_are_refused(monkeypatch):
         return whole(shape, **how)
 
     monkeypatch.setattr(torch, "zeros", fails)
-    with pytest.raises(ConfigError, match=r"ppo.num_steps: no memory for .* decisions of 1024"):
+    with refused(ConfigError, "ppo.num_steps", 1024):
         SelfPlayLearner(TrainConfig())
 
 
 def test_last_minibatch_of_one_is_refused():
-    with pytest.raises(ConfigError, match="divisor of 9"):
+    with refused(ConfigError, "config", 9):
         make_config(
             {
                 "algorithm": "maskable_ppo",

@@ -18,6 +18,7 @@ from hearts_train.measure.crew import spread
 from hearts_train.measure.evaluation import Contest, Stretch, evaluate
 from hearts_train.measure.tournament import tournament
 from tests.crew_work import Work, raise_unsendable
+from tests.refusals import refused
 from tests.waiting import is_running, wait_until
 
 SQUARES = [number**2 for number in range(12)]
@@ -45,7 +46,7 @@ def test_the_task_of_a_killed_worker_is_done_again(tmp_path):
 def test_a_task_that_ends_every_process_is_given_up(tmp_path):
     found = spread(Work(tmp_path, always_killed=1), range(12), workers=2)
     assert next(found)[0] == 0
-    with pytest.raises(HeartsError, match=r"workers: 3 processes .* status -9; .* fewer workers"):
+    with refused(HeartsError, "workers", 3, "-9"):
         next(found)
 
 
@@ -74,24 +75,24 @@ def test_results_can_be_closed_before_their_end(tmp_path, workers):
 
 
 def test_work_that_cannot_be_sent_is_named():
-    with pytest.raises(HeartsError, match=r"workers: the work cannot be sent .* one worker"):
+    with refused(HeartsError, "workers"):
         list(spread(lambda task: task, [1], workers=2))
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, "two", 1025])
 def test_numbers_of_workers_that_are_none(workers):
-    with pytest.raises(HeartsError, match=r"workers: .*1 to 1,024"):
+    with refused(HeartsError, "workers", 1, "1,024"):
         spread(abs, [1], workers=workers)
 
 
 def test_a_backend_that_there_is_not():
-    with pytest.raises(HeartsError, match=r"backend: .*local.*ray"):
+    with refused(HeartsError, "backend", value="dask"):
         evaluate("easy", "standard", pairs=2, backend="dask")
 
 
 def test_without_ray_it_is_said_how_to_install_it(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(HeartsError, match=r"backend: 'ray' .*`ray`"):
+    with refused(HeartsError, "backend", "ray"):
         spread(abs, [1], backend="ray")
 
 
@@ -194,7 +195,7 @@ def test_an_agent_changed_meanwhile_is_refused(tmp_path):
     contest = Contest([f"{file}:Mine", "easy"], "micro", 0)
     sent(contest)
     file.write_text(text.replace("[0]", "[-1]"))
-    with pytest.raises(HeartsError, match=r"mine\.py:Mine' is another one in a worker's process"):
+    with refused(HeartsError, "agent"):
         sent(contest)
 
 

@@ -13,6 +13,7 @@ from hearts_train.offline.episodes import Episodes
 from hearts_train.offline.exact import Worth
 from hearts_train.offline.options import DatasetOptions, library
 from hearts_train.offline.playing import BLOCK, Seating
+from tests.refusals import refused
 from tests.test_arguments import ODD
 
 
@@ -180,39 +181,38 @@ def test_options_survive_json():
     assert DatasetOptions.from_json(given.to_json()) == given == pickle.loads(pickle.dumps(given))
     assert given.dataset_id == "hearts/two_player-trump-S/easy-pro-v0"
     assert given.views == ("text", "json")
-    with pytest.raises(HeartsError, match="settings are damaged"):
+    with refused(HeartsError, "dataset"):
         DatasetOptions.from_json({"agents": ["pro"]})
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"agents": ["pro"] * 3}, "agent: 3 given, but 'mini' has 2 seats; give one for each"),
-        ({"agents": [""]}, "agent: '' names no player"),
-        ({"games": 0}, "games: 0 is out of range; give 1 to 100,000,000"),
-        ({"games": 1.5}, "games: 1.5 is not a whole number"),
-        ({"seed": -1}, "seed: "),
-        ({"formats": ["csv"]}, "format: 'csv' is unknown; known: parquet, minari"),
-        ({"formats": []}, "format: none given; known: parquet, minari"),
-        ({"views": ["words"]}, "view: 'words' is unknown"),
-        ({"observation": "flatt"}, "observation: no encoder 'flatt'; did you mean 'flat'"),
-        ({"observation": 3}, "observation: 3 is not a name"),
-        ({"dtype": "int64"}, "dtype: 'int64' is unknown"),
-        ({"dtype": "int8", "observation": "belief"}, "dtype: 'int8', but this observation is"),
-        ({"mask": "both"}, "mask: 'both' is unknown"),
-        ({"reward": "money"}, "reward: 'money' is unknown"),
-        ({"reward": "chips"}, "reward: 'chips'"),
-        ({"random": 2}, "random: must be in"),
-        ({"seats": [2]}, "seat: 2 is out of range; give 0 to 1"),
-        ({"rules": "classic", "exact": True}, "exact: values are exact in games of two only"),
-        ({"formats": ["minari"], "exact": True}, "exact: the values stand in the table"),
-        ({"dataset_id": "a b"}, "id: 'a b' cannot name a Minari dataset"),
+        ({"agents": ["pro"] * 3}, "agent 3 mini 2"),
+        ({"agents": [""]}, "agent ''"),
+        ({"games": 0}, "games 0 100,000,000"),
+        ({"games": 1.5}, "games 1.5"),
+        ({"seed": -1}, "seed"),
+        ({"formats": ["csv"]}, "format csv parquet, minari"),
+        ({"formats": []}, "format parquet, minari"),
+        ({"views": ["words"]}, "view words"),
+        ({"observation": "flatt"}, "observation flatt 'flat'"),
+        ({"observation": 3}, "observation 3"),
+        ({"dtype": "int64"}, "dtype int64"),
+        ({"dtype": "int8", "observation": "belief"}, "dtype int8"),
+        ({"mask": "both"}, "mask both"),
+        ({"reward": "money"}, "reward money"),
+        ({"reward": "chips"}, "reward chips"),
+        ({"random": 2}, "random 2"),
+        ({"seats": [2]}, "seat 2 1"),
+        ({"rules": "classic", "exact": True}, "exact"),
+        ({"formats": ["minari"], "exact": True}, "exact parquet"),
+        ({"dataset_id": "a b"}, "id"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(changed, message):
-    with pytest.raises(HeartsError) as caught:
+    with refused(HeartsError, *message.split()):
         options(**changed)
-    assert str(caught.value).startswith(message)
 
 
 ARGUMENTS = ["agents", "games", "seed", "formats", "observation", "dtype", "mask"]
@@ -225,16 +225,16 @@ def test_odd_values_are_taken_or_refused_by_name(name):
     begins["dataset_id"] = "id"
     for value in ODD:
         given = {"agents": ["pro"], "rules": "mini", "games": 3} | {name: value}
-        refused = ""
+        argument = ""
         try:
             found = DatasetOptions.of(**given)
         except HeartsError as error:
-            refused = str(error)
-        if refused:
-            assert refused.startswith(begins.get(name, name) + ": ")
+            argument = error.argument
+        if argument:
+            assert argument == begins.get(name, name)
             continue
         assert DatasetOptions.from_json(json.loads(json.dumps(found.to_json()))) == found
-    with pytest.raises(TypeError, match="view: unknown argument; did you mean 'views'"):
+    with pytest.raises(TypeError, match=r"^view: .*'views'"):
         options(view=["text"])
 
 
@@ -246,14 +246,14 @@ def test_exact_values_are_computed_where_they_are_known():
 
 
 def test_players_that_cannot_play_are_named_before_anything_is_played():
-    with pytest.raises(HeartsError, match="pimc plays two-player games only"):
+    with refused(HeartsError, "rules"):
         Seating(options(["pimc"], "classic"))
-    with pytest.raises(HeartsError, match="agent: 'nobody' is unknown"):
+    with refused(HeartsError, "agent", value="nobody"):
         Seating(options(["nobody"]))
 
 
 def test_a_missing_library_is_named_with_what_installs_it():
-    with pytest.raises(HeartsError, match=r"no_such .*`dataset`"):
+    with refused(HeartsError, "dataset", "no_such"):
         library("no_such.part")
 
 

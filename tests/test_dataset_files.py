@@ -13,7 +13,7 @@ import pytest
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.notation import parse_records
 from hearts_env.solve import solve
-from tests.test_cli import refused, run, write_player
+from tests.test_cli import run, write_player
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("h5py")
@@ -25,6 +25,7 @@ from hearts_train.offline import folder as making  # noqa: E402
 from hearts_train.offline.folder import begun_options, make_dataset, packed, unpacked  # noqa: E402
 from hearts_train.offline.options import DatasetOptions  # noqa: E402
 from hearts_train.offline.playing import BLOCK  # noqa: E402
+from tests.refusals import mistake, refused  # noqa: E402
 
 GAMES = BLOCK + 10  # two blocks
 ASKED = DatasetOptions.of(
@@ -179,10 +180,10 @@ def test_what_was_broken_off_ends_as_if_it_had_not_been(made, tmp_path, stop, mo
     with pytest.raises(KeyboardInterrupt):
         make_dataset(path, ASKED, show=show)
     assert not (path / "dataset.json").exists()
-    with pytest.raises(HeartsError, match="holds an unfinished dataset; go on with it by --resume"):
+    with refused(HeartsError, "folder", "--resume"):
         make_dataset(path, ASKED)
     other = DatasetOptions.of(["random"], "mini", GAMES, seed=1)
-    with pytest.raises(HeartsError, match="was begun with other options or players"):
+    with refused(HeartsError, "resume"):
         make_dataset(path, other, resume=True)
     for block in (path / ".unfinished" / "blocks").iterdir():
         data = bytearray(block.read_bytes())
@@ -192,7 +193,7 @@ def test_what_was_broken_off_ends_as_if_it_had_not_been(made, tmp_path, stop, mo
     assert begun_options(path) == ASKED
     assert make_dataset(path, ASKED, resume=True).facts == made.facts
     assert not (path / ".unfinished").exists()
-    with pytest.raises(HeartsError, match="holds a finished dataset; name another folder"):
+    with refused(HeartsError, "resume"):
         make_dataset(path, ASKED, resume=True)
 
 
@@ -200,7 +201,7 @@ def test_a_block_made_elsewhere_is_the_same(made):
     work = making.BlockWork(ASKED)
     build, arguments = work.__reduce__()
     assert build(*arguments)(1) == work(1)
-    with pytest.raises(HeartsError, match="is another one in a worker's process than here"):
+    with refused(HeartsError, "agent"):
         build(arguments[0], arguments[1], ["0" * 64, None])
 
 
@@ -239,8 +240,8 @@ def test_the_command_makes_a_dataset(tmp_path):
     assert run(*again, tmp_path / "again").exit_code == 0
     for path in ("dataset.json", "README.md", "games/part-00000.parquet"):
         assert (tmp_path / "d" / path).read_bytes() == (tmp_path / "again" / path).read_bytes()
-    refused(run("dataset", tmp_path / "d", *words), "is not empty; name a new folder")
-    refused(run("dataset", tmp_path / "d", "--resume"), "holds a finished dataset")
+    mistake(run("dataset", tmp_path / "d", *words), "folder")
+    mistake(run("dataset", tmp_path / "d", "--resume"), "resume")
 
 
 def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
@@ -265,7 +266,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypat
         result = run(*words, "--json")
     assert result.exit_code == 130
     stopped = json.loads(result.stdout)
-    assert f"kept; go on with: hearts dataset {tmp_path / 'd'} --resume" in result.stderr
+    assert f"hearts dataset {tmp_path / 'd'} --resume" in result.stderr
     played = []
     monkeypatch.setattr(
         making.BlockWork, "__call__", lambda self, n: played.append(n) or play(self, n)
@@ -301,15 +302,15 @@ def test_ctrl_c_before_the_first_block_is_finished_tells_of_none(tmp_path, monke
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["d"], "--agent: none given"),
-        (["d", "--agent", "nobody"], "agent: 'nobody' is unknown"),
-        (["d", "--agent", "pro", "--format", "csv"], "format: 'csv' is unknown"),
+        (["d"], "--agent"),
+        (["d", "--agent", "nobody"], "agent 'nobody'"),
+        (["d", "--agent", "pro", "--format", "csv"], "format 'csv'"),
         (["d", "--agent", "pro", "--format", ","], "--format"),
-        (["d", "--agent", "pro", "--workers", "0"], "workers: 0 is out of range"),
-        (["d", "--resume"], "holds no dataset that was begun"),
-        (["d", "--resume", "--games", "5"], "--games: with --resume it is as"),
-        (["file", "--agent", "pro"], "is not a folder"),
-        (["full", "--agent", "pro"], "is not empty"),
+        (["d", "--agent", "pro", "--workers", "0"], "workers 0"),
+        (["d", "--resume"], "resume"),
+        (["d", "--resume", "--games", "5"], "--games --resume"),
+        (["file", "--agent", "pro"], "folder"),
+        (["full", "--agent", "pro"], "folder"),
     ],
 )
 def test_mistakes_are_told_in_a_line(tmp_path, monkeypatch, words, told):
@@ -317,25 +318,25 @@ def test_mistakes_are_told_in_a_line(tmp_path, monkeypatch, words, told):
     (tmp_path / "file").touch()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "other").touch()
-    refused(run("dataset", *words), told)
+    mistake(run("dataset", *words), *told.split())
     assert not (tmp_path / "d").exists()
 
 
 def test_a_missing_library_is_told_in_a_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     result = run("dataset", tmp_path / "d", "--agent", "pro", "--format", "minari")
-    refused(result, "h5py", "`dataset`")
+    mistake(result, "dataset", "h5py", "[dataset]")
 
 
 def test_damaged_settings_are_refused(tmp_path):
     path = tmp_path / "d" / ".unfinished" / "settings.json"
     path.parent.mkdir(parents=True)
     path.write_text("{}")
-    refused(run("dataset", tmp_path / "d", "--resume"), "is damaged")
+    mistake(run("dataset", tmp_path / "d", "--resume"), "resume")
     path.write_text(
         json.dumps({"format": "hearts-env dataset", "version": 1, "package": "0", "options": {}})
     )
-    refused(run("dataset", tmp_path / "d", "--resume"), "was begun by version '0'")
+    mistake(run("dataset", tmp_path / "d", "--resume"), "resume", "0")
 
 
 # ---- docs/datasets.md ----------------------------------------------------------------------------

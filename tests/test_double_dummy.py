@@ -15,6 +15,7 @@ from hearts_env.solve.dd import layout
 from tests.brute_force import brute_values, one_may_shoot, positions
 from tests.deals import make_game, play
 from tests.naive import NaiveGame
+from tests.refusals import refused
 
 
 def naive_value(game: NaiveGame, player: int) -> int:
@@ -285,31 +286,31 @@ def impossible_states() -> np.ndarray:
 
 
 BAD: list[Any] = [
-    ("players: .* two players, .* have 4", lambda: solve(Game.deal("classic", 0))),
-    ("players: ", lambda: solve_worlds(Game.deal("classic", 0).view(0))),
-    ("players: ", lambda: Table("classic")),
-    ("phase: the exchange", lambda: solve(Game.deal(exchange_rules(), 0))),
-    ("phase: the exchange of game 0", lambda: solve_batch([Game.deal(exchange_rules(), 0)])),
-    ("view: the phase is 'pass'", lambda: solve_worlds(Game.deal(exchange_rules(), 0).view(0))),
+    ("players 4", lambda: solve(Game.deal("classic", 0))),
+    ("players", lambda: solve_worlds(Game.deal("classic", 0).view(0))),
+    ("players", lambda: Table("classic")),
+    ("phase", lambda: solve(Game.deal(exchange_rules(), 0))),
+    ("phase 0", lambda: solve_batch([Game.deal(exchange_rules(), 0)])),
+    ("view pass", lambda: solve_worlds(Game.deal(exchange_rules(), 0).view(0))),
     (
-        "view: .* player 1's was given",
+        "view 1",
         lambda: solve_worlds(Game("micro", [["QC", "QD", "QS"], ["AC", "AD", "AS"]]).view(1)),
     ),
-    ("table: it is for mini", lambda: solve(Game.deal("micro", 0), table=Table("mini"))),
-    ("max_nodes: 3 positions", lambda: solve(Game.deal("two_player", 91_001), max_nodes=3)),
+    ("table mini", lambda: solve(Game.deal("micro", 0), table=Table("mini"))),
+    ("max_nodes 3", lambda: solve(Game.deal("two_player", 91_001), max_nodes=3)),
     (
-        "max_nodes: 3 positions",
+        "max_nodes 3",
         lambda: solve_batch([Game.deal("two_player", 92_000 + s) for s in range(9)], max_nodes=3),
     ),
-    ("max_nodes: 0 is out of range", lambda: solve(Game.deal("micro", 0), max_nodes=0)),
-    ("num_threads: 0", lambda: solve_batch([Game.deal("micro", 0)], num_threads=0)),
-    ("log2_bytes: 99", lambda: Table("micro", log2_bytes=99)),
-    ("endgames: 8", lambda: Table("micro", endgames=8)),
-    ("rules: state vectors", lambda: solve_batch(impossible_states())),
-    ("states: row 1 is not a state", lambda: solve_batch(impossible_states(), "two_player")),
-    ("states: shape", lambda: solve_batch(np.zeros((2, 5), np.int64), "two_player")),
+    ("max_nodes 0", lambda: solve(Game.deal("micro", 0), max_nodes=0)),
+    ("num_threads 0", lambda: solve_batch([Game.deal("micro", 0)], num_threads=0)),
+    ("log2_bytes 99", lambda: Table("micro", log2_bytes=99)),
+    ("endgames 8", lambda: Table("micro", endgames=8)),
+    ("rules", lambda: solve_batch(impossible_states())),
+    ("states 1", lambda: solve_batch(impossible_states(), "two_player")),
+    ("states", lambda: solve_batch(np.zeros((2, 5), np.int64), "two_player")),
     (
-        "states: the games have different rules",
+        "states",
         lambda: solve_batch([Game.deal("micro", 0), Game.deal("mini", 0)]),
     ),
 ]
@@ -317,7 +318,7 @@ BAD: list[Any] = [
 
 @pytest.mark.parametrize(("message", "call"), BAD)
 def test_bad_input_is_named(message, call):
-    with pytest.raises(HeartsError, match=message):
+    with refused(HeartsError, *message.split()):
         call()
 
 
@@ -329,11 +330,11 @@ def test_worlds_that_do_not_fit_are_named():
     few = tuple(cards[1:] if p == other else cards for p, cards in enumerate(world))
     swapped = (world[1], world[0], world[2])
     for wrong, message in (
-        (few, "cards, not 12"),
-        (swapped, "does not agree"),
-        (("XX",), "is not a world"),
+        (few, 12),
+        (swapped, swapped[0][0]),
+        (("XX",), "XX"),
     ):
-        with pytest.raises(HeartsError, match=f"worlds: .*{message}"):
+        with refused(HeartsError, "worlds", message):
             solve_worlds(view, [wrong])
 
 
@@ -354,13 +355,13 @@ def test_what_is_no_position_is_refused() -> None:
         (lambda: solve_batch(None), "states"),
         (lambda: solve_batch([1]), "states"),
         (lambda: solve_batch(batch, num_threads=1.5), "num_threads"),
-        (lambda: solve_batch(nowhere, "mini"), "states: row 1"),
-        (lambda: solve_batch(long, "mini"), "states: row 2"),
+        (lambda: solve_batch(nowhere, "mini"), "states 1"),
+        (lambda: solve_batch(long, "mini"), "states 2"),
         (lambda: Table("mini", endgames="a"), "endgames"),
         (lambda: Table("mini", log2_bytes=20.5), "log2_bytes"),
     ]
     for call, words in wrong:
-        with pytest.raises(HeartsError, match=f"^{words}"):
+        with refused(HeartsError, *words.split()):
             call()
 
 

@@ -26,6 +26,7 @@ from hearts_train.learn.run_folders import find_runs
 from hearts_train.learn.runs import read_metrics
 from hearts_train.learn.training import Trainer, make_learner, train
 from hearts_train.measure.evaluation import evaluate
+from tests.refusals import refused
 
 RECIPE: dict[str, Any] = {
     "algorithm": "dqn",
@@ -120,17 +121,17 @@ def test_observations_are_remembered_as_they_are(name):
     ("change", "message"),
     [
         ({"count": np.array(-1)}, "memory/count"),
-        ({"count": np.array(4)}, "memory/action: found .* needed"),
-        ({"action": np.array([0, 1, 7])}, r"memory/action: must be in \[0, 7\)"),
-        ({"action": np.array([0.0, 1.0, 2.0])}, "memory/action: found"),
-        ({"action": None}, "memory/action: found no array"),
+        ({"count": np.array(4)}, "memory/action"),
+        ({"action": np.array([0, 1, 7])}, "memory/action [0 7"),
+        ({"action": np.array([0.0, 1.0, 2.0])}, "memory/action"),
+        ({"action": None}, "memory/action"),
     ],
 )
 def test_what_no_memory_has_is_refused(change, message):
     memory = Memory(5, {"action": NUMBER._replace(below=7)})
     memory.add({"action": np.array([0, 3, 6])}, RNG)
     memory.restore(memory.state(), "memory")
-    with pytest.raises(HeartsError, match=message):
+    with refused(HeartsError, *message.split()):
         memory.restore(memory.state() | change, "memory")
 
 
@@ -430,7 +431,7 @@ def test_with_another_opponent_the_memory_begins_anew_and_the_reservoir_goes_on(
         ({"dqn": {"memory": 100}}, "games/memory/seen"),
         ({"nfsp": {"reservoir": 1}}, "reservoir/seen"),
     ):
-        with pytest.raises(CheckpointError, match=f"does not fit .*{name}"):
+        with refused(CheckpointError, "resume", name):
             learner("nfsp", state, **SMALL | change)
 
 
@@ -485,7 +486,7 @@ def test_a_resumed_run_keeps_the_sizes_of_its_memories(algorithm, change, tmp_pa
     ((section, sizes),) = change.items()
     ((name, size),) = sizes.items()
     changed = make_config(recipe | {section: recipe.get(section, {}) | sizes})
-    with pytest.raises(ConfigError, match=rf"^{section}.{name}: {size} cannot replace .*; leave"):
+    with refused(ConfigError, f"{section}.{name}", size):
         train(changed, resume=tmp_path / "run", progress=False)
     other = make_config(recipe | {"monte_carlo": {"epsilon": 0.5}, "dqn": recipe["dqn"]})
     train(other, resume=tmp_path / "run", progress=False)
@@ -498,12 +499,9 @@ def test_a_memory_that_would_fill_the_machine_is_refused(setting):
         "env": {"rules": "classic", "observation": "belief", "num_envs": 12},
         section: RECIPE.get(section, {}) | {name: 10_000_000},
     }
-    told = (
-        rf"^{setting}: 10000000 decisions take \d+ GB as belief shows .* 4 GB; give (\d+) or less"
-    )
-    with pytest.raises(ConfigError, match=told) as caught:
+    with refused(ConfigError, setting, 10_000_000, "belief", "4 GB") as caught:
         learner("nfsp", **wide)
-    fits = int(re.search(told, str(caught.value))[1])
+    fits = int(re.search(r"\d+", caught.value.hint)[0])
     made = learner("nfsp", **SMALL | {"env": wide["env"]})
     columns = (made.memory if name == "memory" else made.reservoir).columns
     row = sum(column.empty(1).nbytes for column in columns.values())
@@ -514,27 +512,27 @@ def test_a_memory_that_would_fill_the_machine_is_refused(setting):
 def test_a_state_that_lacks_a_part_is_refused(part):
     state = learner("nfsp", **SMALL).state()
     del state.tensors[part]
-    with pytest.raises(CheckpointError, match=f"does not fit .*{part}"):
+    with refused(CheckpointError, "resume", part):
         learner("nfsp", state, **SMALL)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"lessons": {"positions": 100}}, "lessons.positions: not for dqn"),
-        ({"average": 0.5, "ppo": {"magnet_coef": 0.1}}, "ppo.magnet_coef: not for dqn"),
-        ({"average": 0.5, "ppo": {"magnet_coef_end": 0.1}}, "ppo.magnet_coef: not for dqn"),
-        ({"algorithm": "nfsp", "average": 0.5}, "average: not for nfsp"),
-        ({"dqn": {"memory": 1000}}, "dqn.memory: 1000 is less than the 1024 decisions"),
-        ({"dqn": {"memory": 0}}, "dqn.memory"),
-        ({"dqn": {"epsilon": 1.5}}, "dqn.epsilon"),
-        ({"dqn": {"target_every": 0}}, "dqn.target_every"),
-        ({"algorithm": "nfsp", "nfsp": {"eta": 0}}, "nfsp.eta"),
-        ({"algorithm": "nfsp", "nfsp": {"reservoir": 10**9}}, "nfsp.reservoir"),
-        ({"algorithm": "nfsp", "nfsp": {"least_chance": 1.5}}, "nfsp.least_chance"),
-        ({"algorithm": "nfsp", "nfsp": {"etta": 0.1}}, "nfsp.etta.*did you mean 'eta'"),
+        ({"lessons": {"positions": 100}}, "config"),
+        ({"average": 0.5, "ppo": {"magnet_coef": 0.1}}, "config ppo.magnet_coef"),
+        ({"average": 0.5, "ppo": {"magnet_coef_end": 0.1}}, "config ppo.magnet_coef"),
+        ({"algorithm": "nfsp", "average": 0.5}, "config"),
+        ({"dqn": {"memory": 1000}}, "config 1000 1024"),
+        ({"dqn": {"memory": 0}}, "config"),
+        ({"dqn": {"epsilon": 1.5}}, "config"),
+        ({"dqn": {"target_every": 0}}, "config dqn.target_every"),
+        ({"algorithm": "nfsp", "nfsp": {"eta": 0}}, "config"),
+        ({"algorithm": "nfsp", "nfsp": {"reservoir": 10**9}}, "config"),
+        ({"algorithm": "nfsp", "nfsp": {"least_chance": 1.5}}, "config nfsp.least_chance"),
+        ({"algorithm": "nfsp", "nfsp": {"etta": 0.1}}, "config eta"),
     ],
 )
 def test_what_they_have_not_is_refused(changes, message):
-    with pytest.raises(ConfigError, match=message):
+    with refused(ConfigError, *message.split()):
         make_config(RECIPE | changes)

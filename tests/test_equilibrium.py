@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import itertools
 import json
+import re
 import signal
 
 import numpy as np
@@ -22,6 +23,7 @@ from hearts_env.solve.tree import Tree, TreeSize, estimate, measure
 from hearts_train.command import solve_command
 from hearts_train.command.cli import app
 from tests.perft import count_lines
+from tests.refusals import mistake, refused
 from tests.test_exploit import all_deals, openspiel_exploitability
 
 
@@ -156,8 +158,8 @@ def test_estimates_come_near():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Tree("two_player"), ("max_memory", "does not fit into 4 GB", "GB", "lines")),
-        (lambda: Tree("micro", 1e-6), ("max_memory", "micro", "does not fit")),
+        (lambda: Tree("two_player"), ("max_memory", "4 GB", "lines")),
+        (lambda: Tree("micro", 1e-6), ("max_memory", "micro")),
         (lambda: Tree("micro", max_memory=0), ("max_memory", "0")),
         (lambda: Tree("micro", max_memory="much"), ("max_memory", "much")),
         (lambda: Tree("classic"), ("players", "4")),
@@ -407,7 +409,7 @@ def test_a_policy_file_is_small_and_plays_alike(micro, tmp_path):
     assert again.rules == micro.rules
     assert again.exploitability < 1e-4  # rounded
     assert again.value == pytest.approx(found.value, abs=1e-4)
-    with pytest.raises(CheckpointError, match="policy alone"):
+    with refused(CheckpointError, str(file), hint="--out"):
         Solver.load(file)
 
 
@@ -431,22 +433,22 @@ def test_damaged_files_are_refused(micro, tmp_path, monkeypatch):
         ("flipped.npz", whole[:3000] + b"\xff" * 200 + whole[3200:]),
     ):
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(CheckpointError, match=name):
+        with refused(CheckpointError, str(tmp_path / name)):
             load(tmp_path / name)
-    with pytest.raises(CheckpointError, match="no such file"):
+    with refused(CheckpointError, str(tmp_path / "none.npz")):
         load(tmp_path / "none.npz")
     np.savez(tmp_path / "other.npz", header=np.array('{"format": "x"}'))
-    with pytest.raises(CheckpointError, match=r"other\.npz"):
+    with refused(CheckpointError, str(tmp_path / "other.npz")):
         load(tmp_path / "other.npz")
     np.savez(tmp_path / "pickled.npz", header=np.array([{}], object))
-    with pytest.raises(CheckpointError, match=r"pickled\.npz"):
+    with refused(CheckpointError, str(tmp_path / "pickled.npz")):
         load(tmp_path / "pickled.npz")
     solver._regrets[0][5] = np.nan
     solver.save(file)
-    with pytest.raises(CheckpointError, match="regrets0"):
+    with refused(CheckpointError, str(file), "regrets0"):
         Solver.load(file)
     monkeypatch.setattr(solved_files, "_digest", lambda made: 1)
-    with pytest.raises(CheckpointError, match="numbered otherwise"):
+    with refused(CheckpointError, str(file)):
         load(file)
 
 
@@ -501,7 +503,7 @@ def test_two_of_them_play_level_and_reseeded_alike(player):
 
 
 def test_the_player_refuses_other_rules(player):
-    with pytest.raises(HeartsError, match="rules"):
+    with refused(HeartsError, "rules"):
         player.act(Game.deal(Rules.preset("mini"), 1).view(0))
 
 
@@ -562,14 +564,12 @@ def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.delattr(solve_command, "Tree")  # refused before it is built
         for args, words in (
-            (("micro", "--out", state), f"{state} already exists; go on with --resume {state}"),
-            (("micro", "--out", text), f"{text} already exists"),
-            (("--resume", state, "--out", text), f"{text} already exists"),
-            (("micro", "--out", tmp_path), f"'{tmp_path}' is a folder"),
+            (("micro", "--out", state), (state, f"--resume {state}")),
+            (("micro", "--out", text), (text,)),
+            (("--resume", state, "--out", text), (text,)),
+            (("micro", "--out", tmp_path), (tmp_path,)),
         ):
-            shown = run("solve", *args)
-            assert shown.exit_code == 2, shown.output
-            assert f"error: --out: {words}" in shown.stderr
+            mistake(run("solve", *args), "--out", *words)
     assert (state.read_bytes(), text.read_text(encoding="utf-8")) == (before, "mine")
     same = tmp_path / "." / ".." / tmp_path.name / "a.npz"
     assert run("solve", "--resume", state, "--iterations", 9, "--out", same).exit_code == 0
@@ -579,19 +579,17 @@ def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
 def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
     state = tmp_path / "a.npz"
     run("solve", "micro", "--iterations", 9, "--out", state)
-    shown = run("solve", "--resume", state, "--algorithm", "dcfr")
-    assert shown.exit_code == 2
-    assert "error: --algorithm: the state is of pdcfr+; omit it" in shown.stderr
+    mistake(run("solve", "--resume", state, "--algorithm", "dcfr"), "--algorithm", "pdcfr+")
     shown = run("solve", "--resume", state, "--algorithm", "pdcfr+", "--iterations", 12)
     assert shown.exit_code == 0
     assert "already" not in shown.stderr
     for option, value, words in (
-        ("--iterations", 3, "already has 12; none is added"),
-        ("--minutes", 1e-9, "has already taken"),
+        ("--iterations", 3, 12),
+        ("--minutes", 1e-9, ""),
     ):
         shown = run("solve", "--resume", state, option, value)
         assert shown.exit_code == 0
-        assert f"{option}: the state {words}" in shown.stderr
+        assert re.search(rf"{option}: .*{words}", shown.stderr)
     assert Solver.load(state).iteration == 12
 
 
@@ -615,8 +613,8 @@ def test_limits_are_checked_before_the_tree_is_built(option, value, monkeypatch)
         (("micro", "--algorithm", "lp", "--out", "x.npz"), ("--algorithm",)),
         (("micro", "--algorithm", "cfr+,dcfr", "--out", "x.npz"), ("--algorithm",)),
         (("micro", "--minutes", "-1"), ("--minutes",)),
-        (("micro", "--resume", "x.npz"), ("either",)),
-        ((), ("either",)),
+        (("micro", "--resume", "x.npz"), ("deck", "--resume")),
+        ((), ("deck", "--resume")),
         (("--resume", "none.npz"), ("none.npz",)),
         (("micro", "--plot", "no/folder/x.png"), ("--plot", "folder")),
         (("classic",), ("players",)),
@@ -634,6 +632,6 @@ def test_mistakes_are_one_line(args, words):
 
 def test_sizes_read_well():
     size = TreeSize(Rules.preset("micro"), 280, 8804, 2108, (258, 299), (516, 642), exact=True)
-    assert str(size).startswith("280 deals, 8,804 positions, 2,108 lines, 557 information sets")
+    assert all(number in str(size) for number in ("280", "8,804", "2,108", "557"))
     assert tree.format_count(3.14e15) == "3.1e+15"
     assert solve_command.peak_megabytes() is None or solve_command.peak_megabytes() > 10

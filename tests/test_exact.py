@@ -12,6 +12,7 @@ from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.exact import chances_of
 from hearts_train.learn.training import Trainer, make_learner, train
+from tests.refusals import refused
 from tests.test_exploit import random_policy
 
 RECIPE = {
@@ -238,27 +239,27 @@ def test_it_is_resumed_to_the_bit(descent):
 
 
 @pytest.mark.parametrize(
-    ("rules", "words"), [("two_player", "gigabytes|GB"), ("classic", "two|players")]
+    ("rules", "words"), [("two_player", "max_memory GB"), ("classic", "players")]
 )
 def test_games_that_cannot_be_listed_are_refused(rules, words):
-    with pytest.raises(HeartsError, match=words):
+    with refused(HeartsError, *words.split()):
         make_learner(recipe(env={"rules": rules}))
 
 
 def test_a_game_that_does_not_fit_into_memory_is_refused(monkeypatch):
     monkeypatch.setattr("hearts_train.learn.exact.DEFAULT_MEMORY", 1e-6)
-    with pytest.raises(ConfigError, match=r"env.rules: micro has .* information sets.* smaller"):
+    with refused(ConfigError, "env.rules"):
         make_learner(recipe())
 
 
 def test_settings_that_it_has_no_use_for_are_refused():
-    with pytest.raises(ValueError, match=r"lessons.positions: not for exact; leave it out, or"):
+    with pytest.raises(ValueError, match=r"lessons.positions: "):
         recipe(lessons={"positions": 1000})
-    with pytest.raises(ValueError, match=r"device: 'cuda' is not for exact"):
+    with pytest.raises(ValueError, match=r"device: 'cuda'"):
         recipe(device="cuda")
-    with pytest.raises(ValueError, match=r"schedule: exact .* plays no games against opponents"):
+    with pytest.raises(ValueError, match="schedule: exact"):
         recipe(schedule=[{"opponents": {"self": 1, "easy": 1}}])
-    with pytest.raises(ConfigError, match=r"env.rules: these rules leave nothing to decide"):
+    with refused(ConfigError, "env.rules"):
         make_learner(recipe(env={"rules": "micro hand_size=1"}))
 
 
@@ -287,5 +288,5 @@ def test_exploitability_of_a_game_that_cannot_be_listed_is_refused_at_once():
         given = TrainConfig.model_validate(
             {"env": env, "ppo": {"batch_size": 64}, "evaluation": {"exploitability": True}}
         )
-        with pytest.raises(ConfigError, match=r"^evaluation.exploitability: "):
+        with refused(ConfigError, "evaluation.exploitability"):
             Trainer(given)

@@ -29,6 +29,7 @@ from hearts_train.measure.evaluation import Contest, evaluate
 from hearts_train.measure.guard import KINDS, NO_ACTION, Fault
 from hearts_train.measure.isolation import _read_answer
 from hearts_train.measure.tournament import tournament
+from tests.refusals import refused
 
 MASK = 2**64 - 1
 PAIRS, SEED = 60, 20001
@@ -270,9 +271,9 @@ def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monk
     ]
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     assert [one.to_json()["digest"] for one in contest.contenders] == [digest, None, digest]
-    with pytest.raises(HeartsError, match=r"whether it plays classic .*SystemExit: 4 players"):
+    with refused(HeartsError, "agent", "SystemExit", 4):
         Contest(specs[:1], "classic", SEED, isolate=True)
-    with pytest.raises(HeartsError, match="has no 'Note'; did you mean 'Notes'"):
+    with refused(HeartsError, "agent", "Note", hint="Notes"):
         Contest(["notes_where_it_runs:Note"], None, SEED, isolate=True)
 
 
@@ -323,7 +324,7 @@ def test_an_object_of_a_class_that_cannot_be_imported_is_refused():
     class Local(Lowest):
         pass
 
-    with pytest.raises(HeartsError, match=r"'Local' cannot be sent.*FILE.py:CLASS"):
+    with refused(HeartsError, "agent", "FILE.py:CLASS", value="Local"):
         evaluate(Local(), "easy", pairs=4, isolate=True)
 
 
@@ -332,7 +333,7 @@ def test_an_agent_that_cannot_be_copied_is_refused():
         def __init__(self):
             self.file = (i for i in range(3))
 
-    with pytest.raises(HeartsError, match="'Holds' cannot be copied"):
+    with refused(HeartsError, "agent", "Holds"):
         evaluate(Holds(), "easy", pairs=4)
 
 
@@ -359,7 +360,7 @@ def test_a_process_that_ends_is_charged_and_the_rest_goes_on(tmp_path):
     # As the second seat it loses both deals; as the first it plays them out.
     assert (result.pairs, result.faults, result.opponent_faults) == (2, 2, 0)
     assert {(example.kind, example.seat) for example in result.examples} == {("crashed", 1)}
-    assert "ended with status 3" in result.examples[0].text
+    assert "status 3" in result.examples[0].text
 
 
 def test_a_process_that_hangs_is_ended_and_named(tmp_path):
@@ -378,9 +379,9 @@ def test_a_process_that_hangs_is_ended_and_named(tmp_path):
 
 
 def test_a_time_limit_needs_isolation():
-    with pytest.raises(HeartsError, match="isolate"):
+    with refused(HeartsError, "time_limit"):
         evaluate("easy", "easy", pairs=4, time_limit=1.0)
-    with pytest.raises(HeartsError, match="time_limit: must be"):
+    with refused(HeartsError, "time_limit", value=0.0):
         evaluate("easy", "easy", pairs=4, isolate=True, time_limit=0.0)
 
 
@@ -458,7 +459,7 @@ def test_an_agent_that_cannot_be_reseeded_is_named():
 
     for error in (RuntimeError, SystemExit):
         Stubborn.error = error
-        with pytest.raises(HeartsError, match=r"'stubborn' cannot be reseeded .*no"):
+        with refused(HeartsError, "agent", "stubborn"):
             evaluate(Stubborn(), "easy", "micro", pairs=2, seed=1)
 
 
@@ -469,9 +470,9 @@ def test_our_players_refuse_what_is_not_a_view(name):
     """A game knows all cards; a batch and a list are easy slips for a batch's views."""
     agent, game = make_agent(name), Game.deal("two_player", seed=1)
     for wrong in (game, None):
-        with pytest.raises(HeartsError, match=r"view: .* is not a PlayerView; give game\.view"):
+        with refused(HeartsError, "view", "PlayerView"):
             agent.act(wrong)  # type: ignore[arg-type]
     for wrong in (BatchGame("two_player", 3, seed=1), [game.view(0)]):
         for ask in (agent.act_batch, agent.action_probs):
-            with pytest.raises(HeartsError, match=r"views: .* is not a BatchView; give batch\.v"):
+            with refused(HeartsError, "views", "BatchView"):
                 ask(wrong)  # type: ignore[operator]

@@ -17,6 +17,7 @@ from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
 from hearts_env.encoders import ENCODERS
 from hearts_env.form import DTYPES, MASKS
+from tests.refusals import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
 
@@ -35,7 +36,7 @@ def test_every_dtype_shows_the_same_numbers(observation: str, dtype: str | None)
     plain: Any = hearts_v0.raw_env("mini", observation=observation)
     own = plain.encoder.space(plain.rules).dtype
     if dtype == "int8" and own != np.int8:
-        with pytest.raises(HeartsError, match=f"dtype: 'int8', but this observation is {own}"):
+        with refused(HeartsError, "dtype", "int8", own):
             hearts_v0.raw_env("mini", observation=observation, dtype=dtype)
         return
     cast: Any = hearts_v0.raw_env("mini", observation=observation, dtype=dtype, mask="info")
@@ -87,21 +88,22 @@ def test_battery_of_pettingzoo(dtype: str, mask: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "shown"),
     [
-        ({"dtype": "float64"}, f"dtype: 'float64' is unknown; give one of {KNOWN}, or None"),
-        ({"dtype": float}, f"dtype: <class 'float'> is unknown; give one of {KNOWN}"),
-        ({"dtype": np.floating}, f"is unknown; give one of {KNOWN}"),
-        ({"dtype": 8}, f"dtype: 8 is unknown; give one of {KNOWN}"),
-        ({"mask": "infos"}, "mask: 'infos' is unknown; did you mean 'info'? known: observation, "),
-        ({"mask": None}, "mask: None is unknown; known: observation, info"),
+        ({"dtype": "float64"}, "'float64'"),
+        ({"dtype": float}, "float"),
+        ({"dtype": np.floating}, "floating"),
+        ({"dtype": 8}, "8"),
+        ({"mask": "infos"}, "'infos'"),
+        ({"mask": None}, "None"),
     ],
 )
-def test_unknown_forms_list_the_choices(given: dict[str, Any], message: str) -> None:
+def test_unknown_forms_list_the_choices(given: dict[str, Any], shown: str) -> None:
+    (name,) = given
+    known = KNOWN if name == "dtype" else "observation, info"
     for make in (hearts_v0.raw_env, hearts_v0.env):
-        with pytest.raises(HeartsError) as caught:
+        with refused(HeartsError, name, shown, hint=known):
             make(**given)
-        assert message in str(caught.value)
 
 
 def test_the_mask_is_in_the_observation_or_not() -> None:
@@ -162,7 +164,7 @@ def test_learners_see_the_same_numbers_in_every_form(
 ) -> None:
     options: dict[str, Any] = {"rules": "micro", "observation": observation, "opponent": "easy"}
     if dtype == "int8" and observation == "belief":
-        with pytest.raises(HeartsError, match="dtype: 'int8', but this observation is float32"):
+        with refused(HeartsError, "dtype", "int8", "float32"):
             made(way, dtype=dtype, **options)
         return
     plain, cast = made(way, **options), made(way, dtype=dtype, mask=mask, **options)
@@ -229,7 +231,7 @@ def check_vector(envs: Any) -> None:
 def test_learners_environments_list_the_choices_too() -> None:
     for given in ({"dtype": "int16"}, {"mask": "both"}):
         for make in (HeartsEnv, lambda **o: HeartsVectorEnv(2, **o)):
-            with pytest.raises(HeartsError, match=r"int8, float32, float16|observation, info"):
+            with refused(HeartsError, *given, *given.values()):
                 make(**given)
 
 
@@ -254,5 +256,5 @@ def test_an_encoder_whose_space_is_none_is_named() -> None:
         def write(self, view: Any, out: Any) -> None:
             pass
 
-    with pytest.raises(HeartsError, match=r"Wrong\.space\(rules\) gives 7; it must give a gym"):
+    with refused(HeartsError, "observation", "Wrong.space(rules)", value=7):
         hearts_v0.env(observation=Wrong())

@@ -20,6 +20,7 @@ from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.presets import PRESETS
 from hearts_env.seeds import episode_seed
+from tests.refusals import refused
 
 ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
 REWARDS = ("margin", "points", "trick", "win")
@@ -218,7 +219,7 @@ def test_known_deals_and_other_options_of_the_table():
     env = HeartsEnv(seat=0)
     env.reset(seed=1, options={"deal": deal})
     assert env.game.start().hand(0) == deck[:13]
-    with pytest.raises(HeartsError, match="options"):
+    with refused(HeartsError, "options", value="dael"):
         env.reset(options={"dael": deal})
 
 
@@ -256,7 +257,7 @@ def test_skipping_forced_decisions_leaves_only_real_ones():
 
 def test_rules_that_leave_nothing_to_decide_are_refused():
     env = HeartsEnv(Rules(players=2, hand_size=1), skip_forced=True)
-    with pytest.raises(HeartsError, match="skip_forced"):
+    with refused(HeartsError, "skip_forced"):
         env.reset(seed=1)
 
 
@@ -297,7 +298,7 @@ def test_an_opponent_that_breaks_the_rules_is_named():
     env = HeartsEnv(opponent=Rogue(), seat=0)
     deals = ((seed, Game.deal("two_player", episode_seed(seed, 0))) for seed in range(9))
     env.reset(seed=next(seed for seed, deal in deals if deal.player == 0))
-    with pytest.raises(IllegalActionError, match="rogue"):
+    with refused(IllegalActionError, "opponent 'rogue'"):
         play_out(env, chooser(1))
 
 
@@ -326,7 +327,7 @@ def test_an_opponent_may_name_a_card_and_anything_else_is_refused(make):
 
     assert play(lambda view, action: view.rules.deck[action]) == play(lambda _, action: action)
     for form in (lambda _, a: a + 0.7, lambda *_: None, lambda *_: True, lambda *_: "the queen"):
-        with pytest.raises(IllegalActionError, match="opponent 'answers': action: "):
+        with refused(IllegalActionError, "opponent 'answers'"):
             play(form)
 
 
@@ -348,8 +349,7 @@ def test_an_opponent_may_name_a_card_and_anything_else_is_refused(make):
     ],
 )
 def test_arguments_that_cannot_be_are_named(argument, value):
-    name = {"opponent": "agent|opponent", "rules": "rules|preset"}.get(argument, argument)
-    with pytest.raises(HeartsError, match=name):
+    with refused(HeartsError, "agent" if value == "prot" else argument):
         HeartsEnv(**{argument: value})
 
 
@@ -368,5 +368,5 @@ def test_every_environment_shows_and_takes_the_same_options(make: Any) -> None:
     for name, parameter in parameters().items():
         assert shown[name].default == parameter.default
         assert f"\n    {name}: " in make.__init__.__doc__
-    with pytest.raises(TypeError, match="episod: unknown argument; did you mean 'episode'"):
+    with pytest.raises(TypeError, match=r"^episod: .*'episode'"):
         make(episod="deal")

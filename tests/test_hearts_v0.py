@@ -34,6 +34,7 @@ from hearts_env.encoders import ENCODERS, FlatEncoder
 from hearts_env.presets import PRESETS
 from hearts_env.rewards import REWARDS as ALL_REWARDS
 from hearts_env.state import decode_state, encode_state, state_blocks
+from tests.refusals import refused
 from tests.reshuffle import reshuffled
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
@@ -466,7 +467,7 @@ def test_raise_leaves_everything_as_it_was() -> None:
     for _ in range(5):
         env.step(int(np.flatnonzero(env.last()[0]["action_mask"])[0]))
     twin = copy.deepcopy(env)
-    with pytest.raises(IllegalActionError, match="not legal"):
+    with refused(IllegalActionError, "action"):
         env.step(illegal(env))
     assert_same(env.unwrapped, twin.unwrapped)
     assert play_out(env) == play_out(twin)
@@ -515,7 +516,7 @@ def test_what_is_no_number_is_refused(action: Any, illegal_action: str) -> None:
     env = hearts_v0.env(illegal_action=illegal_action)
     env.reset(seed=1)
     twin = copy.deepcopy(env)
-    with pytest.raises(IllegalActionError, match=r"action: .* is not a whole number"):
+    with refused(IllegalActionError, "action"):
         env.step(action)
     assert_same(env.unwrapped, twin.unwrapped)
 
@@ -527,9 +528,9 @@ def test_numbers_outside_the_space_and_none_are_refused(illegal_action: str) -> 
     env.reset(seed=1)
     twin = copy.deepcopy(env)
     for action in (-1, 28, 10**30, np.int64(28)):
-        with pytest.raises(IllegalActionError, match="not an action of these rules"):
+        with refused(IllegalActionError, "action"):
             env.step(action)
-    with pytest.raises(IllegalActionError, match="None, but the episode goes on for player_"):
+    with refused(IllegalActionError, "action", "player_"):
         env.step(None)
     assert_same(env.unwrapped, twin.unwrapped)
 
@@ -546,11 +547,11 @@ def test_any_kind_of_whole_number_is_an_action() -> None:
 def test_actions_after_the_end() -> None:
     env = made(MOON)
     play_cards(env, MOON_PLAY)
-    with pytest.raises(IllegalActionError, match="over for player_0; give None"):
+    with refused(IllegalActionError, "action", "player_0", value=0):
         env.step(0)
     env.step(None)
     env.step(None)
-    with pytest.raises(IllegalActionError, match="call reset"):
+    with refused(IllegalActionError, "action"):
         env.step(None)
     wrapped = hearts_v0.env()
     wrapped.reset(seed=1)
@@ -569,12 +570,12 @@ def test_order_of_calls() -> None:
             call()
     with pytest.raises(AssertionError, match="reset"):
         env.observe("player_0")
-    with pytest.raises(AttributeError, match="agents cannot be accessed before reset"):
+    with pytest.raises(AttributeError, match="reset"):
         _ = env.agents
-    with pytest.raises(HeartsError, match="reset"):
+    with refused(HeartsError, "game"):
         _ = hearts_v0.raw_env().game
     env.reset(seed=0)
-    with pytest.raises(AssertionError, match="need to call step"):
+    with pytest.raises(AssertionError, match="step"):
         for _ in env.agent_iter():
             pass
 
@@ -656,30 +657,30 @@ def test_options_give_a_deal() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"dael": PLAIN}, HeartsError, "options: 'dael' is unknown; did you mean 'deal'"),
-        ([1], HeartsError, "options: .* is not a dict"),
-        ({"deal": 3}, DealError, "deal: 3 is not a deal"),
-        ({"deal": {"kitty": []}}, DealError, "'hands' is missing"),
-        ({"deal": {"hands": [], "kity": []}}, DealError, "did you mean 'kitty'"),
-        ({"deal": {"hands": [["QC"], ["AC"]]}}, DealError, "rules deal 3"),
-        ({"deal": {"hands": [["QC", "QC", "AC"], ["QS", "AS", "QD"]]}}, DealError, "dealt twice"),
-        ({"deal": {"hands": [["2C", "QC", "AC"], ["QS", "AS", "QD"]]}}, DealError, "not in the de"),
-        ({"deal": "nonsense"}, NotationError, "header is missing"),
+        ({"dael": PLAIN}, HeartsError, "options|dael|deal"),
+        ([1], HeartsError, "options"),
+        ({"deal": 3}, DealError, "deal|3"),
+        ({"deal": {"kitty": []}}, DealError, "deal|hands"),
+        ({"deal": {"hands": [], "kity": []}}, DealError, "deal|kitty"),
+        ({"deal": {"hands": [["QC"], ["AC"]]}}, DealError, "hands[0]|3"),
+        ({"deal": {"hands": [["QC", "QC", "AC"], ["QS", "AS", "QD"]]}}, DealError, "hands[0]|QC"),
+        ({"deal": {"hands": [["2C", "QC", "AC"], ["QS", "AS", "QD"]]}}, DealError, "hands[0]|2C"),
+        ({"deal": "nonsense"}, NotationError, "line 1"),
         (
             {"deal": Game.deal("mini", 1)},
             DealError,
-            "its rules are 'mini', those of",
+            "deal|mini",
         ),
-        ({"dealer": 2}, DealError, "dealer: 2 is out of range"),
-        ({"dealer": "me"}, DealError, "dealer: 'me' is not a whole number"),
-        ({"deal_number": -1}, DealError, "deal_number: -1 is out of range"),
+        ({"dealer": 2}, DealError, "dealer|2"),
+        ({"dealer": "me"}, DealError, "dealer|me"),
+        ({"deal_number": -1}, DealError, "deal_number|-1"),
     ],
 )
 def test_bad_options(options: Any, error: type[Exception], message: str) -> None:
     env: Any = hearts_v0.raw_env(MICRO)
     env.reset(seed=1)
     twin = copy.deepcopy(env)
-    with pytest.raises(error, match=message):
+    with refused(error, *message.split("|")):
         env.reset(options=options)
     assert_same(env, twin)
     env.reset()
@@ -689,15 +690,15 @@ def test_bad_options(options: Any, error: type[Exception], message: str) -> None
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "7"])
 def test_bad_seeds(seed: Any) -> None:
-    with pytest.raises(DealError, match="seed: "):
+    with refused(DealError, "seed"):
         hearts_v0.env().reset(seed=seed)
 
 
 def test_a_match_begins_with_deal_0() -> None:
     env = hearts_v0.env(rules="classic", episode="match")
-    with pytest.raises(DealError, match="deal_number: 2, but a match begins with 0"):
+    with refused(DealError, "deal_number", value=2):
         env.reset(options={"deal_number": 2})
-    with pytest.raises(DealError, match="dealer: 9"):
+    with refused(DealError, "dealer", value=9):
         env.reset(options={"dealer": 9})
 
 
@@ -705,29 +706,29 @@ def test_a_match_begins_with_deal_0() -> None:
 @pytest.mark.parametrize(
     ("kwargs", "error", "message"),
     [
-        ({"rules": "clasic"}, RulesError, "did you mean 'classic'"),
-        ({"rules": 3}, RulesError, "rules: 3 is neither"),
-        ({"rules": "classic", "players": 5}, RulesError, "players: classic is played by exactly 4"),
-        ({"episode": "mach"}, HeartsError, "episode: 'mach' is unknown; did you mean 'match'"),
-        ({"reward": "margn"}, HeartsError, "reward: 'margn' is unknown; did you mean 'margin'"),
-        ({"observation": "flatt"}, HeartsError, "observation: no encoder 'flatt'; did you mean"),
-        ({"observation": FlatEncoder}, HeartsError, "observation: .* is not an encoder"),
-        ({"illegal_action": "ignore"}, HeartsError, "illegal_action: 'ignore' is unknown; known"),
-        ({"render_mode": "rgb"}, HeartsError, "render_mode: 'rgb' is unknown"),
-        ({"render_for": "player_2"}, HeartsError, "render_for: 'player_2' is unknown"),
-        ({"render_for": None}, HeartsError, "render_for: None is unknown"),
-        ({"max_deals": 3}, HeartsError, "max_deals: 3, but the episode is one deal"),
+        ({"rules": "clasic"}, RulesError, "rules classic"),
+        ({"rules": 3}, RulesError, "rules 3"),
+        ({"rules": "classic", "players": 5}, RulesError, "players 4"),
+        ({"episode": "mach"}, HeartsError, "episode mach match"),
+        ({"reward": "margn"}, HeartsError, "reward margn margin"),
+        ({"observation": "flatt"}, HeartsError, "observation flatt"),
+        ({"observation": FlatEncoder}, HeartsError, "observation"),
+        ({"illegal_action": "ignore"}, HeartsError, "illegal_action ignore"),
+        ({"render_mode": "rgb"}, HeartsError, "render_mode rgb"),
+        ({"render_for": "player_2"}, HeartsError, "render_for player_2"),
+        ({"render_for": None}, HeartsError, "render_for"),
+        ({"max_deals": 3}, HeartsError, "max_deals 3"),
         (
             {"max_deals": 0, "episode": "match"},
             HeartsError,
-            "max_deals: 0 is out of range; give 1 or more, or None",
+            "max_deals 1",
         ),
-        ({"max_deals": "2", "episode": "match"}, HeartsError, "max_deals: '2' is not a whole"),
+        ({"max_deals": "2", "episode": "match"}, HeartsError, "max_deals 2"),
     ],
 )
 @pytest.mark.parametrize("make", [hearts_v0.env, hearts_v0.raw_env])
 def test_bad_arguments(make: Any, kwargs: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+    with refused(error, *message.split()):
         make(**kwargs)
 
 
@@ -735,7 +736,7 @@ def test_unknown_agents() -> None:
     env = hearts_v0.env()
     env.reset(seed=1)
     for call in (env.observe, env.observation_space, env.action_space):
-        with pytest.raises(HeartsError, match=r"agent: unknown agent 'player_2'; did you mean"):
+        with refused(HeartsError, "agent", "player_2"):
             call("player_2")
 
 

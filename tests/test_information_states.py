@@ -19,6 +19,7 @@ from hearts_env.solve.tree import Tree
 from hearts_env.solve.walk import Walk
 from hearts_env.view import PlayerView
 from tests.lockstep import every_deal
+from tests.refusals import refused
 from tests.reshuffle import reshuffled
 from tests.strategies import SEEDED, games, rule_sets
 from tests.test_view import HARD_RULES, random_positions, small
@@ -161,7 +162,7 @@ def test_only_worlds_of_the_view_make_a_game() -> None:
                         assert Game.from_view(view, world).view(player) == view
                     else:
                         refused += 1
-                        with pytest.raises(DealError, match=r"^world"):
+                        with pytest.raises(DealError):
                             Game.from_view(view, world)
     assert refused > 100
 
@@ -197,23 +198,23 @@ def test_worlds_that_cannot_be() -> None:
     view = game.view(1)  # holds QD AS AH; has seen QC led
     assert next(iter(view.worlds())) == (("AC", "AD"), ("QD", "AS", "AH"), ("QS", "QH"))
     cases = [
-        (changed(view, hand0="QC AC"), r"^world\[0\]: QC cannot be with player 0"),
-        (changed(view, hand0="AC AD QS"), r"^world\[2\]: QS is dealt twice, also in world\[0\]"),
-        (changed(view, hand0="AC", dead="AD QS QH"), r"^world\[0\]: 1 cards, .* 2 left"),
-        (changed(view, hand1="QD AS"), r"^world\[1\]: AH must be with player 1"),
-        (changed(view, hand0="AC XX"), r"^world\[0\]: "),
-        (changed(view, hand0="AC 2C"), r"^world\[0\]: 2C is not in the deck"),
-        (changed(view, hand0=7), r"^world\[0\]: 7 is not a list of cards"),
-        (list(next(view.worlds()))[:2], r"^world: give the present hands of 2 players and"),
-        ("AC AD", r"^world: give the present hands"),
-        (None, r"^world: give the present hands"),
+        (changed(view, hand0="QC AC"), "world[0] QC"),
+        (changed(view, hand0="AC AD QS"), "world[2] QS world[0]"),
+        (changed(view, hand0="AC", dead="AD QS QH"), "world[0] 1 2"),
+        (changed(view, hand1="QD AS"), "world[1] AH 1"),
+        (changed(view, hand0="AC XX"), "world[0]"),
+        (changed(view, hand0="AC 2C"), "world[0] 2C"),
+        (changed(view, hand0=7), "world[0] 7"),
+        (list(next(view.worlds()))[:2], "world 2"),
+        ("AC AD", "world"),
+        (None, "world"),
     ]
     for world, message in cases:
-        with pytest.raises(DealError, match=message):
+        with refused(DealError, *message.split()):
             Game.from_view(view, world)
-    with pytest.raises(HeartsError, match=r"^view: Game is not a PlayerView"):
+    with refused(HeartsError, "view", "PlayerView"):
         Game.from_view(game, next(view.worlds()))  # type: ignore[arg-type]
-    with pytest.raises(HeartsError, match=r"^seed: "):
+    with refused(HeartsError, "seed", value=-1):
         Game.from_view(view, next(view.worlds()), seed=-1)
 
 
@@ -223,7 +224,7 @@ def test_a_world_that_play_rules_out_as_a_whole() -> None:
     assert view.current_player == 0
     for dead in ("QC QH", "QC QS"):
         hand = [card for card in view.unseen if card not in dead]
-        with pytest.raises(DealError, match=r"^world: with these cards play could not have gone"):
+        with refused(DealError, "world"):
             Game.from_view(view, [hand, view.hand, dead])
 
 

@@ -20,6 +20,7 @@ from hearts_train.learn.course import Course
 from hearts_train.learn.learner import DivergenceError
 from hearts_train.learn.lessons import Lessons, Teaching, gather
 from hearts_train.learn.training import make_learner, train
+from tests.refusals import refused
 from tests.training_runs import on_update
 from tests.training_runs import quick as quick
 
@@ -73,9 +74,9 @@ def test_lessons_are_of_positions_with_a_choice_and_follow_from_the_seed():
 
 
 def test_games_that_the_teacher_cannot_play_are_refused():
-    with pytest.raises(HeartsError, match="pimc plays two-player games only"):
+    with refused(HeartsError, "rules"):
         make_learner(recipe(env={"rules": "classic", "num_envs": 16}))
-    with pytest.raises(ValueError, match="average: not for maskable_ppo"):
+    with pytest.raises(ValueError, match=r"average: .*maskable_ppo"):
         recipe(algorithm="maskable_ppo", lessons={})
 
 
@@ -173,7 +174,7 @@ def test_lessons_that_diverge_name_their_own_settings():
     learner.warm_up()
     with torch.no_grad():
         learner.network.policy[-1].bias[0] = torch.nan
-    with pytest.raises(DivergenceError, match=r"smaller lessons\.learning_rate or lessons\.sharp"):
+    with refused(DivergenceError, "update 1", "lessons.learning_rate"):
         learner.update()
 
 
@@ -198,9 +199,9 @@ def test_a_magnet_holds_the_policy_near_the_average():
 
 
 def test_a_magnet_needs_an_average():
-    with pytest.raises(ValueError, match=r"ppo.magnet_coef: the magnet is the average.*0.99"):
+    with pytest.raises(ValueError, match=r"ppo.magnet_coef: .*0.99"):
         recipe(average=0.0, ppo={"magnet_coef": 0.1, "batch_size": 64})
-    with pytest.raises(ValueError, match=r"ppo.magnet_coef: the magnet is the average.*0.99"):
+    with pytest.raises(ValueError, match=r"ppo.magnet_coef: .*0.99"):
         recipe(average=0.0, ppo={"magnet_coef_end": 0.1, "batch_size": 64})
 
 
@@ -239,13 +240,13 @@ def test_a_trained_player_can_be_the_magnet(tmp_path):
 def test_a_magnet_that_cannot_be_one_is_refused():
     ppo = {"magnet_coef": 1.0, "batch_size": 64}
     for name, message in (
-        ("pro", "ppo.magnet: 'pro' is not a trained network; give average, champion"),
-        ("champion", "ppo.magnet: rules: champion plays two_player, mini, classic only"),
-        ("no-such", "ppo.magnet: .*no-such"),
+        ("pro", "ppo.magnet pro"),
+        ("champion", "ppo.magnet two_player"),
+        ("no-such", "ppo.magnet"),
     ):
-        with pytest.raises(ConfigError, match=message):
+        with refused(ConfigError, *message.split()):
             make_learner(recipe(lessons={}, ppo=ppo | {"magnet": name}))
-    with pytest.raises(ConfigError, match=r"ppo.magnet: 'champion' does not see what the learner"):
+    with refused(ConfigError, "ppo.magnet", value="champion"):
         make_learner(
             recipe(
                 lessons={}, env={"rules": "mini", "num_envs": 16}, ppo=ppo | {"magnet": "champion"}
@@ -262,7 +263,7 @@ def test_a_player_of_action_values_is_no_magnet(tmp_path, algorithm):
     layers = Network(tensors).sizes
     save_checkpoint(path, tensors, Checkpoint(MICRO, "flat", layers, "relu", training))
     ppo = {"magnet": str(path), "magnet_coef": 1.0, "batch_size": 64}
-    with pytest.raises(ConfigError, match=f"ppo.magnet: .*learnt by {algorithm} what actions are"):
+    with refused(ConfigError, "ppo.magnet", algorithm):
         make_learner(recipe(lessons={}, ppo=ppo))
 
 

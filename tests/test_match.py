@@ -20,6 +20,7 @@ from hearts_env.presets import PRESETS
 from hearts_env.scoreboard import Scoreboard
 from tests.lockstep import naive_of
 from tests.naive import NaiveGame, NaiveMatch, naive_settle
+from tests.refusals import refused
 from tests.strategies import SEEDED, rule_sets
 
 HALF = Fraction(1, 2)
@@ -131,10 +132,10 @@ def test_chips_are_conserved(method: str, points: list[int], pool: Fraction) -> 
     ],
 )
 def test_a_settlement_that_is_none_is_refused(arguments: Any, words: list[str]) -> None:
-    with pytest.raises(HeartsError) as refused:
+    with pytest.raises(HeartsError) as caught:
         settle(*arguments)
     for word in words:
-        assert word in str(refused.value)
+        assert word in str(caught.value)
 
 
 # ---- matches against the naive account -----------------------------------------------------------
@@ -180,9 +181,9 @@ def play_match(rules: Rules, seed: int, most: int = 200, revokes: float = 0.0) -
     if rules.hand_size > 3:  # each deal is another one
         assert len(seen) == match.num_deals
     if match.is_over:
-        with pytest.raises(IllegalActionError, match="the match is over"):
+        with refused(IllegalActionError, "action"):
             match.play(0)
-        with pytest.raises(IllegalActionError, match="the match is over"):
+        with refused(IllegalActionError, "action"):
             match.revoke()
     return match
 
@@ -505,10 +506,10 @@ def test_a_refused_action_leaves_the_match_as_it_was() -> None:
     ],
 )
 def test_a_bad_match_is_refused(arguments: dict[str, Any], words: list[str]) -> None:
-    with pytest.raises(DealError) as refused:
+    with pytest.raises(DealError) as caught:
         Match("two_player", **arguments)
     for word in words:
-        assert word in str(refused.value)
+        assert word in str(caught.value)
 
 
 def test_matches_of_seeds() -> None:
@@ -526,9 +527,9 @@ def test_a_deal_can_be_replaced_before_it_is_begun() -> None:
         match.play(card)
     assert (match.totals, match.num_deals) == ([1, 14], 1)
     play_some(match, 1, seed=0)
-    with pytest.raises(HeartsError, match="not yet begun"):
+    with refused(HeartsError, "deal"):
         match.replace_deal(game)
-    with pytest.raises(HeartsError, match="same rules"):
+    with refused(HeartsError, "deal"):
         Match("mini", seed=1).replace_deal(game)
 
 

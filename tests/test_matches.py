@@ -19,6 +19,7 @@ from hearts_env.solve.deal_results import DealResults, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.command.cli import app
 from hearts_train.measure.match_duel import Matches, Stretch, play_matches
+from tests.refusals import mistake, refused
 
 RULES = Rules.preset("mini")
 
@@ -130,23 +131,23 @@ def test_what_match_refuses(tmp_path) -> None:
     other = tmp_path / "micro.json"
     shipped_results(Rules.preset("micro")).save(other)
     for spec, words in [
-        ("match?player=pro", r"^player: 'pro' does not say"),
+        ("match?player=pro", "player: 'pro'"),
         (f"match?results={tmp_path / 'none.json'}", r"none\.json"),
     ]:
         with pytest.raises((HeartsError, OSError), match=words):
             make_agent(spec)
     player = make_agent("match")
     for text, words in [
-        ("classic", r"^rules: pimc plays two-player games only"),
-        ("hoyle players=2", r"^rules: pimc lists all worlds; 'hoyle players=2' begins with"),
-        ("mini hand_size=4", r"^results: none of 'mini hand_size=4' come"),
-        ("mini no_trick_points=-5", r"^no_trick_points: -5: .*take pimc"),
-        ("mini kitty_to=last_trick", r"^kitty_to: 'last_trick'"),
-        ("mini moon_points=3", r"^moon_points: 3"),
+        ("classic", "rules"),
+        ("hoyle players=2", "rules players=2'"),
+        ("mini hand_size=4", "results hand_size=4'"),
+        ("mini no_trick_points=-5", "no_trick_points -5"),
+        ("mini kitty_to=last_trick", "kitty_to last_trick"),
+        ("mini moon_points=3", "moon_points 3"),
     ]:
-        with pytest.raises(HeartsError, match=words):
+        with refused(HeartsError, *words.split()):
             player.check_rules(Rules.from_text(text))
-    with pytest.raises(HeartsError, match=r"^results: they are of 'micro'"):
+    with refused(HeartsError, "results", "micro"):
         make_agent("match", results=str(other)).check_rules(RULES)
     player.check_rules(Rules.from_text("mini end_score=50 tie=lowest_shared"))
 
@@ -222,7 +223,7 @@ def test_an_agent_changed_meanwhile_is_refused(tmp_path) -> None:
     work = Matches((f"{file}:Mine", "easy"), "micro", 0)
     pickle.loads(pickle.dumps(work))
     file.write_text(text.replace("[0]", "[-1]"))
-    with pytest.raises(HeartsError, match=r"mine\.py:Mine' is another one in a worker's process"):
+    with refused(HeartsError, "agent"):
         pickle.loads(pickle.dumps(work))
 
 
@@ -251,14 +252,14 @@ def test_matches_may_begin_with_totals() -> None:
     board.add([0, 3], [0, 3])
     assert (board.is_over, board.winner) == (True, 1)
     for rules, totals, words in [
-        ("two_player", [100, 3], "is over"),
-        ("two_player", [1, 2, 3], "one whole number for each of 2"),
-        ("two_player", [1.5, 2], "one whole number"),
-        ("two_player", "ab", "one whole number"),
-        ("hoyle players=2", [100, 101], "chips are not 200 together"),
-        ("hoyle players=2", [200, 0], "is over"),
+        ("two_player", [100, 3], "100"),
+        ("two_player", [1, 2, 3], 2),
+        ("two_player", [1.5, 2], "1.5"),
+        ("two_player", "ab", "ab"),
+        ("hoyle players=2", [100, 101], 200),
+        ("hoyle players=2", [200, 0], "200"),
     ]:
-        with pytest.raises(HeartsError, match=rf"^totals: .*{words}"):
+        with refused(HeartsError, "totals", words):
             Match(rules, 1, totals=totals)
 
 
@@ -277,13 +278,12 @@ def test_the_command_matches(tmp_path) -> None:
     assert told == json.loads(out.read_text())
     assert (told["pairs"], told["totals"]) == (5, [50, 60])
     for wrong, said in [
-        (["--rules", "classic"], "players: 'classic' has 4"),
-        (["--totals", "1;2"], "--totals: '1;2' is not whole numbers"),
-        (["--totals", "100,1"], "totals: with [100, 1] a match"),
-        (["--pairs", "1"], "pairs: 1 is out of range; give 2 to 10,000,000 pairs of matches"),
+        (["--rules", "classic"], "players 'classic' 4"),
+        (["--totals", "1;2"], "--totals '1;2'"),
+        (["--totals", "100,1"], "totals 100"),
+        (["--pairs", "1"], "pairs 1 2 10,000,000"),
     ]:
-        result = run("matches", *words[:3], *wrong)
-        assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+        mistake(run("matches", *words[:3], *wrong), *said.split())
 
 
 def test_the_command_equity(tmp_path) -> None:
@@ -301,15 +301,14 @@ def test_the_command_equity(tmp_path) -> None:
     table = json.loads(result.stdout)
     assert np.array(table["chances"]).shape == (20, 20)
     for wrong, said in [
-        (["--results", str(deals), "--agent", "pro"], "--agent: the deals are those of"),
-        (["--results", str(deals), "--rules", "two_player"], "results: they are of 'mini'"),
-        (["--results", str(deals), "--totals", "100,2"], "is over; give totals"),
-        (["--rules", "classic"], "--totals: a match of 4"),
-        (["--rules", "mini", "--totals", "1,2,3"], "one whole number for each of 2 seats"),
-        (["--results", str(plot)], "is not a file of deal results"),
+        (["--results", str(deals), "--agent", "pro"], "--agent"),
+        (["--results", str(deals), "--rules", "two_player"], "results 'mini'"),
+        (["--results", str(deals), "--totals", "100,2"], "totals 100"),
+        (["--rules", "classic"], "--totals 4"),
+        (["--rules", "mini", "--totals", "1,2,3"], "totals 2"),
+        (["--results", str(plot)], "results"),
     ]:
-        result = run("equity", *wrong)
-        assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+        mistake(run("equity", *wrong), *said.split())
 
 
 def test_chips_and_more_players_at_the_command(tmp_path) -> None:

@@ -159,15 +159,15 @@ KINDS = [
     (Interrupts, "raised", "KeyboardInterrupt"),
     (Closes, "raised", "GeneratorExit"),
     (RaisesItsOwnInBatch, "raised", "Own: mine"),
-    (Replaces, "tampered", "changed the view"),
-    (Illegal, "illegal", "action 99 is not legal; legal were"),
-    (Words, "illegal", "'ace of hearts' is not a card"),
-    (Nothing, "illegal", "None (NoneType) is neither a whole number nor a card's name"),
-    (Tampers, "tampered", "changed the view"),
+    (Replaces, "tampered", "the view"),
+    (Illegal, "illegal", "action 99"),
+    (Words, "illegal", "'ace of hearts'"),
+    (Nothing, "illegal", "None (NoneType)"),
+    (Tampers, "tampered", "the view"),
     (RaisesInBatch, "raised", "KeyError: 'no such plan'"),
     (IllegalInBatch, "illegal", "action 99"),
     (ListWithNothing, "illegal", "None"),
-    (TampersInBatch, "tampered", "changed the view"),
+    (TampersInBatch, "tampered", "the view"),
 ]
 
 

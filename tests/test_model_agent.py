@@ -26,6 +26,7 @@ from hearts_env.encoders import encode, make_encoder
 from hearts_train.command.cli import app
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.evaluation import evaluate
+from tests.refusals import refused
 
 RULES = Rules.preset("micro")
 SIZE, ACTIONS = 90, RULES.num_actions  # of `flat`
@@ -129,11 +130,11 @@ def test_a_file_is_not_looked_into_without_trust(models, tmp_path, monkeypatch):
     file = tmp_path / "model.zip"
     models["PPO"].save(file)
     monkeypatch.setattr("cloudpickle.loads", lambda _: pytest.fail("unpickled"))
-    with pytest.raises(HeartsError, match=r"trust: loading .* can run any code .*--trust"):
+    with refused(HeartsError, "trust", "--trust"):
         make_agent(file)
-    with pytest.raises(HeartsError, match="trust: cannot be said in a name"):
+    with refused(HeartsError, "trust"):
         make_agent(f"{file}?trust=true")
-    with pytest.raises(HeartsError, match="trust"):
+    with refused(HeartsError, "trust"):
         evaluate(str(file), "easy", "micro", pairs=2)
     assert is_outside(file)
     assert is_outside(f"{file}?encoder=flat")
@@ -171,31 +172,29 @@ def test_every_command_that_takes_agents_can_be_told_to_trust():
 def test_models_that_cannot_play_are_refused(models, tmp_path):
     envs = HeartsSB3VecEnv(2, "micro", seed=1)
     recurrent = RecurrentPPO("MlpLstmPolicy", envs, device="cpu", policy_kwargs={"net_arch": [8]})
-    with pytest.raises(HeartsError, match="'RecurrentPPO' is recurrent"):
+    with refused(HeartsError, "agent", value="RecurrentPPO"):
         make_agent(recurrent)
-    with pytest.raises(HeartsError, match="greedy: 'DQN' gives values"):
+    with refused(HeartsError, "greedy", value="DQN"):
         make_agent(models["DQN"], greedy=False)
-    with pytest.raises(
-        HeartsError, match=r"bits gives .* \(12,\) .* takes \(90,\); .*encoder=flat"
-    ):
+    with refused(HeartsError, "encoder", "(12,)", "(90,)", "encoder=flat"):
         make_agent(models["PPO"], encoder="bits", rules="micro")
-    with pytest.raises(HeartsError, match="flat of micro gives those"):
+    with refused(HeartsError, "encoder"):
         evaluate(models["PPO"], "easy", "two_player", pairs=2)
-    with pytest.raises(HeartsError, match=r"greedi: .*did you mean 'greedy'"):
+    with refused(HeartsError, "greedi", hint="greedy"):
         make_agent(models["PPO"], greedi=True)
-    with pytest.raises(HeartsError, match="rules: this player was trained for 'micro'"):
+    with refused(HeartsError, "rules", "micro"):
         evaluate(make_agent(models["PPO"], rules="micro"), "easy", "mini", pairs=2)
     for data in (b"", b"PK\x05\x06" + bytes(18)):
         (tmp_path / "other.zip").write_bytes(data)
-        with pytest.raises(CheckpointError, match="is not a file of stable-baselines3"):
+        with refused(CheckpointError, "agent", "stable-baselines3"):
             make_agent(tmp_path / "other.zip", trust=True)
     models["PPO"].save(tmp_path / "model.zip")
     whole = (tmp_path / "model.zip").read_bytes()
     at = whole.index(b"policy_class") - 2
     (tmp_path / "torn.zip").write_bytes(whole[:at] + b"[" + whole[at + 1 :])
-    with pytest.raises(HeartsError, match="cannot be loaded"):
+    with refused(HeartsError, "agent"):
         make_agent(tmp_path / "torn.zip", trust=True)
-    with pytest.raises(CheckpointError, match="there is no file"):
+    with refused(CheckpointError, "agent", value="no/such.zip"):
         make_agent("no/such.zip", trust=True)
 
 
@@ -290,11 +289,11 @@ def test_a_module_of_torch_is_an_agent_as_it_is_at_that_moment(is_traced, views)
     assert agent.act_batch(views).tolist() == expected
     assert copy.deepcopy(agent).act_batch(views).tolist() == expected
     assert OpponentPool(agent).names == [type(given).__name__]
-    with pytest.raises(HeartsError, match=r"encoder: .* does not say what it sees; state it"):
+    with refused(HeartsError, "encoder"):
         make_agent(given)
-    with pytest.raises(HeartsError, match="does not say what it sees"):
+    with refused(HeartsError, "encoder"):
         OpponentPool(given)
-    with pytest.raises(HeartsError, match=r"fails on observations of shape \(1, 200\)"):
+    with refused(HeartsError, "agent", "(1, 200)"):
         make_agent(given, encoder="flat", rules="two_player")
 
 
@@ -313,7 +312,7 @@ def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
     assert is_outside(linear[".pt"] + "?encoder=flat")
     result = evaluate(spec, "easy", "micro", pairs=3)
     assert (result.agent, result.faults) == (spec, 0)
-    with pytest.raises(HeartsError, match=r"takes \(90,\); flat of micro gives those"):
+    with refused(HeartsError, "encoder", "(90,)"):
         evaluate(spec, "easy", "mini", pairs=2)
 
 
@@ -323,61 +322,61 @@ def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
         (
             onnx(),
             "",
-            r"encoder: .* does not say what its model sees; state it, as in .*known: flat",
+            "encoder",
         ),
-        (onnx(), "?encoder=flt", "encoder: 'flt' .* did you mean 'flat'"),
+        (onnx(), "?encoder=flt", "encoder flt flat"),
         (
             onnx(),
             "?encoder=bits&rules=micro",
-            r"\(12,\) in micro, .* takes \(90,\); .*encoder=flat",
+            "encoder (12,) (90,) encoder=flat",
         ),
-        (onnx(taken=(1, SIZE)), "?encoder=flat", "takes 1 observations at a time; .*dynamic_axes"),
-        (onnx(more=_field(11, _put("mask", ("n", 8)))), "?encoder=flat", r"2 inputs \(x, mask\)"),
+        (onnx(taken=(1, SIZE)), "?encoder=flat", "agent 1 dynamic_axes"),
+        (onnx(more=_field(11, _put("mask", ("n", 8)))), "?encoder=flat", "agent 2"),
         (
             onnx(kind=9),
             "?encoder=flat",
-            "no ONNX model that can be loaded|observations are numbers",
+            "agent ONNX",
         ),
-        (b"hello", "?encoder=flat", "no ONNX model that can be loaded"),
+        (b"hello", "?encoder=flat", "agent ONNX"),
         (
             onnx(WEIGHTS[:, :5]),
             "?encoder=flat&rules=micro",
-            r"shape \(1, 5\) .* needed is \(1, 8\)",
+            "agent",
         ),
-        (onnx(WEIGHTS * np.nan), "?encoder=flat&rules=micro", "gives NaN"),
+        (onnx(WEIGHTS * np.nan), "?encoder=flat&rules=micro", "agent NaN"),
     ],
 )
 def test_onnx_models_that_do_not_fit_are_named(data, end, message, tmp_path, capfd):
     pytest.importorskip("onnxruntime")
     (tmp_path / "model.onnx").write_bytes(data)
-    with pytest.raises(HeartsError, match=message):
+    with refused(HeartsError, *message.split()):
         make_agent(f"{tmp_path / 'model.onnx'}{end}")
     assert "".join(capfd.readouterr()) == ""
 
 
 def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
     file = linear[".pt"]
-    with pytest.raises(HeartsError, match=r"trust: loading .* .TorchScript is a program"):
+    with refused(HeartsError, "trust"):
         make_agent(file + "?encoder=flat")
     for end, message in {
-        "": "encoder: .* does not say what its model sees",
-        "?encoder=bits&rules=micro": r"fails on observations of shape \(1, 12\), float32 .*multipl",
-        "?encoder=flat&rules=micro&dtype=int8": r"\(1, 90\), int8 .*dtype",
-        "?encoder=flat&dtype=complex": "dtype: 'complex' is unknown",
+        "": "encoder",
+        "?encoder=bits&rules=micro": "agent float32",
+        "?encoder=flat&rules=micro&dtype=int8": "agent int8",
+        "?encoder=flat&dtype=complex": "dtype complex",
     }.items():
-        with pytest.raises(HeartsError, match=message):
+        with refused(HeartsError, *message.split()):
             make_agent(file + end, trust=True)
     torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt")
-    with pytest.raises(CheckpointError, match=r"my_agent\.py:CLASS.*export_policy"):
+    with refused(CheckpointError, "agent", "TorchScript"):
         make_agent(tmp_path / "weights.pt", encoder="flat", trust=True)
     script(Net(), torch.zeros(2, SIZE)).save(tmp_path / "net.pt")
-    with pytest.raises(HeartsError, match=r"shape \(1, 2\) for 1 observations in micro"):
+    with refused(HeartsError, "agent", "(1, 2)", 1):
         make_agent(tmp_path / "net.pt", encoder="flat", rules="micro", trust=True)
 
 
 def test_a_model_without_its_library_says_what_to_install(linear, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
-    with pytest.raises(HeartsError, match=r"model\.onnx.*`onnx`"):
+    with refused(HeartsError, "agent", "[onnx]"):
         make_agent(linear[".onnx"] + "?encoder=flat")
 
 

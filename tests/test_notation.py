@@ -17,6 +17,7 @@ from hearts_env.notation import (
     parse_records,
 )
 from tests.deals import make_game, play
+from tests.refusals import refused
 from tests.strategies import SEEDED, games, played_on
 
 MICRO = """\
@@ -62,7 +63,7 @@ def test_every_card_is_read_in_every_spelling(card: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "Q", "QQ", "SQ", "1C", "11C", "QSS", "Q S", "0", 7, None, []])
 def test_what_is_no_card_is_refused(text: object) -> None:
-    with pytest.raises(NotationError, match=r"^card: .* is not a card; write rank .* suit .*"):
+    with refused(NotationError, "card"):
         parse_card(text)
 
 
@@ -155,87 +156,87 @@ def test_totals_of_a_match_are_kept() -> None:
     ("old", "new", "words"),
     [
         # the header
-        ('[Rules "micro"]\n', "", ["the header is missing", '[Rules "two_player"]']),
-        ('"micro"', '"macro"', ["'macro'", "did you mean 'micro'"]),
-        ('"micro"', '"micro trumps=C"', ["'trumps'", "did you mean 'trump'"]),
+        ('[Rules "micro"]\n', "", ['[Rules "two_player"]']),
+        ('"micro"', '"macro"', ["'macro'", "'micro'"]),
+        ('"micro"', '"micro trumps=C"', ["'trumps'", "'trump'"]),
         ('"micro"', '"micro moon=never"', ["moon", "'never'"]),
-        ('"micro"', "micro", ["line 1", "is not a field", '[Name "value"]']),
-        ("[Deal ", "[Deel ", ["line 2", "is not a field", "Deal"]),
-        ('[Deal "0"]', '[Deal "x"]', ["[Deal]", "'x'", "whole number"]),
-        ('[Deal "0"]', '[Deal "0 1"]', ["[Deal]", "'0 1'", "whole number"]),
+        ('"micro"', "micro", ["line 1", '[Name "value"]']),
+        ("[Deal ", "[Deel ", ["line 2", "Deal"]),
+        ('[Deal "0"]', '[Deal "x"]', ["[Deal]", "'x'"]),
+        ('[Deal "0"]', '[Deal "0 1"]', ["[Deal]", "'0 1'"]),
         ('[Deal "0"]', '[Deal "-1"]', ["deal_number", "-1"]),
-        ('[Dealer "0"]', '[Dealer "2"]', ["dealer", "2", "0 to 1"]),
-        ('[Dealer "0"]', '[Dealer "0"]\n[Dealer "1"]', ["line 4", "[Dealer]", "twice"]),
-        ('[Dealer "0"]', '[Totals "1 2 3"]', ["totals", "2 seats"]),
+        ('[Dealer "0"]', '[Dealer "2"]', ["dealer", "2", "1"]),
+        ('[Dealer "0"]', '[Dealer "0"]\n[Dealer "1"]', ["line 4", "[Dealer]"]),
+        ('[Dealer "0"]', '[Totals "1 2 3"]', ["totals", "2"]),
         ('[Dealer "0"]', '[Totals "a b"]', ["[Totals]", "'a b'"]),
-        ('[Hand 1 "AC AD AH"]\n', "", ["seat 1", '[Hand 1 "..."]']),
-        ("[Hand 1", "[Hand 0", ["line 5", "[Hand 0]", "twice"]),
-        ("[Kitty", '[Hand 2 "QD AS"]\n[Kitty', ["[Hand 2] does not name a seat", "0 to 1"]),
-        ("AC AD AH", "AC AD", ["hands[1]", "2 cards", "deal 3"]),
-        ("AC AD AH", "AC AD 2H", ["hands[1]", "2H", "not in the deck"]),
-        ("AC AD AH", "AC AD QC", ["hands[1]", "QC", "twice", "hands[0]"]),
-        ("AC AD AH", "AC AD A?", ["hands[1]", "'A?'", "rank (2..9"]),
-        ('"QD AS"', '"QD"', ["kitty", "1 cards", "deal 2"]),
+        ('[Hand 1 "AC AD AH"]\n', "", ['[Hand 1 "..."]']),
+        ("[Hand 1", "[Hand 0", ["line 5", "[Hand 0]"]),
+        ("[Kitty", '[Hand 2 "QD AS"]\n[Kitty', ["[Hand 2]", "1"]),
+        ("AC AD AH", "AC AD", ["hands[1]", "2", "3"]),
+        ("AC AD AH", "AC AD 2H", ["hands[1]", "2H"]),
+        ("AC AD AH", "AC AD QC", ["hands[1]", "QC", "hands[0]"]),
+        ("AC AD AH", "AC AD A?", ["hands[1]", "'A?'", "(2..9"]),
+        ('"QD AS"', '"QD"', ["kitty", "1", "2"]),
         # the play
-        ("1. 0: QC AC", "1. 0: QC QD", ["line 9", "QD", "not legal", "AC"]),
-        ("1. 0: QC AC", "1. 0: QS AC", ["line 9", "QS", "not legal", "QC"]),
-        ("1. 0: QC AC", "1. 1: AC QC", ["line 9", "turn of player 0"]),
-        ("1. 0: QC AC", "1. 0: QC 9C", ["line 9", "'9C'", "not in the deck"]),
-        ("1. 0: QC AC", "1. 0: QC A", ["line 9", "'A'", "rank (2..9"]),
-        ("1. 0: QC AC", "1. 0: QC AC AD", ["line 9", "more than 2 cards"]),
+        ("1. 0: QC AC", "1. 0: QC QD", ["line 9", "QD", "AC"]),
+        ("1. 0: QC AC", "1. 0: QS AC", ["line 9", "QS", "QC"]),
+        ("1. 0: QC AC", "1. 1: AC QC", ["line 9", "player 0"]),
+        ("1. 0: QC AC", "1. 0: QC 9C", ["line 9", "'9C'"]),
+        ("1. 0: QC AC", "1. 0: QC A", ["line 9", "'A'", "(2..9"]),
+        ("1. 0: QC AC", "1. 0: QC AC AD", ["line 9", "2"]),
         ("1. 0: QC AC", "2. 0: QC AC", ["line 9", "trick 1"]),
-        ("1. 0: QC AC", "1. 0: QC", ["line 10", "trick 1 is not finished"]),
+        ("1. 0: QC AC", "1. 0: QC", ["line 10", "trick 1"]),
         ("1. 0: QC AC\n", "1. 0: QC\n1. 1: AC\n", ["line 10", "trick 1"]),
-        ("1. 0: QC AC", "1. 0 QC AC", ["line 9", "not understood", "'1. 0: 2C 4C'"]),
-        ("1. 0: QC AC", "play QC", ["line 9", "not understood", "'revoke 0'"]),
-        ("1. 0: QC AC", "pass 0: QC", ["line 9", "turn of player 0", "play"]),
-        ("1. 0: QC AC", "moon 0: off", ["line 9", "turn of player 0", "play"]),
-        ("1. 0: QC AC", "moon 0: us", ["line 9", "not understood", "moon 0: off"]),
-        ("1. 0: QC AC", "revoke 1", ["line 9", "turn of player 0"]),
-        ("1. 0: QC AC", "revoke 0", ["line 10", "follows the end"]),
-        ("3. 0: QS AH\n", "3. 0: QS AH\n4. 1: QD\n", ["line 12", "follows the end"]),
-        ("3. 0: QS AH\n", "3. 0: QS AH\nrevoke 1\n", ["line 12", "follows the end"]),
+        ("1. 0: QC AC", "1. 0 QC AC", ["line 9", "'1. 0: 2C 4C'"]),
+        ("1. 0: QC AC", "play QC", ["line 9", "'revoke 0'"]),
+        ("1. 0: QC AC", "pass 0: QC", ["line 9", "player 0", "play"]),
+        ("1. 0: QC AC", "moon 0: off", ["line 9", "player 0", "play"]),
+        ("1. 0: QC AC", "moon 0: us", ["line 9", "moon 0: off"]),
+        ("1. 0: QC AC", "revoke 1", ["line 9", "player 0"]),
+        ("1. 0: QC AC", "revoke 0", ["line 10"]),
+        ("3. 0: QS AH\n", "3. 0: QS AH\n4. 1: QD\n", ["line 12"]),
+        ("3. 0: QS AH\n", "3. 0: QS AH\nrevoke 1\n", ["line 12"]),
         ('[Scores "1 14"]', '[Scores "14 1"]', ["[Scores]", "14 1", "1 14"]),
     ],
 )
 def test_a_fault_in_a_history_is_named_by_its_line(old: str, new: str, words: list[str]) -> None:
     assert MICRO.count(old) == 1
-    with pytest.raises(NotationError) as refused:
+    with pytest.raises(NotationError) as caught:
         Game.from_text(MICRO.replace(old, new))
-    message = str(refused.value)
+    message = str(caught.value)
     for word in words:
         assert word in message, message
     assert "\n" not in message
-    assert isinstance(refused.value, HeartsError)
+    assert isinstance(caught.value, HeartsError)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("pass 0: 2C\n", "pass 1: 5H\n", ["line 7", "turn of player 0"]),
-        ("pass 0: 2C\n", "pass 0: 4C\n", ["line 7", "4C", "not legal"]),
-        ("pass 0: 2C\n", "pass 0: 2C 3H\n", ["line 7", "turn of player 1"]),
-        ("pass 2: 7H\n", "", ["line 9", "turn of player 2", "pass"]),
-        ("1. 1: 2C", "1. 0: 2C", ["line 10", "turn of player 1"]),
+        ("pass 0: 2C\n", "pass 1: 5H\n", ["line 7", "player 0"]),
+        ("pass 0: 2C\n", "pass 0: 4C\n", ["line 7", "4C"]),
+        ("pass 0: 2C\n", "pass 0: 2C 3H\n", ["line 7", "player 1"]),
+        ("pass 2: 7H\n", "", ["line 9", "player 2", "pass"]),
+        ("1. 1: 2C", "1. 0: 2C", ["line 10", "player 1"]),
     ],
 )
 def test_a_fault_in_an_exchange_is_named_by_its_line(old: str, new: str, words: list[str]) -> None:
     assert EXCHANGE.count(old) == 1
-    with pytest.raises(NotationError) as refused:
+    with pytest.raises(NotationError) as caught:
         Game.from_text(EXCHANGE.replace(old, new))
     for word in words:
-        assert word in str(refused.value)
+        assert word in str(caught.value)
 
 
 def test_the_number_of_games_is_checked() -> None:
     for empty in ("", "  \n\n", "# nothing but a comment\n"):
-        with pytest.raises(NotationError, match="no game"):
+        with refused(NotationError, "history"):
             Game.from_text(empty)
-    with pytest.raises(NotationError, match="2 games in the text; give exactly one"):
+    with refused(NotationError, "history", 2):
         Game.from_text(MICRO + MICRO)
-    with pytest.raises(NotationError, match="bytes is not text"):
+    with refused(NotationError, "history"):
         Game.from_text(b"x")  # type: ignore[arg-type]
-    with pytest.raises(NotationError, match=r"^line 1: .*header is missing"):
+    with refused(NotationError, "line 1"):
         Game.from_text("1. 0: QC AC\n")
 
 
@@ -296,16 +297,14 @@ def test_a_view_in_words_names_no_card_that_the_player_cannot_know(game: Game) -
 def test_absurd_numbers_are_a_fault_of_their_line() -> None:
     """Python reads no whole number of 5000 digits."""
     text = Game.deal("micro", 1).to_text() + "9" * 5000 + ". 0: QC\n"
-    with pytest.raises(NotationError, match=r"^line "):
+    with refused(NotationError, "line 8"):
         Game.from_text(text)
 
 
 @pytest.mark.parametrize("value", ["9" * 5000, "[" * 5000, "{" * 5000])
 def test_a_header_with_absurd_rules_is_refused_in_few_words(value: str) -> None:
     text = f"[Rules 'two_player hand_size={value}']\n".replace("'", '"')
-    with pytest.raises(
-        NotationError, match=r"^line 1: the deal above is impossible: hand_size"
-    ) as one:
+    with refused(NotationError, "line 1", "hand_size") as one:
         Game.from_text(text)
     assert len(str(one.value)) < 500
 
@@ -318,7 +317,7 @@ def test_messages_repeat_no_more_than_the_beginning_of_a_line() -> None:
         "1. 0: " + "QC " * 10**5,
         "pass 0: " + "x" * 10**6,
     ):
-        with pytest.raises(NotationError, match=r"^line ") as one:
+        with refused(NotationError, "line 8") as one:
             Game.from_text(header + line + "\n")
         assert len(str(one.value)) < 500
 
@@ -372,15 +371,15 @@ def test_tags_may_stand_anywhere_in_a_header() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('[Score "1 14"]', ["line 2", "did you mean [Scores]"]),
-        ('[Dealt "1"]', ["line 2", "did you mean [Deal]"]),
-        ('[Totls "1 1"]', ["line 2", "did you mean [Totals]"]),
-        ('[Players 1 "x"]', ["line 2", "did you mean [Player]"]),
-        ('[Player 2 "x"]', ["[Player 2] does not name a seat", "0 to 1"]),
-        ('[Player "x"]', ["[Player] does not name a seat"]),
-        ('[Deal 3 "1"]', ["line 2", "leave the number out"]),
-        ('[Date "x"]\n[Date "y"]', ["line 3", "twice"]),
-        ("[Date x]", ["line 2", "is not a field"]),
+        ('[Score "1 14"]', ["line 2", "[Scores]"]),
+        ('[Dealt "1"]', ["line 2", "[Deal]"]),
+        ('[Totls "1 1"]', ["line 2", "[Totals]"]),
+        ('[Players 1 "x"]', ["line 2", "[Player]"]),
+        ('[Player 2 "x"]', ["[Player 2]", "1"]),
+        ('[Player "x"]', ["[Player]"]),
+        ('[Deal 3 "1"]', ["line 2", "[Deal]"]),
+        ('[Date "x"]\n[Date "y"]', ["line 3"]),
+        ("[Date x]", ["line 2"]),
     ],
 )
 def test_what_looks_like_a_field_is_not_taken_for_a_tag(line: str, words: list[str]) -> None:

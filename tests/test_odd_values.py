@@ -12,6 +12,7 @@ import pytest
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
 from hearts_env.resets import OPTIONS
+from tests.refusals import refused
 
 
 class Odd:
@@ -74,7 +75,7 @@ ARGUMENTS = [
 ]
 
 
-def refused(call: Any, *also: type[Exception]) -> bool:
+def is_refused(call: Any, *also: type[Exception]) -> bool:
     """Whether a call was refused in our words; any other error goes through and fails the test."""
     try:
         call()
@@ -90,7 +91,7 @@ def refused(call: Any, *also: type[Exception]) -> bool:
 @pytest.mark.parametrize(("way", "name"), ARGUMENTS)
 def test_odd_arguments_are_taken_or_refused(way: str, name: str) -> None:
     given = {"episode": "match"} if name == "max_deals" else {}
-    taken = [v for v in ODD if not refused(lambda v=v: MADE[way](**given, **{name: v}))]
+    taken = [v for v in ODD if not is_refused(lambda v=v: MADE[way](**given, **{name: v}))]
     # None, 1 and True are what some arguments may be; nothing takes all of these.
     assert len(taken) < 8, [name_of(value) for value in taken]
 
@@ -110,7 +111,7 @@ def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
                 lambda v=value: env.reset(options={"deal": {"hands": v}}),
                 lambda v=value: env.reset(options={"deal": {"hands": [v, v], "kitty": v}}),
             ]
-        taken += [place for place, call in enumerate(calls) if not refused(call)]
+        taken += [place for place, call in enumerate(calls) if not is_refused(call)]
     assert 0 in taken  # None, 1 and a large number are seeds
     env.reset()
 
@@ -119,16 +120,16 @@ def test_odd_seeds_and_options_are_taken_or_refused(way: str) -> None:
 def test_odd_actions_are_taken_or_refused(way: str) -> None:
     for value in [*ODD, -2, 7, 2.0, np.bool_(True), [[1]]]:
         env = MADE[way]("micro") if way in SINGLE else MADE[way](2, "micro")
-        refused(lambda env=env, v=value: env.step(v), gymnasium.error.ResetNeeded)
+        is_refused(lambda env=env, v=value: env.step(v), gymnasium.error.ResetNeeded)
         if way == "stable-baselines3":
             env.seed(1)
             env.reset()
         else:
             env.reset(seed=1)
-        refused(lambda env=env, v=value: env.step(v))
+        is_refused(lambda env=env, v=value: env.step(v))
         if way not in SINGLE:
-            refused(lambda env=env, v=value: env.step([v, v]))
-            refused(lambda env=env, v=value: env.step(np.array([v, v], dtype=object)))
+            is_refused(lambda env=env, v=value: env.step([v, v]))
+            is_refused(lambda env=env, v=value: env.step(np.array([v, v], dtype=object)))
 
 
 def test_odd_agents_are_refused() -> None:
@@ -136,7 +137,7 @@ def test_odd_agents_are_refused() -> None:
         env.reset(seed=1)
         for value in ODD:
             for call in (env.observe, env.observation_space, env.action_space):
-                assert refused(lambda call=call, v=value: call(v))
+                assert is_refused(lambda call=call, v=value: call(v))
 
 
 def test_the_end_of_an_episode_is_told_in_words() -> None:
@@ -147,9 +148,9 @@ def test_the_end_of_an_episode_is_told_in_words() -> None:
         over = termination or truncation
         env.step(None if over else env.action_space(agent).sample(observation["action_mask"]))
     for table in (env, env.unwrapped, hearts_v0.raw_env()):
-        with pytest.raises(HeartsError, match="call reset"):
+        with refused(HeartsError, "last"):
             table.last()
-    with pytest.raises(HeartsError, match="call reset"):
+    with refused(HeartsError, "step"):
         hearts_v0.raw_env().step(0)
-    assert refused(HeartsEnv(render_mode="ansi").render)
+    assert is_refused(HeartsEnv(render_mode="ansi").render)
     assert not HeartsEnv().action_masks().any()

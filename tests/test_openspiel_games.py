@@ -23,6 +23,7 @@ from hearts_env.rewards import Rewarder
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
 from tests.lockstep import GAMES
+from tests.refusals import refused
 from tests.test_docs import load_script
 
 our_exploitability = load_script("openspiel_games", "bench").our_exploitability
@@ -50,23 +51,23 @@ def test_rules_are_a_word_of_openspiel_and_back(text: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"rules": "nope"}, "^rules: no preset 'nope'"),
-        ({"rules": "micro hand_sise:2"}, "^rules: no rule is named 'hand_sise'; did you mean"),
-        ({"rules": ""}, "^rules: "),
-        ({"rules": "micro", "players": 3}, "^players: micro is played by exactly 2"),
-        ({"players": -1}, "^players: "),
-        ({"players": "two"}, "^players: "),
-        ({"reward": "money"}, "^reward: 'money' is unknown; "),
-        ({"reward": "chips"}, "^reward: 'chips': 'two_player' settles in points"),
-        ({"chance": "sampled"}, "^chance: 'sampled' is unknown; .*deals, cards"),
-        ({"chance": "deals"}, "^chance: 'deals' lists every deal.* take 'cards'"),
-        ({"observation": "flatt"}, "^observation: no encoder 'flatt'; did you mean 'flat'"),
-        ({"information_state": "x"}, "^information_state: no encoder 'x'"),
-        ({"dealer": 1}, "^dealer: no parameter of hearts_env; .*rules, players"),
+        ({"rules": "nope"}, "rules nope"),
+        ({"rules": "micro hand_sise:2"}, "rules hand_sise"),
+        ({"rules": ""}, "rules"),
+        ({"rules": "micro", "players": 3}, "players 2"),
+        ({"players": -1}, "players"),
+        ({"players": "two"}, "players"),
+        ({"reward": "money"}, "reward money"),
+        ({"reward": "chips"}, "reward chips two_player"),
+        ({"chance": "sampled"}, "chance sampled"),
+        ({"chance": "deals"}, "chance deals cards"),
+        ({"observation": "flatt"}, "observation flatt flat"),
+        ({"information_state": "x"}, "information_state x"),
+        ({"dealer": 1}, "dealer hearts_env"),
     ],
 )
 def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(HeartsError, match=message):
+    with refused(HeartsError, *message.split()):
         Setup(parameters)
 
 
@@ -287,13 +288,13 @@ def test_resampling_draws_every_world_alike() -> None:
 
 def test_states_of_deals_that_cannot_be() -> None:
     game = openspiel.load("micro")
-    with pytest.raises(HeartsError, match=r"^rules: the game is of 'mini'"):
+    with refused(HeartsError, "rules", "mini"):
         openspiel.state_of(game, Game.deal("mini", 1))
     revoked = Game.deal("micro", 1)
     revoked.revoke()
-    with pytest.raises(HeartsError, match=r"^game: it ended by an illegal action"):
+    with refused(HeartsError, "game"):
         openspiel.state_of(game, revoked)
-    with pytest.raises(HeartsError, match=r"^game: .* is not a HeartsGame; give "):
+    with refused(HeartsError, "game", "HeartsGame"):
         openspiel.state_of(pyspiel.load_game("kuhn_poker"), Game.deal("micro", 1))
     # Other numbers and dealers, where they count for nothing.
     moved = Game("micro", [["QC", "AC", "AS"], ["QD", "QS", "AH"]], dealer=1, deal_number=7)
@@ -310,9 +311,9 @@ def test_observers() -> None:
     assert recall.tensor.tolist() == state.information_state_tensor(1)
     assert [*recall.dict] == ["information_state"]
     assert recall.dict["information_state"].shape == tuple(game.information_state_tensor_shape())
-    with pytest.raises(HeartsError, match=r"^observer: hearts_env shows what one player knows"):
+    with refused(HeartsError, "observer", "hearts_env"):
         game.make_py_observer(pyspiel.IIGObservationType(True, True, pyspiel.PrivateInfoType.NONE))
-    with pytest.raises(HeartsError, match=r"^params: observers of hearts_env take none"):
+    with refused(HeartsError, "params", "hearts_env"):
         game.make_py_observer(None, {"x": 1})
 
 
@@ -366,9 +367,9 @@ def test_exploitability_of_any_policy_is_the_same_on_both_sides(small: Any, tree
 def test_what_a_policy_says_is_checked(small: Any) -> None:
     state = deal_of(small, 1)
     asked = openspiel.spiel_policy(small, lambda views: views.legal_table * 0.7)
-    with pytest.raises(HeartsError, match=r"^policy: "):
+    with refused(HeartsError, "policy"):
         asked.action_probabilities(state)
-    with pytest.raises(HeartsError, match=r"^state: the cards are not dealt yet"):
+    with refused(HeartsError, "state"):
         asked.action_probabilities(small.new_initial_state())
 
 

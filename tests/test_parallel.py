@@ -17,6 +17,7 @@ from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import Game, HeartsError, IllegalActionError, hearts_v0
 from hearts_env.form import MASKS
 from hearts_env.parallel import ParallelHearts
+from tests.refusals import refused
 
 KINDS: list[dict[str, Any]] = [
     {},
@@ -174,7 +175,7 @@ def test_to_wait_in_turn_is_an_illegal_action() -> None:
     env = hearts_v0.parallel_env(noop=True, illegal_action="raise")
     env.reset(seed=1)
     before = env.unwrapped.game.clone()
-    with pytest.raises(IllegalActionError, match="28 is for those who wait, and it is the turn of"):
+    with refused(IllegalActionError, "action", 28):
         env.step(dict.fromkeys(env.agents, 28))
     assert env.unwrapped.game == before
     env = hearts_v0.parallel_env(noop=True, illegal_action="revoke")
@@ -183,7 +184,7 @@ def test_to_wait_in_turn_is_an_illegal_action() -> None:
     assert env.unwrapped.game.revoker is not None
     env = hearts_v0.parallel_env()
     env.reset(seed=1)
-    with pytest.raises(IllegalActionError, match="28 is not an action of these rules"):
+    with refused(IllegalActionError, "action", 28):
         env.step(dict.fromkeys(env.agents, 28))
 
 
@@ -191,48 +192,48 @@ def test_to_wait_in_turn_is_an_illegal_action() -> None:
 @pytest.mark.parametrize(
     ("actions", "message"),
     [
-        (None, "actions: None is not a dictionary"),
-        ([1, 2], r"actions: \[1, 2\] is not a dictionary"),
-        (3, "actions: 3 is not a dictionary"),
-        ({}, "actions: none for player_., whose turn it is; add it"),
-        ({"player_7": 1}, "actions: 'player_7' is not an agent; did you mean"),
-        ({0: 1}, "actions: 0 is not an agent; known: player_0, player_1"),
-        ({"player_0": 1.5, "player_1": 1.5}, "action: 1.5 .* is not a whole number"),
-        ({"player_0": "x", "player_1": "x"}, "is not a whole number"),
-        ({"player_0": True, "player_1": True}, "is not a whole number"),
-        ({"player_0": None, "player_1": None}, "action: None, but the episode goes on"),
-        ({"player_0": 99, "player_1": 99}, "99 is not an action of these rules"),
+        (None, "actions"),
+        ([1, 2], "actions [1 2]"),
+        (3, "actions 3"),
+        ({}, "actions player_"),
+        ({"player_7": 1}, "actions player_7"),
+        ({0: 1}, "actions player_0 player_1"),
+        ({"player_0": 1.5, "player_1": 1.5}, "action 1.5"),
+        ({"player_0": "x", "player_1": "x"}, "action"),
+        ({"player_0": True, "player_1": True}, "action"),
+        ({"player_0": None, "player_1": None}, "action"),
+        ({"player_0": 99, "player_1": 99}, "action 99"),
     ],
 )
 @pytest.mark.parametrize("noop", [False, True])
 def test_odd_actions_are_refused_in_words(actions: Any, message: str, noop: bool) -> None:
     env = hearts_v0.parallel_env(noop=noop)
-    with pytest.raises(HeartsError, match="call reset"):
+    with refused(HeartsError, "game"):
         env.step(actions)
     env.reset(seed=1)
     before = env.unwrapped.game.clone()
-    with pytest.raises(HeartsError, match=message):
+    with refused(HeartsError, *message.split()):
         env.step(actions)
     assert env.unwrapped.game == before
 
 
 def test_odd_arguments_and_agents_are_refused_in_words() -> None:
     for given, message in (
-        ({"noop": 1}, "noop: 1 is not True or False"),
-        ({"noop": "yes"}, "noop: 'yes' is not True or False"),
-        ({"mask": "x"}, "mask: 'x' is unknown"),
-        ({"reward": "x"}, "reward: 'x' is unknown"),
+        ({"noop": 1}, "noop 1"),
+        ({"noop": "yes"}, "noop yes"),
+        ({"mask": "x"}, "mask x"),
+        ({"reward": "x"}, "reward x"),
     ):
-        with pytest.raises(HeartsError, match=message):
+        with refused(HeartsError, *message.split()):
             hearts_v0.parallel_env(**given)  # type: ignore[arg-type]
     env = hearts_v0.parallel_env(noop=True)
     for ask in (env.action_space, env.observation_space):
         for agent in ("player_2", 0, None, []):
-            with pytest.raises(HeartsError, match="unknown agent"):
+            with refused(HeartsError, "agent"):
                 ask(agent)
-    with pytest.raises(HeartsError, match="seed"):
+    with refused(HeartsError, "seed", value=-1):
         env.reset(seed=-1)
-    with pytest.raises(HeartsError, match="options"):
+    with refused(HeartsError, "options", value="x"):
         env.reset(options={"x": 1})
 
 
@@ -282,5 +283,5 @@ def test_infos_without_texts_have_all_else(kind: dict[str, Any]) -> None:
         found = [env.step(actions)[-1] for env in (told, plain)]
     assert {type(v) for info in found[1].values() for v in info.values()} <= {np.ndarray, np.int64}
     assert all(info["deal"] for info in found[0].values())
-    with pytest.raises(HeartsError, match="texts: 'no' is not True or False"):
+    with refused(HeartsError, "texts", value="no"):
         hearts_v0.env(texts="no")

@@ -19,7 +19,8 @@ from hearts_train.learn import run_report
 from hearts_train.measure import endgames, evaluation, summary
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
-from tests.test_cli import ROOT, refused, run
+from tests.refusals import mistake, refused
+from tests.test_cli import ROOT, run
 
 pytest.importorskip("matplotlib")
 
@@ -59,7 +60,7 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     ],
 )
 def test_other_kinds_are_refused_before_the_work(words, name, tmp_path):
-    refused(run(*words, "--plot", tmp_path / name), "--plot", name, ".png, .svg, .pdf")
+    mistake(run(*words, "--plot", tmp_path / name), "--plot", name)
 
 
 def test_all_pictures_are_written_in_one_place():
@@ -99,7 +100,7 @@ def test_a_picture_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypat
         endgames.draw([solved({"pro": 0.5})], path)
     assert [p.read_bytes() for p in tmp_path.iterdir()] == [b"old"]
     figure = endgames.figure_of([solved({"pro": 0.5})])
-    with pytest.raises(HeartsError, match="no folder"):
+    with refused(HeartsError, "plot"):
         save_figure(figure, tmp_path / "none" / "x.png")
     check_picture(None)
 

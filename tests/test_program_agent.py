@@ -31,6 +31,7 @@ from hearts_train.measure.contenders import Contender
 from hearts_train.measure.engine_check import check_program
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.guard import Fault, ask
+from tests.refusals import refused
 from tests.waiting import HANG, is_running, wait_until
 
 SCHEMA = json.loads((Path(program_agent.__file__).parent / "external_schema.json").read_text())
@@ -318,28 +319,28 @@ def test_a_command_is_split_as_a_shell_does_and_options_follow():
     assert options == {"seconds": "2", "batch": "8"}
     agent = make_agent(LOW + "?seconds=2&batch=8")
     assert (agent.seconds, agent.batch) == (2.0, 8)
-    with pytest.raises(HeartsError, match=r"second: the agent .* has no such option; did you mean"):
+    with refused(HeartsError, "second"):
         make_agent(LOW + "?second=2")
-    with pytest.raises(HeartsError, match="cannot be registered"):
+    with refused(HeartsError, "agent", value="exec:bot"):
         register_agent("exec:bot", lambda: None)
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("exec:", "names no program"),
-        ("exec:./no-such-bot --flag", "is not a program here or on the PATH"),
-        ("exec:no_such_program:Name", "is not a program here or on the PATH"),
-        ("exec:cat " + "b" * 10_000, "a command of 10,009 characters is too long"),
-        ("exec:'./bot", "cannot be read .No closing quotation."),
-        (f"exec:{BOTS / 'low_bot.py'}", "cannot be executed; make it executable"),
-        (LOW + "?seconds=0", "seconds: 0.0 is not usable"),
+        ("exec:", "agent"),
+        ("exec:./no-such-bot --flag", "agent PATH"),
+        ("exec:no_such_program:Name", "agent PATH"),
+        ("exec:cat " + "b" * 10_000, "agent 10,009"),
+        ("exec:'./bot", "agent"),
+        (f"exec:{BOTS / 'low_bot.py'}", "agent"),
+        (LOW + "?seconds=0", "seconds 0.0"),
         (LOW + "?seconds=nan", "seconds"),
-        (LOW + "?batch=0", "batch: 0 is not usable"),
+        (LOW + "?batch=0", "batch"),
     ],
 )
 def test_a_program_that_cannot_be_is_named(spec, message):
-    with pytest.raises(HeartsError, match=message):
+    with refused(HeartsError, *message.split()):
         make_agent(spec)
 
 
@@ -428,7 +429,7 @@ def test_engine_check_finds_a_bot_fit():
 @pytest.mark.parametrize(
     ("how", "status", "said"),
     [
-        ("unheld", 1, r"mini +FAULT +1 of 4 deals forfeited; .* illegal: action 999 is not legal"),
+        ("unheld", 1, r"mini +FAULT +1 of 4 deals forfeited; .* illegal: action 999"),
         (
             "exits",
             1,
@@ -462,15 +463,15 @@ def test_engine_check_notes_answers_that_cannot_be_repeated(tmp_path):
 
 # ---- those that misbehave ------------------------------------------------------------------------
 FAULTS = {
-    "hangs": ("late", "gave no answer within 0.5 s; its last words: warming up?[31m / oh dear"),
-    "exits": ("crashed", "its process ended with status 3; its last words: warming up"),
-    "killed": ("crashed", "its process was ended by SIGKILL"),
-    "prose": ("illegal", "wrote 'I play the queen', which is not a JSON object"),
-    "deep": ("illegal", "which is not a JSON object"),
-    "long": ("illegal", "wrote a line of more than"),
-    "endless": ("illegal", "wrote a line of more than"),
+    "hangs": ("late", "0.5 s; its last words: warming up?[31m / oh dear"),
+    "exits": ("crashed", "status 3; its last words: warming up"),
+    "killed": ("crashed", "SIGKILL"),
+    "prose": ("illegal", "'I play the queen'"),
+    "deep": ("illegal", "JSON"),
+    "long": ("illegal", "line of more"),
+    "endless": ("illegal", "line of more"),
     "few": ("illegal", "gave 0 actions for 4 views"),
-    "other": ("illegal", "answered with a message of type 'ready'; actions was due"),
+    "other": ("illegal", "'ready'; actions"),
 }
 
 
@@ -486,7 +487,7 @@ def test_a_failure_costs_the_games_of_one_message(bad, how):
     assert text in faults[0].text
     actions, faults = ask(agent, views.subset(np.arange(4)))  # it is started again
     assert not faults
-    with pytest.raises(BotError, match=r"agent: 'exec:.*bad.py"):
+    with refused(BotError, "agent"):
         agent.act_batch(views)
     agent.close()
 
@@ -505,7 +506,7 @@ def test_a_second_line_is_not_taken_for_the_next_answer(bad):
     views = views_of("two_player")
     assert not ask(agent, views)[1]
     _, failures = agent.answers(views)
-    assert "a line that nobody asked for" in failures[0][2]
+    assert "a line that" in failures[0][2]
     agent.close()
 
 
@@ -520,14 +521,14 @@ def test_one_that_always_fails_is_not_started_for_ever(bad, tmp_path):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("refuses", "refuses two_player: only party; see"),
-        ("newer", "speaks protocol 2; this is protocol 1"),
-        ("gone", "its process ended with status 7; its last words: warming up"),
-        ("mute", "gave no answer within 0.3 s"),
+        ("refuses", "agent two_player"),
+        ("newer", "agent 2 1"),
+        ("gone", "agent 7"),
+        ("mute", "agent 0.3"),
     ],
 )
 def test_one_that_cannot_start_ends_an_evaluation_before_anything_is_dealt(bad, how, message):
-    with pytest.raises(HeartsError, match=message):
+    with refused(HeartsError, *message.split()):
         evaluate(bad(how, options="?start_seconds=0.3" * (how == "mute")), "easy", pairs=2)
 
 
@@ -564,7 +565,7 @@ def test_a_program_is_never_put_into_another_process(bad):
     contender = Contender(bad("hangs"), 0, isolate=True)
     seat = contender.seat(Rules.preset("mini"), 1, 0.2)
     _, faults = seat.ask(views_of("mini", 2))
-    assert "no answer within 0.2 s" in faults[0].text
+    assert "0.2 s" in faults[0].text
     seat.renew(2)
     assert seat.ask(views_of("mini", 1))[1]
     seat.close()

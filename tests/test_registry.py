@@ -21,6 +21,7 @@ from hearts_env.solve.equilibrium import load
 from hearts_train.command.opening import open_table
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
+from tests.refusals import refused
 
 TABLE = ["easy", "standard", "standard_trump", "pro", "pro_trump"]
 
@@ -70,11 +71,11 @@ def test_an_agent_is_returned_as_it_is():
     agent = Standard(1)
     assert make_agent(agent) is agent
     assert isinstance(make_agent(First()), Agent)
-    with pytest.raises(HeartsError, match="seed"):
+    with refused(HeartsError, "seed"):
         make_agent(agent, seed=3)
-    with pytest.raises(HeartsError, match=r"act\(view\)"):
+    with refused(HeartsError, "agent", "act(view)"):
         make_agent(3)
-    with pytest.raises(HeartsError, match=r"act\(view\)"):
+    with refused(HeartsError, "agent", "act(view)"):
         make_agent(First)  # the class, not an agent
 
 
@@ -82,13 +83,13 @@ def test_an_agent_is_returned_as_it_is():
     "name", ["", " ", None, 3, "a/b", "x.safetensors", "pro", "a?b", "a:b", "a,b"]
 )
 def test_names_that_cannot_be_registered(name):
-    with pytest.raises(HeartsError, match="agent"):
+    with refused(HeartsError, "agent"):
         register_agent(name, First)
 
 
 def test_a_factory_must_be_callable():
     factory: Any = First()
-    with pytest.raises(HeartsError, match="factory"):
+    with refused(HeartsError, "agent"):
         register_agent("mine", factory)
 
 
@@ -98,11 +99,11 @@ def test_a_factory_that_raises_is_named(error, monkeypatch):
         raise error
 
     register_agent("mine", fails)
-    with pytest.raises(HeartsError, match=r"'mine' could not be made .*no plan.*factory\(seed"):
+    with refused(HeartsError, "agent", "mine", "factory(seed"):
         make_agent("mine")
     point = importlib.metadata.EntryPoint("theirs", "no_such_module:Agent", "hearts_agents")
     monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
-    with pytest.raises(HeartsError, match=r"'theirs' .* cannot be loaded .ModuleNotFoundError"):
+    with refused(HeartsError, "agent", "theirs"):
         make_agent("theirs")
     assert "cannot be loaded" in registry.describe_agent("theirs")["about"]
 
@@ -117,40 +118,40 @@ def test_a_name_with_its_version_is_that_player_and_another_version_is_refused()
     assert pro.worlds == 3
     for other in ("pro?worlds=3", "runs/demo-v1", "mine-v2", "random"):
         assert registry.versioned(other) == registry.unversioned(other) == other
-    with pytest.raises(HeartsError, match=r"'pro-v2' is not the pro of this package.*'pro-v1'"):
+    with refused(HeartsError, "agent", "pro-v1", value="pro-v2"):
         make_agent("pro-v2")
-    with pytest.raises(HeartsError, match="one of the package's own"):
+    with refused(HeartsError, "agent", value="pro-v2"):
         register_agent("pro-v2", First)
     assert evaluate("easy", "pro-v1", "micro", pairs=2).opponent == "pro-v1"
 
 
 def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(HeartsError, match="did you mean 'standard_trump'"):
+    with refused(HeartsError, "agent", value="standard_trmp", hint="standard_trump"):
         make_agent("standard_trmp")
 
 
 def test_unknown_options_are_refused_with_the_nearest():
-    with pytest.raises(HeartsError, match=r"world: .*'pro'.*did you mean 'worlds'"):
+    with refused(HeartsError, "world", "pro", hint="worlds"):
         make_agent("pro", world=3)
-    with pytest.raises(HeartsError, match="its only option is seed"):
+    with refused(HeartsError, "worlds"):
         make_agent("easy", worlds=3)
     register_agent("mine", First)
-    with pytest.raises(HeartsError, match="did you mean 'step'"):
+    with refused(HeartsError, "stepp", hint="step"):
         make_agent("mine", stepp=3)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
 @pytest.mark.parametrize("name", ["easy", "pimc", "equilibrium"])
 def test_seeds_that_cannot_be(name, seed):
-    with pytest.raises(HeartsError, match="seed"):
+    with refused(HeartsError, "seed"):
         make_agent(name, seed=seed)
-    with pytest.raises(HeartsError, match="seed"):
+    with refused(HeartsError, "seed"):
         make_agent(name).reseed(seed)
 
 
 @pytest.mark.parametrize("worlds", [0, -3, 2.5, "many", 10**9])
 def test_worlds_that_cannot_be(worlds):
-    with pytest.raises(HeartsError, match="worlds"):
+    with refused(HeartsError, "worlds"):
         make_agent("pro", worlds=worlds)
 
 
@@ -165,7 +166,7 @@ def test_paths_lead_to_checkpoints(path, tmp_path):
 
 
 def test_options_of_checkpoints_are_checked(tmp_path):
-    with pytest.raises(HeartsError, match="greedi"):
+    with refused(HeartsError, "greedi"):
         make_agent("no/such", greedi=True)
 
 
@@ -178,7 +179,7 @@ def test_installed_packages_add_players(monkeypatch):
     assert agent_names() == [*registry.OWN, "broken", "theirs"]
     assert set(TABLE) < set(registry.OWN)
     assert isinstance(make_agent("theirs", worlds=3), Pro)
-    with pytest.raises(HeartsError, match="broken"):
+    with refused(HeartsError, "agent"):
         make_agent("broken")
 
 
@@ -269,17 +270,17 @@ def test_options_are_read_by_the_types_of_the_factory():
     made = make_agent("options?flag=False&word=true&guessed=x")
     assert made.values == (1, 0.5, False, "true", "x")
     for text, words in (
-        ("whole=1.5", "whole: '1.5' .* is not a whole number"),
-        ("part=x", "part: 'x' .* is not a number"),
-        ("part=nan", "is not a number"),
-        ("flag=1", "flag: '1' .* is not true or false"),
-        ("hole=1", "hole: .* did you mean 'whole'"),
-        ("seed=1", "seed: .* has no such option"),
-        ("whole", "'whole' .* is not an option; write it as in"),
-        ("whole=", "is not an option"),
-        ("whole=1&whole=2", "whole: given twice"),
+        ("whole=1.5", "whole 1.5"),
+        ("part=x", "part x"),
+        ("part=nan", "part"),
+        ("flag=1", "flag 1"),
+        ("hole=1", "hole whole"),
+        ("seed=1", "seed"),
+        ("whole", "agent whole"),
+        ("whole=", "agent"),
+        ("whole=1&whole=2", "whole"),
     ):
-        with pytest.raises(HeartsError, match=words):
+        with refused(HeartsError, *words.split()):
             make_agent(f"options?{text}")
 
 
@@ -340,24 +341,27 @@ def test_code_names_an_agent(code, where):
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("my_agents.py:Mein", "my_agents.py has no 'Mein'; did you mean 'Mine'"),
-        ("my_agents.py", "does not say which class; write my_agents.py:CLASS"),
-        ("my_agents.py:number", "is of type int"),
-        ("my_agents.py:gives_nothing", r"has no act\(view\)"),
-        ("my_agents.py:fails", "could not be made .RuntimeError: no luck"),
-        ("my_agents.py:Mine?stp=1", "stp: .* did you mean 'step'"),
-        ("nothing.py:Mine", "there is no file 'nothing.py'"),
-        ("broken.py:Mine", "broken.py cannot be imported .NameError: oh, line 3"),
-        ("unread.py:Mine", "unread.py cannot be imported .SyntaxError: .*line 1"),
-        ("leaves.py:Mine", "leaves.py cannot be imported .SystemExit: 0, line 2"),
-        ("no_such_module:Mine", "no_such_module cannot be imported .ModuleNotFoundError"),
-        ("broken:Mine", "broken cannot be imported .NameError: oh"),
+        ("my_agents.py:Mein", "agent my_agents.py 'Mein' 'Mine'"),
+        ("my_agents.py", "agent my_agents.py:CLASS"),
+        ("my_agents.py:number", "agent int"),
+        ("my_agents.py:gives_nothing", "agent act(view)"),
+        ("my_agents.py:fails", "agent RuntimeError"),
+        ("my_agents.py:Mine?stp=1", "stp 'step'"),
+        ("nothing.py:Mine", "agent 'nothing.py'"),
+        ("broken.py:Mine", "broken.py NameError 3"),
+        ("unread.py:Mine", "unread.py SyntaxError 1"),
+        ("leaves.py:Mine", "leaves.py SystemExit 2"),
+        ("no_such_module:Mine", "no_such_module ModuleNotFoundError"),
+        ("broken:Mine", "broken NameError"),
     ],
 )
 def test_code_that_cannot_be_used_is_refused_in_one_line(code, spec, words):
-    with pytest.raises(HeartsError, match=words) as refusal:
+    with pytest.raises(HeartsError) as caught:
         make_agent(spec)
-    assert "\n" not in str(refusal.value)
+    assert caught.value.hint
+    assert "\n" not in str(caught.value)
+    for word in words.split():
+        assert word in str(caught.value)
 
 
 def test_random_is_known_everywhere():
@@ -381,12 +385,12 @@ def test_the_equilibrium_is_known_by_name(rules):
 @pytest.mark.parametrize(
     ("name", "rules", "words"),
     [
-        ("pimc", "classic", "pimc plays two-player games only; 'classic' has 4 players"),
-        ("pimc_belief", "party players=3", "pimc_belief plays two-player games only"),
-        ("pimc", "two_player pass_count=2 pass_rotation=left", "passes 2 cards"),
-        ("pimc_belief?model=equilibrium", "two_player", "equilibrium plays micro and mini only"),
-        ("equilibrium", "two_player", "equilibrium plays micro and mini only; 'two_player'"),
-        ("equilibrium", "classic", "equilibrium plays micro and mini only"),
+        ("pimc", "classic", "pimc classic 4"),
+        ("pimc_belief", "party players=3", "pimc_belief 3"),
+        ("pimc", "two_player pass_count=2 pass_rotation=left", "pimc 2"),
+        ("pimc_belief?model=equilibrium", "two_player", "equilibrium mini"),
+        ("equilibrium", "two_player", "equilibrium mini two_player"),
+        ("equilibrium", "classic", "equilibrium mini"),
     ],
 )
 def test_agents_refuse_rules_that_they_cannot_play_wherever_they_are_seated(name, rules, words):
@@ -402,17 +406,21 @@ def test_agents_refuse_rules_that_they_cannot_play_wherever_they_are_seated(name
         yield lambda: HeartsVectorEnv(num_envs=2, rules=rules, opponent=["easy", name])
 
     for seat in seat_everywhere():
-        with pytest.raises(HeartsError, match=words):
+        with pytest.raises(HeartsError) as caught:
             seat()
+        assert caught.value.argument in ("rules", "against")
+        assert caught.value.hint
+        for word in words.split():
+            assert word in str(caught.value)
 
 
 def test_players_of_one_s_own_are_asked_too():
     class OnlyMini(First):
         def check_rules(self, rules):
             if rules.name != "mini":
-                raise HeartsError("rules: mini only")
+                raise HeartsError("rules: mini only; take mini")
 
-    with pytest.raises(HeartsError, match="mini only"):
+    with refused(HeartsError, "rules"):
         evaluate(OnlyMini(), "easy", "micro", pairs=2)
     assert evaluate(OnlyMini(), "easy", "mini", pairs=2).faults == 0
     make_agent(First()).check_rules(Rules.make("classic"))  # who does not say plays everything
@@ -430,7 +438,7 @@ def test_a_solved_policy_plays_matches_that_end_otherwise(text):
 
 
 def test_a_solved_policy_refuses_another_deck():
-    with pytest.raises(HeartsError, match="solved for 'micro' and cannot play 'mini'"):
+    with refused(HeartsError, "rules", "micro", "mini"):
         SolvedAgent(load("micro")).check_rules(Rules.make("mini"))
 
 
@@ -448,34 +456,34 @@ def test_pools_take_names_agents_lists_and_weights():
 
 
 def test_pools_refuse_what_cannot_be():
-    with pytest.raises(HeartsError, match="none to draw"):
+    with refused(HeartsError, "opponent"):
         OpponentPool.of([])
-    with pytest.raises(HeartsError, match="weight"):
+    with refused(HeartsError, "weight", value=-1):
         OpponentPool({"easy": -1})
-    with pytest.raises(HeartsError, match="last"):
+    with refused(HeartsError, "opponent", value="easy"):
         OpponentPool("easy").remove("easy")
-    with pytest.raises(HeartsError, match="not in the pool"):
+    with refused(HeartsError, "opponent", value="pro"):
         OpponentPool("easy").remove("pro")
-    with pytest.raises(HeartsError, match="opponent"):
+    with refused(HeartsError, "opponent", value=3):
         OpponentPool.of(3)
     for seed in ("x", -1, 1.5):
-        with pytest.raises(HeartsError, match="seed"):
+        with refused(HeartsError, "seed"):
             OpponentPool(["easy"], seed=seed)
 
 
 @pytest.mark.parametrize("end", ["", ".npz", ".safetensors"])
 def test_names_that_no_file_can_have_are_refused_in_few_words(end):
     for name in ("x" * 5000, "a\0b", "a\nb"):
-        with pytest.raises(HeartsError) as refused:
+        with pytest.raises(HeartsError) as caught:
             make_agent(name + end)
-        assert "\n" not in str(refused.value)
-        assert len(str(refused.value)) < 600
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 600
 
 
 @pytest.mark.parametrize("name", [None, float("nan"), "", " x", "two\nlines", "-x", b"x", [], "vs"])
 def test_what_could_not_be_named_on_a_command_line_is_no_name(name):
-    with pytest.raises(HeartsError, match=r"agent: .* cannot be registered; give text"):
+    with refused(HeartsError, "agent"):
         register_agent(name, lambda seed=None: None)
     if name != "vs":
-        with pytest.raises(HeartsError, match=r"observation: .* cannot name an encoder; give te"):
+        with refused(HeartsError, "observation"):
             register_encoder(name, make_encoder("flat"))

@@ -21,6 +21,7 @@ from hearts_env.presets import PRESETS
 from hearts_env.render import SeatPicture, TablePicture
 from hearts_env.render.picture import picture_of
 from tests.lockstep import SAMPLE
+from tests.refusals import refused
 from tests.reshuffle import reshuffled
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
@@ -191,9 +192,9 @@ def test_totals_of_a_match() -> None:
 
 
 def test_only_known_viewers() -> None:
-    with pytest.raises(HeartsError, match="did you mean 'current_player'"):
+    with refused(HeartsError, "render_for", value="curent_player", hint="current_player"):
         picture_of(Game.deal("mini", 1), "curent_player")
-    with pytest.raises(HeartsError, match="player: 5"):
+    with refused(HeartsError, "player", value=5):
         picture_of(Game.deal("mini", 1), 5)
 
 
@@ -297,17 +298,17 @@ def test_pictures_of_any_size_and_with_names(scale: float) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"render_scale": 0}, r"render_scale: must be in \[0.25, 4\], got 0; 1 is a"),
-        ({"render_scale": "big"}, r"render_scale: must be in \[0.25, 4\], got 'big'"),
-        ({"render_scale": float("nan")}, r"render_scale: must be in \[0.25, 4\], got nan"),
-        ({"render_names": ["Ann"]}, "render_names: .* does not name 2 players"),
-        ({"render_names": "AB"}, "render_names: 'AB' does not name 2 players"),
-        ({"render_names": ["", "B"]}, "render_names: .* does not name 2 players"),
+        ({"render_scale": 0}, "render_scale [0.25 4] 1"),
+        ({"render_scale": "big"}, "render_scale big [0.25 4]"),
+        ({"render_scale": float("nan")}, "render_scale [0.25 4]"),
+        ({"render_names": ["Ann"]}, "render_names 2"),
+        ({"render_names": "AB"}, "render_names AB 2"),
+        ({"render_names": ["", "B"]}, "render_names 2"),
     ],
 )
 def test_sizes_and_names_that_cannot_be(options: dict[str, Any], told: str) -> None:
     for make in (hearts_v0.env, HeartsEnv, HeartsVectorEnv):
-        with pytest.raises(HeartsError, match=told):
+        with refused(HeartsError, *told.split()):
             make(**options)
 
 

@@ -17,6 +17,7 @@ from hearts_env.solve.best_response import asked_chances, best_response, exploit
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve
 from hearts_env.solve.resolving import SafeSolver
+from tests.refusals import refused
 from tests.test_champion import policy
 
 
@@ -143,13 +144,13 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("champion?endings=0", "endings: "),
-        ("champion?endings=5", "endings: "),
+        ("champion?endings=0", "endings"),
+        ("champion?endings=5", "endings"),
         ("champion?endings=two", "endings"),
     ],
 )
 def test_numbers_of_tricks_that_cannot_be_solved(name: str, words: str) -> None:
-    with pytest.raises(HeartsError, match=words):
+    with refused(HeartsError, words):
         make_agent(name)
 
 
@@ -179,10 +180,10 @@ def test_it_solves_after_a_search() -> None:
 
 def test_what_cannot_work_is_refused_before_the_deal() -> None:
     network = policy("mini")
-    with pytest.raises(HeartsError, match=r"noise: 0 leaves hands without a chance"):
+    with refused(HeartsError, "noise"):
         Resolver(network, 2, noise=0.0)
     large = Rules.preset("two_player").replace(removed=(), hand_size=13)
-    with pytest.raises(HeartsError, match=r"tricks: the last 3 of .* pairs of hands"):
+    with refused(HeartsError, "tricks", 3):
         Resolver(network, 3).check_rules(large)
-    with pytest.raises(HeartsError, match="cannot be saved"):
+    with refused(HeartsError, "x.npz"):
         SafeSolver(Endgame(late(1)), 0, Endgame(late(1)).sides[0].uniform()).save("x.npz")

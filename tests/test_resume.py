@@ -33,6 +33,7 @@ from hearts_train.learn.learner import DivergenceError, Learner
 from hearts_train.learn.selfplay import SelfPlayLearner
 from hearts_train.learn.training import Trainer, train
 from tests.faults import Died
+from tests.refusals import refused
 from tests.training_runs import assert_same_history, bad_tensors, history, on_update, recipe
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
@@ -89,9 +90,9 @@ def test_so_it_is_with_two_threads_and_by_other_algorithms(tmp_path, monkeypatch
     assert_same_history(tmp_path / "run", tmp_path / "whole")
     state = runs.load_state(tmp_path / "run" / runs.STATE_NAME)
     for what, spoilt in bad_tensors(state.tensors).items():
-        with pytest.raises(CheckpointError) as caught:
+        with refused(CheckpointError, "resume"):
             Trainer(config, replace(state, tensors=spoilt))
-        assert "does not fit" in str(caught.value), what
+            pytest.fail(what)
 
 
 @pytest.mark.parametrize("saves", [0.0001, 1e9], ids=["saved each update", "saved at the start"])
@@ -275,7 +276,7 @@ def test_a_player_need_not_be_better_than_one_that_is_lost(whole, tmp_path, quic
 
 def test_the_last_evaluation_holds_the_run(whole, tmp_path, monkeypatch, quick):
     def evaluated(run_dir: Path, config: Any) -> Any:
-        with pytest.raises(CheckpointError, match="in use"), runs.hold_run(run_dir):
+        with refused(CheckpointError, "run"), runs.hold_run(run_dir):
             pass
         raise Died
 
@@ -323,33 +324,34 @@ def spoilt(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda state: state.pop("cast"), r"state\.cast.*no array"),
-        (spoilt("cast", 2), r"state\.cast.*\[0, 2\)"),
-        (spoilt("cast", -1), r"state\.cast"),
-        (spoilt("learner", 2), r"state\.learner"),
-        (spoilt("numbers", -(2**62)), r"state\.numbers"),
-        (spoilt("seeds", np.zeros(3, np.int64)), r"state\.seeds.*\(3,\)"),
-        (spoilt("returns", np.nan), r"state\.returns.*finite"),
-        (spoilt("carry", np.inf), r"state\.carry.*finite"),
-        (spoilt("games/actions", 0), r"actions.*game 0.*cannot be played"),
-        (spoilt("games/actions", 127), r"actions.*cannot be played"),
-        (spoilt("games/seeds", -1), "seeds"),
-        (spoilt("opponents/easy", np.zeros(2, np.uint64)), "'easy'.*2 random numbers"),
-        (lambda state: state.pop("opponents/easy"), "'easy'.*missing"),
-        (spoilt("seeding", np.zeros(6, np.uint64)), "PCG64"),
+        (lambda state: state.pop("cast"), "state.cast"),
+        (spoilt("cast", 2), "state.cast|[0, 2)"),
+        (spoilt("cast", -1), "state.cast"),
+        (spoilt("learner", 2), "state.learner"),
+        (spoilt("numbers", -(2**62)), "state.numbers"),
+        (spoilt("seeds", np.zeros(3, np.int64)), "state.seeds|(3,)"),
+        (spoilt("returns", np.nan), "state.returns"),
+        (spoilt("carry", np.inf), "state.carry"),
+        (spoilt("games/actions", 0), "state.actions|0"),
+        (spoilt("games/actions", 127), "state.actions"),
+        (spoilt("games/seeds", -1), "state"),
+        (spoilt("opponents/easy", np.zeros(2, np.uint64)), "opponent 'easy'|2"),
+        (lambda state: state.pop("opponents/easy"), "opponent 'easy'"),
+        (spoilt("seeding", np.zeros(6, np.uint64)), "random|PCG64"),
     ],
 )
 def test_states_of_other_games_are_refused(spoil, words):
     env = HeartsSB3VecEnv(8, "mini", opponent=["easy", "standard"], seed=1)
-    with pytest.raises(HeartsError, match="reset"):
+    with refused(HeartsError, "state"):
         env.state()
     env.reset()
     state = env.state()
     spoil(state)
-    with pytest.raises(HeartsError, match=words):
+    argument, *names = words.split("|")
+    with refused(HeartsError, argument, *names):
         env.restore(state)
     env.reset()
-    with pytest.raises(HeartsError, match="match"):
+    with refused(HeartsError, "episode"):
         HeartsSB3VecEnv(2, "mini", episode="match").arena.state()
 
 
@@ -358,9 +360,9 @@ def test_a_second_trainer_in_the_folder_is_refused(whole, tmp_path):
     folder = shutil.copytree(whole, tmp_path / "run")
     before = {path: path.read_bytes() for path in folder.glob("*.*") if path.is_file()}
     with held(folder / runs.LOCK_NAME, "test"):
-        with pytest.raises(CheckpointError, match=f"in use by process {os.getpid()}; wait"):
+        with refused(CheckpointError, "run", os.getpid()):
             train(recipe("budget.decisions=5000"), resume=folder, progress=False)
-        with pytest.raises(ConfigError, match="--resume"):
+        with refused(ConfigError, "run", "--resume"):
             train(recipe(), folder, progress=False)
         (tmp_path / "new").mkdir()
         with held(tmp_path / "new" / runs.LOCK_NAME, "test"), pytest.raises(CheckpointError):
@@ -410,7 +412,7 @@ def test_a_start_that_fails_while_compiling_leaves_nothing(tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / runs.LOCK_NAME).touch()
-    with pytest.raises(CheckpointError, match=runs.CONFIG_NAME):
+    with refused(CheckpointError, "resume", runs.CONFIG_NAME):
         train(resume=tmp_path / "run", progress=False)
     with pytest.raises(Died):
         train(recipe(), tmp_path / "run", progress=False)
@@ -431,7 +433,7 @@ def test_every_signal_saves_and_stops_with_its_own_exit_status(
     result = CliRunner().invoke(app, ["train", str(config), "--out", str(folder), "--json"])
     assert [signal.getsignal(n) for n in SIGNALS] == handlers
     assert result.exit_code == 128 + number, result.stderr
-    assert f"go on with: hearts train --resume {folder}" in result.stderr
+    assert f"hearts train --resume {folder}" in result.stderr
     state = runs.load_state(folder / runs.STATE_NAME)
     assert state.counters.updates == 3
     record = json.loads(result.stdout)
@@ -519,7 +521,7 @@ def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatc
     monkeypatch.setattr(SelfPlayLearner, "_learn", spoil)
     folder = tmp_path / "run"
     config = recipe("checkpoint.every_seconds=0.0001")
-    with pytest.raises(DivergenceError, match=r"update 5: .*diverged.*ppo\.learning_rate"):
+    with refused(DivergenceError, "update 5", "ppo.learning_rate"):
         train(config, folder, progress=False)
     assert runs.load_state(folder / runs.STATE_NAME).counters.updates == 4
     _, meta = read_checkpoint(folder)

@@ -19,6 +19,7 @@ from hearts_env.chips import SHARES, net_chips
 from hearts_env.rewards import REWARDS, Rewarder
 from hearts_train.learn.recipes import load_config
 from tests.naive import naive_settle
+from tests.refusals import refused
 from tests.strategies import SEEDED
 
 METHODS = ("simple", "sweepstakes", "howell")
@@ -174,16 +175,16 @@ def test_a_pool_left_at_the_end_of_a_match_is_paid_with_its_last_deal() -> None:
 
 @pytest.mark.parametrize("make", [hearts_v0.raw_env, hearts_v0.env, HeartsEnv])
 def test_chips_are_refused_where_rules_settle_in_points(make: Any) -> None:
-    with pytest.raises(HeartsError, match=r"^reward: 'chips': 'two_player' settles in points"):
+    with refused(HeartsError, "reward", "chips", "two_player"):
         make(reward="chips")
-    with pytest.raises(HeartsError, match=r"^reward: "):
+    with refused(HeartsError, "reward"):
         HeartsVectorEnv(2, "classic", reward="chips")
-    with pytest.raises(HeartsError, match=r"^chips: 'classic' settles in points"):
+    with refused(HeartsError, "chips", "classic"):
         Game.deal("classic", 1).chips()
-    with pytest.raises(HeartsError, match=r"^chips: "):
+    with refused(HeartsError, "chips"):
         chips_of(Rules.preset("classic"), [1, 2, 3, 4])
     for points in ([1, 2, 3], [1, 2, 3, 4, 5]):
-        with pytest.raises(HeartsError, match="one number for each of 4"):
+        with refused(HeartsError, "points", 4):
             chips_of(Rules.preset("hoyle"), points)
 
 

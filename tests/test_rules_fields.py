@@ -104,15 +104,16 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
 def test_a_bad_value_is_refused_by_field_value_and_mend(
     preset: str, changes: dict[str, Any], words: list[str]
 ) -> None:
-    with pytest.raises(RulesError) as refused:
+    with pytest.raises(RulesError) as caught:
         Rules.preset(preset).replace(**changes)
-    message = str(refused.value)
-    assert message.partition(":")[0].partition("[")[0] in {*changes, "first_lead"}
+    message = str(caught.value)
+    assert caught.value.argument.partition("[")[0] in {*changes, "first_lead"}
+    assert caught.value.hint
     for word in words:
         assert word in message
     assert "\n" not in message
-    assert isinstance(refused.value, HeartsError)
-    assert isinstance(refused.value, ValueError)
+    assert isinstance(caught.value, HeartsError)
+    assert isinstance(caught.value, ValueError)
 
 
 def test_every_field_has_a_bad_value_above() -> None:
@@ -122,19 +123,19 @@ def test_every_field_has_a_bad_value_above() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Rules.preset("clasic"), ["'clasic'", "mean 'classic'"]),
+        (lambda: Rules.preset("clasic"), ["'clasic'", "'classic'"]),
         (lambda: Rules.preset(""), ["''", "two_player"]),
         (lambda: Rules.preset(None), ["None", "two_player"]),  # type: ignore[arg-type]
         (lambda: Rules.preset("two_player", players=3), ["players", "two_player", "2", "3"]),
-        (lambda: Rules.preset("party", players=2), ["players", "party", "3 to 7", "2"]),
-        (lambda: Rules.preset("hoyle", players=7), ["players", "hoyle", "2 to 6", "7"]),
+        (lambda: Rules.preset("party", players=2), ["players", "party", "3", "7", "2"]),
+        (lambda: Rules.preset("hoyle", players=7), ["players", "hoyle", "2", "6", "7"]),
         (lambda: Rules.preset("party", players="5"), ["players", "'5'"]),  # type: ignore[arg-type]
-        (lambda: CLASSIC.replace(trumps="H"), ["'trumps'", "mean 'trump'"]),
-        (lambda: Rules.from_dict({"trumps": "H"}), ["'trumps'", "mean 'trump'"]),
+        (lambda: CLASSIC.replace(trumps="H"), ["'trumps'", "'trump'"]),
+        (lambda: Rules.from_dict({"trumps": "H"}), ["'trumps'", "'trump'"]),
         (lambda: Rules.from_text(""), ["''", "two_player"]),
         (lambda: Rules.from_text("classic trump"), ["'trump'", "field=value"]),
         (lambda: Rules.from_text("classic trump=X"), ["trump", "'X'"]),
-        (lambda: Rules.from_text("classic trumps=H"), ["'trumps'", "mean 'trump'"]),
+        (lambda: Rules.from_text("classic trumps=H"), ["'trumps'", "'trump'"]),
         (lambda: Rules.from_text("party", players=9), ["players", "9"]),
         (lambda: Rules.from_text("party players=5", players=6), ["players", "6", "5", "once"]),
         (lambda: Rules.make("party players=5", 6), ["players", "6", "5", "once"]),
@@ -144,14 +145,14 @@ def test_every_field_has_a_bad_value_above() -> None:
             lambda: Rules.from_text('party card_points={"QS":13,"QS":5}'),
             ["card_points:", "QS", "once"],
         ),
-        (lambda: Rules.from_text("classic moon=None"), ["moon: unknown value None", "others_plus"]),
-        (lambda: Rules.preset("party", players=4.0), ["players: 4.0", "3 to 7"]),  # type: ignore[arg-type]
+        (lambda: Rules.from_text("classic moon=None"), ["moon", "None", "others_plus"]),
+        (lambda: Rules.preset("party", players=4.0), ["players: 4.0", "3", "7"]),  # type: ignore[arg-type]
         (lambda: Rules.from_text(f"mini hand_size={'9' * 5000}"), ["hand_size", "too long"]),
         (lambda: Rules.from_text(f"mini trump={'[' * 5000}"), ["trump", "nested"]),
         (lambda: Rules.from_text(f"mini {'x' * 5000}=1"), ["'xxx", "...", "players"]),
-        (lambda: Rules.from_text("mini " * 5000), ["25,000 characters"]),
-        (lambda: Rules.from_text(7), ["7", "not text"]),  # type: ignore[arg-type]
-        (lambda: Rules.from_dict(7), ["7", "give a mapping"]),  # type: ignore[arg-type]
+        (lambda: Rules.from_text("mini " * 5000), ["25,000"]),
+        (lambda: Rules.from_text(7), ["7"]),  # type: ignore[arg-type]
+        (lambda: Rules.from_dict(7), ["7"]),  # type: ignore[arg-type]
         (lambda: Rules(hand_size=16**5000), ["hand_size", "1 to 26"]),
         (lambda: Rules(removed=["x" * 10**6]), ["removed", "'xxx"]),  # type: ignore[arg-type]
         (lambda: Rules.make(7), ["7", "two_player"]),  # type: ignore[arg-type]
@@ -159,11 +160,13 @@ def test_every_field_has_a_bad_value_above() -> None:
     ],
 )
 def test_a_rule_set_that_is_not_known_is_refused(make: Any, words: list[str]) -> None:
-    with pytest.raises(RulesError) as refused:
+    with pytest.raises(RulesError) as caught:
         make()
+    assert caught.value.argument
+    assert caught.value.hint
     for word in words:
-        assert word in str(refused.value)
-    assert len(str(refused.value)) < 600
+        assert word in str(caught.value)
+    assert len(str(caught.value)) < 600
 
 
 def test_a_refused_change_leaves_the_rules_as_they_were() -> None:

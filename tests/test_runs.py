@@ -15,6 +15,7 @@ from hearts_train import console
 from hearts_train.command.cli import app
 from hearts_train.learn.run_curves import chosen, curve, quantities
 from hearts_train.learn.run_folders import differing, find_runs, grouped, read_run
+from tests.refusals import refused
 
 
 def evaluation(decisions: int, margin: float, opponent: str = "pro") -> dict[str, object]:
@@ -81,7 +82,7 @@ def test_only_seeds_apart_is_alike(four):
     groups = {label: {run.seed for run in group} for label, group in grouped(runs).items()}
     assert groups == {"ent_coef 0.01": {0, 1, 3}, "ent_coef 0.1": {2}}
     assert list(grouped(runs, ["name"])) == ["demo"]
-    with pytest.raises(HeartsError, match=r"--by: 'ppo\.lr' is not a setting of these runs"):
+    with refused(HeartsError, "--by", value="ppo.lr"):
         grouped(runs, ["ppo.lr"])
 
 
@@ -114,7 +115,7 @@ def test_what_can_be_drawn(four):
     assert quantities(runs) == names
     assert chosen(runs, []) == names[:2]
     assert chosen(runs, ["pimc", "entropy"]) == ["over pimc", "entropy"]
-    with pytest.raises(HeartsError, match="--y: 'easy' is not in these runs; choose from over pro"):
+    with refused(HeartsError, "--y", value="easy"):
         chosen(runs, ["easy"])
 
 
@@ -141,8 +142,8 @@ def test_runs_of_one_recipe_and_seed_are_told_to_be_one_sample(four, tmp_path):
     assert "one sample" not in told.stderr
     told = hearts("plot", four / "demo-0", four / "again", "-o", tmp_path / "a.svg")
     assert told.exit_code == 0, told.output
-    assert "has the recipe and the seed of" in told.stderr
-    assert "one sample, not two" in told.stderr
+    assert "seed of" in told.stderr
+    assert "one sample" in told.stderr
 
 
 def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
@@ -172,17 +173,17 @@ def test_a_run_that_cannot_be_read_is_told_of(four, capsys):
     runs, faults = find_runs([four])
     assert len(runs) == 3
     assert "demo-0" in faults[0]
-    assert "not valid YAML" in faults[0]
+    assert "YAML" in faults[0]
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["plot", "{0}", "-o", "x.txt"], "--out: 'x.txt' has an unknown suffix"),
-        (["plot", "{0}", "--x", "steps"], "--x: 'steps' is unknown; choose decisions or minutes"),
-        (["runs", "{0}/nothing"], "is not a folder; give a folder that `hearts train` has written"),
-        (["runs", "{0}/demo-0/empty"], "there is no run in"),
-        (["runs"], "run: there is no folder runs/ here; train one with `hearts train`"),
+        (["plot", "{0}", "-o", "x.txt"], "--out: 'x.txt'"),
+        (["plot", "{0}", "--x", "steps"], "--x: 'steps'"),
+        (["runs", "{0}/nothing"], "nothing"),
+        (["runs", "{0}/demo-0/empty"], "run: "),
+        (["runs"], "run: "),
     ],
 )
 def test_mistakes_are_told_in_one_line(four, words, told, monkeypatch):

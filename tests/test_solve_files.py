@@ -27,6 +27,7 @@ from hearts_env.solve.equilibrium import Solver, _next_look, load, solve
 from hearts_env.solve.tree import Tree
 from hearts_train.command.cli import app
 from tests.faults import KINDS, Died, Faults
+from tests.refusals import mistake, refused
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 ROOT = Path(__file__).resolve().parents[1]
@@ -175,7 +176,7 @@ def test_a_hostile_file_is_refused_in_one_line_before_it_is_unpacked(kind, file,
 
     monkeypatch.setattr(zipfile.ZipExtFile, "read", count)
     for reader in (Solver.load, load):
-        with pytest.raises(CheckpointError, match=r"state\.npz") as caught:
+        with refused(CheckpointError, str(file)) as caught:
             reader(file)
         assert "\n" not in str(caught.value)
         assert len(str(caught.value)) < 400 + len(str(file))
@@ -185,37 +186,36 @@ def test_a_hostile_file_is_refused_in_one_line_before_it_is_unpacked(kind, file,
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"iteration": 1e15}, "iteration is 1000000000000000.0"),
-        ({"iteration": 10**15}, "iteration is 1000000000000000"),
-        ({"iteration": True}, "iteration is True"),
-        ({"iteration": -1}, "iteration is -1"),
-        ({"iteration": float("inf")}, "iteration is inf"),
-        ({"iteration": ...}, "iteration is None"),
-        ({"seconds": float("nan")}, "seconds is nan"),
-        ({"seconds": "1"}, "seconds is '1'"),
-        ({"seconds": 10**400}, "seconds is 1000"),
-        ({"curve": 3}, "its curve is damaged"),
-        ({"curve": [[0, 0.0, 0.0]]}, "its curve is damaged"),
-        ({"curve": [[2, 0.0, 0.0, 0.0], [1, 0.0, 0.0, 0.0]]}, "its curve is damaged"),
-        ({"curve": [[9, 0.0, 0.0, 0.0]]}, "its curve is damaged"),
-        ({"curve": [[1, float("nan"), 0.0, 0.0]]}, "its curve is damaged"),
-        ({"algorithm": ["x"]}, "its algorithm ['x'] is unknown"),
-        ({"algorithm": "lp"}, "its algorithm 'lp' is unknown"),
-        ({"kind": "x" * 10**5}, "holds neither"),
-        ({"version": [[[[[[[[[[[[[]]]]]]]]]]]]]}, "is of version"),
-        ({"rules": 5}, "its rules cannot be played"),
-        ({"rules": {"players": 4}}, "its rules cannot be played"),
-        ({"rules": Tree("micro").rules.to_dict()}, "numbered otherwise"),
-        ({"rules": {"players": 2}}, "too few numbers for its rules"),
-        ({"tree": 1}, "numbered otherwise"),
+        ({"iteration": 1e15}, "1000000000000000.0"),
+        ({"iteration": 10**15}, "1000000000000000"),
+        ({"iteration": True}, "True"),
+        ({"iteration": -1}, "-1"),
+        ({"iteration": float("inf")}, "inf"),
+        ({"iteration": ...}, "None"),
+        ({"seconds": float("nan")}, "nan"),
+        ({"seconds": "1"}, "'1'"),
+        ({"seconds": 10**400}, "1000"),
+        ({"curve": 3}, "curve"),
+        ({"curve": [[0, 0.0, 0.0]]}, "curve"),
+        ({"curve": [[2, 0.0, 0.0, 0.0], [1, 0.0, 0.0, 0.0]]}, "curve"),
+        ({"curve": [[9, 0.0, 0.0, 0.0]]}, "curve"),
+        ({"curve": [[1, float("nan"), 0.0, 0.0]]}, "curve"),
+        ({"algorithm": ["x"]}, "['x']"),
+        ({"algorithm": "lp"}, "'lp'"),
+        ({"kind": "x" * 10**5}, "xxx"),
+        ({"version": [[[[[[[[[[[[[]]]]]]]]]]]]]}, "version"),
+        ({"rules": 5}, "rules"),
+        ({"rules": {"players": 4}}, "rules"),
+        ({"rules": Tree("micro").rules.to_dict()}, "information"),
+        ({"rules": {"players": 2}}, "rules"),
+        ({"tree": 1}, "information"),
         ({"seconds": 5.0}, "digest"),
     ],
 )
 def test_a_header_is_checked_entry_by_entry(changes, words, file):
     change_header(file, **changes)
-    with pytest.raises(CheckpointError) as caught:
+    with refused(CheckpointError, str(file), words) as caught:
         Solver.load(file)
-    assert words in str(caught.value)
     assert len(str(caught.value)) < 400 + len(str(file))
 
 
@@ -231,7 +231,7 @@ def test_figures_of_a_state_are_computed_and_not_read(solver, file):
 
 def test_files_larger_than_the_memory_allowed_are_refused_unread(file):
     os.truncate(file, archive.MOST_HEADER + 2000)
-    with pytest.raises(CheckpointError, match="larger than 1e-06 GB"):
+    with refused(CheckpointError, str(file), "1e-06", hint="max_memory"):
         Solver.load(file, max_memory=1e-6)
 
 
@@ -303,7 +303,7 @@ def test_a_failed_save_in_between_is_told_and_tried_again(tree, tmp_path, monkey
     found = solve(Solver(tree), iterations=50, save_to=file, warn=told.append)
     assert found.iterations == 50
     assert len(told) == 2
-    assert all("No space left on device" in line and str(file) in line for line in told)
+    assert all("No space" in line and str(file) in line for line in told)
     assert Solver.load(file).iteration == 50
 
 
@@ -323,7 +323,7 @@ def test_a_save_that_fails_at_the_beginning_or_at_the_end_is_one_line(
     monkeypatch.setattr(Solver, "save", fail)
     shown = run("solve", "micro", "--iterations", 9, "--out", file)
     assert shown.exit_code == 2
-    assert shown.stderr.splitlines()[-1].startswith(f"error: {file}: No space left on device")
+    assert shown.stderr.splitlines()[-1].startswith(f"error: {file}: No space")
     assert "Traceback" not in shown.output
     assert calls == ([0] if number == 0 else [0, 9])
 
@@ -410,7 +410,7 @@ def test_a_file_that_another_process_is_at_work_on_is_refused(tmp_path):
         with held(tmp_path / f".{name.name}.lock", "the test"):
             shown = run("solve", *args, "--iterations", 9)
         assert shown.exit_code == 2
-        assert f"error: solve: '{name}' is in use by process {os.getpid()}" in shown.stderr
+        mistake(shown, "solve", f"'{name}'", os.getpid())
     with held(tmp_path / f".{state.name}.lock", "the test"):
         assert run("solve", "--resume", link, "--iterations", 9).exit_code == 2
     assert state.read_bytes() == before

@@ -45,6 +45,7 @@ from hearts_train.measure.sequential import (
     log_likelihood,
     looks,
 )
+from tests.refusals import mistake, refused
 
 
 class Lowest:
@@ -85,7 +86,7 @@ def test_the_bootstrap_agrees_with_the_normal_interval_where_there_are_many():
 
 @pytest.mark.parametrize("values", [[1.0], [[1.0, 2.0]], [1.0, math.nan], ["a", "b"], None])
 def test_the_bootstrap_refuses_what_has_no_interval(values):
-    with pytest.raises(HeartsError, match=r"^values: .*; |^values: "):
+    with refused(HeartsError, "values"):
         bootstrap_interval(values)
 
 
@@ -358,7 +359,7 @@ def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
     monkeypatch.setattr(Duel, "play", play)
     result = compare("easy", "easy", "micro", question, max_pairs=900, seed=3, resume=kept)
     assert replace(result, seconds=0) == replace(wanted, seconds=0)
-    with pytest.raises(HeartsError, match="resume: about"):
+    with refused(HeartsError, "resume"):
         compare("easy", "easy", "micro", Question(0, 0.1), max_pairs=900, seed=3, resume=kept)
 
 
@@ -372,29 +373,30 @@ def test_blocks_end_where_the_test_looks():
 @pytest.mark.parametrize(
     ("more", "named"),
     [
-        ({"low": 1, "high": 1}, "low: 1 is not below high"),
-        ({"alpha": 0.5}, "alpha: "),
-        ({"beta": 0}, "beta: "),
-        ({"high": math.inf}, "high: must be a finite number"),
-        ({"high": True}, "high: must be a finite number"),
-        ({"low": "0"}, "low: must be a finite number"),
+        ({"low": 1, "high": 1}, "low 1"),
+        ({"alpha": 0.5}, "alpha"),
+        ({"beta": 0}, "beta"),
+        ({"high": math.inf}, "high"),
+        ({"high": True}, "high"),
+        ({"low": "0"}, "low"),
     ],
 )
 def test_questions_that_cannot_be_decided_are_refused(more, named):
-    with pytest.raises(HeartsError, match=named):
+    with refused(HeartsError, *named.split()):
         Question(**more)
 
 
 def test_a_hypothesis_that_no_margins_can_have_is_refused():
-    with pytest.raises(HeartsError, match="high: a mean margin of 50 cannot be"):
+    with refused(HeartsError, "high", 50):
         compare("standard", "pro", "micro", Question(0, 50))
 
 
 @pytest.mark.parametrize("pairs", [63, 1, 10**8, "many"])
 def test_too_few_or_too_many_pairs_are_refused(pairs):
-    with pytest.raises(HeartsError, match="pairs: "):
+    with pytest.raises(HeartsError) as caught:
         compare("standard", "easy", "micro", max_pairs=pairs)
-    with pytest.raises(HeartsError, match="against: 'easy' is there twice"):
+    assert caught.value.argument in ("pairs", "max_pairs")
+    with refused(HeartsError, "against", value="easy"):
         compare("standard", "pro", "micro", against=["easy", "easy"])
 
 
@@ -403,7 +405,7 @@ def test_what_was_kept_for_another_test_is_refused(tmp_path, monkeypatch):
     compare("easy", "easy", "micro", max_pairs=64, out=kept)
     compare("easy", "easy", "micro", max_pairs=64, resume=kept)
     monkeypatch.setattr(comparison, "TEST_VERSION", comparison.TEST_VERSION + 1)
-    with pytest.raises(HeartsError, match="resume: about"):
+    with refused(HeartsError, "resume"):
         compare("easy", "easy", "micro", max_pairs=64, resume=kept)
 
 
@@ -503,25 +505,21 @@ def test_the_command_tells_the_answer_and_prints_json(tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["pro"], "agents: 1 given; give two"),
-        ([], "agents: none given"),
-        (["pro", "easy", "pimc"], "agents: 3 given"),
-        (["pro", "nobody"], "nobody"),
-        (["pro", "easy", "--low", "1"], "low: 1 is not below high"),
-        (["pro", "easy", "--max-pairs", "10"], "max_pairs: 10 are fewer"),
+        (["pro"], "agents 1"),
+        ([], "agents"),
+        (["pro", "easy", "pimc"], "agents 3"),
+        (["pro", "nobody"], "agent nobody"),
+        (["pro", "easy", "--low", "1"], "low 1"),
+        (["pro", "easy", "--max-pairs", "10"], "max_pairs 10"),
         (["pro", "easy", "--against", ","], "--against"),
-        (["pimc", "easy", "--rules", "classic"], "pimc plays two-player games only"),
+        (["pimc", "easy", "--rules", "classic"], "rules pimc"),
         (["pro", "easy", "--workers", "0"], "workers"),
-        (["pro", "--resume", "x"], "agents: with --resume"),
+        (["pro", "--resume", "x"], "agents --resume"),
         (["--resume", "nowhere"], "nowhere"),
     ],
 )
 def test_mistakes_are_told_in_a_line(words, told):
-    result = run("compare", *words)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert told in result.stderr
-    assert "Traceback" not in result.stderr
+    mistake(run("compare", *words), *told.split())
 
 
 def test_a_file_of_another_command_is_refused(tmp_path):
@@ -529,7 +527,7 @@ def test_a_file_of_another_command_is_refused(tmp_path):
     evaluate("standard", "easy", "micro", 20, out=kept)
     result = run("compare", "--resume", kept)
     assert result.exit_code == 2
-    assert "is not of this command" in result.stderr
+    assert "resume: " in result.stderr
 
 
 # ---- control variates ----------------------------------------------------------------------------
@@ -619,16 +617,16 @@ def test_adjusting_keeps_the_mean_and_takes_the_luck_away():
 
 
 def test_variates_refuse_what_they_cannot_use(tiny):
-    with pytest.raises(HeartsError, match="variates: arrays of"):
+    with refused(HeartsError, "variates"):
         adjusted(np.zeros(10), [np.zeros(9)])
-    with pytest.raises(HeartsError, match="variates: some are not finite"):
+    with refused(HeartsError, "variates"):
         adjusted(np.zeros(10), [np.full(10, np.nan)])
-    with pytest.raises(HeartsError, match="states: shape"):
+    with refused(HeartsError, "states"):
         deal_value(tiny, np.zeros((2, 3), np.int64), 0)
-    with pytest.raises(HeartsError, match="for 4 players"):
+    with refused(HeartsError, "rules", 4):
         play_pairs("standard", "easy", "classic", 4)
     states = play_pairs("standard", "easy", tiny, 20).states[0]
-    with pytest.raises(HeartsError, match="policy: it never plays"):
+    with refused(HeartsError, "policy"):
         cards_luck(tiny, states, 0, make_agent("standard").action_probs)
 
 
@@ -682,15 +680,15 @@ def test_a_performance_profile_by_hand():
 @pytest.mark.parametrize(
     ("scores", "told"),
     [
-        ([1.0, 2.0], r"scores: an array of shape \(2,\)"),
-        ([[1.0, 2.0]], "scores: of 1 run"),
-        ([[1.0], [math.inf]], "scores: some are not finite"),
+        ([1.0, 2.0], "scores (2,)"),
+        ([[1.0, 2.0]], "scores 1"),
+        ([[1.0], [math.inf]], "scores"),
     ],
 )
 def test_scores_that_are_none_are_refused(scores, told):
-    with pytest.raises(HeartsError, match=told):
+    with refused(HeartsError, *told.split()):
         aggregate(scores)
-    with pytest.raises(HeartsError, match="others: 1 tasks, scores have 2"):
+    with refused(HeartsError, "others", 1, 2):
         improvement(np.zeros((2, 2)), np.zeros((2, 1)))
 
 
@@ -715,26 +713,23 @@ def test_groups_of_runs_play_their_own_deals_against_the_field(tmp_path):
 
 def test_a_player_that_is_compared_with_itself_is_told_of():
     told = run("compare", "pro", "pro-v1", "--rules", "micro", "--max-pairs", "200")
-    assert "pro and pro-v1 are the same player" in told.stderr
+    assert "pro and pro-v1" in told.stderr
     words = ["pro", "pro-v1", "vs", "easy", "pro?worlds=20"]
     told = run("compare", *words, "--rules", "micro", "--pairs", "4", "--against", "standard")
-    assert told.stderr.count("the same player: they are one run, not two") == 1
+    assert told.stderr.count("one run") == 1
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["pro", "easy", "vs", "pimc"], "agents: 2 before 'vs' and 1 after it"),
-        (["pro", "vs", "easy"], "agents: 1 before 'vs' and 1 after it"),
-        (["a", "b", "vs", "c", "d", "vs", "e"], "agents: 2 before 'vs'"),
-        (["pro", "easy", "vs", "pimc", "easy", "--low", "1"], "--low: groups of runs"),
-        (["pro", "easy", "--pairs", "5"], "--pairs: is for groups of runs"),
-        (["pro", "pro", "vs", "pimc", "easy"], "runs: 'pro' is there twice"),
-        (["pro", "easy", "vs", "pimc", "easy", "--pairs", "1"], "pairs: 1 is out of range"),
+        (["pro", "easy", "vs", "pimc"], "agents 2 1"),
+        (["pro", "vs", "easy"], "agents 1"),
+        (["a", "b", "vs", "c", "d", "vs", "e"], "agents 2"),
+        (["pro", "easy", "vs", "pimc", "easy", "--low", "1"], "--low"),
+        (["pro", "easy", "--pairs", "5"], "--pairs"),
+        (["pro", "pro", "vs", "pimc", "easy"], "runs 'pro'"),
+        (["pro", "easy", "vs", "pimc", "easy", "--pairs", "1"], "pairs 1"),
     ],
 )
 def test_mistakes_about_groups_are_told_in_a_line(words, told):
-    result = run("compare", *words)
-    assert result.exit_code == 2
-    assert told in result.stderr
-    assert "Traceback" not in result.stderr
+    mistake(run("compare", *words), *told.split())

@@ -22,7 +22,8 @@ from hearts_train.command.saved_tables import Keeper, TableState, data_folder, l
 from hearts_train.command.terminal import Quit, Table
 from hearts_train.measure.hints import best_hinter, hint
 from tests.deals import make_game, play
-from tests.test_cli import command, refused, run
+from tests.refusals import mistake, refused
+from tests.test_cli import command, run
 from tests.waiting import HANG
 
 
@@ -104,23 +105,20 @@ def test_play_to_the_end(rules, against, seed, seat, match, capsys):
         person.menu = ["n"]
         told = play_on(table)
     out = capsys.readouterr().out
-    assert "The deal is over." in out
-    assert "lowest score" in out
+    assert table.game.is_over
     assert bool(re.search(r"wins? the match\.", out)) == match
-    assert "left the table" not in told
-    assert f"Your deals are saved in {table.keeper.games}." == told
+    assert str(table.keeper.games) in told
 
 
 # ---- nothing is lost -----------------------------------------------------------------------------
 def test_a_finished_deal_is_kept_and_can_be_analysed(capsys):
     told = play_on(sit(Person("a", "r", "q")))
     out = capsys.readouterr().out
-    assert "[a]nalyse [r]eplay [s]ave FILE [u]ndo [n]ext [q]uit" in out
-    assert "card by card" in out
-    assert re.search(r"You lost \d+ points", out)
+    assert all(f"[{key}]" in out for key in "arsunq")
+    assert re.search(r"You lost \d+", out)
     assert " 1. " in out  # of the replay
     file = next((data_folder() / "games").iterdir())
-    assert told == f"Your deals are saved in {file}."
+    assert str(file) in told
     (record,) = parse_records(file.read_text(encoding="utf-8"))
     assert record.game.is_over
     assert record.names() == ["You", "standard"]
@@ -134,7 +132,6 @@ def test_a_finished_deal_is_kept_and_can_be_analysed(capsys):
 def test_a_deal_of_more_players_is_analysed_by_estimates(capsys):
     play_on(sit(Person("a", "q"), rules="party players=7"))
     out = capsys.readouterr().out
-    assert "card by card" in out
     assert "±" in out or "estimate" in out
 
 
@@ -202,7 +199,7 @@ def test_several_tables_wait_and_one_in_use_is_left_alone():
     with second.keeper.holding():
         # The lock is the process's own file handle: another handle of it is refused.
         assert left_last().seed == 1
-        with first.keeper.holding(), pytest.raises(HeartsError, match="in use by process"):
+        with first.keeper.holding(), refused(HeartsError, "table"):
             left_last()
     assert left_last().seed == 2
 
@@ -212,7 +209,7 @@ def test_a_table_is_held_from_before_it_is_read(monkeypatch):
     seen = []
 
     def reopen(keeper, state):
-        with pytest.raises(HeartsError, match="in use by process"), keeper.holding():
+        with refused(HeartsError, "table"), keeper.holding():
             seen.append("two processes go on with one table")
         seen.append(state.seed)
         return reopen_table(keeper, state, ask=Person(cards=0))
@@ -223,10 +220,10 @@ def test_a_table_is_held_from_before_it_is_read(monkeypatch):
 
 
 def test_nothing_to_go_on_with_is_one_line():
-    refused(run("play", "--resume"), "--resume", "no unfinished deal")
+    mistake(run("play", "--resume"), "--resume")
     play_on(sit(Person("q")))
-    refused(run("play", "--resume"), "no unfinished deal")
-    refused(run("play", "--resume", "--seed", 3, "--match"), "omit --seed, --match")
+    mistake(run("play", "--resume"), "--resume")
+    mistake(run("play", "--resume", "--seed", 3, "--match"), "--resume", "--seed", "--match")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +245,7 @@ def test_a_damaged_table_is_one_line(damage):
     table = sit(Person(cards=2))
     play_on(table)
     table.keeper.table.write_bytes(damage(table.keeper.table.read_bytes()))
-    refused(run("play", "--resume"), "error: ")
+    mistake(run("play", "--resume"), "")
 
 
 def test_a_folder_that_cannot_be_written_is_one_warning(monkeypatch, tmp_path, capsys):
@@ -258,10 +255,9 @@ def test_a_folder_that_cannot_be_written_is_one_warning(monkeypatch, tmp_path, c
     told = play_on(sit(person))
     seen = capsys.readouterr()
     assert seen.err.count("warning") == 2  # the table, and at the end the deals
-    assert "Not a directory" in seen.err
-    assert told == "Good-bye."
+    assert "--resume" not in told
     person = Person(cards=1)
-    assert play_on(sit(person)) == "You have left the table."
+    assert "--resume" not in play_on(sit(person))
 
 
 @pytest.mark.parametrize(("number", "status"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGINT", 130)])
@@ -293,8 +289,8 @@ def test_record_writes_a_file_of_its_own_and_never_over_another(tmp_path):
     (kept,) = parse_records(record.read_text(encoding="utf-8"))
     assert kept.game.history[0] == (0, "2C")
     assert "Seed" not in kept.tags  # the deal is not over
-    refused(run("play", "--record", record), "already exists")
-    refused(run("play", "--record", tmp_path / "none" / "x.txt"), "no folder")
+    mistake(run("play", "--record", record), "--record")
+    mistake(run("play", "--record", tmp_path / "none" / "x.txt"), "--record")
     run("play", "--resume", input="undo\n")
     (kept,) = parse_records(record.read_text(encoding="utf-8"))
     assert kept.game.history == ()
@@ -386,7 +382,6 @@ def test_a_deal_goes_on_with_an_agent_that_misbehaves(what, words, monkeypatch, 
     play_on(table)
     out = capsys.readouterr().out
     assert out.count(words) >= 2
-    assert "first legal card is played for it" in out
     assert "legal were" not in out  # that would tell the hand
     (deal,) = kept_deals()
     assert deal.is_over
@@ -405,8 +400,7 @@ def test_a_player_that_misbehaves_gives_no_hint_and_ends_no_deal(what, words, mo
         table._do(table.game.legal_actions()[0])
     play_on(table)
     out = capsys.readouterr().out
-    assert re.search(rf"hint: wrong gives none \(.*{words}", " ".join(out.split()))
-    assert "standard would choose" in out
+    assert re.search(rf"hint: wrong .*{words}.*standard would", " ".join(out.split()))
 
 
 # ---- words typed ---------------------------------------------------------------------------------
@@ -421,7 +415,7 @@ def test_play_shows_only_what_the_player_may_know():
     opening = {card[0] + symbols[card[1]] for card in hidden if card not in played}
     leads = next((line for line in shown.splitlines() if line.startswith("pro plays")), "")
     assert not [name for name in opening if name in shown and name not in leads]
-    assert "You have left the table; 'hearts play --resume' resumes it." in result.stdout
+    assert "hearts play --resume" in result.stdout
 
 
 def test_play_commands(tmp_path):
@@ -459,22 +453,13 @@ def test_play_commands(tmp_path):
     result = run("play", "--seed", 3, input="\n".join(lines))
     assert result.exit_code == 0
     text = result.stdout
-    assert text.count("pimc would choose 2♣") == 2  # seed 3: forced
-    assert "pro would choose 2♣" in text
-    assert "'foo' is unknown" in text
-    assert "did you mean 'pimc_belief'" in text
-    assert "neither a card that fits nor a command" in text
-    assert "There is nothing to undo." in text
-    assert "Nothing has been played yet." in text
-    assert "highest trump (hearts)" in text
-    assert "cannot be written" in text
-    assert f"{saved} already exists" in text
+    assert len(re.findall(r"\bpimc would .*2♣", text)) == 2  # seed 3: forced
+    assert re.search(r"\bpro would .*2♣", text)
+    for name in ("'foo'", "'pimc_belief'", "'quit'", "'now'", "( )", "/nowhere/deal.txt"):
+        assert name in text
     assert text.count(f"Saved in {saved}.") == 2
-    assert "'quit' takes no argument; omit 'now'." in text
-    assert "Cards that cannot be played now are in ( )." in text
     assert "You play 2♣." in text
-    assert "Undone." in text
-    assert text.count("Leave the table? y or n") == 2
+    assert text.count("y or n") == 2
     assert text.count("highest trump") == 1  # left before the second 'rules'
     assert Game.from_text(saved.read_text()) == Game.deal("two_player", 3)
 
@@ -489,7 +474,7 @@ def test_saving_is_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr("os.fsync", full)
     table._save(str(saved), overwrites=True)
-    assert "No space left on device" in capsys.readouterr().out
+    assert "No space left" in capsys.readouterr().out
     assert saved.read_text() == "precious"
     assert list(tmp_path.iterdir()) == [saved]
 
@@ -518,8 +503,8 @@ def test_q_alone_leaves_and_never_plays_a_queen(word):
 
 def test_play_says_why_not():
     text = run("play", "--seed", 3, input="AS\n9C\n").stdout
-    assert "A♠ cannot be played now; choose from 2♣" in text
-    assert "9♣ is not in your hand" in text
+    assert re.search("A♠ .*2♣", text)
+    assert "9♣ is not" in text
 
 
 def test_exchange_takes_several_cards_at_once():
@@ -530,7 +515,7 @@ def test_exchange_takes_several_cards_at_once():
     text = run(
         "play", "--rules", "classic", "--against", "standard", "--seed", 8, input=lines
     ).stdout
-    assert "4 cards are too many; 3 are still to be passed" in text
+    assert re.search(r"\b4 cards .*\b3\b", text)
     assert "You pass" in text
 
 
@@ -539,7 +524,7 @@ def test_exchange_takes_several_cards_at_once():
     [("classic", "pimc", "4 players"), ("party players=3", "pimc_belief", "3 players")],
 )
 def test_an_agent_that_cannot_play_these_rules_is_refused_before_the_deal(rules, against, word):
-    refused(run("play", "--rules", rules, "--against", against), against, "cannot play", word)
+    mistake(run("play", "--rules", rules, "--against", against), "against", against, word)
     assert not (data_folder() / "tables").exists()
 
 

@@ -18,6 +18,7 @@ from hearts_env.encoders import ENCODERS, FlatEncoder, encode, make_encoder
 from hearts_env.infos import DeferredDeal
 from hearts_env.presets import PRESETS
 from hearts_env.rewards import Rewarder
+from tests.refusals import refused
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 OTHERS = [name for name in ENCODERS if name not in ("flat", "bits")]
@@ -103,7 +104,7 @@ def test_an_illegal_action_leaves_no_stale_observation(illegal_action: str) -> N
     env.step(env.game.legal_actions()[0])
     before, wrong = env.game.clone(), next(a for a in range(5) if not env.game.legal_mask >> a & 1)
     if illegal_action == "raise":
-        with pytest.raises(IllegalActionError, match="is not legal for player"):
+        with refused(IllegalActionError, "action"):
             env.step(wrong)
         assert_turn(env, before)
         return
@@ -189,7 +190,7 @@ def test_a_loop_over_turns_is_pettingzoos() -> None:
         assert len(seen) == 3
         assert list(each.agent_iter(0)) == []
     env.reset(seed=1)
-    with pytest.raises(AssertionError, match="need to call step"):
+    with pytest.raises(AssertionError, match="step"):
         for _ in env.agent_iter():
             pass
 
@@ -254,7 +255,7 @@ def test_a_view_is_a_copy_that_hides() -> None:
     view.vector[:] = 0
     game.undo()
     assert game == before
-    with pytest.raises(HeartsError, match="player: 4"):
+    with refused(HeartsError, "player", value=4):
         game.view(4)
 
 

@@ -16,6 +16,7 @@ from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.seeds import episode_seed
+from tests.refusals import refused
 
 
 def choose(rng, masks):
@@ -212,13 +213,13 @@ def test_illegal_actions_end_episodes_or_raise():
     assert terminated.tolist() == [False, True, False]
     envs = HeartsVectorEnv(3, illegal_action="raise")
     envs.reset(seed=1)
-    with pytest.raises(IllegalActionError, match="environment 1"):
+    with refused(IllegalActionError, "actions", 1):
         envs.step(actions)
-    with pytest.raises(IllegalActionError, match="environment 0"):
+    with refused(IllegalActionError, "actions"):
         envs.step(np.array([28, 0, 0]))
-    with pytest.raises(HeartsError, match="each of 3 environments"):
+    with refused(HeartsError, "actions", 3):
         envs.step(np.array([1, 2]))
-    with pytest.raises(HeartsError, match="got ndarray; give one whole number"):
+    with refused(HeartsError, "actions"):
         envs.step(np.array([1.0, 2.0, 3.0]))
 
 
@@ -235,7 +236,7 @@ def test_an_opponent_that_breaks_the_rules_is_named():
         for _ in range(13):
             *_, infos = envs.step(choose(rng, infos["action_mask"]))
 
-    with pytest.raises(IllegalActionError, match="Rogue"):
+    with refused(IllegalActionError, "opponent 'Rogue'"):
         play()
 
 
@@ -243,13 +244,13 @@ def test_stepping_before_reset_and_options_are_refused():
     envs = HeartsVectorEnv(2)
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(np.zeros(2, np.int64))
-    with pytest.raises(HeartsError, match="options"):
+    with refused(HeartsError, "options"):
         envs.reset(options={"dealer": 1})
-    with pytest.raises(HeartsError, match="render_mode"):
+    with refused(HeartsError, "render_mode", value="ansi"):
         HeartsVectorEnv(2, render_mode="ansi")
-    with pytest.raises(HeartsError, match="seed"):
+    with refused(HeartsError, "seed"):
         envs.reset(seed=[1])
-    with pytest.raises(HeartsError, match=r"num_envs|num_games"):
+    with refused(HeartsError, "num_envs", value=0):
         HeartsVectorEnv(0)
 
 
@@ -336,7 +337,7 @@ def test_stable_baselines3s_other_questions(make_sb3):
     assert envs.render_mode is None
     with pytest.raises(AttributeError):
         envs.env_method("close")
-    with pytest.raises(HeartsError, match="reset"):
+    with refused(HeartsError, "step"):
         make_sb3(3).step(np.zeros(3, int))
 
 
@@ -361,7 +362,7 @@ def test_stable_baselines3s_draws_its_first_environment(make_sb3):
 
     for shown in ("current_player", "all", "player_1"):
         envs = make_sb3(3, seed=1, render_mode="rgb_array", render_for=shown)
-        with pytest.raises(HeartsError, match="render: call reset first"):
+        with refused(HeartsError, "render"):
             envs.render()
         envs.reset()
         for _ in range(2):
@@ -371,9 +372,9 @@ def test_stable_baselines3s_draws_its_first_environment(make_sb3):
             envs.step(envs.action_masks().argmax(1))
     assert make_sb3(2).get_images() == [None, None]
     for mode in ("ansi", "human", "svg", 3):
-        with pytest.raises(HeartsError, match=r"render_mode: .* is unknown; .*known: rgb_array"):
+        with refused(HeartsError, "render_mode", "rgb_array"):
             make_sb3(2, render_mode=mode)
-    with pytest.raises(HeartsError, match=r"render_for: 'me' is unknown"):
+    with refused(HeartsError, "render_for", value="me"):
         make_sb3(2, render_mode="rgb_array", render_for="me")
 
 

@@ -20,6 +20,7 @@ from hearts_env.worlds import Worlds
 from tests.deals import make_game, play
 from tests.lockstep import GAMES, every_deal, every_line, naive_of
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
+from tests.refusals import refused
 from tests.reshuffle import game_of_world, reshuffled
 from tests.strategies import SEEDED, games, rule_sets
 
@@ -217,7 +218,7 @@ def test_only_the_mover_has_legal_actions() -> None:
 
 @pytest.mark.parametrize("player", [-1, 2, 7])
 def test_a_view_of_no_seat_is_refused(player: int) -> None:
-    with pytest.raises(HeartsError, match=r"^player: .* 0 to 1"):
+    with refused(HeartsError, "player", 1):
         Game.deal("two_player", seed=1).view(player)
 
 
@@ -455,9 +456,9 @@ def test_an_awarded_kitty_is_seen_by_all() -> None:
 
 def test_more_than_a_million_worlds_are_refused_with_their_number() -> None:
     view = Game.deal("classic", seed=1, deal_number=0).view(0)
-    with pytest.raises(HeartsError, match=r"worlds: [\d,]+ are possible.*sample_worlds"):
+    with refused(HeartsError, "worlds", "sample_worlds"):
         view.worlds()
-    with pytest.raises(HeartsError, match=f"{view.num_worlds:,}"):
+    with refused(HeartsError, "worlds", f"{view.num_worlds:,}"):
         view.worlds()
 
 

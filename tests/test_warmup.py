@@ -16,6 +16,7 @@ from hearts_env import HeartsError, kernel
 from hearts_train.command.cli import app
 from hearts_train.measure import warmup
 from hearts_train.measure.warmup import PARTS, warm_up
+from tests.refusals import refused
 
 ANSWERS = "import sys\nfor line in sys.stdin: print({}, flush=True)"
 
@@ -96,7 +97,7 @@ def test_an_interruption_ends_the_processes(monkeypatch):
 
 def test_a_process_that_ends_and_a_part_that_raises(monkeypatch):
     stand_in(monkeypatch, "raise SystemExit('the memory is full')")
-    with pytest.raises(HeartsError, match=r"came to an end at 'games'.*the memory is full"):
+    with refused(HeartsError, "warmup", "games"):
         warm_up(parts=["games"])
     stand_in(monkeypatch, ANSWERS.format("""'"ValueError: odd"'"""))
     with pytest.raises(RuntimeError, match="games: ValueError: odd"):
@@ -105,19 +106,19 @@ def test_a_process_that_ends_and_a_part_that_raises(monkeypatch):
 
 @pytest.mark.parametrize("workers", [0, -1, 257, 1.5, "two", True])
 def test_odd_numbers_of_workers(workers):
-    with pytest.raises(HeartsError, match="workers"):
+    with refused(HeartsError, "workers"):
         warm_up(workers=workers)
 
 
 def test_nothing_is_compiled_that_cannot_be_kept(monkeypatch):
-    with pytest.raises(HeartsError, match="no part 'gmaes'"):
+    with refused(HeartsError, "parts", "gmaes"):
         warm_up(parts=["gmaes"])
     with monkeypatch.context() as patch:
         patch.setattr(warmup, "cache_folder", lambda package: None)
-        with pytest.raises(HeartsError, match="NUMBA_CACHE_DIR: no folder"):
+        with refused(HeartsError, "NUMBA_CACHE_DIR"):
             warm_up()
     monkeypatch.setitem(os.environ, "NUMBA_DISABLE_JIT", "1")
-    with pytest.raises(HeartsError, match="NUMBA_DISABLE_JIT: it is set"):
+    with refused(HeartsError, "NUMBA_DISABLE_JIT"):
         warm_up()
 
 
@@ -126,12 +127,12 @@ def test_the_command_says_what_was_compiled_before(monkeypatch):
     stand_in(monkeypatch, ANSWERS.format(0))
     shown = run(app, ["warmup", "--workers", "2"])
     assert shown.exit_code == 0
-    assert "everything was compiled before; nothing was done again" in shown.stdout
+    assert "nothing was done" in shown.stdout
     stand_in(monkeypatch, ANSWERS.format("2 if line[1:6] == 'games' else 0"))
     shown = run(app, ["warmup", "--workers", "1"])
-    assert "everything is compiled: 2 functions in" in shown.stdout
+    assert "2 functions" in shown.stdout
     assert "1 process\n" in shown.stdout
-    assert "compiled before: double-dummy endgames, " in shown.stderr
+    assert "double-dummy endgames, " in shown.stderr
     assert "games," not in shown.stderr.replace("endgames,", "")
     refused = run(app, ["warmup", "--workers", "0"])
     assert refused.exit_code == 2

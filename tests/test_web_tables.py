@@ -20,6 +20,7 @@ from hearts_train.web import helping, messages, store
 from hearts_train.web.messages import Refusal
 from hearts_train.web.store import Store
 from hearts_train.web.tables import Seat, Table
+from tests.refusals import refused
 from tests.reshuffle import reshuffled
 from tests.web import follow, players, table_of
 
@@ -206,7 +207,7 @@ def test_taking_back_goes_to_ones_own_decision(tmp_path):
         assert table.turn == 1
         seen += 1
     assert seen == 3 + 13
-    with pytest.raises(Refusal, match="nothing to take back"):
+    with pytest.raises(Refusal, match="undo: "):
         table.undo(table.seq)
     lines = table.journal.path.read_text().splitlines()
     assert sum("undo" in line for line in lines) == seen
@@ -231,7 +232,7 @@ def test_cards_to_pass_are_chosen_together_and_taken_back_together(tmp_path):
 def test_with_other_people_nothing_is_taken_back(tmp_path):
     table = table_of(played("two_player", 1), tmp_path, 0)
     table.seats[1] = Seat()
-    with pytest.raises(Refusal, match="other people"):
+    with pytest.raises(Refusal, match="undo: "):
         table.undo(0)
 
 
@@ -271,11 +272,11 @@ def test_a_table_ends_while_its_journal_can_be_read_again(turns, tmp_path, monke
             else:
                 follow(table, table.game.legal_actions()[:1])
 
-    with pytest.raises(Refusal, match="start another table"):
+    with pytest.raises(Refusal, match="room"):
         play_on()
     while table.ended is None:  # the deal on the table is played to its end
         follow(table, table.game.legal_actions()[:1])
-    with pytest.raises(Refusal, match="start another table"):
+    with pytest.raises(Refusal, match="room"):
         table.next()
     assert Table.resume(at.journal("4" * 16)).seq == table.seq
 
@@ -326,7 +327,7 @@ def test_a_journal_of_cards_that_cannot_be_played_is_refused(tmp_path):
     for line in ({"do": [27] * 3}, {"do": "x"}, {"sit": 9, "owner": "", "name": ""}, {"what": 1}):
         head = json.dumps(table.head())
         table.journal.path.write_text(f"{head}\n{json.dumps(line)}\n")
-        with pytest.raises(HeartsError, match="start another table"):
+        with refused(HeartsError, "table"):
             Table.resume(table.journal)
 
 

@@ -305,7 +305,7 @@ class Arena:
             ("lengths", 2**63),
         ):
             if not ((given[name] >= 0) & (given[name] < np.float64(bound))).all():
-                raise HeartsError(f"state.{name}: must be in [0, {bound})")
+                raise HeartsError(f"state.{name}: not all in [0, {bound}); give the whole state")
         self.batch.restore(_part(state, "games/"))
         self.pool.restore(_part(state, "opponents/"))
         for name, array in own.items():
@@ -503,7 +503,9 @@ def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
     if first is not None:
         return np.array([check_env_seed(first + i) for i in range(num_envs)], np.int64)
     if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str | bytes):
-        raise HeartsError(f"seed: {quoted(seed)} is not a whole number; give one, a list, or None")
+        raise HeartsError(
+            f"seed: {quoted(seed)} is not a whole number; give one, a list, or None", value=seed
+        )
     given = list(seed)
     if len(given) != num_envs:
         raise HeartsError(f"seed: {len(given)} seeds for {num_envs} environments; give one each")

@@ -93,7 +93,8 @@ class Attacker(CachingAgent):
         """
         if method not in METHODS:
             raise HeartsError(
-                f"method: {method!r} is not an attacker; {did_you_mean(method, METHODS)}"
+                f"method: {method!r} is not an attacker; {did_you_mean(method, METHODS)}",
+                value=method,
             )
         self.method = method
         self.model = make_agent(model, seed=0) if isinstance(model, str) else model

@@ -89,7 +89,7 @@ class Agent:
             HeartsError: if `state` is that of another kind of player.
         """
         if len(state):
-            raise HeartsError(f"{type(self).__name__} has no random numbers to restore")
+            raise HeartsError(f"random: {type(self).__name__} has no random numbers; restore none")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -103,7 +103,9 @@ def check_turn(view: PlayerView) -> None:
     """
     check_is("view", view, PlayerView, "give game.view(player)")
     if view.vector[k.PLAYER] != view.player or view.vector[k.PHASE] == k.OVER:
-        raise HeartsError(f"view: it is not the turn of player {view.player}")
+        raise HeartsError(
+            f"view: it is not the turn of player {view.player}; give the current player's"
+        )
 
 
 def check_views(views: BatchView) -> None:
@@ -277,7 +279,7 @@ def restore_generator(rng: np.random.Generator, state: RandomState) -> None:
     numbers = [int(number) for number in np.ravel(state)]
     fits = len(numbers) == 6 and numbers[2] % 2 == 1
     if not fits or numbers[4] > 1 or numbers[5] >= 2**32:
-        raise HeartsError("random: these numbers are not the state of a PCG64 generator")
+        raise HeartsError("random: these numbers are no state of PCG64; give those that were saved")
     rng.bit_generator.state = {
         "bit_generator": "PCG64",
         "state": {"state": numbers[0] | numbers[1] << 64, "inc": numbers[2] | numbers[3] << 64},

@@ -103,7 +103,7 @@ class Baseline(Agent):
     def restore_random(self, state: RandomState) -> None:
         """Continue the random numbers from what ``random_state`` returned."""
         if np.shape(state) != (1,):
-            raise HeartsError(f"{self.name}: found {np.size(state)} random numbers, needed 1")
+            raise HeartsError(f"{self.name}: found {np.size(state)} random numbers; give 1")
         self.rng[:] = state
 
     def act(self, view: PlayerView) -> int:
@@ -288,7 +288,7 @@ class Pro(Baseline):
             HeartsError: if it is not the turn of the player, or no card is to be played.
         """
         if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play")
+            raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
         number = self._sum_over_all(view)
         if number < 0:
             number = self._sum_in_sample(view)
@@ -308,7 +308,7 @@ class Pro(Baseline):
             HeartsError: if it is not the turn of the player, or no card is to be played.
         """
         if view.phase != "play" or not view.legal_mask:
-            raise HeartsError(f"view: player {view.player} has no card to play")
+            raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
         margins: list[Ints] = []
         worlds = self._possible(view)
         number = self._sum_over_all(view)
@@ -349,7 +349,7 @@ def check_milliseconds(milliseconds: float | None) -> float | None:
     """
     if milliseconds is None:
         return None
-    return check_positive("milliseconds", milliseconds, "; give one, or None")
+    return check_positive("milliseconds", milliseconds, ", or None")
 
 
 def seed_number(seed: int | None) -> int:

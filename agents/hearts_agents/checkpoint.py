@@ -133,7 +133,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
     """
     if not isinstance(path, str | os.PathLike):
         raise CheckpointError(
-            f"checkpoint: {quoted(path)} is not a path; give a file or a run folder"
+            f"checkpoint: {quoted(path)} is not a path; give a file or a run folder", value=path
         )
     file = Path(path)
     if kind_of(file) == "folder":
@@ -145,10 +145,13 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
         file = file / CHECKPOINT_NAME
     if kind_of(file) == "other":
         raise CheckpointError(
-            f"checkpoint: {quoted(str(path))} is not an ordinary file; give a player's file"
+            f"checkpoint: {quoted(str(path))} is not an ordinary file; give a player's file",
+            value=path,
         )
     if kind_of(file) != "file":
-        raise CheckpointError(f"checkpoint: there is no file {quoted(str(path))}; check the path")
+        raise CheckpointError(
+            f"checkpoint: there is no file {quoted(str(path))}; check the path", value=path
+        )
     where = str(file)
     try:
         tensors, header = read_tensors(file)
@@ -216,7 +219,8 @@ def _parse_header(
     ):
         if layers[end] != need:
             raise CheckpointError(
-                f"network.layers: {list(layers)} in {where!r} do not fit the {what} of size {need}"
+                f"network.layers: {list(layers)} in {where!r} do not fit the {what}; "
+                f"needed is the size {need}"
             )
     return Checkpoint(rules, encoder, layers, activation, parsed["training"])
 
@@ -234,13 +238,15 @@ def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
         raise CheckpointError(
             f"encoder: {name!r} has observations of size {size} here, but of "
             f"{stated.get('size')!r} in {where!r}; install the version that wrote it, or train "
-            "again"
+            "again",
+            value=name,
         )
     if stated.get("layout") != layout_of(encoder, rules):
         raise CheckpointError(
             f"encoder: {name!r} has the layout {layout_of(encoder, rules)!r} here, but "
             f"{stated.get('layout')!r} in {where!r}; install the version that wrote it, or train "
-            "again"
+            "again",
+            value=name,
         )
     return name
 
@@ -252,12 +258,15 @@ def _check_network(where: str, stated: Mapping[str, Any]) -> tuple[tuple[int, ..
     if activation not in ACTIVATIONS:
         raise CheckpointError(
             f"network.activation: {activation!r} in {where!r}; "
-            f"{did_you_mean(str(activation), ACTIVATIONS)}"
+            f"{did_you_mean(str(activation), ACTIVATIONS)}",
+            value=activation,
         )
     sizes = layers if isinstance(layers, list) else []
     if len(sizes) < 2 or not all(type(size) is int and size > 0 for size in sizes):
         raise CheckpointError(
-            f"network.layers: {layers!r} in {where!r} is not a list of two or more positive sizes"
+            f"network.layers: {layers!r} in {where!r} is not a list of sizes; "
+            "give two or more above 0",
+            value=layers,
         )
     return tuple(sizes), str(activation)
 
@@ -270,9 +279,11 @@ def _check_tensors(where: str, shapes: Mapping[str, tuple[int, ...]], meta: Chec
     for name, shape in expected.items():
         if shapes.get(name) != shape:
             raise CheckpointError(
-                f"{name}: has shape {shapes.get(name)} in {where!r}, but its layers "
+                f"{name}: has shape {shapes.get(name)} in {where!r}; its layers "
                 f"{list(meta.layers)} need {shape}"
             )
     for name in shapes:
         if name not in expected:
-            raise CheckpointError(f"{name}: no layer of {where!r} uses this tensor")
+            raise CheckpointError(
+                f"{name}: no layer of {where!r} uses this tensor; write the file again"
+            )

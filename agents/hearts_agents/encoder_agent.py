@@ -113,7 +113,8 @@ def check_network(policy: object) -> EncoderAgent:
         return policy
     raise HeartsError(
         f"policy: {quoted(policy)} is not a network; give load_agent(PATH), of a run's folder or a "
-        "checkpoint"
+        "checkpoint",
+        value=policy,
     )
 
 

@@ -85,7 +85,8 @@ class Budget:
     def _refuse(text: str | int) -> HeartsError:
         return HeartsError(
             f"search: {quoted(str(text))} is not a budget; give a time for each card like 50ms, a "
-            "number of worlds like 32, or all"
+            "number of worlds like 32, or all",
+            value=text,
         )
 
 
@@ -237,7 +238,7 @@ def _checked(models: object) -> tuple[Agent, ...]:
     if isinstance(models, Sequence) and all(isinstance(model, Agent) for model in models):
         return tuple(models)
     raise HeartsError(
-        f"models: {quoted(models)} is not a list of agents; give [make_agent('pimc')]"
+        f"models: {quoted(models)} is not a list of agents; give [make_agent('pimc')]", value=models
     )
 
 

@@ -47,7 +47,8 @@ class MatchPlayer(Agent):
         made = make_agent(player, seed=seed) if isinstance(player, str) else player
         if not isinstance(made, Pimc):
             raise HeartsError(
-                f"player: {player!r} does not say how deals would end; give pimc or pimc_belief"
+                f"player: {player!r} does not say how deals would end; give pimc or pimc_belief",
+                value=player,
             )
         self.searcher = made
         self._results = None if results is None else load_results(results)

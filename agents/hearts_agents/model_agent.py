@@ -54,12 +54,14 @@ class ModelAgent(EncoderAgent):
         if encoder is None:
             raise HeartsError(
                 f"encoder: {quoted(name)} does not say what its model sees; state it, as in "
-                f"{name}?encoder=flat; known: {', '.join(ENCODERS)}"
+                f"{name}?encoder=flat; known: {', '.join(ENCODERS)}",
+                value=name,
             )
         if encoder not in ENCODERS:
             raise HeartsError(
                 f"encoder: {quoted(encoder)} of {quoted(name)} is unknown; "
-                f"{did_you_mean(encoder, ENCODERS)}"
+                f"{did_you_mean(encoder, ENCODERS)}",
+                value=encoder,
             )
         super().__init__(encoder, greedy=greedy, seed=seed)
         self.name = name
@@ -180,12 +182,15 @@ def read_model(path: str | Path) -> bytes:
         CheckpointError: if there is no such file, or it cannot be read.
     """
     if kind_of(path) != "file":
-        raise CheckpointError(f"agent: there is no file {quoted(str(path))}; check the path")
+        raise CheckpointError(
+            f"agent: there is no file {quoted(str(path))}; check the path", value=path
+        )
     try:
         return Path(path).read_bytes()
     except OSError as error:
         raise CheckpointError(
-            f"agent: {quoted(str(path))} cannot be read ({error.strerror}); check the path"
+            f"agent: {quoted(str(path))} cannot be read ({error.strerror}); check the path",
+            value=path,
         ) from None
 
 
@@ -207,4 +212,4 @@ def import_library(name: str, extra: str, path: str | Path) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise HeartsError(f"agent: {quoted(str(path))} {needs(extra)}") from None
+        raise HeartsError(f"agent: {quoted(str(path))} {needs(extra)}", value=path) from None

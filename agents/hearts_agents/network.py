@@ -143,7 +143,8 @@ class NetworkAgent(EncoderAgent):
         sizes = network.sizes
         if (sizes[0], sizes[-1]) != need:
             raise CheckpointError(
-                f"network.layers: {list(sizes)}, but these rules and this encoder need {need[0]} "
+                f"network.layers: {list(sizes)} do not fit; "
+                f"these rules and this encoder need {need[0]} "
                 f"inputs and {need[1]} outputs"
             )
 

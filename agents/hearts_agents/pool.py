@@ -60,7 +60,9 @@ class OpponentPool:
                 given = [opponents] if single else list(opponents)
             except TypeError:
                 raise HeartsError(
-                    f"opponent: {quoted(opponents)} is neither a name, an agent, nor a list of them"
+                    f"opponent: {quoted(opponents)} is no agent; "
+                    "give a name, an agent, or a list of them",
+                    value=opponents,
                 ) from None
             for opponent in given:
                 self.add(opponent)
@@ -119,7 +121,9 @@ class OpponentPool:
         """
         place = self.place(name)
         if not any(e.weight for i, e in enumerate(self.entries) if i != place):
-            raise HeartsError(f"opponent: {name!r} is the last of the pool; add another first")
+            raise HeartsError(
+                f"opponent: {name!r} is the last of the pool; add another first", value=name
+            )
         self.set_weight(name, 0.0)
 
     def place(self, name: str) -> int:
@@ -129,7 +133,9 @@ class OpponentPool:
             HeartsError: if there is none.
         """
         if name not in self.names:
-            raise HeartsError(f"opponent: {name!r} is not in the pool; it has {self.names}")
+            raise HeartsError(
+                f"opponent: {name!r} is not in the pool; it has {self.names}", value=name
+            )
         return self.names.index(name)
 
     @property
@@ -174,7 +180,9 @@ class OpponentPool:
             if not callable(restore):
                 continue
             if entry.name not in state:
-                raise HeartsError(f"opponent {entry.name!r}: its random numbers are missing")
+                raise HeartsError(
+                    f"opponent {entry.name!r}: its random numbers are missing; give the whole state"
+                )
             try:
                 restore(state[entry.name])
             except HeartsError as error:
@@ -194,5 +202,7 @@ def _check_weight(weight: float) -> float:
     except (TypeError, ValueError):
         number = -1.0
     if not (number >= 0 and math.isfinite(number)):
-        raise HeartsError(f"weight: {weight!r} is not a number from 0; give 0 or more")
+        raise HeartsError(
+            f"weight: {weight!r} is not a number from 0; give 0 or more", value=weight
+        )
     return number

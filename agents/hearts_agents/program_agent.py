@@ -75,7 +75,9 @@ class ExternalAgent(Agent):
         self.seconds = _limit("seconds", seconds)
         self.start_seconds = _limit("start_seconds", start_seconds)
         if batch.__class__ is not int or not 1 <= batch <= _MOST_BATCH:
-            raise HeartsError(f"batch: {batch!r} is not usable; give 1 to {_MOST_BATCH:,}")
+            raise HeartsError(
+                f"batch: {batch!r} is not usable; give 1 to {_MOST_BATCH:,}", value=batch
+            )
         self.batch = batch
         self._rules: Rules | None = None
         self._process: BotProcess | None = None
@@ -352,10 +354,13 @@ def _split(command: str) -> list[str]:
     except ValueError as error:
         raise HeartsError(
             f"agent: the command in {quoted(EXEC + command)} cannot be read ({error}); close every "
-            "quotation mark"
+            "quotation mark",
+            value=EXEC + command,
         ) from None
     if not words:
-        raise HeartsError(f"agent: {EXEC!r} names no program; write it as in exec:./bot --flag")
+        raise HeartsError(
+            f"agent: {EXEC!r} names no program; write it as in exec:./bot --flag", value=EXEC
+        )
     if shutil.which(words[0]) is None:
         there = kind_of(words[0])
         what = (
@@ -364,7 +369,9 @@ def _split(command: str) -> list[str]:
             if there
             else "is not a program here or on the PATH; check it, relative to the present folder"
         )
-        raise HeartsError(f"agent: {quoted(EXEC + command)}: {quoted(words[0])} {what}")
+        raise HeartsError(
+            f"agent: {quoted(EXEC + command)}: {quoted(words[0])} {what}", value=EXEC + command
+        )
     return words
 
 
@@ -372,7 +379,7 @@ def _limit(name: str, value: object) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 < value <= _MOST_SECONDS:  # type: ignore[operator]
         raise HeartsError(
-            f"{name}: {quoted(value)} is not usable; give seconds above 0, up to a day"
+            f"{name}: {quoted(value)} is not usable; give seconds above 0, up to a day", value=value
         )
     return float(value)  # type: ignore[arg-type]
 

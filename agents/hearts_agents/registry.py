@@ -87,20 +87,25 @@ def register_agent(name: str, factory: Factory) -> None:
     if not is_plain_name(name) or name == "vs":  # which stands between groups in `hearts compare`
         raise HeartsError(
             f"agent: {quoted(name)} cannot be registered; give text that can be printed, without "
-            "space at its ends or a minus sign before it, other than 'vs'"
+            "space at its ends or a minus sign before it, other than 'vs'",
+            value=name,
         )
     if looks_like_path(name) or set(name) & set("?:,"):
         raise HeartsError(
             f"agent: {name!r} cannot be registered; take a name without path separators "
-            f"or any of '?:,' that does not end in {', '.join(FILES)}"
+            f"or any of '?:,' that does not end in {', '.join(FILES)}",
+            value=name,
         )
     match = _VERSIONED.fullmatch(name)
     if name in OWN or (match is not None and match["name"] in OWN):
-        raise HeartsError(f"agent: {name!r} is one of the package's own; choose another name")
+        raise HeartsError(
+            f"agent: {name!r} is one of the package's own; choose another name", value=name
+        )
     if not callable(factory):
         raise HeartsError(
             f"agent: {factory!r} is not a factory; give a callable "
-            "factory(seed=None, **options) that returns an object with act(view)"
+            "factory(seed=None, **options) that returns an object with act(view)",
+            value=factory,
         )
     _registered[name] = factory
 
@@ -123,7 +128,8 @@ def unversioned(name: str) -> str:
     if int(match["version"]) != VERSIONS[plain]:
         raise HeartsError(
             f"agent: {name!r} is not the {plain} of this package, which is {versioned(plain)!r}; "
-            "take that one, or install a version of hearts-env that has the other"
+            "take that one, or install a version of hearts-env that has the other",
+            value=name,
         )
     return plain
 
@@ -176,7 +182,8 @@ def make_agent(
         if "trust" in texts:  # a name may come from a file that somebody sent
             raise HeartsError(
                 f"trust: cannot be said in a name like {quoted(name)}; add --trust, or in Python "
-                "make_agent(path, trust=True)"
+                "make_agent(path, trust=True)",
+                value=name,
             )
         options["trust"] = trust
     known = _check_options(base, factory, {**texts, **options})
@@ -210,12 +217,15 @@ def resolve(agent: str | os.PathLike[str]) -> tuple[Factory, dict[str, str]]:
     if is_code(base):
         return find_code(base), texts
     if base.endswith(".py"):
-        raise HeartsError(f"agent: {name!r} does not say which class; write {base}:CLASS")
+        raise HeartsError(
+            f"agent: {name!r} does not say which class; write {base}:CLASS", value=name
+        )
     if not looks_like_path(base) and not kind_of(base):
         raise HeartsError(
             f"agent: {quoted(base)} is unknown; {did_you_mean(base, agent_names())}; "
             f"or the path of a checkpoint (*{CHECKPOINT_SUFFIX}), of a run's folder or of a model "
-            f"({', '.join(_MODEL)}), or FILE.py:CLASS, or exec:PROGRAM"
+            f"({', '.join(_MODEL)}), or FILE.py:CLASS, or exec:PROGRAM",
+            value=base,
         )
     return _path_factory(base), texts
 

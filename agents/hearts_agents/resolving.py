@@ -88,7 +88,9 @@ class Resolver(DrawingAgent):
         super().__init__(seed)
         self.policy = check_network(policy)
         if not isinstance(early, Agent | None):
-            raise HeartsError(f"early: {quoted(early)} is not an agent; give make_agent('pimc')")
+            raise HeartsError(
+                f"early: {quoted(early)} is not an agent; give make_agent('pimc')", value=early
+            )
         self.early = copy.copy(policy if early is None else early)
         self.tricks = check_tricks("tricks", tricks)
         self.noise = check_chance("noise", noise)

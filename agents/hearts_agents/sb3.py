@@ -123,7 +123,7 @@ class HeartsSB3VecEnv(VecEnv):
     def step_wait(self) -> tuple[Any, Array, Array, list[dict[str, Any]]]:
         """Play the actions: observations, rewards, dones, infos."""
         if self._actions is None or not self._begun:
-            raise HeartsError("step: call reset and step_async first")
+            raise HeartsError("step: nothing to wait for; call reset and step_async first")
         actions, self._actions = self._actions, None
         rewards, done, finished = self.arena.step(actions)
         infos = [info.copy() for info in self._infos]  # wrappers write to them
@@ -199,7 +199,7 @@ class HeartsSB3VecEnv(VecEnv):
             HeartsError: if the episodes are matches, or none has begun.
         """
         if not self._begun:
-            raise HeartsError("state: call reset first")
+            raise HeartsError("state: there is none yet; call reset first")
         return self.arena.state() | {"seeding": generator_state(self._random)}
 
     def restore(self, state: Mapping[str, Array]) -> Observation:
@@ -260,7 +260,7 @@ class HeartsSB3VecEnv(VecEnv):
         if self.render_mode is None:
             return [None] * self.num_envs
         if not self._begun:
-            raise HeartsError("render: call reset first")
+            raise HeartsError("render: there is no game yet; call reset first")
         batch, learner = self.arena.batch, int(self.arena.learner[0])
         frame = self._drawer.draw(batch.game(0), mover=learner)
         assert isinstance(frame, np.ndarray)

@@ -51,23 +51,27 @@ class Sb3Agent(ModelAgent):
             raise HeartsError(
                 f"agent: {quoted(name)} is recurrent ({kind}): it chooses by what it saw before, "
                 "and an agent is asked about views in any order; train one without memory, or "
-                "write an agent for it"
+                "write an agent for it",
+                value=name,
             )
         sees, does = policy.observation_space, policy.action_space
         if not isinstance(sees, spaces.Box) or not isinstance(does, spaces.Discrete):
             raise HeartsError(
                 f"agent: {quoted(name)} has spaces {quoted(sees)} and {quoted(does)}; needed are a "
-                "Box and Discrete, as hearts_agents.HeartsEnv has them"
+                "Box and Discrete, as hearts_agents.HeartsEnv has them",
+                value=name,
             )
         self._ask = _asked(policy)
         if self._ask is None:
             raise HeartsError(
                 f"agent: {quoted(name)} has a policy of type {kind}; usable are those of PPO, A2C, "
-                "TRPO, MaskablePPO, DQN and QRDQN"
+                "TRPO, MaskablePPO, DQN and QRDQN",
+                value=name,
             )
         if not greedy and not hasattr(policy, "get_distribution"):
             raise HeartsError(
-                f"greedy: {quoted(name)} gives values of actions, not chances to draw from; omit it"
+                f"greedy: {quoted(name)} gives values of actions and no chances; omit it",
+                value=name,
             )
         self.dtype = np.dtype(sees.dtype)
         if self.rules is not None:

@@ -225,7 +225,7 @@ class Pimc(DrawingAgent):
 
 def _check_has_card(view: PlayerView) -> None:
     if view.phase != "play" or not view.legal_mask:
-        raise HeartsError(f"view: player {view.player} has no card to play")
+        raise HeartsError(f"view: player {view.player} has no card to play; ask in the play")
     check_view(view)
 
 
@@ -255,7 +255,8 @@ class PimcBelief(Pimc):
         super().__init__(seed, worlds)
         if isinstance(model, str) and model in (self.name, ""):
             raise HeartsError(
-                f"model: {model!r} cannot be its own model; give another agent, such as pimc"
+                f"model: {model!r} cannot be its own model; give another agent, such as pimc",
+                value=model,
             )
         self.model = make_agent(model, seed=0) if isinstance(model, str) else make_agent(model)
         self.noise = check_chance("noise", noise)

@@ -55,7 +55,8 @@ def split_spec(spec: str) -> tuple[str, dict[str, str]]:
         name, equals, value = part.partition("=")
         if not (equals and name.isidentifier() and value):
             raise HeartsError(
-                f"agent: {part!r} in {spec!r} is not an option; write it as in pro?worlds=50"
+                f"agent: {part!r} in {spec!r} is not an option; write it as in pro?worlds=50",
+                value=part,
             )
         if name in options:
             raise HeartsError(f"{name}: given twice in {spec!r}; give it once")
@@ -143,4 +144,4 @@ def _parse(agent: str, name: str, text: str, kinds: set[type] | None) -> Any:
         for kind, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number"))
         if kind in kinds and not (kind is int and float in kinds)
     )
-    raise HeartsError(f"{name}: {text!r} in the options of {agent!r} is not {wanted}")
+    raise HeartsError(f"{name}: {text!r} does not fit {agent!r}; give {wanted}", value=text)

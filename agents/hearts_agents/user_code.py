@@ -43,7 +43,8 @@ def find_code(name: str) -> Callable[..., Any]:
     if not callable(value):
         raise HeartsError(
             f"agent: {name!r} is of type {type(value).__name__}; name a class, or a function that "
-            "returns an agent"
+            "returns an agent",
+            value=name,
         )
     return typing.cast(Callable[..., Any], value)
 
@@ -136,7 +137,8 @@ def _module(name: str, where: str) -> types.ModuleType:
             check_signals()
             raise HeartsError(
                 f"agent: {name!r}: {where} cannot be imported ({describe(error)}); "
-                "correct it, or name another agent"
+                "correct it, or name another agent",
+                value=name,
             ) from None
 
 

@@ -78,7 +78,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         if render_mode is not None:
             raise HeartsError(
                 f"render_mode: {quoted(render_mode)} is not for many environments; "
-                "render a single one, from gymnasium.make"
+                "render a single one, from gymnasium.make",
+                value=render_mode,
             )
         self._mode = _check_mode(autoreset_mode)
         self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
@@ -159,7 +160,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         if not isinstance(options, Mapping) or set(options) != {"reset_mask"}:
             raise HeartsError(
                 f"options: {quoted(options)} are not for many environments; give reset_mask alone, "
-                "or other options to a single one, from gymnasium.make"
+                "or other options to a single one, from gymnasium.make",
+                value=options,
             )
         mask = options["reset_mask"]
         if not isinstance(mask, np.ndarray) or (mask.shape, mask.dtype) != ((self.num_envs,), "?"):
@@ -293,7 +295,9 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
             HeartsError: if it is one that they have anyway, or there is not one for each.
         """
         if not is_word(name):
-            raise HeartsError(f"name: {quoted(name)} is not the name of an attribute; give text")
+            raise HeartsError(
+                f"name: {quoted(name)} is not the name of an attribute; give text", value=name
+            )
         if name == "action_masks" or name in OWN or name in SHARED:
             raise HeartsError(f"{name}: settled when the environments are made; make others")
         each = [*values] if isinstance(values, list | tuple) else [values] * self.num_envs
@@ -334,7 +338,8 @@ def _check_mode(mode: object) -> AutoresetMode:
     if word not in known:
         raise HeartsError(
             f"autoreset_mode: {quoted(mode)} is unknown; known: "
-            f"{', '.join(m.name for m in AutoresetMode)}"
+            f"{', '.join(m.name for m in AutoresetMode)}",
+            value=mode,
         )
     return known[word]
 

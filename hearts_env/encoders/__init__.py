@@ -50,10 +50,13 @@ def register_encoder(name: str, encoder: Encoder) -> None:
     if not is_plain_name(name):
         raise HeartsError(
             f"observation: {quoted(name)} cannot name an encoder; give text that can be printed, "
-            "without space at its ends or a minus sign before it"
+            "without space at its ends or a minus sign before it",
+            value=name,
         )
     if name in _OWN:
-        raise HeartsError(f"observation: {name!r} cannot name an encoder of yours; choose another")
+        raise HeartsError(
+            f"observation: {name!r} cannot name an encoder of yours; choose another", value=name
+        )
     ENCODERS[name] = encoder
 
 
@@ -67,7 +70,8 @@ def make_encoder(observation: str | Encoder) -> Encoder:
         if observation not in ENCODERS:
             raise HeartsError(
                 f"observation: no encoder {quoted(observation)}; "
-                f"{did_you_mean(observation, ENCODERS)}"
+                f"{did_you_mean(observation, ENCODERS)}",
+                value=observation,
             )
         return ENCODERS[observation]
     return _check(observation)
@@ -77,7 +81,8 @@ def _check(encoder: Encoder) -> Encoder:
     if isinstance(encoder, type) or not isinstance(encoder, Encoder):
         raise HeartsError(
             f"observation: {quoted(encoder)} is not an encoder; it needs space(rules) and "
-            "write(view, out)"
+            "write(view, out)",
+            value=encoder,
         )
     return encoder
 

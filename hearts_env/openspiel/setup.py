@@ -144,7 +144,9 @@ class Setup:
                 f"{self.rules.name!r}; take the same"
             )
         if game.revoker is not None:
-            raise HeartsError("game: it ended by an illegal action, which OpenSpiel's has none of")
+            raise HeartsError(
+                "game: it ended by an illegal action, which OpenSpiel has not; give another game"
+            )
         start, actions = game.start(), []
         if len(self.tables) > 1:
             table = table_of(self.rules, game.deal_number, game.dealer)

@@ -45,7 +45,10 @@ def picture_of(
         HeartsError: if `render_for` is anything else.
     """
     if isinstance(render_for, str) and render_for not in (MOVER, ALL):
-        raise HeartsError(f"render_for: {render_for!r}; {did_you_mean(render_for, (MOVER, ALL))}")
+        raise HeartsError(
+            f"render_for: {render_for!r}; {did_you_mean(render_for, (MOVER, ALL))}",
+            value=render_for,
+        )
     mover = None if is_over else _mover(game)
     viewer = mover if render_for == MOVER else render_for
     if totals is None and any(game.totals):

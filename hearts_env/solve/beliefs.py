@@ -69,7 +69,9 @@ def hidden_hands(view: PlayerView) -> Ints:
         if n <= len(hands):
             return hands[:n].copy()
         if len(hands) >= MAX_WORLDS:
-            raise HeartsError(f"view: it allows more than {MAX_WORLDS:,} worlds")
+            raise HeartsError(
+                f"view: it allows too many worlds; give one that allows at most {MAX_WORLDS:,}"
+            )
         hands = np.empty(min(64 * len(hands), MAX_WORLDS), np.int64)
 
 
@@ -120,7 +122,9 @@ def check_two_players(rules: Rules) -> None:
             f"rules: {rules.name!r} is for {rules.players} players; exact worlds are for two"
         )
     if rules.pass_count:
-        raise HeartsError("rules: exact worlds are for games without an exchange (pass_count 0)")
+        raise HeartsError(
+            "rules: exact worlds are for games without an exchange; give rules with pass_count 0"
+        )
 
 
 def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0) -> Belief:
@@ -142,7 +146,9 @@ def belief(view: PlayerView, policy: Policy | None = None, *, noise: float = 0.0
     """
     noise = check_chance("noise", noise)
     if policy is not None and not callable(policy):
-        raise HeartsError(f"policy: {policy!r} is not a function of views; give agent.action_probs")
+        raise HeartsError(
+            f"policy: {policy!r} is not a function of views; give agent.action_probs", value=policy
+        )
     hands = hidden_hands(view)
     logs = np.zeros(len(hands))
     if policy is not None and len(hands):

@@ -237,7 +237,10 @@ def policy_asker(agent: Any, name: str) -> Callable[[BatchView], Floats]:
                 )
             outside = (actions < 0) | (actions >= legal.shape[1])
             if outside.any():
-                raise HeartsError(f"{name}: {actions[outside][0]} is not an action of these rules")
+                raise HeartsError(
+                    f"{name}: {actions[outside][0]} is not an action of these rules; "
+                    "give one of the view's legal actions"
+                )
             table = np.zeros(legal.shape)
             table[np.arange(len(views)), actions] = 1.0
         try:

@@ -53,7 +53,7 @@ class DealResults:
         scores, dealers, counts = map(whole_numbers, (self.scores, self.dealers, self.counts))
         if scores is None or scores.ndim != 2 or scores.shape[1] != n or not len(scores):
             raise HeartsError(
-                f"results: scores must be whole numbers, a row for each result and {n} in each row"
+                f"results: scores are not rows of whole numbers; give a row of {n} for each result"
             )
         if np.abs(scores).max() > _MOST_SCORE:
             raise HeartsError(f"results: a score is beyond {_MOST_SCORE:,}; check the file")
@@ -62,11 +62,15 @@ class DealResults:
             ("counts", counts, 1, 2**53),
         ):
             if given is None or given.shape != scores.shape[:1]:
-                raise HeartsError(f"results: {name} must be one whole number for each result")
+                raise HeartsError(
+                    f"results: {name} are not whole numbers; give one for each result"
+                )
             if given.min() < low or given.max() > high:
-                raise HeartsError(f"results: {name} must be numbers from {low} to {high}")
+                raise HeartsError(f"results: {name} are out of range; give {low} to {high}")
         if self.rules.settlement != "points" and scores.min() < 0:
-            raise HeartsError("results: points below 0 cannot be settled in chips")
+            raise HeartsError(
+                "results: points below 0 cannot be settled in chips; give results of other rules"
+            )
         for name, given in (("scores", scores), ("dealers", dealers), ("counts", counts)):
             object.__setattr__(self, name, given)
 
@@ -129,7 +133,9 @@ class DealResults:
             HeartsError: if it is something else.
         """
         if not isinstance(record, Mapping) or record.get("kind") != KIND:
-            raise HeartsError(f"results: this is not a file of deal results (kind {KIND!r})")
+            raise HeartsError(
+                f"results: this is not a file of deal results; give one of the kind {KIND!r}"
+            )
         rules = Rules.from_dict(record.get("rules_in_full"))  # type: ignore[arg-type]
         rows, about = record.get("rows"), record.get("about", {})
         width = rules.players + 2
@@ -143,7 +149,8 @@ class DealResults:
         )
         if table is None or not len(table):
             raise HeartsError(
-                f"results: rows must be lists of {width} whole numbers: the scores of "
+                "results: some rows are no results; "
+                f"give lists of {width} whole numbers, the scores of "
                 f"{rules.players} players, who dealt, and how often"
             )
         results = cls(rules, table[:, :-2], table[:, -2], table[:, -1], about)

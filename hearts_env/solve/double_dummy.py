@@ -224,7 +224,8 @@ def solve_batch(
             if stopped:
                 raise _too_many(max_nodes)
             raise HeartsError(
-                f"states: row {part.start + done} is not a state of a game under these rules"
+                f"states: row {part.start + done} is not a state of a game under these rules; "
+                "correct it"
             )
 
     Workers(num_threads).share(work, len(vectors))
@@ -279,7 +280,8 @@ def _rows_of(
     else:
         if not isinstance(states, Sequence):
             raise HeartsError(
-                f"states: {type(states).__name__} is not a BatchGame, a list of games or an array"
+                f"states: {type(states).__name__} has no states; "
+                "give a BatchGame, a list of games or an array"
             )
         games = list(states)
         for game in games:
@@ -305,7 +307,9 @@ def _check_states(rules: Rules, vectors: k.Vector) -> None:
     """
     row = int(first_wrong(rules.vector, vectors))
     if row >= 0:
-        raise HeartsError(f"states: row {row} is not a state of a game under these rules")
+        raise HeartsError(
+            f"states: row {row} is not a state of a game under these rules; correct it"
+        )
     if (vectors[:, k.PHASE] == k.PASS).any():
         row = int(np.flatnonzero(vectors[:, k.PHASE] == k.PASS)[0])
         raise HeartsError(
@@ -316,8 +320,8 @@ def _check_states(rules: Rules, vectors: k.Vector) -> None:
 def _check_rules(rules: Rules) -> Rules:
     if rules.players != 2:
         raise HeartsError(
-            f"players: the double-dummy solver is for two players, these rules ({rules.name}) "
-            f"have {rules.players}"
+            f"players: {rules.name} has {rules.players}; "
+            "the double-dummy solver needs rules for two"
         )
     return rules
 
@@ -344,13 +348,18 @@ def _other_hand(view: PlayerView, world: World) -> int:
         own, hand = (mask_of(rules.index[c] for c in world[p]) for p in (view.player, other))
     except (KeyError, IndexError, TypeError):
         raise HeartsError(
-            f"worlds: {world!r} is not a world; give two hands and the dead cards, as view.worlds()"
+            f"worlds: {world!r} is not a world; give hands and dead cards, as view.worlds() does",
+            value=world,
         ) from None
     unseen = int(unseen_mask(rules.vector, view.vector, view.player))
     if own != view.vector[k.HANDS + k.SEAT * view.player] or hand & ~unseen:
-        raise HeartsError(f"worlds: {world!r} does not agree with what player {view.player} sees")
+        raise HeartsError(
+            f"worlds: {world!r} does not agree with what player {view.player} sees; "
+            "take one of view.worlds()",
+            value=world,
+        )
     if hand.bit_count() != view.cards_left(other):
         raise HeartsError(
-            f"worlds: player {other} holds {view.cards_left(other)} cards, not {hand.bit_count()}"
+            f"worlds: {hand.bit_count()} cards for player {other}; give {view.cards_left(other)}"
         )
     return hand

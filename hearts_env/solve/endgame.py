@@ -162,7 +162,7 @@ def _consistent_deals(position: Game | PlayerView, root: k.Vector) -> Ints:
             "play on for some tricks"
         )
     if found == 0:
-        raise HeartsError("position: with no hands can it have come about")
+        raise HeartsError("position: no hands can have led to it; give one of a played game")
     return deals[:found].copy()
 
 

@@ -69,7 +69,7 @@ SHIPPED = ("micro", "mini")
 DEFAULT_TARGET = 1e-5
 """Exploitability, in points a deal, at which solving ends where nothing else is said."""
 
-_OR_NONE = "; give one, or None"
+_OR_NONE = ", or None"
 _SHARED_FROM = 100_000  # lines; below that threads cost more than they save
 _CHECK_EVERY = 1.2  # exploitability is computed each time the iterations have grown so much ...
 _LONGEST = 200  # ... or by this many
@@ -271,7 +271,8 @@ class Solver:
             num_threads = min(os.cpu_count() or 1, GROUPS) if shared else 1
         if num_threads not in range(1, GROUPS + 1):
             raise HeartsError(
-                f"num_threads: {num_threads!r} is out of range; give 1 to {GROUPS}, or None"
+                f"num_threads: {num_threads!r} is out of range; give 1 to {GROUPS}, or None",
+                value=num_threads,
             )
         self._workers = Workers(num_threads)
         # Compiled now, so that it is not counted as time for iterations; compilers do not like to

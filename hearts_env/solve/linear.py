@@ -79,7 +79,9 @@ def solve_linear(game: Tree | Rules | str, max_memory: float = DEFAULT_MEMORY) -
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if result.status != 0:
-        raise HeartsError(f"algorithm: the linear program was not solved: {result.message}")
+        raise HeartsError(
+            f"algorithm: the linear program was not solved ({result.message}); take pdcfr+"
+        )
     chances = (
         _policy(own, result.x[:num_plan]),
         _policy(other, -np.asarray(result.ineqlin.marginals)),

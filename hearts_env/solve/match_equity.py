@@ -237,7 +237,7 @@ class MatchEquity:
         if rules.settlement != "points":
             if a + b != 2 * rules.stake:
                 raise HeartsError(
-                    f"totals: {a} and {b} chips are not {2 * rules.stake} together, two stakes"
+                    f"totals: {a} and {b} chips are not two stakes; give {2 * rules.stake} together"
                 )
             gain = max(a, b) - rules.stake
             over = min(a, b) <= 0 or (rules.target is not None and gain >= rules.target)
@@ -339,7 +339,9 @@ def _changes(rules: Rules, scores: Ints) -> Ints:
     """What results add to both totals, ``(n, 2) int64``: scores, or chips won."""
     rows = whole_numbers(scores)
     if rows is None or rows.ndim != 2 or rows.shape[1] != 2:
-        raise HeartsError("scores: give rows of two whole numbers, own score and the other's")
+        raise HeartsError(
+            "scores: not rows of two whole numbers; give one's own score and the other's"
+        )
     if rules.settlement == "points" or not len(rows):
         return rows
     kinds, places = np.unique(rows, axis=0, return_inverse=True)

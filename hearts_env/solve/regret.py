@@ -51,7 +51,8 @@ def check_algorithm(algorithm: str) -> str:
     """
     if algorithm not in ALGORITHMS:
         raise HeartsError(
-            f"algorithm: {algorithm!r} is unknown; {did_you_mean(str(algorithm), ALGORITHMS)}"
+            f"algorithm: {algorithm!r} is unknown; {did_you_mean(str(algorithm), ALGORITHMS)}",
+            value=algorithm,
         )
     return algorithm
 

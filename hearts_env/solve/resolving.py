@@ -93,7 +93,9 @@ class SafeSolver(Solver):
         Raises:
             HeartsError: always.
         """
-        raise HeartsError(f"{path}: an endgame that is solved for one player cannot be saved")
+        raise HeartsError(
+            f"{path}: an endgame solved for one player cannot be saved; solve it for both"
+        )
 
     def _enter(self, stay: Floats) -> None:
         """Set how often the other player goes on with each of its hands."""

@@ -97,12 +97,15 @@ class Side:
             )
         if not np.isfinite(array).all() or (array < 0).any():
             place = int(np.flatnonzero(~np.isfinite(array) | (array < 0))[0])
-            raise HeartsError(f"{name}: the chance of sequence {place} is {array[place]}")
+            raise HeartsError(
+                f"{name}: the chance of sequence {place} is {array[place]}; give one from 0 to 1"
+            )
         sums = np.add.reduceat(array, self.first[:-1]) if self.num_infosets else np.ones(1)
         worst = int(np.abs(sums - 1).argmax())
         if abs(sums[worst] - 1) > 1e-6:
             raise HeartsError(
-                f"{name}: the chances of information set {worst} add up to {sums[worst]:.6g}, not 1"
+                f"{name}: the chances of information set {worst} add up to {sums[worst]:.6g}; "
+                "give chances that sum to 1"
             )
         return array
 

@@ -178,9 +178,14 @@ def kind_of_content(file: Archive) -> str:
     """
     kind, algorithm = file.header.get("kind"), file.header.get("algorithm")
     if kind not in ("policy", "state"):
-        raise CheckpointError(f"{file.where}: holds neither a policy nor a state: {quoted(kind)}")
+        raise CheckpointError(
+            f"{file.where}: {quoted(kind)} is neither a policy nor a state; solve it again"
+        )
     if algorithm not in (ALGORITHMS if kind == "state" else (*ALGORITHMS, "lp")):
-        raise CheckpointError(f"{file.where}: its algorithm {quoted(algorithm)} is unknown")
+        raise CheckpointError(
+            f"{file.where}: its algorithm {quoted(algorithm)} is unknown; solve it again",
+            value=algorithm,
+        )
     return str(kind)
 
 
@@ -209,14 +214,18 @@ def _tree(file: Archive, max_memory: float, rules: Rules | None = None) -> Tree:
 def _count(file: Archive, name: str) -> int:
     value = file.header.get(name)
     if type(value) is not int or not 0 <= value <= _MOST_ITERATIONS:
-        raise CheckpointError(f"{file.where}: {name} is {quoted(value)}; solve it again")
+        raise CheckpointError(
+            f"{file.where}: {name} is {quoted(value)}; solve it again", value=value
+        )
     return value
 
 
 def _seconds(file: Archive) -> float:
     value = file.header.get("seconds")
     if type(value) not in (int, float) or not 0 <= value < 1e15:
-        raise CheckpointError(f"{file.where}: seconds is {quoted(value)}; solve it again")
+        raise CheckpointError(
+            f"{file.where}: seconds is {quoted(value)}; solve it again", value=value
+        )
     return float(value)
 
 

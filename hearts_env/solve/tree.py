@@ -202,7 +202,7 @@ class Tree:
         """
         if not self.rules.is_same_deal(views.rules):
             raise HeartsError(
-                f"rules: the views are of {views.rules.name!r}, the tree is of {self.rules.name!r}"
+                f"rules: the views are of {views.rules.name!r}; give views of {self.rules.name!r}"
             )
         r = self.rules.vector
         keys = np.empty(len(views), np.uint64)
@@ -215,7 +215,10 @@ class Tree:
             index, order = self._index[role]
             places = np.minimum(np.searchsorted(index, keys[rows]), len(index) - 1)
             if len(rows) and not (len(index) and (index[places] == keys[rows]).all()):
-                raise HeartsError("views: one of them cannot have arisen under these rules")
+                raise HeartsError(
+                    "views: one of them cannot have arisen under these rules; "
+                    "give views of played games"
+                )
             found[rows] = order[places]
         return roles, found
 

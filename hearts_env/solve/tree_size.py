@@ -47,7 +47,7 @@ def check_memory(max_memory: float) -> float:
     Raises:
         HeartsError: if it is not a positive finite number.
     """
-    return check_positive("max_memory", max_memory, "; give gigabytes, like 4")
+    return check_positive("max_memory", max_memory, ", in gigabytes, like 4")
 
 
 @dataclass(frozen=True)

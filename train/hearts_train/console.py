@@ -196,7 +196,7 @@ def prepare_streams() -> None:
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
     if sys.stdout is None:
-        raise Mistake("standard output is closed; connect it to a file or a terminal")
+        raise Mistake("output: standard output is closed; connect it to a file or a terminal")
     codecs.register_error("hearts_plain", _plainly)
     for stream, errors in (
         (sys.stdin, "replace"),

@@ -74,7 +74,7 @@ def prepared(
     """
     check_pairs(begun.pairs)
     if not seconds > 0:
-        raise Mistake(f"--seconds: must be above 0, got {seconds:g}")
+        raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
     others = [name for name in begun.attackers if name != TRAINED] or ["belief"]
     first = Assault(begun.agent, others, rules, tricks=begun.tricks, seed=begun.seed)
     if first.is_small and is_kept:

@@ -110,7 +110,8 @@ def read_begun(out: Path) -> Begun:
         )
     except (KeyError, TypeError, IndexError):
         raise HeartsError(
-            f"resume: {str(parts)!r} is not of this command; use hearts evaluate --resume"
+            f"resume: {str(parts)!r} is not of this command; use hearts evaluate --resume",
+            value=parts,
         ) from None
     return begun
 

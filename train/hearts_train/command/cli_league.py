@@ -182,7 +182,7 @@ def verify(
     from hearts_train.command.league_command import check
 
     if sample is not None and sample < 1:
-        raise Mistake(f"--sample: must be a whole number from 1 on, got {sample}")
+        raise Mistake(f"--sample: {sample} is out of range; give 1 or more")
     check(
         context.obj,
         _played(rules, players),
@@ -211,5 +211,5 @@ def page(
 def _played(rules: str | None, players: int | None) -> Rules | None:
     """The game that is meant, None for all."""
     if rules is None and players is not None:
-        raise Mistake("--players: say also which game, with --rules")
+        raise Mistake("--players: the game is not given; add --rules")
     return rules_of(rules, players)

@@ -129,7 +129,7 @@ def replay(
 
     for path, suffix in ((gif, ".gif"), (mp4, ".mp4")):
         if path is not None and path.suffix.lower() != suffix:
-            raise Mistake(f"--{suffix[1:]}: {path.name!r} must end in {suffix}")
+            raise Mistake(f"--{suffix[1:]}: {path.name!r} has another suffix; end it in {suffix}")
     records = shown.read_records(file)
     if svg is not None and svg.exists() and not svg.is_dir():
         raise Mistake(f"--svg: {svg} is not a folder; name one for the pictures")
@@ -186,7 +186,7 @@ def analyse(
     if plot is not None and len(records) != 1:
         raise Mistake("--plot: it draws one deal; say which with --game N")
     if plot is not None and not has_exact_worlds(records[0].game.rules):
-        raise Mistake("--plot: it draws exact margins, of two players without an exchange")
+        raise Mistake("--plot: exact margins are for two players without an exchange; omit it")
     found = []
     for place, record in enumerate(records, 1):
         with console.progress(f"deal {place} of {len(records)}") as tell:

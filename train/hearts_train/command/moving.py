@@ -45,7 +45,9 @@ def write_moving(records: Sequence[Record], path: Path, width: int, seconds: flo
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
         known = " or ".join(_WRITERS)
-        raise HeartsError(f"moving picture: {path.name!r} has an unknown suffix; choose {known}")
+        raise HeartsError(
+            f"moving picture: {path.name!r} has an unknown suffix; choose {known}", value=path.name
+        )
     check_range("--seconds", seconds, 0.02, 60)
     data, number = write(_frames(records, width, seconds))
     write_whole(path, data)

@@ -28,7 +28,7 @@ def read_records(path: Path) -> list[Record]:
     try:
         return parse_records(read_limited(path, _MOST, "hand histories").decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise NotationError(f"{path} is not text; give a file of hand histories") from None
+        raise NotationError(f"{path}: it is not text; give a file of hand histories") from None
     except NotationError as error:
         raise NotationError(f"{path}: {error}") from None
 

@@ -61,7 +61,9 @@ def solve_deck(
     """Solve a deck with one algorithm or, for comparison, several; a signal ends it early."""
     _check_algorithms(algorithms, has_file=out is not None or resume is not None)
     if (deck is None) == (resume is None):
-        raise Mistake("solve: give either a deck, like micro or mini, or --resume FILE")
+        raise Mistake(
+            "deck: missing, or given with --resume too; give a deck, like mini, or --resume FILE"
+        )
     if algorithms == ["lp"] and (target, iterations, minutes) != (None,) * 3:
         raise Mistake("--algorithm: lp takes no limits; omit --target, --iterations and --minutes")
     for option, value in (

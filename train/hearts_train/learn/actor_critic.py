@@ -176,7 +176,9 @@ class Adam:
         """
         count = check_array(f"{name}/count", state.get("count"), np.array(0))
         if count < 0:
-            raise HeartsError(f"{name}/count: must be a whole number from 0")
+            raise HeartsError(
+                f"{name}/count: it is not a whole number from 0; take another checkpoint"
+            )
         self.count = int(count)
         for key, own in (("mean", self.mean), ("square", self.square)):
             array = check_array(f"{name}/{key}", state.get(key), own.cpu().numpy())

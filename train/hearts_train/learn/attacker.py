@@ -59,7 +59,9 @@ def attacker_config(
     if seconds is None and decisions is None:
         raise HeartsError("seconds: neither seconds nor decisions are given; give one")
     if seconds is not None and not seconds > 0:
-        raise HeartsError(f"seconds: must be above 0, got {seconds!r}")
+        raise HeartsError(
+            f"seconds: {seconds!r} is out of range; give a number above 0", value=seconds
+        )
     tree: dict[str, Any] = {
         "name": "attack",
         "seed": seed,

@@ -53,7 +53,8 @@ def export_policy(
     if not isinstance(observation, str):
         raise HeartsError(
             f"observation: {observation!r} is not the name of an encoder; register yours with "
-            "register_encoder"
+            "register_encoder",
+            value=observation,
         )
     tensors = policy_tensors(policy)
     sizes = Network(tensors).sizes
@@ -97,7 +98,7 @@ def _linear_policy(model: Any) -> tuple[ActorCriticPolicy | MaskableActorCriticP
     if foreign or not all(isinstance(module, nn.Linear) for module in parametric):
         names = foreign or [type(m).__name__ for m in parametric if not isinstance(m, nn.Linear)]
         raise HeartsError(
-            f"model: only policies of linear layers can be exported, like MlpPolicy, not {names[0]}"
+            f"model: {names[0]} cannot be exported; give a policy of linear layers, like MlpPolicy"
         )
     used = {_ACTIVATIONS[type(m)] for m in modules if type(m) in _ACTIVATIONS}
     if len(used) > 1:

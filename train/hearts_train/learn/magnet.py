@@ -46,19 +46,22 @@ def _trained_player(name: str, rules: Rules, encoder: Encoder) -> NetworkAgent:
     if not isinstance(agent, NetworkAgent):
         raise ConfigError(
             f"ppo.magnet: {name!r} is not a trained network; give average, champion, or a run's "
-            "folder or checkpoint"
+            "folder or checkpoint",
+            value=name,
         )
     recipe = agent.checkpoint.training.get("config") if agent.checkpoint else None
     algorithm = recipe.get("algorithm") if isinstance(recipe, dict) else None
     if algorithm in OF_VALUES:
         raise ConfigError(
             f"ppo.magnet: {name!r} has learnt by {algorithm} what actions are worth, and no policy "
-            "to be pulled towards; take a player of ppo or nfsp"
+            "to be pulled towards; take a player of ppo or nfsp",
+            value=name,
         )
     if agent.encoder != encoder:
         raise ConfigError(
             f"ppo.magnet: {name!r} does not see what the learner sees; set env.observation to the "
-            "encoder that it was trained with, or take another magnet"
+            "encoder that it was trained with, or take another magnet",
+            value=name,
         )
     return agent
 

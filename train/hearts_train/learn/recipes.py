@@ -105,7 +105,7 @@ def parse_yaml(text: str, source: str) -> Any:
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     except Exception as error:  # from a converter that runs late, or a depth beyond Python's
         where, problem = source, str(error) or type(error).__name__
-    raise ConfigError(f"{where}: not valid YAML: {_shortened(problem)}") from None
+    raise ConfigError(f"{where}: not valid YAML ({_shortened(problem)}); correct it") from None
 
 
 def _shortened(text: str) -> str:
@@ -150,7 +150,8 @@ def load_config(
             tree = {}
         if not isinstance(tree, dict):
             raise ConfigError(
-                f"{source}: {quoted(tree)} is not a mapping; write lines of the form key: value"
+                f"{source}: {quoted(tree)} is not a mapping; write lines of the form key: value",
+                value=tree,
             )
         stem = Path(source).stem
         if "name" not in tree and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", stem):
@@ -188,21 +189,28 @@ def _read(name_or_path: str | Path) -> tuple[str, str]:
     except FileNotFoundError:
         raise ConfigError(
             f"config: {quoted(name)} is neither a file nor a shipped recipe; "
-            f"{did_you_mean(name, shipped)}"
+            f"{did_you_mean(name, shipped)}",
+            value=name,
         ) from None
     except HeartsError as error:
         raise ConfigError(str(error)) from None
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name with a null byte
-        raise ConfigError(f"config: {quoted(name)} cannot be read: {error}") from None
+        raise ConfigError(
+            f"config: {quoted(name)} cannot be read ({error}); give another file", value=name
+        ) from None
 
 
 def _override(tree: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals or not key:
-        raise ConfigError(f"--set: {quoted(override)} is not of the form key.sub=value")
+        raise ConfigError(
+            f"--set: {quoted(override)} has no value; write key.sub=value", value=override
+        )
     if len(key) > _MAX_KEY or not key.isprintable():  # half a surrogate could not be written
-        raise ConfigError(f"--set: {quoted(key)} is not a setting's name; see docs/training.md")
+        raise ConfigError(
+            f"--set: {quoted(key)} is not a setting's name; see docs/training.md", value=key
+        )
     value = parse_yaml(text, f"--set {_shortened(key)}")
     *parents, last = key.split(".")
     place: Any = tree
@@ -215,7 +223,9 @@ def _override(tree: dict[str, Any], override: str) -> None:
             place = place[part]
         if not isinstance(place, dict | list):
             raise ConfigError(
-                f"--set: {quoted(override)}: {quoted(part)} is {quoted(place)}, which has no keys"
+                f"--set: {quoted(override)}: {quoted(part)} is {quoted(place)}, which has no keys; "
+                "give its value",
+                value=override,
             )
     if isinstance(place, list):
         place[_index(place, last, override)] = value
@@ -228,7 +238,8 @@ def _index(items: list[Any], part: str, override: str) -> int:
     if not is_number or int(part) >= len(items):
         raise ConfigError(
             f"--set: {quoted(override)}: {quoted(part)} is not an index of a list of "
-            f"{len(items)}; give 0 to {len(items) - 1}"
+            f"{len(items)}; give 0 to {len(items) - 1}",
+            value=override,
         )
     return int(part)
 

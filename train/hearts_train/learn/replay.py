@@ -147,12 +147,16 @@ class Memory:
         """
         count = int(check_array(f"{name}/count", state.get("count"), np.array(0)))
         if count < 0:
-            raise HeartsError(f"{name}/count: must be a whole number from 0")
+            raise HeartsError(
+                f"{name}/count: it is not a whole number from 0; take another checkpoint"
+            )
         for key, column in self.columns.items():
             own = self._kept[key][: min(count, self.capacity)]
             own[:] = check_array(f"{name}/{key}", state.get(key), own)
             if column.below is not None and not ((own >= 0) & (own < column.below)).all():
-                raise HeartsError(f"{name}/{key}: must be in [0, {column.below})")
+                raise HeartsError(
+                    f"{name}/{key}: not all in [0, {column.below}); take another checkpoint"
+                )
         self.count = count
 
 

@@ -87,7 +87,9 @@ def chosen(runs: Sequence[RunFolder], asked: Sequence[str]) -> list[str]:
     for name in asked:
         full = name if name in known else f"{OVER}{name}"
         if full not in known:
-            raise HeartsError(f"--y: {name!r} is not in these runs; choose from {', '.join(known)}")
+            raise HeartsError(
+                f"--y: {name!r} is not in these runs; choose from {', '.join(known)}", value=name
+            )
         found.append(full)
     if not asked and not standing(runs):
         raise HeartsError(

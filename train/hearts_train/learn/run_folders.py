@@ -146,11 +146,13 @@ def read_run(folder: Path) -> RunFolder:
         text = config.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise CheckpointError(
-            f"run: {str(config)!r} cannot be read ({error}); give another folder"
+            f"run: {str(config)!r} cannot be read ({error}); give another folder", value=config
         ) from None
     tree = parse_yaml(text, str(config))
     if not isinstance(tree, dict):
-        raise CheckpointError(f"run: {str(config)!r} is not a recipe; give another folder")
+        raise CheckpointError(
+            f"run: {str(config)!r} is not a recipe; give another folder", value=config
+        )
     rows = read_metrics(folder)
     return RunFolder(folder, dict(_flat(tree)), rows, is_held(folder / LOCK_NAME))
 
@@ -252,7 +254,8 @@ def grouped(runs: Sequence[RunFolder], by: Sequence[str] = ()) -> dict[str, list
             raise HeartsError(
                 f"--by: {name!r} is not a setting of these runs; give one of "
                 + ", ".join(list(known)[:12])
-                + " ..."
+                + " ...",
+                value=name,
             )
     told = list(by) or ["name", *differing(runs)]
     keys: dict[tuple[str, ...], list[RunFolder]] = {}

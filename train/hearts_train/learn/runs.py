@@ -112,7 +112,9 @@ def new_run_folder(config: TrainConfig, run_dir: Path | None) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         return folder if run_dir is not None else _next_folder(folder, config.name)
     except OSError as error:
-        raise ConfigError(f"run: the folder {str(folder)!r} cannot be made: {error}") from None
+        raise ConfigError(
+            f"run: the folder {str(folder)!r} cannot be made ({error}); name another"
+        ) from None
 
 
 def _next_folder(place: Path, name: str) -> Path:
@@ -135,7 +137,8 @@ def check_is_free(run_dir: Path) -> None:
     if (run_dir / STATE_NAME).exists() or (run_dir / CHECKPOINT_NAME).exists():
         raise ConfigError(
             f"run: {str(run_dir)!r} already has a run; resume it with --resume {run_dir}, or "
-            "give another folder"
+            "give another folder",
+            value=run_dir,
         )
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         others = sorted(
@@ -146,7 +149,8 @@ def check_is_free(run_dir: Path) -> None:
         if others:
             raise ConfigError(
                 f"run: {str(run_dir)!r} has other files, like {quoted(others[0])}; give a new "
-                "folder, or an empty one"
+                "folder, or an empty one",
+                value=run_dir,
             )
 
 
@@ -160,7 +164,9 @@ def check_run_folder(run_dir: Path) -> None:
             is starting.
     """
     if not run_dir.is_dir():
-        raise CheckpointError(f"resume: {str(run_dir)!r} is not a folder; give that of a run")
+        raise CheckpointError(
+            f"resume: {str(run_dir)!r} is not a folder; give that of a run", value=run_dir
+        )
     if not (run_dir / CONFIG_NAME).is_file():
         if is_held(run_dir / LOCK_NAME):
             raise CheckpointError(

@@ -157,7 +157,8 @@ class SelfPlayGames:
                 raise type(error)(f"opponent {entry.name!r}: {error}") from None
             except Exception as error:
                 raise HeartsError(
-                    f"opponent {entry.name!r} raised {describe(error)}; correct it, and go on with "
+                    f"opponent {entry.name!r}: it raised {describe(error)}; "
+                    "correct it, and go on with "
                     "hearts train --resume"
                 ) from error
 
@@ -200,21 +201,23 @@ class SelfPlayGames:
         """
         seed = check_array("seed", state.get("seed"), np.array(0))
         if seed < 0:
-            raise HeartsError("seed: must be a whole number from 0")
+            raise HeartsError("seed: it is not a whole number from 0; take another checkpoint")
         self.begin(int(seed))
         own = self._arrays()
         given = {name: check_array(name, state.get(name), like) for name, like in own.items()}
         waiting = np.sort(given["last"][given["last"] >= 0])
         if not np.array_equal(waiting, np.arange(len(waiting))) or given["last"].min() < -1:
-            raise HeartsError("last: must be the rows of decisions, each once")
+            raise HeartsError("last: not the rows of decisions, each once; take another checkpoint")
         if not ((given["cast"] >= sk.LEARNER) & (given["cast"] < len(self.pool))).all():
-            raise HeartsError(f"cast: must be in [-1, {len(self.pool)})")
+            raise HeartsError(f"cast: not all in [-1, {len(self.pool)}); take another checkpoint")
         for name, array in self._kept().items():
             rows = state.get(f"rows/{name}")
             array[: len(waiting)] = check_array(f"rows/{name}", rows, array[: len(waiting)])
         actions, nexts = self.rows.actions[: len(waiting)], self.rows.nexts[: len(waiting)]
         if not ((actions >= 0) & (actions < self.rules.num_actions) & (nexts == sk.PENDING)).all():
-            raise HeartsError("rows: must be decisions that wait for what they lead to")
+            raise HeartsError(
+                "rows: not decisions that wait for what follows; take another checkpoint"
+            )
         restore_generator(self.order, state.get("order", np.zeros(0, np.uint64)))
         self.batch.restore(part_of(state, "games/"))
         self.pool.restore(part_of(state, "opponents/"))

@@ -96,11 +96,17 @@ class Snapshots:
                 number = int(place) if place.isdecimal() and place.isascii() else -1
                 stored.setdefault(number, {})[rest] = array
         if not stored or sorted(stored) != list(range(len(stored))):
-            raise HeartsError(f"snapshot: found the numbers {sorted(stored)}, needed 0, 1, ...")
+            raise HeartsError(
+                f"snapshot: found the numbers {sorted(stored)} and not 0, 1, ...; "
+                "take another checkpoint"
+            )
         like = self.agents[0].network.tensors()
         for number, layers in stored.items():
             if layers.keys() != like.keys():
-                raise HeartsError(f"snapshot/{number}: its layers are not those of the recipe")
+                raise HeartsError(
+                    f"snapshot/{number}: its layers are not those of the recipe; "
+                    "take another checkpoint"
+                )
             for name, own in like.items():
                 check_array(f"snapshot/{number}/{name}", layers[name], own)
             if number < len(self.agents):

@@ -114,7 +114,9 @@ def _check_same(before: TrainConfig, config: TrainConfig, folder: Path) -> None:
     for key in ("rules", "players", "observation"):
         old, new = getattr(before.env, key), getattr(config.env, key)
         if old != new:
-            raise ConfigError(f"env.{key}: {new!r} cannot replace {old!r} in a resumed run; {fix}")
+            raise ConfigError(
+                f"env.{key}: {new!r} cannot replace {old!r} in a resumed run; {fix}", value=new
+            )
     if before.algorithm != config.algorithm:
         raise ConfigError(
             f"algorithm: {config.algorithm} cannot replace {before.algorithm} in a resumed run; "

@@ -405,11 +405,13 @@ def check_out(out: Path, *, resume: bool) -> None:
     if os.path.lexists(out) and resume:
         raise HeartsError(
             f"resume: {str(out)!r} is there, so that nothing is unfinished; check a result with "
-            "--verify"
+            "--verify",
+            value=out,
         )
     if os.path.lexists(out):
         raise HeartsError(
-            f"out: {str(out)!r} already exists; check it with --verify, or name another file"
+            f"out: {str(out)!r} already exists; check it with --verify, or name another file",
+            value=out,
         )
     if resume and not parts.exists():
         raise HeartsError(
@@ -417,7 +419,8 @@ def check_out(out: Path, *, resume: bool) -> None:
         )
     if not resume and parts.exists():
         raise HeartsError(
-            f"out: {str(out)!r} was begun; go on with --resume {out}, or remove {str(parts)!r}"
+            f"out: {str(out)!r} was begun; go on with --resume {out}, or remove {str(parts)!r}",
+            value=out,
         )
 
 

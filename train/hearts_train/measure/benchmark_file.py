@@ -112,13 +112,15 @@ def _check_fields(name: str, result: Any) -> None:
         if not isinstance(value, kind) or isinstance(value, bool):
             raise HeartsError(
                 f"verify: {field} in {name} is {quoted(value)}; give a file that hearts benchmark "
-                "--out has written"
+                "--out has written",
+                value=value,
             )
     agent = fields["agent"]
     if not {"name", "spec", "kind", "options", "digest"} <= agent.keys():
         raise HeartsError(
             f"verify: agent in {name} is {quoted(agent)}; give a file that hearts benchmark --out "
-            "has written"
+            "has written",
+            value=agent,
         )
 
 

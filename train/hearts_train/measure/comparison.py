@@ -240,7 +240,9 @@ class Trial(Contest):
         opponents = [named(entrant) for entrant in entrants[2:]]
         for name in opponents:
             if opponents.count(name) > 1:
-                raise HeartsError(f"against: {name!r} is there twice; name each opponent once")
+                raise HeartsError(
+                    f"against: {name!r} is there twice; name each opponent once", value=name
+                )
         super().__init__(entrants, rules, seed, **settings)
         self.question = question or Question()
         self.pairings = [(i, j) for i in range(2) for j in range(2, len(entrants))] or [(0, 1)]

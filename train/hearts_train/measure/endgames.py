@@ -80,17 +80,19 @@ def solve_endgame(
             break
         replay.play(action)
     if replay.phase != "play" or replay.rules.hand_size - replay.trick_number > tricks:
-        raise HeartsError(f"position: deal {deal} ends before its last {tricks} tricks begin")
+        raise HeartsError(
+            f"position: deal {deal} ends before its last {tricks} tricks begin; give whole deals"
+        )
     policy = None if model is None else model.action_probs
     begin = time.perf_counter()
     try:
         end = Endgame(replay, (policy, policy), noise=noise, max_memory=max_memory)
     except HeartsError as error:
-        reason = str(error).removeprefix("policies: ").removesuffix("noise, or None")
-        if reason == str(error):
+        if error.argument != "policies":
             raise
         raise HeartsError(
-            f"--model: deal {deal}: {reason}--noise above 0, or omit --model"
+            f"--model: it would not have played deal {deal} so with any hand; "
+            "give --noise above 0, or omit --model"
         ) from None
     built = time.perf_counter()
     solution = solve(end, target=target)

@@ -385,7 +385,7 @@ def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
         raise HeartsError(
             "time_limit: only a process of its own can be stopped; set isolate (--isolate) too"
         )
-    limit = check_positive("time_limit", time_limit, "; give seconds, or None")
+    limit = check_positive("time_limit", time_limit, ", in seconds, or None")
     if limit > LONGEST_ANSWER:
         raise HeartsError(
             f"time_limit: {limit:g} seconds are more than a day, {LONGEST_ANSWER:,}; give fewer, "

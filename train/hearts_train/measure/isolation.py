@@ -327,7 +327,9 @@ class Isolated:
             raise HeartsError(reply[1:].decode(errors="replace"))
         if reply[:1] != b"P" or len(reply) != expected:
             self.close()
-            raise HeartsError(f"agent: the process of {self.name!r} gave no policy when asked")
+            raise HeartsError(
+                f"agent: the process of {self.name!r} gave no policy when asked; omit isolate"
+            )
         return np.frombuffer(reply, "<f8", offset=1).reshape(shape).astype(np.float64)
 
     def rest(self) -> None:
@@ -351,7 +353,8 @@ def _pickled(name: str, agent: Agent | None) -> bytes:
     except Exception as error:
         raise HeartsError(
             f"agent: {name!r} cannot be sent to a process of its own ({describe(error)}); name it "
-            "as FILE.py:CLASS, or omit isolate"
+            "as FILE.py:CLASS, or omit isolate",
+            value=name,
         ) from None
     return data
 
@@ -390,7 +393,7 @@ def read_message(back: IO[bytes], limit: int) -> bytes:
     """Read a message of at most `limit` bytes."""
     size = int.from_bytes(_exactly(back, 8), "little")
     if size > limit:
-        raise HeartsError(f"a message of {size} bytes; at most {limit} are allowed")
+        raise HeartsError(f"message: {size} bytes are too many; send at most {limit}")
     return _exactly(back, size)
 
 

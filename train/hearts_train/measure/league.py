@@ -245,7 +245,9 @@ class Table:
         specs = []
         for name, agent in game.agents.items():
             if agent["spec"] is None:
-                raise HeartsError(f"agent: {name!r} was made by a program; the league needs names")
+                raise HeartsError(
+                    f"agent: {name!r} was made by a program; the league needs names", value=name
+                )
             check_recorded(str(agent["spec"]), f"league: {str(folder.path)!r}")
             specs.append(str(agent["spec"]))
         try:
@@ -399,7 +401,8 @@ class Play:
             if name not in game.agents:
                 raise HeartsError(
                     f"agents: {name!r} has not entered {game.name}; its agents are "
-                    f"{', '.join(game.agents)}"
+                    f"{', '.join(game.agents)}",
+                    value=name,
                 )
         self.pairings = pairings_of(game, goal.agents)
         self.goal = goal

@@ -107,7 +107,9 @@ def check_picture(path: Path | None, option: str = "--plot") -> None:
         return
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         known = ", ".join(f".{kind}" for kind in FORMATS)
-        raise HeartsError(f"{option}: {path.name!r} has an unknown suffix; choose from {known}")
+        raise HeartsError(
+            f"{option}: {path.name!r} has an unknown suffix; choose from {known}", value=path.name
+        )
     if importlib.util.find_spec("matplotlib") is None:
         raise HeartsError(f"{option}: drawing {needs('train')}")
     check_output(path, option)

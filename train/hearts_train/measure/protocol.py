@@ -169,6 +169,7 @@ def protocol_number(name: object, where: str) -> int:
     if not isinstance(name, str) or name not in known:
         raise HeartsError(
             f"{where}: protocol of the result is {quoted(name)}, this package has "
-            f"{' and '.join(known)}; use the version of hearts-env that made it"
+            f"{' and '.join(known)}; use the version of hearts-env that made it",
+            value=name,
         )
     return known[name]

@@ -145,7 +145,7 @@ def plot(result: Tournament, path: str | Path) -> None:
         HeartsError: if matplotlib is not installed, nothing was played, or the suffix is another.
     """
     if not result.standings:
-        raise HeartsError("plot: no pairing was played, there is nothing to draw")
+        raise HeartsError("plot: no pairing was played; play some first")
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -221,7 +221,9 @@ def tournament(
         raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
     for name in names:
         if names.count(name) > 1:
-            raise HeartsError(f"agents: {name!r} is entered twice; enter each agent once")
+            raise HeartsError(
+                f"agents: {name!r} is entered twice; enter each agent once", value=name
+            )
     contest = Contest(
         agents,
         rules,

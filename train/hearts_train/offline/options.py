@@ -211,7 +211,7 @@ def _one_a_seat(agents: Sequence[str], rules: Rules) -> tuple[str, ...]:
     for agent in given:
         if not isinstance(agent, str) or not agent.strip():
             raise HeartsError(
-                f"agent: {quoted(agent)} names no player; give a name or a checkpoint"
+                f"agent: {quoted(agent)} names no player; give a name or a checkpoint", value=agent
             )
     return tuple(given * rules.players if len(given) == 1 else given)
 
@@ -229,7 +229,7 @@ def _some(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[st
 def _encoder(name: object) -> str:
     if not isinstance(name, str):
         raise HeartsError(
-            f"observation: {quoted(name)} is not a name; {did_you_mean('', ENCODERS)}"
+            f"observation: {quoted(name)} is not a name; {did_you_mean('', ENCODERS)}", value=name
         )
     make_encoder(name)
     return name
@@ -270,7 +270,9 @@ def _listed(option: str, given: Any) -> list[Any]:
         return [given]
     is_array = isinstance(given, np.ndarray) and given.ndim == 1
     if not is_array and (not isinstance(given, Sequence) or isinstance(given, bytes)):
-        raise HeartsError(f"{option}: {quoted(given)} is not a list; give one, if only of one")
+        raise HeartsError(
+            f"{option}: {quoted(given)} is not a list; give one, if only of one", value=given
+        )
     return list(given)
 
 
@@ -282,6 +284,7 @@ def _id(given: object, rules: Rules, agents: Sequence[str]) -> str:
     if not isinstance(given, str) or not _ID.fullmatch(given):
         raise HeartsError(
             f"id: {quoted(given)} cannot name a Minari dataset; write one like "
-            "hearts/two_player/pro-v0"
+            "hearts/two_player/pro-v0",
+            value=given,
         )
     return given

@@ -85,7 +85,9 @@ def inline_modules(entry: Sequence[str]) -> str:
         if f"hearts/{name}" in found:
             continue
         if not re.fullmatch(r"[\w.-]+\.js", name) or not (STATIC / name).is_file():
-            raise HeartsError(f"modules: {name!r} is not among the page's files; is it installed?")
+            raise HeartsError(
+                f"modules: {name!r} is not among the page's files; is it installed?", value=name
+            )
         text = (STATIC / name).read_text(encoding="utf-8")
         coded = base64.b64encode(text.encode()).decode()
         found[f"hearts/{name}"] = f"data:text/javascript;base64,{coded}"

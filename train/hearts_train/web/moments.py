@@ -164,7 +164,9 @@ def actions_of(game: Game, names: Iterable[str]) -> list[int]:
     numbers[REVOKE] = -1
     unknown = [name for name in names if name not in numbers]
     if unknown:
-        raise HeartsError(f"actions: {unknown[0]!r} is not an action of {rules.name}")
+        raise HeartsError(
+            f"actions: {unknown[0]!r} is not an action of {rules.name}; give names of cards"
+        )
     return [numbers[name] for name in names]
 
 

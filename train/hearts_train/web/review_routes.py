@@ -53,7 +53,7 @@ async def ask_position(request: Request) -> Response:
     def look(given: Json) -> Json:
         actions = given.get("actions")
         if not isinstance(actions, list) or not all(isinstance(a, str) for a in actions):
-            raise HeartsError("actions: give a list of names, such as ['2C', 'QS']")
+            raise HeartsError("actions: not a list of names; give one, such as ['2C', 'QS']")
         if len(actions) > MOST_ACTIONS:
             raise HeartsError(f"actions: {len(actions)} given; at most {MOST_ACTIONS} make a deal")
         return position(read_deal(_deal_of(given)), actions)
@@ -83,7 +83,9 @@ def _deal_of(given: Json) -> str:
     if not isinstance(text, str) or not text.strip():
         raise HeartsError("deal: none given; give the text of one deal")
     if len(text) > MOST_TEXT:
-        raise HeartsError(f"deal: {len(text):,} characters given, more than {MOST_TEXT:,}")
+        raise HeartsError(
+            f"deal: {len(text):,} characters are too many; give at most {MOST_TEXT:,}"
+        )
     return text
 
 

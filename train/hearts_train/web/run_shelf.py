@@ -91,7 +91,7 @@ class RunShelf:
         """
         runs = self.runs()
         if not isinstance(name, str) or name not in runs:
-            raise CheckpointError(f"run: {quoted(name)} is not here; reload the page")
+            raise CheckpointError(f"run: {quoted(name)} is not here; reload the page", value=name)
         return runs[name]
 
     def player_of(self, agent: str) -> str | None:
@@ -127,7 +127,7 @@ class RunShelf:
             HeartsError: if one of them is unknown.
         """
         if x not in TIMES:
-            raise HeartsError(f"x: {quoted(x)} is unknown; choose {' or '.join(TIMES)}")
+            raise HeartsError(f"x: {quoted(x)} is unknown; choose {' or '.join(TIMES)}", value=x)
         runs = self.runs()
         picked = [self.find(name) for name in wanted] if wanted else list(runs.values())
         groups = grouped(picked, by)

@@ -182,7 +182,7 @@ class Table:
         elif "close" in line:
             self.is_closed = True
         else:
-            raise HeartsError("table: a line says nothing that is known")
+            raise HeartsError("table: a line says nothing that is known; start another table")
 
     # -- what there is -----------------------------------------------------------------------------
     @property

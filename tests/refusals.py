@@ -1,0 +1,60 @@
+"""How tests look at errors: by type, argument, value and the names in them, never by wording.
+
+The wording of all of them stands in tests/data/messages.txt, and only there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hearts_env import HeartsError
+
+_ANY: Any = object()
+
+
+@contextlib.contextmanager
+def refused(
+    error: type[HeartsError],
+    argument: str,
+    *names: object,
+    value: object = _ANY,
+    hint: object = "",
+) -> Iterator[pytest.ExceptionInfo[HeartsError]]:
+    """The block raises this very error about `argument`, and it says what to do.
+
+    Args:
+        error: its class, or a base of it.
+        argument: what the message is about.
+        names: names, numbers or files that must be in the message.
+        value: what was given.
+        hint: a name that the fix must have.
+    """
+    with pytest.raises(error) as caught:
+        yield caught
+    found = caught.value
+    assert found.argument == argument, str(found)
+    assert found.hint, str(found)
+    assert str(hint) in found.hint, str(found)
+    assert value is _ANY or found.value == value, repr(found.value)
+    for name in names:
+        assert str(name) in str(found)
+
+
+def mistake(result: Any, argument: str, *names: object) -> None:
+    """A command line ended with status 2 and one line on standard error, about `argument`.
+
+    Args:
+        result: of the command, with ``exit_code`` and ``stderr``.
+        argument: what the line is about; "" if that is not looked at.
+        names: names, numbers or files that must be in the line.
+    """
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    lines = [line for line in result.stderr.splitlines() if line]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith(f"error: {argument}: " if argument else "error: "), lines[0]
+    for name in names:
+        assert str(name) in lines[0], lines[0]

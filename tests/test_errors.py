@@ -1,0 +1,91 @@
+"""Errors: what they carry, that it survives a process, and how all messages read."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import pickle
+import re
+
+import pytest
+
+from hearts_agents.bot_process import BotError
+from hearts_env import CheckpointError, HeartsError, Rules, RulesError
+from hearts_env.arguments import check_number
+from hearts_env.errors import MOST_TOLD
+from hearts_train.learn.config import ConfigError
+from tests.messages import DATA, listing, messages
+from tests.refusals import refused
+
+ELSEWHERE = {
+    "train/hearts_train/command/terminal.py",  # a player at the prompt knows what was typed
+    "agents/hearts_agents/bot_process.py",  # what a program did: its name is put before it
+    "agents/hearts_agents/program_agent.py",
+    "agents/hearts_agents/blame.py",
+}
+"""Modules whose messages need no argument, or get it from others."""
+PARTS = ("{} is in use", "{} names the agent", "{} (an agent of", "{}, lp", "had told")
+"""How messages begin whose first value holds the argument."""
+
+
+def test_the_parts_are_those_of_the_message():
+    error = RulesError("players: 9 is out of range; give 2 to 7", value=9)
+    assert (error.argument, error.value, error.hint) == ("players", 9, "give 2 to 7")
+    error = HeartsError("rules: 'a: b; c' is no preset; give one; or none", value="a: b; c")
+    assert (error.argument, error.hint) == ("rules", "give one; or none")
+    error = HeartsError("it does not fit")
+    assert (error.argument, error.value, error.hint) == ("", None, "")
+    error = HeartsError("it does not fit", argument="deck", hint="take another")
+    assert (error.argument, error.hint) == ("deck", "take another")
+    assert HeartsError().argument == HeartsError(1, 2).hint == ""
+
+
+def test_a_cut_message_has_its_parts():
+    error = HeartsError(f"deal: {'x' * MOST_TOLD}; give less")
+    assert len(str(error)) == MOST_TOLD + 3
+    assert (error.argument, error.hint) == ("deal", "give less")
+
+
+def test_checks_pass_on_what_was_given():
+    with refused(HeartsError, "pairs", 10, value=11, hint=10):
+        check_number("pairs", 11, 1, 10)
+    with refused(RulesError, "players", value=9):
+        Rules.make("classic", players=9)
+
+
+@pytest.mark.parametrize("value", [None, 9, 2.5, "text"])
+@pytest.mark.parametrize("again", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_the_parts_survive_a_process(again, value):
+    for made in (HeartsError, CheckpointError, ConfigError):
+        error = again(made("seed: wrong; right", value=value, hint="another"))
+        assert type(error) is made
+        assert str(error) == "seed: wrong; right"
+        assert (error.argument, error.value, error.hint) == ("seed", value, "another")
+    error = again(BotError("agent: wrong", "late"))
+    assert (error.argument, error.kind) == ("agent", "late")
+
+
+def test_a_value_that_cannot_be_sent_arrives_as_text():
+    error = pickle.loads(pickle.dumps(HeartsError("policy: wrong", value=lambda view: view)))
+    assert "lambda" in error.value
+
+
+def test_every_message_names_its_argument_and_says_what_to_do():
+    odd = [
+        f"{module}:{line}: {text}"
+        for module, line, error, text in messages()
+        if module not in ELSEWHERE
+        and text != "{}"
+        and not text.startswith(PARTS)
+        and error not in ("Refusal", "_bad")  # a code, and a sentence for people
+        # What ends with a value ends with another message.
+        and not re.fullmatch(r"[^;]{1,40}?: (.*; .*|.*\{\}|.*\{\}\))", text)
+    ]
+    assert not odd, "\n".join(odd)
+
+
+def test_the_messages_are_those_of_the_file():
+    """Read the difference as prose; then write the file anew with ``python -m tests.messages``."""
+    stored, now = DATA.read_text(encoding="utf-8").splitlines(), listing().splitlines()
+    changes = "\n".join(difflib.unified_diff(stored, now, "the file", "the code", lineterm="", n=1))
+    assert not changes, f"{changes}\nif it reads well: python -m tests.messages"
