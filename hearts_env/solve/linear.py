@@ -50,7 +50,7 @@ def solve_linear(game: Tree | Rules | str, max_memory: float = DEFAULT_MEMORY) -
         import scipy.sparse as sp
         from scipy.optimize import linprog
     except ImportError:
-        raise HeartsError(f"algorithm: lp {needs('solve')}, or take pdcfr+") from None
+        raise HeartsError(f"algorithm: lp {needs('solve')}; or take pdcfr+") from None
     begin = time.perf_counter()
     own, other = tree.sides
     if not own.num_infosets + other.num_infosets:  # nobody ever chooses

@@ -89,7 +89,7 @@ def _mp4(frames: Iterable[Frame]) -> tuple[bytes, int]:
     try:
         import imageio_ffmpeg
     except ImportError:
-        raise HeartsError(f"moving picture: .mp4 {needs('video')}, or write a .gif") from None
+        raise HeartsError(f"moving picture: .mp4 {needs('video')}; or write a .gif") from None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "deal.mp4"
         writer: Any = None
