@@ -199,7 +199,7 @@ def test_options_survive_json():
         ({"observation": 3}, "observation: 3 is not a name"),
         ({"dtype": "int64"}, "dtype: 'int64' is unknown"),
         ({"dtype": "int8", "observation": "belief"}, "dtype: 'int8', but this observation is"),
-        ({"mask": "both"}, "mask: 'both' is unknown"),
+        ({"action_mask": "mask"}, "action_mask: 'mask' is unknown"),
         ({"reward": "money"}, "reward: 'money' is unknown"),
         ({"reward": "chips"}, "reward: 'chips'"),
         ({"random": 2}, "random: must be in"),
@@ -215,7 +215,7 @@ def test_what_cannot_be_asked_for_is_refused(changed, message):
     assert str(caught.value).startswith(message)
 
 
-ARGUMENTS = ["agents", "games", "seed", "formats", "observation", "dtype", "mask"]
+ARGUMENTS = ["agents", "games", "seed", "formats", "observation", "dtype", "action_mask"]
 ARGUMENTS += ["reward", "exact", "views", "random", "seats", "dataset_id"]
 
 
@@ -234,8 +234,9 @@ def test_odd_values_are_taken_or_refused_by_name(name):
             assert refused.startswith(begins.get(name, name) + ": ")
             continue
         assert DatasetOptions.from_json(json.loads(json.dumps(found.to_json()))) == found
-    with pytest.raises(TypeError, match="view: unknown argument; did you mean 'views'"):
-        options(view=["text"])
+    for old, new in (("view", "views"), ("mask", "action_mask")):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{old}'.*'{new}'"):
+            options(**{old: ["text"]})
 
 
 def test_exact_values_are_computed_where_they_are_known():
