@@ -24,6 +24,7 @@ import contextlib
 import dataclasses
 import functools
 import importlib.util
+import inspect
 import io
 import json
 import os
@@ -45,7 +46,7 @@ from bench.complexity import rows as size_rows
 from hearts_agents.attackers import METHODS
 from hearts_agents.champion import digest_of
 from hearts_agents.registry import OWN
-from hearts_env import HeartsError, Rules, kernel
+from hearts_env import HeartsError, Rules, hearts_v0, kernel
 from hearts_env import rules as rules_module
 from hearts_env.cards import CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
@@ -827,6 +828,16 @@ def league_games() -> str:
     return table(head, rows) + f"\nAll of it took {hours:.1f} hours of one processor core.\n"
 
 
+def game_page(*heading: str) -> str:
+    """A section of the environment's page, the docstring of ``hearts_v0``, by its heading."""
+    page = f"\n{inspect.getdoc(hearts_v0)}\n"
+    start = f"# {' '.join(heading)}\n"
+    _, _, section = page.partition(f"\n#{start}" if heading != ("Hearts",) else f"\n{start}")
+    if not section:
+        raise SystemExit(f"hearts_v0: its page has no section {' '.join(heading)!r}")
+    return section.partition("\n## ")[0].strip() + "\n"
+
+
 PARTS: dict[str, Callable[..., str]] = {
     part.__name__: part
     for part in (
@@ -863,6 +874,7 @@ PARTS: dict[str, Callable[..., str]] = {
         game_sizes,
         league,
         league_games,
+        game_page,
     )
 }
 """Generated parts by name; the words after the name are their arguments."""

@@ -16,17 +16,13 @@ from torchrl.envs import PettingZooWrapper
 from hearts_env.hearts_v0 import parallel_env
 
 report = Report(__doc__, "benchmarl", "torchrl", "torch")
-
-
-def make_env():
-    """The environment, as TorchRL wraps it."""
-    return PettingZooWrapper(parallel_env(noop=True, dtype="float32", mask="info", texts=False))
+FORM = {"noop": True, "dtype": "float32", "action_mask": "info", "text_infos": False}
 
 
 class Hearts(PettingZooClass):
     """The task: what makes it, and what BenchMARL asks about it."""
 
-    get_env_fun = staticmethod(lambda **_: make_env)
+    get_env_fun = staticmethod(lambda **_: lambda: PettingZooWrapper(parallel_env(**FORM)))
     supports_discrete_actions = staticmethod(lambda: True)
     max_steps = staticmethod(lambda _: 26)
 

@@ -28,6 +28,12 @@ def num_deals(rules: Rules | str) -> int:
     return ways
 
 
+def most_cards(rules: Rules) -> int:
+    """How many cards a player passes and plays in a deal, at most: none are passed in some."""
+    passes = rules.pass_count if set(rules.pass_rotation) != {"hold"} else 0
+    return rules.hand_size + passes
+
+
 def all_deals(rules: Rules | str) -> Iterator[Deal]:
     """Every deal, each as likely as any other: ``1 / num_deals(rules)``.
 

@@ -17,7 +17,7 @@ from hearts_env.errors import HeartsError, quoted
 from hearts_env.rules import Rules
 
 DTYPES = ("int8", "float32", "float16")
-MASKS = ("observation", "info")
+MASKS = ("both", "observation", "info")
 
 Observation: TypeAlias = dict[str, NDArray[Any]] | NDArray[Any]
 """``{"observation": ..., "action_mask": ...}``, or the array alone."""
@@ -33,15 +33,17 @@ class Form:
     ``int8`` is refused where the encoder's numbers are of another kind.
     """
 
-    def __init__(self, rules: Rules, observation: str | Encoder, dtype: DType, mask: str) -> None:
+    def __init__(
+        self, rules: Rules, observation: str | Encoder, dtype: DType, action_mask: str
+    ) -> None:
         """The form of the observations of one environment.
 
         Args:
             rules: what is played.
             observation: an encoder or its name.
             dtype: of the array, where it is not to be the encoder's own.
-            mask: one of ``MASKS``: ``observation``: a dictionary of array and mask; ``info``: the
-                array alone.
+            action_mask: where the mask is, one of ``MASKS``. ``info``: the observation is the array
+                alone; otherwise it is a dictionary of array and mask.
 
         Raises:
             HeartsError: if one of them is unknown, or the encoder cannot write this dtype.
@@ -62,12 +64,13 @@ class Form:
             with np.errstate(over="ignore"):  # then the bound is infinite
                 low, high = own.low.astype(self.dtype), own.high.astype(self.dtype)
             self.box = spaces.Box(low, high, own.shape, self.dtype.type)
-        self.has_mask = check_choice("mask", mask, MASKS) == "observation"
+        place = check_choice("action_mask", action_mask, MASKS)
+        self.mask_in_observation, self.mask_in_info = place != "info", place != "observation"
         self.num_actions = rules.num_actions
 
     def space(self, num_actions: int | None = None) -> spaces.Dict | spaces.Box:
         """The space of one observation; `num_actions`: more than the rules have."""
-        if not self.has_mask:
+        if not self.mask_in_observation:
             return self.box
         n = self.num_actions if num_actions is None else num_actions
         return spaces.Dict(observation=self.box, action_mask=spaces.Box(0, 1, (n,), np.int8))
@@ -80,7 +83,7 @@ class Form:
         """The observation of an encoder's array, or of many, and their masks."""
         if self._casts and array.dtype != self.dtype:
             array = array.astype(self.dtype)
-        return {"observation": array, "action_mask": mask} if self.has_mask else array
+        return {"observation": array, "action_mask": mask} if self.mask_in_observation else array
 
     def split(self, observations: Observation) -> list[Observation]:
         """Many observations, one by one."""

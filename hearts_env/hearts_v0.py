@@ -1,14 +1,115 @@
-"""Hearts as a PettingZoo environment: every game of the rule book, 2 to 7 players, in turns (AEC).
+"""# Hearts
 
-``env`` makes the environment that users want; ``raw_env`` is the same without the wrapper that
-enforces the order of calls. What PettingZoo's other usual wrappers do (refusing actions outside
-the space, ending the episode at an illegal action) ``raw_env`` does itself, many times quicker.
-The page docs/environment.md documents spaces, rewards, infos and options.
+A game of tricks in which points are bad, for 2 to 7 players. The default is a game for two with
+28 cards. Each player sees 13 of them, and two cards stay hidden to the end, so that a player faces
+at most 105 possible worlds. The other games of the rule book, classic Hearts of four among them,
+are other values of `rules`.
 
-``parallel_env`` is for libraries in which all agents act at once. PettingZoo's ``aec_to_parallel``
-refuses these environments: it is for games in which all agents move once a cycle in a fixed order,
-and in Hearts the taker of a trick leads the next.
-"""
+|                      |                                                                          |
+|----------------------|--------------------------------------------------------------------------|
+| Import               | `from hearts_env import hearts_v0`                                       |
+| By name              | `pettingzoo.make("aec", "hearts_env/hearts-v0")`                         |
+| Agents               | `agents = ["player_0", "player_1"]`; 2 to 7 of them, by the rules        |
+| Turns                | one agent at a time (AEC); the taker of a trick leads the next           |
+| Parallel API         | `hearts_v0.parallel_env`, also `noop=True`                               |
+| Manual control       | no; `hearts play` on the command line                                    |
+| Actions              | `Discrete(28)`: action i is the card `rules.deck[i]`                     |
+| Observation          | `{"observation": Box, "action_mask": Box}`                               |
+| Observation shape    | (200,) int8 in [0, 1]; another encoder, another shape                    |
+| Action mask          | (28,) int8                                                               |
+| State                | (245,) float32, all cards open, for centralised critics                  |
+| Episode              | one deal, or a whole match                                               |
+
+## Rules
+
+1. Take few points. Each heart counts 1, the queen of spades 13: 20 in all.
+2. The deck is 2, 4, 6, 8, 10, queen and ace of each suit; the ace is high. Each player is dealt 13
+   cards. The last two stay face down.
+3. Whoever holds the lowest club in either hand leads it to the first trick.
+4. Follow suit if you can. If not, play any card.
+5. Hearts are trump: the highest heart takes a trick. Without one, the highest card of the suit
+   that was led takes it. The taker leads the next trick.
+6. Hearts may not be led until they are broken: until a player could not follow suit.
+7. A player who holds only hearts and spades may lead a heart all the same, which breaks them.
+8. The moon: a player who takes all point cards that are taken scores 0, and the other player 20.
+9. A deal ends after 13 tricks. The lower score wins.
+10. A match is deal after deal until a total reaches 100. The lower total wins. Another deal is
+    played if both reach 100 in the same deal, and as long as they are equal.
+
+Other presets differ: games of three or more have no trump, and in most of them cards are passed
+before play. `hearts rules` on the command line lists the presets.
+
+## Actions
+
+Action i plays the card `rules.deck[i]`; where cards are passed, it first passes them one by one.
+These are the cards of the default game:
+
+```
+ 0 2C    1 4C    2 6C    3 8C    4 TC    5 QC    6 AC
+ 7 2D    8 4D    9 6D   10 8D   11 TD   12 QD   13 AD
+14 2S   15 4S   16 6S   17 8S   18 TS   19 QS   20 AS
+21 2H   22 4H   23 6H   24 8H   25 TH   26 QH   27 AH
+```
+
+Under `moon="choose"` there are two more actions, for the player who has shot the moon: `len(deck)`
+takes the points off oneself, `len(deck) + 1` gives them to all others.
+
+## Observations
+
+The array is what an encoder makes of all that the agent may know. `flat` is a row of zeros and
+ones in blocks: the hand, the trick, what each player has played and taken, what is still out.
+`action_mask` has a 1 for each action that is legal now. It is all zero for whoever is not to move:
+another player's mask would be a look into the hand. An action outside it ends the episode with -1
+for that agent and 0 for the others, unless `illegal_action` says otherwise.
+
+## Rewards
+
+A *margin* is the others' mean score less one's own, in one deal. Low scores win, so that a positive
+margin is good.
+
+| `reward` | what is paid | when | zero-sum |
+|---|---|---|---|
+| `margin` | the margin, divided by `rules.max_margin`: in [-1, 1] | at the end of each deal | yes |
+| `points` | minus one's own score | at the end of each deal | no |
+| `trick` | as `margin` in total | after each trick; the moon is put right at the end | yes |
+| `win` | the lowest share +1, the others -1; all equal: 0 | at the end of the episode | yes |
+| `chips` | chips won, under rules that settle in chips | at the end of each deal | yes, but pools |
+
+## Infos
+
+Infos have the same keys with the same types after every reset and every step. What a deal shows
+only at its end has a value of its own until then: zeros, -1 or "".
+
+| key | type | during the deal | after it |
+|---|---|---|---|
+| `action_mask` | int8 (n,) | the mask, as in the observation | zeros |
+| `scores` | int64 (players,) | zeros | the score of each seat, moon included |
+| `points` | int64 (players,) | zeros | the points of the cards that each seat took |
+| `shooter` | int64 | -1 | the seat that shot the moon; -1: nobody |
+| `offender` | int64 | -1 | who ended it by an illegal action; -1: nobody |
+| `deal` | str | `""` | the whole deal as text |
+| `chips` | float64 (players,) | zeros | what each seat won; only under rules in chips |
+| `totals` | float64 (players,) | zeros | scores or chips of each seat; only in matches |
+| `winner` | int64 | -1 | who has won the match; -1: nobody, not yet; only in matches |
+
+## Arguments
+
+```
+hearts_v0.env(rules="two_player", players=None, episode="deal", reward="margin",
+              observation="flat", dtype=None, action_mask="both", text_infos=True,
+              illegal_action="terminate", max_deals=None, render_mode=None,
+              render_for="current_player", render_scale=1.0, render_names=None)
+```
+
+`help(hearts_v0.raw_env)` says what each of them is. `raw_env` takes the same arguments and has no
+wrapper that enforces the order of calls; `parallel_env` takes `noop` too.
+
+## Version history
+
+| version | change |
+|---|---|
+| `hearts_v0` | first |
+"""  # noqa: D415  # a heading, as on PettingZoo's pages
 
 from __future__ import annotations
 
@@ -25,18 +126,33 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 from pettingzoo.utils.env import AECIterable
 from pettingzoo.utils.env_logger import EnvLogger
-from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from hearts_env import kernel as k
 from hearts_env._jit import entry_of
 from hearts_env._turn import step_masked, write_mask
-from hearts_env.arguments import check_choice, check_flag, check_max_deals, check_seed, only, whole
+from hearts_env.arguments import (
+    check_choice,
+    check_flag,
+    check_max_deals,
+    check_seed,
+    checked_keywords,
+    only,
+    whole,
+)
 from hearts_env.drawing import FPS, RENDER_MODES, Drawer
 from hearts_env.encoders import Encoder, step_of
 from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean
 from hearts_env.form import DType, Form, Observation
 from hearts_env.game import Game
-from hearts_env.infos import Deal, no_result, read_only, read_only_values, result_of, with_deal
+from hearts_env.infos import (
+    Deal,
+    no_result,
+    read_only,
+    read_only_values,
+    result_of,
+    with_deal,
+    without_texts,
+)
 from hearts_env.match import Match
 from hearts_env.order_enforcing import InOrder, Turns
 from hearts_env.parallel import ParallelHearts
@@ -59,7 +175,10 @@ Mask: TypeAlias = NDArray[np.int8]
 
 
 class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
-    """One deal, or one match, of Hearts.
+    """One deal, or one match, of Hearts; the page of the module says how it is played.
+
+    What PettingZoo's usual wrappers do (refusing actions outside the space, ending the episode at
+    an illegal action) it does itself, many times quicker.
 
     ``env.game`` is the `Game` being played and ``env.match`` the `Match` around it (None in deal
     episodes): read them, clone them for search, but play only through ``step``.
@@ -75,6 +194,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         "render_fps": FPS,
     }
 
+    @checked_keywords
     def __init__(
         self,
         rules: str | Rules = "two_player",
@@ -84,8 +204,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         reward: str = "margin",
         observation: str | Encoder = "flat",
         dtype: DType = None,
-        mask: str = "observation",
-        texts: bool = True,
+        action_mask: str = "both",
+        text_infos: bool = True,
         illegal_action: str = "terminate",
         max_deals: int | None = None,
         render_mode: str | None = None,
@@ -104,10 +224,10 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
             observation: an encoder or its name.
             dtype: of the encoder's array: ``int8``, ``float32`` or ``float16``; None: the
                 encoder's own, int8 but for a few.
-            mask: ``observation``: a dictionary of array and mask; ``info``: the array alone. The
-                infos have the mask in any case.
-            texts: whether infos have texts (``deal``); False: for libraries that make a tensor of
-                whatever they find there.
+            action_mask: where the mask is: ``observation``: beside the encoder's array, in a
+                dictionary; ``info``: in infos, and the observation is the array alone; ``both``.
+            text_infos: whether infos have texts (``deal``); False: for libraries that make a tensor
+                of whatever they find there.
             illegal_action: ``terminate`` (-1 and the end), ``raise`` (nothing happens) or
                 ``revoke`` (the deal ends at the offender's expense).
             max_deals: a match is cut off (truncated) after this many deals.
@@ -126,8 +246,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self.illegal_action = check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS)
         self.drawer = Drawer(self.rules, render_mode, render_for, render_scale, render_names)
         self.max_deals = check_max_deals(max_deals, episode)
-        self.form = Form(self.rules, observation, dtype, mask)
-        self.texts = check_flag("texts", texts)
+        self.form = Form(self.rules, observation, dtype, action_mask)
+        self.text_infos = check_flag("text_infos", text_infos)
         self.encoder = self.form.encoder
         self.state_space = state_space(self.rules)
         self._num_actions = n = self.rules.num_actions
@@ -165,13 +285,14 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         self._no_mask = read_only(np.zeros(self._num_actions, np.int8))
         # Copied into the info of whoever waits; who is to act gets a mask of its own.
         nothing = no_result(self.rules, is_match=self.episode == "match")
-        self._no_result = {"action_mask": self._no_mask} | read_only_values(self._told(nothing))
+        self._mask_in_info = self.form.mask_in_info
+        self._no_result = self._with_no_mask(read_only_values(self._told(nothing)))
 
     # -- spaces -----------------------------------------------------------------------------------
     def observation_space(self, agent: str) -> spaces.Dict | spaces.Box:
         """``{"observation": the encoder's Box, "action_mask": Box of int8}``; or the first alone.
 
-        Which of them, the argument ``mask`` of the environment says.
+        Which of them, the argument ``action_mask`` of the environment says.
         """
         return self.observation_spaces[self._agent_of(agent)]
 
@@ -210,7 +331,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         view.player = seat
         out = np.zeros(self._shape, self._dtype)
         self.encoder.write(view, out)
-        if not self.form.has_mask:
+        if not self.form.mask_in_observation:
             return self.form.join(out, self._no_mask)
         mask = np.zeros(self._num_actions, _INT8)
         if seat == game.player and not self._is_stopped:
@@ -224,7 +345,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def last(
         self,
         observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
-    ) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
+    ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Observation, reward since the last turn, termination, truncation and info.
 
         Raises:
@@ -365,8 +486,9 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         `observation` is what the player sees now; None: it is written when it is asked for.
         """
         agent = self.agent_selection = self.possible_agents[seat]
-        info = self.infos[agent] = self.infos[agent].copy()
-        info["action_mask"] = mask
+        if self._mask_in_info:
+            info = self.infos[agent] = self.infos[agent].copy()
+            info["action_mask"] = mask
         if observation is None:
             self._ready = None
         else:
@@ -426,16 +548,18 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         """Clear everybody's mask, and write the deal's result to everybody's info."""
         offender = None if self._offender is None else self._seats[self._offender]
         result = read_only_values(self._told(result_of(game, self.match, offender=offender)))
-        facts, deal = {"action_mask": self._no_mask, **result}, Deal(game) if self.texts else None
+        facts, deal = self._with_no_mask(result), Deal(game) if self.text_infos else None
         self._ready = None
         for agent in self.possible_agents:
             self.infos[agent] = facts.copy() if deal is None else with_deal(facts, deal)
 
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
         """An info as it is told: without its texts, if none are wanted."""
-        if self.texts:
-            return info
-        return {key: value for key, value in info.items() if not isinstance(value, str)}
+        return info if self.text_infos else without_texts(info)
+
+    def _with_no_mask(self, info: dict[str, Any]) -> dict[str, Any]:
+        """`info` with the empty mask, where infos have masks."""
+        return {"action_mask": self._no_mask, **info} if self._mask_in_info else info
 
     def _step_dead(self, agent: str, action: int | None) -> None:
         """The last step of an agent whose episode is over."""
@@ -495,7 +619,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for agent, info in self.__dict__.get("infos", {}).items():
-            self.infos[agent] = read_only_values(info) | {"action_mask": info["action_mask"]}
+            masks = {key: info[key] for key in ("action_mask",) if key in info}
+            self.infos[agent] = read_only_values(info) | masks
         match = self.match
         if match is not None:  # whose deal it is; one that is cut off has begun the next already
             self._game = match.game if self._game == match.game else match.last_game
@@ -511,6 +636,7 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
 
 _SCRATCH = (
     "_dtype",
+    "_mask_in_info",
     "_no_mask",
     "_no_result",
     "_pays_tricks",
@@ -530,8 +656,8 @@ class Arguments(TypedDict, total=False):
     reward: str
     observation: str | Encoder
     dtype: DType
-    mask: str
-    texts: bool
+    action_mask: str
+    text_infos: bool
     illegal_action: str
     max_deals: int | None
     render_mode: str | None
@@ -556,7 +682,7 @@ def _with_arguments(function: Function) -> Function:
 @_with_arguments
 def env(
     rules: str | Rules = "two_player", players: int | None = None, **arguments: Unpack[Arguments]
-) -> OrderEnforcingWrapper:
+) -> InOrder:
     """The environment for users: `raw_env`, in PettingZoo's wrapper that enforces call order.
 
     The arguments are those of `raw_env`.
@@ -572,7 +698,10 @@ def parallel_env(
     noop: bool = False,
     **arguments: Unpack[Arguments],
 ) -> ParallelHearts:
-    """`raw_env` as one dictionary of all agents a step, by PettingZoo's turn-based conversion.
+    """`raw_env` as one dictionary of all agents a step, as by PettingZoo's turn-based conversion.
+
+    PettingZoo's ``aec_to_parallel`` refuses these environments: it is for games in which all agents
+    move once a cycle in a fixed order, and in Hearts the taker of a trick leads the next.
 
     The arguments are those of `raw_env`, and `noop`: one more action, which is the only legal one
     for whoever is not to act, so that no mask is empty.

@@ -65,6 +65,11 @@ def result_of(
     return result
 
 
+def without_texts(info: dict[str, Any]) -> dict[str, Any]:
+    """The entries of `info` that are numbers or arrays of them."""
+    return {key: value for key, value in info.items() if not isinstance(value, str)}
+
+
 class Deal:
     """A deal as it stands now, for the infos that tell it; its text is written once for them all.
 

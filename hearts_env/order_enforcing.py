@@ -13,8 +13,6 @@ from pettingzoo.utils.env import AECIterable
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 from pettingzoo.utils.wrappers.order_enforcing import AECOrderEnforcingIterable
 
-from hearts_env.form import Observation
-
 
 class Turns(AECIterable):  # type: ignore[misc]
     """PettingZoo's loop over turns, written as a generator, which is quicker."""
@@ -70,7 +68,7 @@ class InOrder(OrderEnforcingWrapper):  # type: ignore[misc]
     def last(
         self,
         observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
-    ) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
+    ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Observation, reward since the last turn, termination, truncation and info."""
         if not self._has_reset:
             return super().last(observe)

@@ -1,7 +1,7 @@
 """The environment for libraries in which all agents act at once: PettingZoo's parallel interface.
 
-In Hearts one agent acts at a time. PettingZoo's turn-based conversion keeps it so: each step plays
-the action of the agent whose turn it is, and whatever the others give is left aside.
+In Hearts one agent acts at a time. As by PettingZoo's ``turn_based_aec_to_parallel``, each step
+plays the action of the agent whose turn it is, and whatever the others give is left aside.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
-from pettingzoo import AECEnv
-from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
+from pettingzoo import AECEnv, ParallelEnv
 
 from hearts_env.arguments import check_flag, only, whole
 from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean, quoted
 from hearts_env.form import Observation
+from hearts_env.game import Game
+from hearts_env.match import Match
+from hearts_env.rules import Rules
+from hearts_env.state import FloatArray
 
 Infos = dict[str, dict[str, Any]]
 Step = tuple[
@@ -25,7 +28,7 @@ Step = tuple[
 ]
 
 
-class ParallelHearts(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
+class ParallelHearts(ParallelEnv):  # type: ignore[misc]
     """``hearts_v0.raw_env``, with a dictionary of all agents: see ``hearts_v0.parallel_env``.
 
     Observations, rewards, ends and infos of every agent come with each step, and the last ones with
@@ -35,18 +38,48 @@ class ParallelHearts(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
     With `noop` there is one more action, the last: it is the only legal one for whoever waits, and
     for all when the episode is over, so that no mask is empty. Whoever does it in turn does an
     illegal action.
+
+    It does what PettingZoo's conversion does, but is no wrapper of another environment: its
+    ``unwrapped`` is itself, and has its spaces. ``aec_env`` is the ``raw_env`` inside; ``rules``,
+    ``game``, ``match`` and ``episode_seed`` of it are attributes here too.
     """
 
     def __init__(self, table: AECEnv, *, noop: bool = False) -> None:
         """The parallel form of `table`, a ``hearts_v0.raw_env``."""
-        super().__init__(table)
         self.has_noop = check_flag("noop", noop)
+        self.aec_env = table
+        self.possible_agents = table.possible_agents
         self.agents = table.agents[:]
+        self.state_space = table.state_space
         self.metadata = {**table.metadata, "is_parallelizable": True}
         self._n = table.rules.num_actions
         n = self._n + self.has_noop
         self._action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
         self._observation_spaces = {agent: table.form.space(n) for agent in self.agents}
+
+    @property
+    def rules(self) -> Rules:
+        """What is played."""
+        rules: Rules = self.aec_env.rules
+        return rules
+
+    @property
+    def game(self) -> Game:
+        """The deal being played, or the last one; everything known."""
+        game: Game = self.aec_env.game
+        return game
+
+    @property
+    def match(self) -> Match | None:
+        """The match around it; None in deal episodes."""
+        match: Match | None = self.aec_env.match
+        return match
+
+    @property
+    def episode_seed(self) -> int | None:
+        """The seed of this episode, which reveals every card."""
+        seed: int | None = self.aec_env.episode_seed
+        return seed
 
     @property
     def action_spaces(self) -> dict[str, spaces.Discrete]:
@@ -109,6 +142,26 @@ class ParallelHearts(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
         self.agents = table.agents[:]
         return result
 
+    def state(self) -> FloatArray:
+        """Everything, hidden cards too: for centralised critics."""
+        state: FloatArray = self.aec_env.state()
+        return state
+
+    @property
+    def render_mode(self) -> str | None:
+        """How ``render`` draws; None: not at all."""
+        mode: str | None = self.aec_env.render_mode
+        return mode
+
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """The table, as ``hearts_v0.env`` draws it in this render mode."""
+        picture: str | NDArray[np.uint8] | None = self.aec_env.render()
+        return picture
+
+    def close(self) -> None:
+        """Close the window, where there is one."""
+        self.aec_env.close()
+
     def _action_of(self, actions: object, table: AECEnv) -> object:
         """The action for `table` of the agent in turn."""
         game = table.game  # refuses to play before a reset
@@ -151,9 +204,9 @@ class ParallelHearts(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
         is_over = any(table.terminations.values()) or any(table.truncations.values())
         for agent in table.agents:
             info = infos[agent] = table.infos[agent].copy()
-            if table.texts:
+            if table.text_infos:
                 info["active_agent"] = "" if is_over else table.agent_selection
-            if self.has_noop:
+            if self.has_noop and table.form.mask_in_info:
                 info["action_mask"] = _with_noop(info["action_mask"])
         return infos
 

@@ -134,22 +134,31 @@ class PlayerView(Position):
         difference to anything. It is written in cards and seats, not from the layout of
         ``vector``, so that a table saved by one version can be read by another.
         """
-        return "; ".join(self._facts())
+        me = f"player {self.player}"
+        deal, own, play = self._deal_facts(), self._own_facts(), self._play_facts()
+        return "; ".join((self.rules.name, me, *deal, *own, *play))
 
-    def _facts(self) -> Iterator[str]:
-        """What makes up ``key``; everything else in a view follows from it."""
-        rules, v = self.rules, self.vector
-        yield rules.name
-        yield f"player {self.player}"
+    def public_key(self) -> str:
+        """What all players know, as a part of ``key``: everything but the player's own cards."""
+        return "; ".join((self.rules.name, *self._deal_facts(), *self._play_facts()))
+
+    # What makes up ``key``; everything else in a view follows from it.
+    def _deal_facts(self) -> Iterator[str]:
+        rules = self.rules
         if rules.pass_count or rules.first_lead == "eldest_hand" or self.dealer or self.deal_number:
             yield f"deal {self.deal_number} by {self.dealer}"
         if any(self.totals):
             yield "totals " + " ".join(map(str, self.totals))
+
+    def _own_facts(self) -> Iterator[str]:
         yield " ".join(("hand", *self.hand))
         if self.passed:
             yield " ".join(("passed", *self.passed))
         if self.received:
             yield " ".join(("received", *self.received))
+
+    def _play_facts(self) -> Iterator[str]:
+        rules, v = self.rules, self.vector
         if v[k.NUM_PLAYED]:
             yield "played " + " ".join(f"{p}:{card}" for p, card in self.history)
         if rules.queen_any_time:  # else what was played tells all of this

@@ -200,7 +200,7 @@ def test_options_survive_json():
         ({"observation": 3}, "observation 3"),
         ({"dtype": "int64"}, "dtype int64"),
         ({"dtype": "int8", "observation": "belief"}, "dtype int8"),
-        ({"mask": "both"}, "mask both"),
+        ({"action_mask": "mask"}, "action_mask mask"),
         ({"reward": "money"}, "reward money"),
         ({"reward": "chips"}, "reward chips"),
         ({"random": 2}, "random 2"),
@@ -215,7 +215,7 @@ def test_what_cannot_be_asked_for_is_refused(changed, message):
         options(**changed)
 
 
-ARGUMENTS = ["agents", "games", "seed", "formats", "observation", "dtype", "mask"]
+ARGUMENTS = ["agents", "games", "seed", "formats", "observation", "dtype", "action_mask"]
 ARGUMENTS += ["reward", "exact", "views", "random", "seats", "dataset_id"]
 
 
@@ -234,8 +234,9 @@ def test_odd_values_are_taken_or_refused_by_name(name):
             assert argument == begins.get(name, name)
             continue
         assert DatasetOptions.from_json(json.loads(json.dumps(found.to_json()))) == found
-    with pytest.raises(TypeError, match=r"^view: .*'views'"):
-        options(view=["text"])
+    for old, new in (("view", "views"), ("mask", "action_mask")):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{old}'.*'{new}'"):
+            options(**{old: ["text"]})
 
 
 def test_exact_values_are_computed_where_they_are_known():

@@ -141,9 +141,16 @@ def test_minari_reads_the_episodes(made, monkeypatch):
     assert env.unwrapped.rules == Rules.make("mini")
 
 
-def test_the_mask_can_stand_beside_the_observation(tmp_path):
+@pytest.mark.parametrize("mask", ["observation", "both"])
+def test_the_mask_can_stand_beside_the_observation(mask, tmp_path):
     asked = DatasetOptions.of(
-        ["random"], "micro", 3, formats=["minari"], mask="observation", dtype="float32", seats=[1]
+        ["random"],
+        "micro",
+        3,
+        formats=["minari"],
+        action_mask=mask,
+        dtype="float32",
+        seats=[1],
     )
     made = make_dataset(tmp_path / "d", asked)
     found = minari.MinariDataset(made.folder / "minari" / "hearts/micro/random-v0" / "data")
@@ -151,6 +158,7 @@ def test_the_mask_can_stand_beside_the_observation(tmp_path):
     episode = found[0]
     assert episode.observations["observation"].dtype == np.float32
     assert episode.observations["action_mask"].shape == (len(episode) + 1, 8)
+    assert ("action_mask" in episode.infos) == (mask == "both")
     assert not (made.folder / "games").exists()
     env = found.recover_environment()
     assert env.unwrapped.rules == Rules.make("micro")
@@ -371,12 +379,12 @@ def test_the_page_and_the_command_name_the_same_options():
         assert option in told
 
 
-@pytest.mark.parametrize("mask", ["info", "observation"])
+@pytest.mark.parametrize("mask", ["info", "both"])
 def test_minari_records_the_environment_as_it_is(mask, tmp_path, monkeypatch):
     """Its own collector with all infos, texts among them: every step has the same."""
     pytest.importorskip("jax", reason="Minari's collector needs it")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    table = gymnasium.make("hearts_env:hearts_env/Hearts-v0", rules="micro", mask=mask)
+    table = gymnasium.make("hearts_env:hearts_env/Hearts-v0", rules="micro", action_mask=mask)
     env, deals = minari.DataCollector(table, record_infos=True), []
     for seed in range(4):
         _, info = env.reset(seed=seed)

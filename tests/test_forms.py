@@ -39,7 +39,7 @@ def test_every_dtype_shows_the_same_numbers(observation: str, dtype: str | None)
         with refused(HeartsError, "dtype", "int8", own):
             hearts_v0.raw_env("mini", observation=observation, dtype=dtype)
         return
-    cast: Any = hearts_v0.raw_env("mini", observation=observation, dtype=dtype, mask="info")
+    cast: Any = hearts_v0.raw_env("mini", observation=observation, dtype=dtype, action_mask="info")
     box = cast.observation_space("player_1")
     assert isinstance(box, Box)
     assert box.dtype == cast.form.dtype == (dtype or own)
@@ -74,7 +74,7 @@ def test_bounds_follow_the_dtype() -> None:
 
     form = hearts_v0.raw_env(observation=Wide(), dtype="float32").form
     assert (form.box.low[0], form.box.high[0]) == (-(10**6), 10**6)
-    env: Any = hearts_v0.raw_env(observation=Wide(), dtype="float16", mask="info")
+    env: Any = hearts_v0.raw_env(observation=Wide(), dtype="float16", action_mask="info")
     assert np.isinf(env.form.box.high).all()  # more than float16 can hold
     env.reset(seed=1)
     assert env.last()[0].tolist() == [-7.0, 7.0]
@@ -83,8 +83,8 @@ def test_bounds_follow_the_dtype() -> None:
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_battery_of_pettingzoo(dtype: str, mask: str) -> None:
-    api_test(hearts_v0.env("mini", dtype=dtype, mask=mask), num_cycles=12)
-    seed_test(lambda: hearts_v0.env("mini", dtype=dtype, mask=mask), num_cycles=4)
+    api_test(hearts_v0.env("mini", dtype=dtype, action_mask=mask), num_cycles=12)
+    seed_test(lambda: hearts_v0.env("mini", dtype=dtype, action_mask=mask), num_cycles=4)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_battery_of_pettingzoo(dtype: str, mask: str) -> None:
         ({"dtype": float}, "float"),
         ({"dtype": np.floating}, "floating"),
         ({"dtype": 8}, "8"),
-        ({"mask": "infos"}, "'infos'"),
-        ({"mask": None}, "None"),
+        ({"action_mask": "infos"}, "'infos'"),
+        ({"action_mask": None}, "None"),
     ],
 )
 def test_unknown_forms_list_the_choices(given: dict[str, Any], shown: str) -> None:
@@ -106,21 +106,31 @@ def test_unknown_forms_list_the_choices(given: dict[str, Any], shown: str) -> No
             make(**given)
 
 
-def test_the_mask_is_in_the_observation_or_not() -> None:
-    both: Any = hearts_v0.raw_env("classic")
-    assert isinstance(both.observation_space("player_0"), Dict)
-    alone: Any = hearts_v0.raw_env("classic", mask="info")
-    for env in (both, alone):
+def test_the_mask_is_in_the_observation_in_the_info_or_in_both() -> None:
+    envs: Any = {mask: hearts_v0.raw_env("classic", action_mask=mask) for mask in MASKS}
+    both = envs["both"]
+    assert hearts_v0.raw_env("classic").observation_spaces == both.observation_spaces
+    for mask, env in envs.items():
+        assert isinstance(env.observation_space("player_0"), Box if mask == "info" else Dict)
         env.reset(seed=1)
-    while not both._is_stopped:
+    while both.agents:
         agent = both.agent_selection
-        assert np.array_equal(array_of(both.last()[0]), alone.last()[0])
-        masks = [env.last()[4]["action_mask"] for env in (both, alone)]
-        assert np.array_equal(*masks)
-        assert np.flatnonzero(masks[0]).tolist() == both.game.legal_actions()
-        for env in (both, alone):
-            env.step(int(np.flatnonzero(masks[0])[0]))
-        assert not alone.infos[agent]["action_mask"].any() or alone.agent_selection == agent
+        legal = [] if both._is_stopped else both.game.legal_actions()
+        wanted = both.observe(agent)["observation"]
+        for mask, env in envs.items():
+            for other in (env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+                observation, *_, info = other.last()
+                seen = observation if mask == "info" else observation["observation"]
+                assert np.array_equal(seen, wanted)
+                for where, found in (("observation", observation), ("info", info)):
+                    if mask in (where, "both"):
+                        assert np.flatnonzero(found["action_mask"]).tolist() == legal
+                assert ("action_mask" in info) == (mask != "observation")
+                assert all(i.keys() == info.keys() for i in other.infos.values())
+            env.step(legal[0] if legal else None)
+            infos = env.infos.items()
+            waiting = [info for other, info in infos if other != env.agent_selection]
+            assert not any(info.get("action_mask", env._no_mask).any() for info in waiting)
 
 
 # ---- the environments of one learner -------------------------------------------------------------
@@ -167,9 +177,9 @@ def test_learners_see_the_same_numbers_in_every_form(
         with refused(HeartsError, "dtype", "int8", "float32"):
             made(way, dtype=dtype, **options)
         return
-    plain, cast = made(way, **options), made(way, dtype=dtype, mask=mask, **options)
+    plain, cast = made(way, **options), made(way, dtype=dtype, action_mask=mask, **options)
     box = cast.observation_space
-    box = box["observation"] if mask == "observation" else box
+    box = box if mask == "info" else box["observation"]
     own = plain.observation_space.dtype
     assert box.dtype == (dtype or own)
     both = zip(steps_of(way, plain, 30), steps_of(way, cast, 30), strict=True)
@@ -179,16 +189,21 @@ def test_learners_see_the_same_numbers_in_every_form(
             assert array_of(seen)[1] in box
         else:
             assert seen in cast.observation_space
-        assert isinstance(seen, dict) == (mask == "observation")
+        assert isinstance(seen, dict) == (mask != "info")
         assert np.array_equal(array_of(seen), wanted.astype(box.dtype))
         if isinstance(seen, dict):
             assert np.array_equal(seen["action_mask"], masks)
-        if way == "stable-baselines3":
+        if mask == "observation":
+            told_last = told if way == "stable-baselines3" else [told, told.get("final_info", {})]
+            assert not any("action_mask" in info for info in told_last)
+        elif way == "stable-baselines3":
             assert np.array_equal(np.stack([info["action_mask"] for info in told]), masks)
+        else:
+            assert np.array_equal(told["action_mask"], masks)
+        if way == "stable-baselines3":
             for info, other in zip(told, infos, strict=True):
                 check_last(cast, info.get("terminal_observation"), other, mask)
         else:
-            assert np.array_equal(told["action_mask"], masks)
             for last, other in zip(
                 told.get("final_obs", []), infos.get("final_obs", []), strict=True
             ):
@@ -202,13 +217,13 @@ def check_last(env: Any, last: Any, other: Any, mask: str) -> None:
     assert last in getattr(env, "single_observation_space", env.observation_space)
     array = array_of(last)
     assert np.array_equal(array, other["terminal_observation"].astype(array.dtype))
-    if mask == "observation":
+    if mask != "info":
         assert not last["action_mask"].any()
 
 
 @pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
 def test_the_mask_of_an_ended_episode_is_empty(illegal_action: str) -> None:
-    env = HeartsEnv(mask="observation", illegal_action=illegal_action)
+    env = HeartsEnv(action_mask="observation", illegal_action=illegal_action)
     observation: Any = env.reset(seed=1)[0]
     wrong = int((observation["action_mask"] == 0).argmax())
     last: Any = env.step(wrong)[0]
@@ -217,7 +232,7 @@ def test_the_mask_of_an_ended_episode_is_empty(illegal_action: str) -> None:
 
 
 def test_gymnasiums_checker_takes_every_form() -> None:
-    for options in ({"dtype": "float32"}, {"mask": "observation"}, {"dtype": "float16"}):
+    for options in ({"dtype": "float32"}, *({"action_mask": mask} for mask in MASKS)):
         check_env(HeartsEnv("mini", **options), skip_render_check=True)
         check_vector(HeartsVectorEnv(2, "mini", **options))
 
@@ -229,7 +244,7 @@ def check_vector(envs: Any) -> None:
 
 
 def test_learners_environments_list_the_choices_too() -> None:
-    for given in ({"dtype": "int16"}, {"mask": "both"}):
+    for given in ({"dtype": "int16"}, {"action_mask": "mask"}):
         for make in (HeartsEnv, lambda **o: HeartsVectorEnv(2, **o)):
             with refused(HeartsError, *given, *given.values()):
                 make(**given)
@@ -240,7 +255,7 @@ def test_stable_baselines3_learns_from_every_form() -> None:
     from hearts_agents.sb3 import HeartsSB3VecEnv
 
     for policy, options in (
-        ("MultiInputPolicy", {"mask": "observation"}),
+        ("MultiInputPolicy", {"action_mask": "observation"}),
         ("MlpPolicy", {"dtype": "float32"}),
     ):
         envs = HeartsSB3VecEnv(4, "micro", seed=1, **options)

@@ -15,7 +15,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from hearts_agents import Agent, HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
-from hearts_agents._options import Options, parameters
+from hearts_agents._options import EpisodeOptions, Options
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.presets import PRESETS
@@ -364,9 +364,8 @@ def test_action_masks_reach_through_gymnasiums_wrappers():
 @pytest.mark.parametrize("make", [HeartsEnv, HeartsVectorEnv, HeartsSB3VecEnv])
 def test_every_environment_shows_and_takes_the_same_options(make: Any) -> None:
     shown = inspect.signature(make).parameters
-    assert set(Options.__annotations__) | {"rules", "players"} == set(parameters())
-    for name, parameter in parameters().items():
+    known = inspect.signature(EpisodeOptions.of).parameters
+    assert set(Options.__annotations__) | {"rules", "players"} == set(known)
+    for name, parameter in known.items():
         assert shown[name].default == parameter.default
         assert f"\n    {name}: " in make.__init__.__doc__
-    with pytest.raises(TypeError, match=r"^episod: .*'episode'"):
-        make(episod="deal")

@@ -7,7 +7,9 @@ import itertools
 import random
 import subprocess
 import sys
+import unittest
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -309,12 +311,157 @@ def test_observers() -> None:
     recall.set_from(state, 1)
     assert recall.string_from(state, 1) == state.hearts.view(1).key()
     assert recall.tensor.tolist() == state.information_state_tensor(1)
-    assert [*recall.dict] == ["information_state"]
-    assert recall.dict["information_state"].shape == tuple(game.information_state_tensor_shape())
-    with refused(HeartsError, "observer", "hearts_env"):
-        game.make_py_observer(pyspiel.IIGObservationType(True, True, pyspiel.PrivateInfoType.NONE))
+    assert [*recall.dict] == ["player", "information_state"]
+    assert recall.dict["player"].tolist() == [0, 1]
+    seen = encode(make_encoder("history"), state.hearts.view(1))
+    assert np.array_equal(recall.dict["information_state"], seen)
+    assert recall.tensor.shape == tuple(game.information_state_tensor_shape())
     with refused(HeartsError, "params", "hearts_env"):
         game.make_py_observer(None, {"x": 1})
+
+
+def observer_of(game: Any, *, recall: bool, public: bool, private: str) -> Any:
+    kind = getattr(pyspiel.PrivateInfoType, private)
+    asked = pyspiel.IIGObservationType(perfect_recall=recall, public_info=public, private_info=kind)
+    return importlib.import_module("open_spiel.python.observation").make_observation(game, asked)
+
+
+@pytest.mark.parametrize("recall", [False, True])
+def test_what_is_not_to_be_observed_has_no_observer(recall: bool) -> None:
+    """Nothing at all, and everybody's cards: OpenSpiel wants None for them, and no error."""
+    game = openspiel.load("micro")
+    for public, private in ((False, "NONE"), (True, "ALL_PLAYERS"), (False, "ALL_PLAYERS")):
+        assert observer_of(game, recall=recall, public=public, private=private) is None
+
+
+@pytest.mark.parametrize("recall", [False, True])
+@pytest.mark.parametrize("name", PLAYED)
+def test_public_and_private_observers_part_what_a_player_knows(name: str, recall: bool) -> None:
+    """The public part is the same for all and moves with play; the private one is one's cards."""
+    game = pyspiel.load_game(name)
+    rules, players = game.setup.rules, game.num_players()
+    public = observer_of(game, recall=recall, public=True, private="NONE")
+    private = observer_of(game, recall=recall, public=False, private="SINGLE_PLAYER")
+    states = [game.new_initial_state(), deal_of(game, 5)]
+    rng = random.Random(name)
+    while not states[-1].is_terminal():
+        states.append(states[-1].child(rng.choice(states[-1].legal_actions())))
+    for state in states:
+        shown = set()
+        for player in range(players):
+            for observer in (public, private):
+                observer.set_from(state, player)
+            words = private.string_from(state, player).split("; ")
+            assert words[0] == f"player {player}"
+            shown.add((public.string_from(state, player), public.tensor.tobytes()))
+            if state.hearts is None:
+                assert not public.tensor.any()
+                assert not private.tensor.any()
+                continue
+            view = state.hearts.view(player)
+            hand = state.hearts.start().hand(player) if recall else view.hand
+            own = {"hand": hand, "passed": view.passed, "received": view.received}
+            assert [*private.dict] == [*own][: 3 if rules.pass_count else 1]
+            for part, row in private.dict.items():
+                assert [rules.deck[i] for i in np.flatnonzero(row)] == sorted(
+                    own[part], key=rules.index.__getitem__
+                )
+                assert " ".join((part, *own[part])) in words
+            # Together they are what the player knows.
+            facts = view.key().split("; ")
+            assert set(facts) <= set(words) | set(public.string_from(state, player).split("; ")) | (
+                {" ".join(("hand", *view.hand))} if recall else set()
+            )
+            rows = public.dict["history"]
+            assert [
+                (int(row[:players].argmax()), rules.deck[int(row[players:].argmax())])
+                for row in rows
+                if row.any()
+            ] == list(view.history)
+            assert (rows.sum(1) == 2).sum() == len(view.history)
+            acts = [] if view.current_player is None else [view.current_player]
+            assert np.flatnonzero(public.dict["to_act"]).tolist() == acts
+            assert np.flatnonzero(public.dict["table"]).tolist() == [state.table]
+        assert len(shown) == 1
+
+
+def test_who_knows_is_told_from_the_tensor_alone() -> None:
+    """No information state of one player has the tensor of another player's."""
+    game = openspiel.load("micro hand_size=1")
+    tensors: list[set[bytes]] = [set(), set()]
+    for deal, _ in game.new_initial_state().chance_outcomes():
+        stack = [game.new_initial_state().child(deal)]
+        while stack:
+            state = stack.pop()
+            for player in (0, 1):
+                tensors[player].add(np.array(state.information_state_tensor(player)).tobytes())
+            stack += [state.child(action) for action in state.legal_actions()]
+    assert min(map(len, tensors)) > 60
+    assert not tensors[0] & tensors[1]
+
+
+# ---- its own batteries ---------------------------------------------------------------------------
+def their_tests(name: str, kind: str) -> unittest.TestSuite:
+    """OpenSpiel's ``api_test`` on one game, on the whole tree or on some of it."""
+    tests = importlib.import_module("open_spiel.integration_tests.api_test")
+    base = getattr(tests, f"EnforceAPIOn{kind}TreeBase")
+    made = type(name, (base,), {"game": pyspiel.load_game(name), "game_name": name})
+    # One deal in 56 for two cards: a leader, a follower, an end. Each follower's decision is in one
+    # deal; a leader holds any of the eight cards but the last that would lead.
+    tests.TOTAL_NUM_STATES[WHOLE] = (1, 2 * 56, 56)
+    tests.PERFECT_RECALL_NUM_STATES[WHOLE] = 56 + 2 * 7
+    return unittest.defaultTestLoader.loadTestsFromTestCase(made)
+
+
+WHOLE = "hearts_env(rules=micro hand_size:1)"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (WHOLE, "Full"),
+        (WHOLE, "Partial"),
+        pytest.param("hearts_env", "Partial", marks=pytest.mark.slow),
+        pytest.param("hearts_env(rules=classic)", "Partial", marks=pytest.mark.slow),
+        pytest.param(
+            "hearts_env(rules=micro queen_any_time:true)", "Partial", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_openspiels_battery(name: str, kind: str) -> None:
+    result = unittest.TestResult()
+    their_tests(name, kind).run(result)
+    assert result.testsRun >= 5
+    assert result.wasSuccessful(), [text for _, text in result.failures + result.errors]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hearts_env(rules=micro)",
+        "hearts_env(rules=micro,chance=cards)",
+        pytest.param("hearts_env", marks=pytest.mark.slow),
+        pytest.param("hearts_env(rules=classic,reward=trick)", marks=pytest.mark.slow),
+    ],
+)
+def test_a_playthrough_is_written_and_played_again(name: str, tmp_path: Path) -> None:
+    """As every game has one that OpenSpiel lists."""
+    flags = importlib.import_module("absl.flags").FLAGS
+    theirs = spiel("algorithms.generate_playthrough")
+    text = theirs.playthrough(name, action_sequence=None, seed=3)
+    for part in ("Public", "Private", "InformationState", ""):
+        assert f"{part}Observation" in text or f"{part}String" in text
+    assert "IsTerminal() = True" in text
+    path = tmp_path / "playthrough.txt"
+    path.write_text(text)
+    was_parsed = flags.is_parsed()
+    flags.mark_as_parsed()  # it asks for one, where nothing runs it as a program
+    try:
+        before, again = theirs.replay(path)
+    finally:
+        if not was_parsed:
+            flags.unparse_flags()
+    assert before.splitlines() == again.splitlines()
 
 
 # ---- its algorithms ------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ KINDS: list[dict[str, Any]] = [
     {},
     {"rules": "classic", "noop": True, "reward": "trick"},
     {"rules": "party", "players": 7, "dtype": "float32"},
-    {"rules": "mini", "episode": "match", "max_deals": 2, "noop": True, "mask": "info"},
-    {"rules": "hoyle", "players": 3, "reward": "chips", "observation": "planes", "mask": "info"},
+    {"rules": "mini", "episode": "match", "max_deals": 2, "noop": True, "action_mask": "info"},
+    {"rules": "hoyle", "players": 3, "reward": "chips", "action_mask": "info"},
 ]
 
 
@@ -221,7 +221,7 @@ def test_odd_arguments_and_agents_are_refused_in_words() -> None:
     for given, message in (
         ({"noop": 1}, "noop 1"),
         ({"noop": "yes"}, "noop yes"),
-        ({"mask": "x"}, "mask x"),
+        ({"action_mask": "x"}, "action_mask x"),
         ({"reward": "x"}, "reward x"),
     ):
         with refused(HeartsError, *message.split()):
@@ -255,12 +255,12 @@ def test_both_spellings_are_known_to_both_libraries(name: str) -> None:
 
 @pytest.mark.parametrize("mask", MASKS)
 def test_spaces_have_a_place_for_those_who_wait(mask: str) -> None:
-    env = hearts_v0.parallel_env("mini", noop=True, mask=mask)
+    env = hearts_v0.parallel_env("mini", noop=True, action_mask=mask)
     n = env.unwrapped.rules.num_actions
     assert env.action_space("player_0").n == n + 1
     assert env.action_spaces["player_1"] is env.action_space("player_1")
     assert env.observation_spaces["player_1"] is env.observation_space("player_1")
-    if mask == "observation":
+    if mask != "info":
         assert env.observation_space("player_0")["action_mask"].shape == (n + 1,)
     assert env.metadata["is_parallelizable"]
 
@@ -268,7 +268,7 @@ def test_spaces_have_a_place_for_those_who_wait(mask: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_infos_without_texts_have_all_else(kind: dict[str, Any]) -> None:
     """At every step and at the end nothing of them is a text, and nothing else is missing."""
-    told, plain = (hearts_v0.parallel_env(**kind, texts=texts) for texts in (True, False))
+    told, plain = (hearts_v0.parallel_env(**kind, text_infos=texts) for texts in (True, False))
     rng = np.random.default_rng(1)
     found = [env.reset(seed=3)[1] for env in (told, plain)]
     while told.agents:
@@ -283,5 +283,5 @@ def test_infos_without_texts_have_all_else(kind: dict[str, Any]) -> None:
         found = [env.step(actions)[-1] for env in (told, plain)]
     assert {type(v) for info in found[1].values() for v in info.values()} <= {np.ndarray, np.int64}
     assert all(info["deal"] for info in found[0].values())
-    with refused(HeartsError, "texts", value="no"):
-        hearts_v0.env(texts="no")
+    with refused(HeartsError, "text_infos", value="no"):
+        hearts_v0.env(text_infos="no")

@@ -48,7 +48,7 @@ from hearts_env.chips import points_settled
 from hearts_env.errors import quoted
 from hearts_env.form import Observation
 from hearts_env.hearts_v0 import ILLEGAL_REWARD
-from hearts_env.infos import NOBODY, no_result, seat_number
+from hearts_env.infos import NOBODY, no_result, seat_number, without_texts
 from hearts_env.match import next_deal
 from hearts_env.rewards import Rewarder, pay_rows
 from hearts_env.scoreboard import Scoreboard
@@ -79,6 +79,8 @@ class Arena:
     """`num_envs` episodes side by side; where one has ended, `begin` begins the next.
 
     ``over`` says where that has not been done yet: nothing is played there, whatever the action.
+    Masks are empty there, but where ``acts_when_over`` is set: then action 0 alone is legal. A
+    policy must give some action there, and one that has no choice learns nothing from it.
     """
 
     def __init__(self, num_envs: int, options: EpisodeOptions, num_threads: int = 1) -> None:
@@ -92,6 +94,8 @@ class Arena:
         self.skip_forced = options.skip_forced
         self.max_deals = options.max_deals
         self.form = options.form
+        self.text_infos = options.text_infos
+        self.acts_when_over = False
         self.batch = BatchGame(
             self.rules,
             check_number("num_envs", num_envs, 1, 10_000_000),
@@ -236,7 +240,7 @@ class Arena:
         players = self.learner if games is None else self.learner[games]
         out = self.form.empty(len(players))
         self.batch.observe(out, games=games, players=players)
-        return self.form.join(out, self.masks(games)) if self.form.has_mask else out
+        return self.form.join(out, self.masks(games)) if self.form.mask_in_observation else out
 
     def masks(self, games: Ints | None = None) -> NDArray[np.int8]:
         """What every learner may do, a new array (num_envs, n); or the learners of `games`."""
@@ -244,6 +248,7 @@ class Arena:
         over = self.over if games is None else self.over[games]
         if over.any():
             masks[over] = 0  # an illegal action has ended it in mid-game
+            masks[over, 0] = self.acts_when_over
         return masks
 
     def opponents(self, rows: Ints) -> NDArray[Any]:
@@ -267,6 +272,7 @@ class Arena:
         """
         facts = no_result(self.rules, is_match=self.episode == "match")
         facts = {"seat": NOBODY, "seed": NOBODY, "opponent": "", **facts}
+        facts = facts if self.text_infos else without_texts(facts)
         return {key: np.array([value] * number, _dtype(value)) for key, value in facts.items()}
 
     # -- saving --------------------------------------------------------------------------------
@@ -430,12 +436,13 @@ class Arena:
         facts = {
             "seat": seats,
             "seed": self.deals[games],
-            "opponent": self.opponents(games),
             "scores": scores,
             "points": points,
             "shooter": shooters,
             "offender": self.states[games, k.REVOKER],
         }
+        if self.text_infos:
+            facts["opponent"] = self.opponents(games)
         if self.rules.settlement != "points":
             facts["chips"] = np.empty((len(games), n))
             read_chips(self.rules.vector, self.states, games, facts["chips"])

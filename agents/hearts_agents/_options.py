@@ -2,22 +2,27 @@
 
 ``HeartsEnv``, ``HeartsVectorEnv`` and ``HeartsSB3VecEnv`` take them as keywords and pass them to
 ``EpisodeOptions.of``. ``documented`` gives their constructors its signature and description, so
-that ``help`` and editors show every argument with its default.
+that ``help`` and editors show every argument with its default, and lets them refuse any other.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict, TypeVar
 
 from hearts_agents.pool import OpponentPool
 from hearts_env import Rules
-from hearts_env.arguments import check_choice, check_flag, check_max_deals, check_number
+from hearts_env.arguments import (
+    check_choice,
+    check_flag,
+    check_max_deals,
+    check_number,
+    checked_keywords,
+)
+from hearts_env.deals import most_cards
 from hearts_env.encoders import Encoder
-from hearts_env.errors import did_you_mean
 from hearts_env.form import DType, Form
 from hearts_env.hearts_v0 import EPISODES, ILLEGAL_ACTIONS
 from hearts_env.rewards import Rewarder
@@ -32,7 +37,8 @@ class Options(TypedDict, total=False):
     reward: str
     observation: str | Encoder
     dtype: DType
-    mask: str
+    action_mask: str
+    text_infos: bool
     illegal_action: str
     opponent: Any
     seat: int | str
@@ -48,12 +54,20 @@ class EpisodeOptions:
     episode: str
     reward: str
     form: Form
+    text_infos: bool
     illegal_action: str
     pool: OpponentPool
     seat: int
     """The learner's; -1: drawn for each episode."""
     skip_forced: bool
     max_deals: int | None
+
+    @property
+    def max_steps(self) -> int | None:
+        """The most decisions of the learner in an episode; None for a match, which may go on."""
+        if self.episode == "match":
+            return None
+        return most_cards(self.rules) + (self.rules.moon == "choose")
 
     @classmethod
     def of(
@@ -65,13 +79,13 @@ class EpisodeOptions:
         reward: str = "margin",
         observation: str | Encoder = "flat",
         dtype: DType = None,
-        mask: str = "info",
+        action_mask: str = "info",
+        text_infos: bool = True,
         illegal_action: str = "terminate",
         opponent: Any = "standard",
         seat: int | str = "random",
         skip_forced: bool = False,
         max_deals: int | None = None,
-        **unknown: Any,
     ) -> EpisodeOptions:
         """The options that these arguments stand for.
 
@@ -84,8 +98,10 @@ class EpisodeOptions:
             observation: an encoder or its name.
             dtype: of the encoder's array: ``int8``, ``float32`` or ``float16``; None: the
                 encoder's own, int8 but for a few.
-            mask: ``info``: the observation is the encoder's array alone; ``observation``: a
-                dictionary of array and mask. The infos have the mask in any case.
+            action_mask: where the mask is: ``info``: in infos, and the observation is the encoder's
+                array alone; ``observation``: beside that array, in a dictionary; ``both``.
+            text_infos: whether infos have texts (``opponent``, ``deal``); False: for libraries that
+                make a tensor of whatever they find there.
             illegal_action: ``terminate``: the episode ends with -1; ``raise``: an error, and
                 nothing is played; ``revoke``: the deal ends at the offender's expense.
             opponent: a name, a checkpoint's path, an agent, a list or an ``OpponentPool``. One is
@@ -94,24 +110,18 @@ class EpisodeOptions:
             skip_forced: play decisions with a single legal action without asking the learner,
                 about a fifth of all; rewards add up. A deal without any decision is passed over.
             max_deals: a match is cut off (truncated) after this many deals.
-            **unknown: anything else; refused.
 
         Raises:
             HeartsError: if an argument has an unusable value; it is named.
-            TypeError: if an argument is unknown.
         """
-        if unknown:
-            name = next(iter(unknown))
-            drawn = ("render_mode", "render_for", "render_scale", "render_names")
-            known = (*parameters(), "num_envs", "num_threads", *drawn)
-            raise TypeError(f"{name}: unknown argument; {did_you_mean(name, known)}")
         rules = Rules.make(rules, players)
         episode = check_choice("episode", episode, EPISODES)
         return cls(
             rules,
             episode,
             Rewarder(rules, reward, episode=episode).kind,
-            Form(rules, observation, dtype, mask),
+            Form(rules, observation, dtype, action_mask),
+            check_flag("text_infos", text_infos),
             check_choice("illegal_action", illegal_action, ILLEGAL_ACTIONS),
             OpponentPool.of(opponent, rules),
             check_seat(rules, seat),
@@ -120,20 +130,16 @@ class EpisodeOptions:
         )
 
 
-def parameters() -> dict[str, inspect.Parameter]:
-    """The parameters of ``EpisodeOptions.of`` by name."""
-    known = inspect.signature(EpisodeOptions.of).parameters
-    return {name: p for name, p in known.items() if p.kind is not p.VAR_KEYWORD}
-
-
 def documented(constructor: Constructor) -> Constructor:
     """Show the arguments of ``EpisodeOptions.of`` where `constructor` has ``**options``.
 
-    Its docstring ends with an ``Args:`` section for its own arguments.
+    Unknown keywords are refused. Its docstring ends with an ``Args:`` section for its own
+    arguments.
     """
     signature = inspect.signature(constructor)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    added = [p for name, p in parameters().items() if name not in signature.parameters]
+    known = inspect.signature(EpisodeOptions.of).parameters
+    added = [p for name, p in known.items() if name not in signature.parameters]
     own.sort(key=lambda p: p.kind)
     first_keyword = sum(p.kind is not p.KEYWORD_ONLY for p in own)
     constructor.__signature__ = signature.replace(  # type: ignore[attr-defined]
@@ -141,9 +147,8 @@ def documented(constructor: Constructor) -> Constructor:
     )
     explained = inspect.getdoc(EpisodeOptions.of) or ""
     arguments = explained[explained.index("Args:\n") + len("Args:\n") :]
-    arguments = re.sub(r"    \*\*unknown.*\n", "", arguments)
     constructor.__doc__ = f"{inspect.cleandoc(constructor.__doc__ or '')}\n{arguments}"
-    return constructor
+    return checked_keywords(constructor)
 
 
 def check_seat(rules: Rules, seat: int | str) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, SupportsFloat, Unpack
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from hearts_agents._arena import MAX_FORCED_DEALS, check_env_seed, compiled_kind
@@ -21,7 +23,7 @@ from hearts_env.drawing import FPS, RENDER_MODES
 from hearts_env.form import Observation
 from hearts_env.game import Game
 from hearts_env.hearts_v0 import ILLEGAL_REWARD, raw_env
-from hearts_env.infos import NOBODY, no_result, result_of
+from hearts_env.infos import NOBODY, no_result, result_of, without_texts
 from hearts_env.registration import GYMNASIUM_ID, register_envs
 from hearts_env.seeds import episode_seed, secret_seed
 
@@ -37,6 +39,13 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     plays the learner's action and then the opponents' up to the learner's next decision or the end
     of the episode; the reward is the sum of what the learner got meanwhile, so nothing is lost.
 
+    Hearts is a game of tricks in which points are bad: take few hearts, and not the queen of
+    spades. Action i plays, or passes, the card ``rules.deck[i]``. The observation is what the
+    encoder makes of all that the learner may know; ``info["action_mask"]`` has a 1 for each card
+    that is legal now. The reward comes at the end of a deal: the opponents' mean score less the
+    learner's, divided by ``rules.max_margin``. ``help("hearts_env.hearts_v0")`` has the rules of
+    the game and the rest of what there is to know.
+
     ``info`` has the same keys with the same types after every reset and step: ``action_mask``
     (int8), ``seat``, ``opponent``, and of the result ``scores``, ``points``, ``shooter``,
     ``offender``, ``deal`` (its text) and ``seed`` (``Game.deal(rules, seed)``), under rules that
@@ -46,6 +55,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FPS}  # noqa: RUF012
+    _spec: EnvSpec | None = None
 
     @documented
     def __init__(  # noqa: D417  # `documented` describes the others
@@ -79,7 +89,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             reward=given.reward,
             observation=given.form.encoder,
             dtype=given.form.dtype,
-            mask="info",  # this environment adds it: who ended the episode here has none
+            action_mask="info",  # this environment adds it: who ended the episode here has none
             illegal_action="revoke" if self.illegal_action == "revoke" else "raise",
             max_deals=given.max_deals,
             render_mode=render_mode,
@@ -92,6 +102,7 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self.skip_forced = given.skip_forced
         self._seat_wanted = given.seat
         self.seat = max(self._seat_wanted, 0)
+        self._max_steps = given.max_steps
         self.form = given.form
         self.observation_space: spaces.Space[Any] = self.form.space()
         self.action_space = spaces.Discrete(self.rules.num_actions)
@@ -102,9 +113,26 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         self._cast: list[Entry] = []
         self._compiled: list[Baseline | None] = []  # of the cast, those that need no view
         self._is_over = True
+        self.text_infos = given.text_infos
         self._no_result = no_result(self.rules, is_match=given.episode == "match")
         self._arrays = [key for key, v in self._no_result.items() if isinstance(v, np.ndarray)]
         self._told: dict[str, Any] = {}  # what the infos of an episode under way are copied from
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """How ``gymnasium.make`` made this environment; None: it was made without.
+
+        ``max_episode_steps`` is the most decisions of the learner in a deal, and None for a match.
+        It is not registered, since it follows from the rules. So ``make`` adds no ``TimeLimit``.
+        """
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        if spec is not None and spec.max_episode_steps is None:
+            spec = copy.copy(spec)
+            spec.max_episode_steps = self._max_steps
+        self._spec = spec
 
     # -- the two commands -------------------------------------------------------------------------
     def reset(
@@ -162,13 +190,13 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
             for entry in self._cast
         ]
         names = [entry.name for place, entry in enumerate(self._cast) if place != seat]
-        self._told = {
-            "action_mask": None,  # each step has its own
+        told = {
             "seat": np.int64(seat),
             "seed": NOBODY,
             "opponent": ", ".join(names),
             **self._no_result,
         }
+        self._told = told if self.text_infos else without_texts(told)
         self._is_over = False
         self._carry = self._play_on()
 
@@ -273,15 +301,18 @@ class HeartsEnv(gymnasium.Env[Observation, np.int64]):
         table, mask = self.table, self.action_masks()
         array: Any = table.observe(table.possible_agents[self.seat])
         observation = self.form.join(array, mask)
-        info = self._told.copy()
-        info["action_mask"] = mask
+        info: dict[str, Any] = {"action_mask": mask} if self.form.mask_in_info else {}
+        info |= self._told
         if not self._is_over:
             for name in self._arrays:  # infos share none, as Gymnasium's checker wants it
                 info[name] = info[name].copy()
             return observation, info
         assert self.episode_seed is not None
         info["seed"] = np.int64(self.episode_seed)
-        info |= result_of(table.game, table.match, offender=offender)
+        result = result_of(table.game, table.match, offender=offender)
+        if not self.text_infos:
+            return observation, info | without_texts(result)
+        info |= result
         # Written now, a sixth of an episode's time: libraries that walk through nested data, as
         # Minari with JAX's trees, know no dictionaries but the plain ones.
         info["deal"] = table.game.to_text()

@@ -148,11 +148,11 @@ class HeartsSB3VecEnv(VecEnv):
 
     def _first_infos(self, games: Array) -> list[dict[str, Any]]:
         """The infos of some environments, each until its episode ends."""
-        seats, opponents = self.arena.learner[games], self.arena.opponents(games)
-        return [
-            {**self._no_info, "seat": seat, "opponent": opponent}
-            for seat, opponent in zip(seats, opponents, strict=True)
-        ]
+        infos = [{**self._no_info, "seat": seat} for seat in self.arena.learner[games]]
+        if self.arena.text_infos:
+            for info, opponent in zip(infos, self.arena.opponents(games), strict=True):
+                info["opponent"] = opponent
+        return infos
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -161,6 +161,8 @@ class HeartsSB3VecEnv(VecEnv):
 
     def _add_masks(self, infos: list[dict[str, Any]]) -> None:
         """Add the masks that belong to the observations of now."""
+        if not self.arena.form.mask_in_info:
+            return
         for info, mask in zip(infos, self.arena.masks(), strict=True):
             info["action_mask"] = mask
 
@@ -180,11 +182,12 @@ class HeartsSB3VecEnv(VecEnv):
                 "terminal_observation": last,
                 "episode": {"r": total, "l": length, "t": now},
                 "TimeLimit.truncated": bool(self.arena.truncated[game]),
-                "deal": "",
             }
             values.update(zip(names, facts, strict=True))
-            infos[game] = info = DeferredDeal(values)
-            info.write, info.subject = finished.text, place
+            infos[game] = values
+            if self.arena.text_infos:
+                infos[game] = info = DeferredDeal(values | {"deal": ""})
+                info.write, info.subject = finished.text, place
 
     def close(self) -> None:
         """Do nothing: nothing is held open."""

@@ -17,7 +17,7 @@ from hearts_agents._arena import Arena, Finished, env_seeds, objects
 from hearts_agents._options import EpisodeOptions, Options, documented
 from hearts_agents.pool import OpponentPool
 from hearts_env import HeartsError, Rules
-from hearts_env.arguments import is_word, whole
+from hearts_env.arguments import check_number, is_word, whole
 from hearts_env.arrays import Array, Ints
 from hearts_env.drawing import Drawer
 from hearts_env.errors import did_you_mean, quoted
@@ -32,7 +32,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
     - ``SAME_STEP``: in the same step. The observation is then the first of the new episode, and
       ``infos["final_obs"]`` and ``infos["final_info"]`` describe the one that ended.
-    - ``NEXT_STEP``: in the next step, which plays nothing there and pays 0.
+    - ``NEXT_STEP``: in the next step, which plays nothing there and pays 0, whatever the action;
+      the mask before it has action 0 alone.
     - ``DISABLED``: by ``reset(options={"reset_mask": ended})``, before the next step.
 
     Environment i after ``reset(seed=s)`` plays the episodes of a single ``HeartsEnv`` after
@@ -56,6 +57,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
         players: int | None = None,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        max_episode_steps: int | None = None,
         num_threads: int = 1,
         render_mode: str | None = None,
         render_for: str = "current_player",
@@ -69,6 +71,8 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
             num_envs: how many.
             autoreset_mode: when an episode follows one that has ended: Gymnasium's
                 ``AutoresetMode`` or its name, ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.
+            max_episode_steps: what Gymnasium passes on from the ``spec`` of a single environment;
+                a number that cuts no deal short, or None. It changes nothing.
             num_threads: threads that share the opponents' work.
             render_mode: must be None; render single environments instead.
             render_for: as in the single environment; checked, but without effect.
@@ -82,7 +86,17 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
                 value=render_mode,
             )
         self._mode = _check_mode(autoreset_mode)
-        self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
+        given = EpisodeOptions.of(rules, players, **options)
+        if max_episode_steps is not None:
+            longest = given.max_steps
+            if longest is None:
+                raise HeartsError(
+                    f"max_episode_steps: {quoted(max_episode_steps)}, but a match has no length; "
+                    "take max_deals"
+                )
+            check_number("max_episode_steps", max_episode_steps, longest, None, other=", or None")
+        self.arena = Arena(num_envs, given, num_threads)
+        self.arena.acts_when_over = self._mode is AutoresetMode.NEXT_STEP
         self.rules = self.arena.rules
         self.num_envs = self.arena.num_envs
         Drawer(self.rules, None, render_for, render_scale, render_names)
@@ -99,7 +113,7 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
     def _make_scratch(self) -> None:
         """What every step's infos share: read-only arrays."""
         n = self.num_envs
-        facts = {"action_mask": np.zeros(0), **self.arena.no_facts(n)}
+        facts = self._with_action_masks(np.zeros(0), self.arena.no_facts(n))
         infos = _with_masks(facts, np.ones(n, np.bool_))
         self._no_infos = {name: read_only(values) for name, values in infos.items()}
 
@@ -213,45 +227,69 @@ class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
 
     def _infos(self) -> dict[str, Any]:
         infos = self._no_infos.copy()
-        infos["action_mask"] = self.arena.masks()
+        if self.arena.form.mask_in_info:
+            infos["action_mask"] = self.arena.masks()
         infos["seat"] = self.arena.learner.copy()
-        infos["opponent"] = self._names.copy()
+        if self.arena.text_infos:
+            infos["opponent"] = self._names.copy()
         return infos
+
+    def _with_action_masks(self, masks: Array, facts: dict[str, Array]) -> dict[str, Array]:
+        """`facts` with the masks before them, where infos have masks."""
+        return {"action_mask": masks, **facts} if self.arena.form.mask_in_info else facts
 
     def _final(self, finished: Finished, done: Array) -> dict[str, Any]:
         """What infos have in SAME_STEP where episodes have ended; before the next ones begin."""
         n, games = self.num_envs, finished.games
-        observations = np.empty(n, dtype=object)  # None where no episode has ended
-        last = self.arena.form.split(self.arena.observe(games))
-        observations[games] = np.fromiter(last, object, len(games))
         blank = np.zeros((n, self.rules.num_actions), np.int8)
-        facts = {"action_mask": blank, **self._facts(finished, self._no_infos)}
-        final = DeferredDeal(_with_masks(facts, done))
-        final.write, final.subject = partial(_texts, n), finished
+        facts = self._with_action_masks(blank, self._facts(finished, self._no_infos))
+        final = self._with_texts(_with_masks(facts, done), finished)
         final["episode"] = _with_masks(
             {"r": _spread(n, games, finished.returns), "l": _spread(n, games, finished.lengths)},
             done,
         )
         final["_episode"] = done.copy()
         return {
-            "final_obs": observations,
+            "final_obs": self._last_observations(games),
             "_final_obs": done.copy(),
             "final_info": final,
             "_final_info": done.copy(),
         }
 
-    def _with_results(self, infos: dict[str, Any], finished: Finished) -> DeferredDeal:
+    def _last_observations(self, games: Ints) -> Observation:
+        """What the learners of `games` see at the end.
+
+        As Gymnasium has it an array of objects, None where no episode has ended; without texts,
+        where infos are arrays of numbers, one like that of a step's observations, zeros there.
+        """
+        last = self.arena.observe(games)
+        if self.arena.text_infos:
+            observations = np.empty(self.num_envs, dtype=object)
+            each = self.arena.form.split(last)
+            observations[games] = np.fromiter(each, object, len(games))
+            return observations
+        if isinstance(last, dict):
+            return {key: _spread(self.num_envs, games, values) for key, values in last.items()}
+        return _spread(self.num_envs, games, last)
+
+    def _with_results(self, infos: dict[str, Any], finished: Finished) -> dict[str, Any]:
         """`infos` of a step that has ended episodes, the next of which have not begun."""
-        told = DeferredDeal(infos | self._facts(finished, infos))
-        told.write, told.subject = partial(_texts, self.num_envs), finished
-        return told
+        return self._with_texts(infos | self._facts(finished, infos), finished)
+
+    def _with_texts(self, told: dict[str, Any], finished: Finished) -> dict[str, Any]:
+        """`told` with the deals that have ended, where infos have texts."""
+        if not self.arena.text_infos:
+            return told
+        deferred = DeferredDeal(told)
+        deferred.write, deferred.subject = partial(_texts, self.num_envs), finished
+        return deferred
 
     def _facts(self, finished: Finished, others: dict[str, Any]) -> dict[str, Any]:
         """What ended episodes tell, in arrays of all environments, where `others` tell the rest.
 
         Their deals are written when they are read.
         """
-        facts = {"deal": others["deal"]}
+        facts = {"deal": others["deal"]} if self.arena.text_infos else {}
         for name, values in finished.facts.items():
             facts[name] = others[name].copy()
             facts[name][finished.games] = values
@@ -363,6 +401,6 @@ def _texts(n: int, finished: Finished) -> Array:
 
 def _spread(n: int, games: Array, values: Array) -> Array:
     """An array for all environments with `values` in those of `games`."""
-    out = np.zeros(n, values.dtype)
+    out = np.zeros((n, *values.shape[1:]), values.dtype)
     out[games] = values
     return out

@@ -6,6 +6,7 @@ state has one attribute, a `Dealt`, which is replaced and never changed, so that
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -14,7 +15,8 @@ import pyspiel
 
 from hearts_env.errors import HeartsError
 from hearts_env.game import Game
-from hearts_env.openspiel.setup import NAME, PARAMETERS, Setup, encoded
+from hearts_env.openspiel.setup import NAME, PARAMETERS, Setup
+from hearts_env.view import PlayerView
 
 _CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
 _Utility, _Payment = pyspiel.GameType.Utility, pyspiel.GameType.RewardModel
@@ -37,6 +39,7 @@ def _kind(setup: Setup | None) -> Any:
         provides_information_state_tensor=True,
         provides_observation_string=True,
         provides_observation_tensor=True,
+        provides_factored_observation_string=True,
         parameter_specification=dict(PARAMETERS),
     )
 
@@ -82,11 +85,17 @@ class HeartsGame(pyspiel.Game):  # type: ignore[misc]
 
     def make_py_observer(
         self, iig_obs_type: Any = None, params: Mapping[str, Any] | None = None
-    ) -> HeartsObserver:
-        """What a player observes; with perfect recall its information state.
+    ) -> Observer | None:
+        """What is observed: all that a player knows, only what all know, or only its own cards.
+
+        With perfect recall the first is the player's information state.
+
+        Returns:
+            The observer; None, as OpenSpiel has it, where nothing is to be observed, or the cards
+            of all players.
 
         Raises:
-            HeartsError: if something else is asked for than what one player knows.
+            HeartsError: if there are parameters.
         """
         if isinstance(iig_obs_type, Mapping):  # called with parameters alone
             iig_obs_type, params = None, iig_obs_type
@@ -96,12 +105,14 @@ class HeartsGame(pyspiel.Game):  # type: ignore[misc]
                 "parameters observation and information_state"
             )
         kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
-        if not kind.public_info or kind.private_info != pyspiel.PrivateInfoType.SINGLE_PLAYER:
-            raise HeartsError(
-                f"observer: {NAME} shows what one player knows; take public_info=True and "
-                "private_info=PrivateInfoType.SINGLE_PLAYER"
-            )
-        return HeartsObserver(self.setup, is_recall=kind.perfect_recall)
+        is_own = kind.private_info == pyspiel.PrivateInfoType.SINGLE_PLAYER
+        if is_own and kind.public_info:
+            return KnownObserver(self.setup, is_recall=kind.perfect_recall)
+        if is_own:
+            return PrivateObserver(self.setup, is_recall=kind.perfect_recall)
+        if kind.public_info and kind.private_info == pyspiel.PrivateInfoType.NONE:
+            return PublicObserver(self.setup)
+        return None
 
 
 class Dealt(NamedTuple):
@@ -132,6 +143,11 @@ class HeartsState(pyspiel.State):  # type: ignore[misc]
     def hearts(self) -> Game | None:
         """The deal as it stands, not to be played on; None before its last card is dealt."""
         return self._now.hearts
+
+    @property
+    def table(self) -> int:
+        """Which of ``setup.tables`` the deal is played at; -1: not chosen yet."""
+        return self._now.table
 
     # -- turns ------------------------------------------------------------------------------------
     def current_player(self) -> int:
@@ -242,29 +258,115 @@ def state_of(game: Any, hearts: Game) -> HeartsState:
     return state
 
 
-class HeartsObserver:
-    """What one player knows, as OpenSpiel asks for it: a flat array, its one part, and text."""
+class Observer:
+    """What is observed of a state, as OpenSpiel asks for it: a flat array, its parts, and text."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        sizes = {name: math.prod(shape) for name, shape in shapes.items()}
+        self.tensor = np.zeros(sum(sizes.values()), np.float32)
+        ends = np.cumsum([*sizes.values()])[:-1]
+        parts = zip(shapes.items(), np.split(self.tensor, ends), strict=True)
+        self.dict = {name: part.reshape(shape) for (name, shape), part in parts}
+
+    def set_from(self, state: HeartsState, player: int) -> None:
+        """Write what is observed in `state` over ``tensor``, in place; zeros before the deal."""
+        self.tensor.fill(0)
+        if state.hearts is not None:
+            self._write(state, state.hearts.view(player))
+
+    def string_from(self, state: HeartsState, player: int) -> str:
+        """What is observed in `state`, in words and cards."""
+        if state.hearts is None:
+            return self._undealt.format(player)
+        return self._text(state, state.hearts.view(player))
+
+    _undealt = "player {}; not dealt"
+
+    def _write(self, state: HeartsState, view: PlayerView) -> None:
+        raise NotImplementedError
+
+    def _text(self, state: HeartsState, view: PlayerView) -> str:
+        raise NotImplementedError
+
+
+class KnownObserver(Observer):
+    """All that one player knows: its information state, or with less memory its observation.
+
+    An information state begins with who it is: in what encoders write seats are relative to the
+    player, and two players' states must not be taken for each other.
+    """
 
     def __init__(self, setup: Setup, *, is_recall: bool) -> None:
         self._encoder = setup.informer if is_recall else setup.observer
-        self._is_recall = is_recall
         space = self._encoder.space(setup.rules)
         self._out = np.zeros(space.shape, space.dtype)
-        self.tensor = np.zeros(self._out.size, np.float32)
-        name = "information_state" if is_recall else "observation"
-        self.dict = {name: self.tensor.reshape(space.shape)}
+        self._is_recall = is_recall
+        self._name = "information_state" if is_recall else "observation"
+        who = {"player": (setup.rules.players,)} if is_recall else {}
+        super().__init__({**who, self._name: space.shape})
 
     def set_from(self, state: HeartsState, player: int) -> None:
         """Write what `player` knows in `state` over ``tensor``, in place."""
-        encoded(self._encoder, state.hearts, player, self._out)
-        self.tensor[:] = self._out.ravel()
+        super().set_from(state, player)
+        if self._is_recall:
+            self.dict["player"][player] = 1
 
-    def string_from(self, state: HeartsState, player: int) -> str:
-        """What `player` knows in `state`: its ``key``, or for an observation its ``to_text``."""
-        if state.hearts is None:
-            return f"player {player}; not dealt"
-        view = state.hearts.view(player)
+    def _write(self, state: HeartsState, view: PlayerView) -> None:
+        self._encoder.write(view, self._out)
+        self.dict[self._name][...] = self._out
+
+    def _text(self, state: HeartsState, view: PlayerView) -> str:
         return view.key() if self._is_recall else view.to_text()
+
+
+class PublicObserver(Observer):
+    """What everybody knows, whoever asks: which deal it is, who is to act, every card played.
+
+    Nothing of it is ever forgotten, so that it is the same with perfect recall.
+    """
+
+    _undealt = "not dealt"
+
+    def __init__(self, setup: Setup) -> None:
+        rules, self._setup = setup.rules, setup
+        places, seats, cards = rules.players * rules.hand_size, rules.players, len(rules.deck)
+        super().__init__(
+            {"table": (len(setup.tables),), "to_act": (seats,), "history": (places, seats + cards)}
+        )
+
+    def _write(self, state: HeartsState, view: PlayerView) -> None:
+        rules = view.rules
+        self.dict["table"][state.table] = 1
+        if view.current_player is not None:
+            self.dict["to_act"][view.current_player] = 1
+        for row, (seat, card) in zip(self.dict["history"], view.history, strict=False):
+            row[[seat, rules.players + rules.index[card]]] = 1
+
+    def _text(self, state: HeartsState, view: PlayerView) -> str:
+        return view.public_key()
+
+
+class PrivateObserver(Observer):
+    """A player's own cards: its hand, with perfect recall as dealt, and what it passed and got."""
+
+    def __init__(self, setup: Setup, *, is_recall: bool) -> None:
+        self._is_recall = is_recall
+        parts = ["hand", "passed", "received"] if setup.rules.pass_count else ["hand"]
+        super().__init__(dict.fromkeys(parts, (len(setup.rules.deck),)))
+
+    def _cards(self, state: HeartsState, view: PlayerView) -> dict[str, tuple[str, ...]]:
+        assert state.hearts is not None
+        hand = state.hearts.start().hand(view.player) if self._is_recall else view.hand
+        own = {"hand": hand, "passed": view.passed, "received": view.received}
+        return {name: own[name] for name in self.dict}
+
+    def _write(self, state: HeartsState, view: PlayerView) -> None:
+        for name, cards in self._cards(state, view).items():
+            self.dict[name][[view.rules.index[card] for card in cards]] = 1
+
+    def _text(self, state: HeartsState, view: PlayerView) -> str:
+        cards = self._cards(state, view).items()
+        return "; ".join((f"player {view.player}", *(" ".join((n, *own)) for n, own in cards)))
 
 
 def load(parameters: Mapping[str, Any]) -> Any:

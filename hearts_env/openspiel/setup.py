@@ -10,7 +10,7 @@ import numpy as np
 
 from hearts_env.arguments import check_choice, check_number
 from hearts_env.cards import cards_of
-from hearts_env.deals import all_masks, all_tables, num_deals, table_of
+from hearts_env.deals import all_masks, all_tables, most_cards, num_deals, table_of
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.errors import HeartsError, did_you_mean
 from hearts_env.game import Game
@@ -191,8 +191,7 @@ class Setup:
     def longest(self) -> int:
         """The most actions of players in a deal."""
         rules = self.rules
-        passes = rules.pass_count if set(rules.pass_rotation) != {"hold"} else 0
-        return rules.players * (rules.hand_size + passes) + (rules.moon == "choose")
+        return rules.players * most_cards(rules) + (rules.moon == "choose")
 
     # -- copies: one for all states, made anew where a state is read from text --------------------
     def __deepcopy__(self, memo: object) -> Setup:
@@ -229,11 +228,3 @@ def _listed(rules: Rules) -> tuple[list[tuple[int, ...]], dict[tuple[int, ...], 
     """Every deal as masks, and the number of each."""
     deals = list(all_masks(rules))
     return deals, {deal: number for number, deal in enumerate(deals)}
-
-
-def encoded(encoder: Encoder, game: Game | None, player: int, out: Any) -> None:
-    """Write what `player` sees over `out`; zeros before the cards are dealt."""
-    if game is None:
-        out.fill(0)
-    else:
-        encoder.write(game.view(player), out)

@@ -23,7 +23,7 @@ from hearts_train.command.cli_options import (
 from hearts_train.console import Mistake
 
 _SETTLED = ["agent", "games", "rules", "players", "seed", "format", "observation", "dtype"]
-_SETTLED += ["mask", "reward", "exact", "view", "random", "seat", "id"]
+_SETTLED += ["action_mask", "reward", "exact", "view", "random", "seat", "id"]
 
 
 @app.command(
@@ -61,8 +61,9 @@ def dataset(
         str | None,
         typer.Option("--dtype", metavar="NAME", help="Of those: int8, float32, float16."),
     ] = None,
-    mask: Annotated[
-        str, typer.Option("--mask", metavar="info|observation", help="Where legal actions stand.")
+    action_mask: Annotated[
+        str,
+        typer.Option("--action-mask", metavar="info|observation|both", help="Where the masks are."),
     ] = "info",
     reward: Annotated[
         str, typer.Option("--reward", metavar="NAME", help="margin, points, trick, win, chips.")
@@ -105,7 +106,7 @@ def dataset(
             views=names_in(view, "--view"),
             observation=observation,
             dtype=dtype,
-            mask=mask,
+            action_mask=action_mask,
             reward=reward,
             random=random,
             seats=seat,

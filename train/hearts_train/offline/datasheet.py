@@ -98,10 +98,11 @@ def _episodes(facts: dict[str, Any], options: DatasetOptions) -> str:
     space = options.form.box
     legal = f"`({options.rules.num_actions},)` int8, 1 where an action is legal; zeros at the end"
     shape = f"`{space.shape}` {space.dtype}, encoder `{options.observation}` of docs/encoders.md"
-    in_observation = options.mask == "observation"
+    in_observation, in_info = options.form.mask_in_observation, options.form.mask_in_info
+    places = ["`observations`"] * in_observation + ["`infos`"] * in_info
     rows = [
         ("`observations`", f"{'a dictionary: `observation` ' if in_observation else ''}{shape}"),
-        ("`observations`" if in_observation else "`infos`", f"`action_mask` {legal}"),
+        (", ".join(places), f"`action_mask` {legal}"),
         ("`infos`", "`trick` int8, tricks finished; `is_random` bool, the action was drawn"),
         ("`actions`", "int64: action i plays `rules.deck[i]`"),
         ("`rewards`", f"float64, `{options.reward}`: to the seat's next decision or the end"),

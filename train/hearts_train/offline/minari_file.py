@@ -65,12 +65,13 @@ class EpisodeWriter:
         group = self._new(self._file, f"episode_{self.episodes}")
         observations, masks = episodes.observations[places], episodes.masks[places]
         infos = {"trick": episodes.tricks[places], "is_random": episodes.is_random[places]}
-        if self._options.mask == "observation":
+        if self._options.form.mask_in_observation:
             both = self._new(group, "observations")
             self._put(both, "observation", observations)
             self._put(both, "action_mask", masks)
         else:
             self._put(group, "observations", observations)
+        if self._options.form.mask_in_info:
             infos["action_mask"] = masks
         terminations = np.zeros(length, np.bool_)
         terminations[-1] = True
@@ -161,7 +162,7 @@ def _environment(options: DatasetOptions) -> Any:
         "rules": options.rules.name,
         "observation": options.observation,
         "dtype": options.dtype,
-        "mask": options.mask,
+        "action_mask": options.action_mask,
         "reward": options.reward,
         "opponent": opponents[0] if len(opponents) == 1 else opponents,
         "seat": options.seats[0] if one else "random",

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.arguments import check_chance, check_choice, check_flag, check_number, check_seed
+from hearts_env.arguments import (
+    check_chance,
+    check_choice,
+    check_flag,
+    check_number,
+    check_seed,
+    unexpected_keyword,
+)
 from hearts_env.encoders import ENCODERS, make_encoder
 from hearts_env.errors import did_you_mean, needs, quoted
 from hearts_env.form import MASKS, Form
@@ -23,7 +30,7 @@ VIEWS = ("text", "json")
 MAX_GAMES = 100_000_000
 
 _LIBRARIES = {"parquet": ("pyarrow",), "minari": ("pyarrow", "h5py", "minari")}
-_OTHERS = {"seed", "formats", "observation", "dtype", "mask", "reward", "views", "random"}
+_OTHERS = {"seed", "formats", "observation", "dtype", "action_mask", "reward", "views", "random"}
 _ID = re.compile(r"(?:[-_\w]+/)*[-_\w]+-v\d+", re.ASCII)
 
 
@@ -39,7 +46,7 @@ class DatasetOptions:
         formats: Some of ``FORMATS``.
         observation: The encoder of the episodes' observations, by name.
         dtype: Of those observations; None: the encoder's own.
-        mask: Whether the legal actions of an episode stand in its infos or beside the observation.
+        action_mask: Where the legal actions of an episode are, as in the environments.
         reward: The kind of reward, as in the environments.
         exact: Whether every legal card of a decision gets its exact values.
         views: How decisions show the player's view, some of ``VIEWS``.
@@ -55,7 +62,7 @@ class DatasetOptions:
     formats: tuple[str, ...] = ("parquet",)
     observation: str = "flat"
     dtype: str | None = None
-    mask: str = "info"
+    action_mask: str = "info"
     reward: str = "margin"
     exact: bool = False
     views: tuple[str, ...] = ("text",)
@@ -92,10 +99,10 @@ class DatasetOptions:
         rules = Rules.make(rules)
         if others.keys() - _OTHERS:
             wrong = min(others.keys() - _OTHERS)
-            raise TypeError(f"{wrong}: unknown argument; {did_you_mean(wrong, _OTHERS)}")
+            raise unexpected_keyword("DatasetOptions.of", wrong, sorted(_OTHERS))
         seats_of = tuple(_one_a_seat(agents, rules))
         observation = _encoder(others.pop("observation", "flat"))
-        dtype, mask = others.pop("dtype", None), others.pop("mask", "info")
+        dtype, place = others.pop("dtype", None), others.pop("action_mask", "info")
         formats = _some("format", others.pop("formats", FORMATS), FORMATS)
         return cls(
             agents=seats_of,
@@ -104,8 +111,8 @@ class DatasetOptions:
             seed=check_seed(others.pop("seed", 0)),
             formats=formats,
             observation=observation,
-            dtype=None if dtype is None else Form(rules, observation, dtype, mask).dtype.name,
-            mask=check_choice("mask", mask, MASKS),
+            dtype=None if dtype is None else Form(rules, observation, dtype, place).dtype.name,
+            action_mask=check_choice("action_mask", place, MASKS),
             reward=Rewarder(rules, others.pop("reward", "margin")).kind,
             exact=_exact(exact, rules, formats),
             views=_some("view", others.pop("views", ("text",)), VIEWS),
@@ -117,7 +124,7 @@ class DatasetOptions:
     @property
     def form(self) -> Form:
         """How the environments show what the episodes' observations are made of."""
-        return Form(self.rules, self.observation, self.dtype, self.mask)
+        return Form(self.rules, self.observation, self.dtype, self.action_mask)
 
     def to_json(self) -> dict[str, Any]:
         """All of it, of types that JSON knows."""
@@ -149,8 +156,8 @@ class DatasetOptions:
         words += ["--seed", str(self.seed)]
         words += ["--format", ",".join(self.formats)]
         if "minari" in self.formats:
-            words += ["--observation", self.observation, "--mask", self.mask, "--id"]
-            words += [self.dataset_id, *(["--dtype", self.dtype] if self.dtype else [])]
+            words += ["--observation", self.observation, "--action-mask", self.action_mask]
+            words += ["--id", self.dataset_id, *(["--dtype", self.dtype] if self.dtype else [])]
         if "parquet" in self.formats:
             words += ["--view", ",".join(self.views), "--exact" if self.exact else "--no-exact"]
         words += ["--reward", self.reward]
