@@ -75,9 +75,10 @@ def table_of(game: Game, folder: Path, seat: int, *, is_match: bool = False) -> 
     rules: Rules = game.rules
     seats = [Seat(agent="easy") for _ in range(rules.players)]
     seats[seat] = Seat(owner="a" * 32, name="Anna")
-    table = Table("0" * 16, rules, is_match, 1, None, seats, "odds", Store(folder).journal("x"))
-    table.journal.path.unlink(missing_ok=True)
-    table.journal.create({})
+    name = "0" * 16
+    table = Table(name, rules, is_match, 1, None, seats, "odds", Store(folder).journal(name))
+    table.journal.remove()
+    table.journal.create(table.head())
     if isinstance(table.play, Match):
         table.play.replace_deal(game.start())
     else:

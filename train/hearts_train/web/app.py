@@ -129,6 +129,11 @@ class Connection:
         elif self._out.qsize() == self._limits.waiting:
             self._out.put_nowait(None)
 
+    @property
+    def num_waiting(self) -> int:
+        """How many messages wait for the browser."""
+        return self._out.qsize()
+
     async def pump(self) -> None:
         """Send what waits, until the browser is cut off."""
         while (text := await self._out.get()) is not None:

@@ -312,9 +312,9 @@ class Players:
 
     def recall(self, name: str) -> None:
         """Put an agent on the list again that was there before the server was last started."""
-        spec = self.elsewhere(name)
-        if spec is not None:
-            with contextlib.suppress(HeartsError):
+        with contextlib.suppress(Exception):  # a run that cannot be read concerns its own tables
+            spec = self.elsewhere(name)
+            if spec is not None:
                 self.add(spec)
 
     def _short(self, spec: str) -> str:
