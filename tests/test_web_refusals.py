@@ -11,7 +11,9 @@ from starlette.websockets import WebSocketDisconnect
 
 from hearts_train.web import store
 from hearts_train.web.app import Connection
+from hearts_train.web.gate import Bucket
 from hearts_train.web.hosting import Limits
+from tests.web import wait_until
 from tests.web_browser import SOCKET, Browser, browsing, serving, take_turns
 from tests.web_browser import client as client
 
@@ -220,6 +222,33 @@ def test_a_browser_that_never_reads_is_cut_off_and_takes_no_memory():
     asyncio.run(play())
 
 
+def test_after_a_flood_it_takes_a_moment_to_be_let_in_again():
+    now = [0.0]
+    bucket = Bucket(60, 10.0, clock=lambda: now[0])
+    assert [bucket.take() for _ in range(60)] == [False] * 60
+    assert bucket.take()
+    assert not bucket.is_flooded
+    for _ in range(2000):
+        assert bucket.take()
+    assert bucket.is_flooded
+    assert bucket.wait <= (2 * 60 + 2) / 10
+    now[0] += bucket.wait + 1e-9
+    assert not bucket.take()  # the wait was told honestly
+    now[0] += 1000
+    assert [bucket.take() for _ in range(61)] == [*[False] * 60, True]
+
+
+def test_what_is_asked_of_the_interface_is_limited(tmp_path):
+    limits = Limits(asked=10, asked_rate=0.001)
+    with serving(tmp_path, limits=limits) as client:
+        found = [client.get("/api/rules") for _ in range(60)]
+        assert [one.status_code for one in found] == [404] * 10 + [429] * 50
+        assert found[-1].json()["code"] == "too_fast"
+        # Not for each of the fifty: as long as for as many as may come at once.
+        assert int(found[-1].headers["retry-after"]) <= 12 / 0.001
+        assert client.get("/healthz").status_code == 200
+
+
 def test_connections_of_one_address_are_limited(tmp_path):
     with serving(tmp_path, limits=Limits(connections_each=2)) as client:
         with browsing(client), browsing(client):
@@ -323,7 +352,9 @@ def test_tables_at_which_nobody_is_make_room_and_come_back(tmp_path):
             assert other.create("micro", "easy")["type"] == "table"
         with browsing(client, token) as browser:
             assert browser.ask(type="watch", table=table)["view"] == seen
-        client.app.state.hall.sweep()
+        hall = client.app.state.hall
+        wait_until(lambda: all(host.is_idle for host in hall._hosts.values()))
+        hall.sweep()
         assert client.get("/healthz").json()["tables"] == 0
 
 

@@ -358,11 +358,9 @@ def test_the_rules_of_a_game_are_told_in_words(client):
     assert client.get("/api/rules", params={"name": "bridge"}).status_code == 404
 
 
-def test_what_is_asked_of_the_interface_is_limited(client):
+def test_what_comes_with_a_request_is_limited(client):
     assert client.post("/api/rules", content=b"x" * 600_000).status_code == 413
     assert client.post("/api/rules", content=iter([b"x"])).status_code == 413
-    codes = {client.get("/api/rules").status_code for _ in range(100)}
-    assert 429 in codes
 
 
 def test_further_routes_are_served(tmp_path):

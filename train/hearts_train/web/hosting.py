@@ -30,6 +30,8 @@ class Limits:
         message: Bytes of a message.
         burst: Messages that may come at once on one connection.
         rate: Messages a second after that.
+        asked: Requests to ``/api`` that may come at once from one address.
+        asked_rate: Requests a second after that.
         connections: Connections in all.
         connections_each: Connections of one address.
         own: Unfinished tables of one person.
@@ -43,6 +45,8 @@ class Limits:
     message: int = 16_384
     burst: int = 60
     rate: float = 20.0
+    asked: int = 60
+    asked_rate: float = 10.0
     connections: int = 2_000
     connections_each: int = 256
     own: int = 12
