@@ -183,10 +183,13 @@ def test_endgames_are_solved_for_the_player_to_act(record: Record, told: dict) -
     assert set(moment["endgame"]["chances"]) == set(moment["values"])
     # What the hand is worth, as the solver's own figures say it.
     dealt = {*view.hand, *view.played(view.player)}
-    (worth,) = [h.value for h in found.hand_values(view.player) if set(h.hand) == dealt]
+    (own,) = [h for h in found.hand_values(view.player) if set(h.hand) == dealt]
+    worth = own.value
     chances, worths = moment["endgame"]["chances"], moment["endgame"]["worths"]
     assert sum(chances[card] * worths[card] for card in chances) == pytest.approx(worth, abs=0.01)
-    assert max(worths.values()) == pytest.approx(worth, abs=0.1)
+    # A better card wins, in the deals with this hand, no more than a best response in all of them.
+    best = max(worths.values())
+    assert worth - 0.01 <= best <= worth + 2 * found.exploitability / own.share + 0.01
     forced = at(record.game, 25)
     assert endgame_of(forced.view(forced.player), make_agent("pro", seed=0)) is None
 
