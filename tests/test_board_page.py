@@ -17,7 +17,10 @@ from hearts_train.web.review import position, read_deal, review
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("starlette")
-pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="no Chromium here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("chromium"), reason="no Chromium here"),
+]
 
 from tests.page import SIZES, Person  # noqa: E402
 from tests.page import address as address  # noqa: E402

@@ -192,7 +192,7 @@ def test_whoever_waits_is_told_when_the_server_ends(accept, client, monkeypatch)
     assert heavy.over.wait(LIMIT)
 
 
-@pytest.mark.parametrize("rules", ["micro", "party players=3"])
+@pytest.mark.parametrize("rules", ["micro", "no_pass hand_size=3"])
 def test_who_wants_to_know_is_told_how_far_it_is(rules, client):
     asked = {"deal": text_of(rules)}
     plain = client.post("/api/review", json=asked)

@@ -20,6 +20,7 @@ import uvicorn
 
 from hearts_env import Game
 from hearts_env.notation import Record
+from hearts_env.progress import Progress, no_progress
 from hearts_train.command.saved_tables import data_folder
 from hearts_train.console import Mistake, note, progress
 from hearts_train.web.app import create_app
@@ -27,6 +28,7 @@ from hearts_train.web.helping import Helper
 from hearts_train.web.hosting import Limits
 from hearts_train.web.players import Players
 from hearts_train.web.review import review
+from hearts_train.web.review_routes import Desk
 from hearts_train.web.store import Store
 
 _GRACE = 2  # seconds that browsers have when the server ends
@@ -112,15 +114,21 @@ class _Server(uvicorn.Server):
         if not all(map(_is_loopback, self._addresses)):
             note(_WARNING)
         note(f"Tables are kept in {self._folder}. Ctrl-C ends the server.")
+        self._desk.begin("", _review_one, {}, no_progress)
         if self._opens:  # some browsers keep whoever opens them waiting
             threading.Thread(
                 target=webbrowser.open, args=(self._addresses[0],), daemon=True
             ).start()
 
+    @property
+    def _desk(self) -> Desk:
+        desk: Desk = self.config.app.state.desk  # type: ignore[union-attr]
+        return desk
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End, whatever is under way; journals have all that was played."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of what is cut off
-        self.config.app.state.desk.stop()  # type: ignore[union-attr]
+        self._desk.stop()
         await super().shutdown(sockets)
 
 
@@ -209,15 +217,14 @@ def _make_ready(players: Players) -> None:
     total = len(players.listed) + 1
     with progress("getting ready") as tell:
         players.warm_up(lambda done, name: tell(done, total, name))
-        tell(total - 1, total, "help and the board")
         Helper(players).warm_up()
-        review(Record(_sample()))
         tell(total, total)
 
 
-def _sample() -> Game:
-    """A deal in which everything of the board is used."""
+def _review_one(_given: Any, progress: Progress) -> str:
+    """Look at a deal, so that the first one of somebody's takes no longer than the next."""
     game = Game.deal("two_player", 0)
     while not game.is_over:
         game.play(game.legal_actions()[0])
-    return game
+    review(Record(game), progress=progress)
+    return "ready"

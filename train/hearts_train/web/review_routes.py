@@ -135,8 +135,13 @@ class Desk:
         """
         task = asyncio.create_task(self._look(address, work, given, tell))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._end)
         return task
+
+    def _end(self, task: asyncio.Task[bytes]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # perhaps nobody is left who would ask for it
 
     def stop(self) -> None:
         """Give up everything; whoever waits is told."""
