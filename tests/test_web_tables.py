@@ -228,8 +228,8 @@ def test_nothing_is_taken_back_once_all_cards_are_shown_or_the_table_is_closed(t
 
 def test_agents_draw_other_numbers_in_each_deal(tmp_path):
     """At the same action of another deal, of a match or of another match at the same table."""
-    for is_match in (False, True):
-        table = table_of(played("micro", 1), tmp_path, 0, is_match=is_match)
+    for rules, is_match in (("micro", False), ("micro", True), ("micro end_score=1", True)):
+        table = table_of(played(rules, 1), tmp_path, 0, is_match=is_match)
         seeds = []
         for _ in range(8):
             seeds.append(table.agent_seed())
@@ -250,7 +250,16 @@ def test_cards_to_pass_are_chosen_together_and_taken_back_together(tmp_path):
             table.act(0, 0, wrong)
         assert refused.value.code == "illegal"
     assert table.seq == 0
-    table.act(0, 0, hand[:3])
+    table.act(0, 0, hand[:1])
+    written = table.journal.path.read_bytes()
+    for wrong in (hand[1:4], hand[:1]):  # more than are left, one again
+        with pytest.raises(Refusal) as refused:
+            table.act(0, table.seq, wrong)
+        assert refused.value.code == "illegal"
+        assert table.journal.path.read_bytes() == written
+    assert table.turn == 0
+    table.undo(table.seq)
+    table.act(0, table.seq, hand[:3])
     assert table.game.passed(0) == hand[:3]
     assert table.turn == 1
     table.undo(table.seq)
