@@ -12,19 +12,21 @@ import shutil
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from hearts_env import Game
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players
 from hearts_train.web.store import Store
+from tests.web import LIMIT, wait_until
+
+expect.set_options(timeout=1000 * LIMIT)
 
 CHROMIUM = shutil.which("chromium")
 SIZES = {"wide": (1280, 800), "phone": (400, 800), "watch": (192, 384)}
@@ -65,11 +67,10 @@ def served(folder: Path, runs: Sequence[Path] = ()) -> Iterator[str]:
     server = make_server(folder, runs)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    while not server.started:
-        time.sleep(0.01)
+    wait_until(lambda: server.started)
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     server.should_exit = True
-    thread.join(10)
+    thread.join(LIMIT)
 
 
 @contextlib.contextmanager
@@ -115,7 +116,7 @@ class Person:
         self.address = address
         self.uses_touch = size != "wide"
         self.page: Page = context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(1000 * LIMIT)
         self.asked_for: list[str] = []
         self.faults: list[str] = []
         self.page.on("request", lambda request: self.asked_for.append(request.url))

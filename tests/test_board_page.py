@@ -17,10 +17,15 @@ from hearts_train.web.review import position, read_deal, review
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("starlette")
-pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="no Chromium here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("chromium"), reason="no Chromium here"),
+]
 
+from tests.page import SIZES, Person  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
+from tests.web import LIMIT  # noqa: E402
 
 NAME = "<b>Ann</b> & 'Bo'"
 
@@ -205,7 +210,7 @@ def test_a_link_holds_the_deal_and_the_server_measures_branches(
 ) -> None:
     context = browser.new_context(viewport={"width": 1000, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(1000 * LIMIT)
     page.goto(f"{address}/board")
     page.get_by_label("The text of the deal").fill("nonsense")
     page.get_by_role("button", name="Look at it").click()
@@ -247,11 +252,55 @@ def test_a_link_holds_the_deal_and_the_server_measures_branches(
     context.close()
 
 
+HOLD = """
+const load = window.fetch;
+window.fetch = async (path, ...more) => path !== "/api/review" ? load(path, ...more)
+  : new Response(new ReadableStream({start(lines) { window.lines = lines; }}));
+window.write = (text) => window.lines.enqueue(new TextEncoder().encode(text));
+"""
+"""The server's answer about a deal, line by line as the test says."""
+
+
+def test_the_board_shows_how_far_the_server_is(browser: sync_api.Browser, address: str) -> None:
+    person = Person(browser, address)
+    page = person.page
+    page.add_init_script(HOLD)
+    page.goto(f"{address}/board")
+    page.get_by_role("button", name="Show an example").click()
+    bar = page.get_by_role("progressbar")
+    for line, shown in (('{"done":0.25}\n{"do', 0.25), ('ne":0.75}\n', 0.75)):
+        page.evaluate("(text) => window.write(text)", line)
+        page.wait_for_function("(n) => document.querySelector('progress').value === n", arg=shown)
+    assert bar.count() == 1
+    page.evaluate('window.write(\'{"refused":{"code":"too_long","text":"too heavy"}}\\n\')')
+    sync_api.expect(page.locator(".wrong")).to_have_text("too heavy")
+    person.leave()
+
+
+@pytest.mark.parametrize("size", ["phone", "watch"])
+def test_no_figure_of_a_player_is_cut_off(
+    browser: sync_api.Browser, address: str, size: str
+) -> None:
+    person = Person(browser, address, size)
+    page = person.page
+    page.goto(f"{address}/board")
+    page.get_by_role("button", name="Show an example").click()
+    page.wait_for_selector(".tally")
+    cells = page.locator(".tally tbody :is(th, td)")
+    assert cells.count() == 2 * 7
+    for cell in cells.all():
+        box = cell.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] < box["x"] + box["width"] <= SIZES[size][0]
+        assert cell.evaluate("(node) => node.scrollWidth <= node.clientWidth + 1")
+    person.leave()
+
+
 def test_puzzles_are_solved_in_a_browser(browser: sync_api.Browser, address: str) -> None:
     axe_core = pytest.importorskip("axe_playwright_python.sync_playwright")
     context = browser.new_context(viewport={"width": 400, "height": 800})
     page, faults = context.new_page(), []
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(1000 * LIMIT)
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.goto(f"{address}/puzzles#17")
     page.wait_for_selector(".pick")

@@ -10,7 +10,10 @@ import pytest
 
 pytest.importorskip("playwright")
 pytest.importorskip("starlette")
-pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium"),
+]
 
 from axe_playwright_python.sync_playwright import Axe  # noqa: E402
 from playwright.sync_api import Browser, expect  # noqa: E402
@@ -102,6 +105,26 @@ def test_cards_bear_their_worth_and_a_blunder_is_asked_about(browser, address) -
                 break
         person.play()
     assert warned
+    person.leave()
+
+
+def test_digits_play_cards_after_a_level_was_chosen_by_mouse(browser, address) -> None:
+    person = Person(browser, address, settings={"help": "off"})
+    person.sit_down("two_player", ["me", "easy"], seed=SEED)
+    page = person.page
+    page.get_by_role("button", name="Help").click()
+    page.get_by_role("radio", name="Values").check()
+    assert page.evaluate("document.activeElement.type") == "radio"
+    count, card = len(person.hand), person.legal[0]
+    page.keyboard.press("1")
+    assert person.cards(".hand .card.raised") == [card]
+    page.keyboard.press("1")
+    person.played(count)
+    assert card not in person.hand
+    # The arrows belong to whatever has the focus.
+    page.get_by_role("radio", name="Values").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("radio", name="Odds")).to_be_checked()
     person.leave()
 
 

@@ -14,7 +14,10 @@ import pytest
 
 pytest.importorskip("playwright")
 pytest.importorskip("starlette")
-pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium"),
+]
 
 from playwright.sync_api import Browser, expect  # noqa: E402
 
@@ -22,10 +25,13 @@ from hearts_env import Game, Match  # noqa: E402
 from tests.page import SIZES, Person  # noqa: E402
 from tests.page import address as address  # noqa: E402
 from tests.page import browser as browser  # noqa: E402
+from tests.web import LIMIT  # noqa: E402
 
 MOON = 'micro moon=choose card_points={"AH":1}'
 """Whoever holds the ace of hearts takes all that costs anything."""
 MOON_SEED = 2
+LEADS = next(s for s in range(50) if Game.deal("two_player", s).player == 0)
+"""The person leads to the first trick of this deal, so that the other holds all cards."""
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -83,6 +89,68 @@ def test_who_passes_last_and_leads_is_not_kept_waiting(browser, address) -> None
     person.sit_down("classic", ["easy", "easy", "easy", "me"], seed=seed, match=True)
     person.hand_over(person.hand[1:4])
     assert person.legal == ["2C"]
+    person.leave()
+
+
+def test_a_watch_shows_cards_first_and_each_plate_on_one_line(browser, address) -> None:
+    person = Person(browser, address, "watch")
+    page = person.page
+    page.set_viewport_size({"width": 192, "height": 192})
+    person.sit_down("two_player", ["me", "champion"], match=True)
+    for name in person.legal[:4]:
+        box = person.card(name).bounding_box()
+        assert box["y"] + box["height"] <= 192
+    for plate in page.locator(".plate").all():
+        box = plate.bounding_box()
+        parts = [part.bounding_box() for part in plate.locator(".name, .points").all()]
+        assert all(part["y"] < box["y"] + box["height"] / 2 for part in parts)
+        assert all(part["x"] + part["width"] <= box["x"] + box["width"] for part in parts)
+        assert parts[0]["x"] + parts[0]["width"] <= parts[1]["x"]
+    person.leave()
+
+
+@pytest.mark.parametrize("size", ["phone", "wide"])
+def test_the_backs_of_a_hand_lie_inside_its_plate(browser, address, size) -> None:
+    person = Person(browser, address, size)
+    person.sit_down("two_player", ["me", "champion"], seed=LEADS)
+    plate = person.page.locator(".plate", has=person.page.locator(".backs .face")).first
+    box, backs = plate.bounding_box(), plate.locator(".backs .face").all()
+    assert len(backs) == 13
+    for back in (backs[0], backs[-1]):
+        inside = back.bounding_box()
+        assert box["x"] < inside["x"] < inside["x"] + inside["width"] < box["x"] + box["width"]
+        assert inside["y"] + inside["height"] < box["y"] + box["height"]
+    person.leave()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_from_the_table_there_is_a_way_to_every_page_and_back(browser, address, size) -> None:
+    person = Person(browser, address, size)
+    person.sit_down("two_player", ["me", "easy"])
+    page, table, hand = person.page, person.page.url, person.hand
+    for name in ("Board", "Puzzles", "Runs"):
+        if size == "watch":
+            page.get_by_role("button", name="Settings").click()
+        page.get_by_role("link", name=name, exact=True).click()
+        page.wait_for_url(f"**/{name.lower()}*")
+        expect(page.locator("dialog")).to_have_count(0)
+        page.goto(table)
+        person.wait()
+        assert person.hand == hand
+    person.leave()
+
+
+def test_nothing_can_be_taken_back_when_all_cards_are_shown(browser, address) -> None:
+    person = Person(browser, address)
+    person.sit_down("micro", ["me", "easy"], seed=3)
+    undo = person.page.get_by_role("button", name="Undo")
+    person.play()
+    expect(undo).to_be_enabled()
+    person.play_on()
+    expect(undo).to_be_disabled()
+    person.page.reload()
+    person.page.wait_for_selector(".result")
+    expect(undo).to_be_disabled()
     person.leave()
 
 
@@ -293,7 +361,7 @@ def test_a_server_killed_in_mid_deal_comes_back_and_so_does_the_page(
         process = subprocess.Popen(command, cwd=Path(__file__).parents[1])
         while process.poll() is None:
             try:
-                urllib.request.urlopen(f"{address}/healthz", timeout=1).close()
+                urllib.request.urlopen(f"{address}/healthz", timeout=LIMIT).close()
                 return process
             except OSError:
                 time.sleep(0.05)

@@ -11,7 +11,10 @@ import pytest
 
 pytest.importorskip("playwright")
 pytest.importorskip("starlette")
-pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium"),
+]
 
 from axe_playwright_python.sync_playwright import Axe  # noqa: E402
 from playwright.sync_api import Browser, expect  # noqa: E402

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -18,12 +17,15 @@ from hearts_train.web import helping, players
 from hearts_train.web.app import create_app
 from hearts_train.web.players import Players, Workers
 from hearts_train.web.store import Store
+from tests.web import LIMIT, wait_until
 from tests.web_browser import browsing, serving
 from tests.web_browser import client as client
 
 
 class Bad:
     """Misbehaves in one of several ways; its name says how."""
+
+    go = threading.Event()
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -36,7 +38,7 @@ class Bad:
             case "illegal":
                 return -1
             case "slow":
-                threading.Event().wait(1.5)
+                self.go.wait(LIMIT)
         return self.inner.act(view)
 
 
@@ -50,39 +52,52 @@ class Bad:
 )
 def test_for_an_agent_that_misbehaves_a_card_is_played_and_all_are_told(kind, words, tmp_path):
     register_agent("bad", lambda seed=None: Bad(kind))
-    with serving(tmp_path, "bad") as client, browsing(client) as browser:
+    Bad.go.clear()
+    patience = 0.05 if kind == "slow" else LIMIT
+    with serving(tmp_path, "bad", patience=patience) as client, browsing(client) as browser:
         table = browser.create("micro", "bad")
         assert table["seats"][1]["name"] == "bad"
         browser.act() if browser.state["turn"] == 0 else None
         fault = browser.until("fault")
         assert fault["text"] == f"bad {words}; its first legal card is played for it"
         assert browser.play_on()["scores"]
+        Bad.go.set()
 
 
-def test_the_clock_of_a_decision_starts_when_a_thread_takes_it():
+def test_the_clock_of_a_decision_starts_when_a_thread_takes_it(monkeypatch):
+    timed: list[float | None] = []
+
+    async def note(future: asyncio.Future[Any], seconds: float | None) -> Any:
+        timed.append(seconds)
+        return await future
+
     async def play() -> None:
         workers, begun, go = Workers("one", 1), threading.Event(), threading.Event()
 
         def first() -> str:
             begun.set()
-            go.wait(10)
+            go.wait(LIMIT)
             return "first"
 
         one = asyncio.create_task(workers.run(first, 10.0))
-        while not begun.is_set():
+        while timed != [10.0]:
             await asyncio.sleep(0.001)
-        other = asyncio.create_task(workers.run(lambda: "other", 0.05))
-        given_up = asyncio.create_task(workers.run(lambda: done.append(1), 10.0))
-        await asyncio.sleep(0.2)  # longer than `other` may take
+        other = asyncio.create_task(workers.run(lambda: "other", 0.01))
+        given_up = asyncio.create_task(workers.run(lambda: done.append(1), 20.0))
+        for _ in range(20):  # in which `other` has been waiting longer than it may take
+            await asyncio.sleep(0.002)
+        assert timed == [10.0]
         given_up.cancel()
         await asyncio.sleep(0)
         go.set()
         assert await one == "first"
         assert await other == "other"
-        assert await workers.run(lambda: "last", 10.0) == "last"
+        assert await workers.run(lambda: "last", 30.0) == "last"
+        assert timed == [10.0, 0.01, 30.0]
         assert done == []  # nobody waited for it any more
 
     done: list[int] = []
+    monkeypatch.setattr(players.asyncio, "wait_for", note)
     asyncio.run(play())
 
 
@@ -90,11 +105,11 @@ def test_an_agent_whose_threads_are_all_stuck_takes_too_long_and_recovers():
     async def play() -> None:
         workers, go = Workers("stuck", 1), threading.Event()
         most = players._MOST_THREADS
-        asked = [workers.run(lambda: go.wait(20), 0.01) for _ in range(most + 2)]
+        asked = [workers.run(lambda: go.wait(LIMIT), 0.01) for _ in range(most + 2)]
         found = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(one) for one in found] == [TimeoutError] * (most + 2)
         go.set()
-        assert await workers.run(lambda: "again", 10.0) == "again"
+        assert await workers.run(lambda: "again", LIMIT) == "again"
         while workers._stuck:
             await asyncio.sleep(0.001)
 
@@ -107,11 +122,11 @@ def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
     class Slow:
         def act(self, view: Any) -> int:
             begun.set()
-            go.wait(10)
+            go.wait(LIMIT)
             return view.legal_actions()[0]
 
     register_agent("slow", lambda seed=None: Slow())
-    listed = Players(["slow"], patience=20.0)
+    listed = Players(["slow"], patience=LIMIT)
     app = create_app(Store(tmp_path), listed)
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(TestClient(app, base_url="http://localhost"))
@@ -119,15 +134,14 @@ def test_a_slow_agent_stalls_no_other_table(tmp_path, caplog):
         seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
         slow = first.create("two_player", "slow", seed=seed)["table"]
         first.act()
-        assert begun.wait(5)
+        assert begun.wait(LIMIT)
         second.create("two_player", "easy")
         assert second.play_on()["scores"]
         assert first.ask(type="watch", table=slow)["turn"] == 1  # its table answers, too
         undone = first.ask(type="undo", table=slow, seq=first.state["seq"])
         go.set()
         (host,) = (h for h in app.state.hall._hosts.values() if h.table.id == slow)
-        for _ in range(500):  # until what it chose meanwhile has come, and is forgotten
-            time.sleep(0.01 if host.is_busy else 0.0)
+        wait_until(lambda: not host.is_busy)  # what it chose meanwhile has come, and is forgotten
         now = first.ask(type="watch", table=slow)
         assert (now["seq"], now["turn"]) == (undone["seq"], 0)
         assert now["view"]["history"] == []
@@ -173,28 +187,26 @@ def test_no_player_is_asked_by_two_threads_when_a_card_is_taken_back(tmp_path):
         def act(self, view: Any) -> int:
             self.asked += 1
             begun.release()
-            go.wait(10)
+            go.wait(LIMIT)
             return view.legal_actions()[0]
 
         def close(self) -> None:
             self.closed += 1
 
     register_agent("slow", lambda seed=None: Slow())
-    app = create_app(Store(tmp_path), Players(["slow"], patience=20.0))
+    app = create_app(Store(tmp_path), Players(["slow"], patience=LIMIT))
     with TestClient(app, base_url="http://localhost") as client, browsing(client) as browser:
         made.clear()
         seed = next(s for s in range(99) if Game.deal("two_player", s).player == 0)
         table = browser.create("two_player", "slow", seed=seed)["table"]
         for _ in range(2):
             browser.act()
-            assert begun.acquire(timeout=5)
+            assert begun.acquire(timeout=LIMIT)
             asked = {"type": "undo", "table": table, "seq": browser.state["seq"]}
             assert browser.ask(**asked)["type"] == "done"
         assert [one.asked for one in made] == [1, 1]
         go.set()
-        for _ in range(500):
-            time.sleep(0.0 if all(one.closed for one in made) else 0.01)
-        assert all(one.closed for one in made)
+        wait_until(lambda: all(one.closed for one in made))
         assert [one.asked for one in made] == [1, 1]
 
 
@@ -255,7 +267,7 @@ def test_players_that_were_only_warmed_up_are_closed():
     made.clear()
     listed.warm_up()
     assert made
-    assert all(one.closed.wait(20.0) for one in made)
+    assert all(one.closed.wait(LIMIT) for one in made)
 
 
 def test_a_further_agent_is_listed_by_its_last_name_and_its_path_is_not_told(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -9,7 +10,10 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from hearts_train.web import store
+from hearts_train.web.app import Connection
+from hearts_train.web.gate import Bucket
 from hearts_train.web.hosting import Limits
+from tests.web import wait_until
 from tests.web_browser import SOCKET, Browser, browsing, serving, take_turns
 from tests.web_browser import client as client
 
@@ -184,6 +188,67 @@ def test_a_flood_is_told_to_wait_and_then_cut_off(tmp_path):
             assert other.ask(type="ping")["type"] == "pong"
 
 
+def test_a_browser_that_never_reads_is_cut_off_and_takes_no_memory():
+    """Nothing is taken off its hands; later it may come back for the whole table."""
+
+    class Stuck:
+        client = None
+
+        def __init__(self) -> None:
+            self.sent: list[str] = []
+            self.reads = asyncio.Event()
+            self.code = 0
+
+        async def send_text(self, text: str) -> None:
+            await self.reads.wait()
+            self.sent.append(text)
+
+        async def close(self, code: int, reason: str) -> None:
+            self.code = code
+
+    async def play() -> None:
+        socket, waiting = Stuck(), 40
+        connection = Connection(socket, Limits(waiting=waiting))
+        pump = asyncio.create_task(connection.pump())
+        for number in range(1000):
+            connection.send(str(number))
+            await asyncio.sleep(0)
+        assert connection.num_waiting <= waiting + 1
+        socket.reads.set()
+        await pump
+        assert socket.code == 1013
+        assert len(socket.sent) <= 1
+
+    asyncio.run(play())
+
+
+def test_after_a_flood_it_takes_a_moment_to_be_let_in_again():
+    now = [0.0]
+    bucket = Bucket(60, 10.0, clock=lambda: now[0])
+    assert [bucket.take() for _ in range(60)] == [False] * 60
+    assert bucket.take()
+    assert not bucket.is_flooded
+    for _ in range(2000):
+        assert bucket.take()
+    assert bucket.is_flooded
+    assert bucket.wait <= (2 * 60 + 2) / 10
+    now[0] += bucket.wait + 1e-9
+    assert not bucket.take()  # the wait was told honestly
+    now[0] += 1000
+    assert [bucket.take() for _ in range(61)] == [*[False] * 60, True]
+
+
+def test_what_is_asked_of_the_interface_is_limited(tmp_path):
+    limits = Limits(asked=10, asked_rate=0.001)
+    with serving(tmp_path, limits=limits) as client:
+        found = [client.get("/api/rules") for _ in range(60)]
+        assert [one.status_code for one in found] == [404] * 10 + [429] * 50
+        assert found[-1].json()["code"] == "too_fast"
+        # Not for each of the fifty: as long as for as many as may come at once.
+        assert int(found[-1].headers["retry-after"]) <= 12 / 0.001
+        assert client.get("/healthz").status_code == 200
+
+
 def test_connections_of_one_address_are_limited(tmp_path):
     with serving(tmp_path, limits=Limits(connections_each=2)) as client:
         with browsing(client), browsing(client):
@@ -212,6 +277,21 @@ def test_tables_of_one_person_are_limited_and_finished_or_closed_ones_do_not_cou
             assert first not in listed
         assert browser.ask(type="watch", table=first)["closed"]
         assert browser.ask(type="next", table=first)["code"] == "not_allowed"
+
+
+def test_at_a_closed_table_nothing_is_taken_back(client):
+    with browsing(client) as browser:
+        table = browser.create("two_player", "easy")["table"]
+        for _ in range(2):
+            browser.act()
+        while browser.state["turn"] != 0:
+            browser.read()
+        assert browser.ask(type="leave", table=table, close=True)["type"] == "done"
+        told = browser.ask(type="watch", table=table)
+        assert (told["closed"], told["undo"]) == (True, False)
+        refused = browser.ask(type="undo", table=table, seq=told["seq"])
+        assert refused["code"] == "not_allowed"
+        assert browser.ask(type="watch", table=table)["view"] == told["view"]
 
 
 def test_a_table_with_an_open_seat_can_be_closed(tmp_path):
@@ -272,7 +352,9 @@ def test_tables_at_which_nobody_is_make_room_and_come_back(tmp_path):
             assert other.create("micro", "easy")["type"] == "table"
         with browsing(client, token) as browser:
             assert browser.ask(type="watch", table=table)["view"] == seen
-        client.app.state.hall.sweep()
+        hall = client.app.state.hall
+        wait_until(lambda: all(host.is_idle for host in hall._hosts.values()))
+        hall.sweep()
         assert client.get("/healthz").json()["tables"] == 0
 
 

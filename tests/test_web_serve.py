@@ -17,10 +17,14 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
+from hearts_env import Game
 from hearts_env.notation import parse_games
+from hearts_train.command import serve_command
 from hearts_train.web import assets
+from hearts_train.web.review_routes import LINES
 from tests.refusals import mistake
 from tests.test_cli import ROOT, command, run
+from tests.web import LIMIT
 
 
 @contextmanager
@@ -52,7 +56,7 @@ class Person:
         self.socket.send(json.dumps({k: v for k, v in message.items() if v is not None}))
 
     def read(self) -> dict[str, Any]:
-        message = json.loads(self.socket.recv(timeout=20))
+        message = json.loads(self.socket.recv(timeout=LIMIT))
         if message["type"] == "table" or message.get("view"):
             self.told = {**message, "you": message.get("you", 0)}
         return message
@@ -75,6 +79,7 @@ def dealt(told: dict[str, Any]) -> set[str]:
     return {*told["view"]["hand"], *(card for p, card in told["view"]["history"] if p == 0)}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")
 def test_a_server_that_is_killed_in_mid_deal_resumes_every_table(tmp_path):
     with server(tmp_path) as (process, address), ExitStack() as stack:
@@ -116,10 +121,76 @@ def test_a_server_that_is_killed_in_mid_deal_resumes_every_table(tmp_path):
             (game,) = parse_games(over["deal"])
             assert [list(play) for play in game.history][: len(seen)] == seen
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=LIMIT)
         assert process.returncode == 130
         assert errors.splitlines()[-1] == "stopped"
         assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="SIGINT")
+def test_ctrl_c_ends_a_server_that_is_at_work(tmp_path):
+    game = Game.deal("party players=7", 1)
+    while not game.is_over:
+        game.play(game.legal_actions()[0])
+    body = json.dumps({"deal": game.to_text()}).encode()
+    with server(tmp_path) as (process, address), ExitStack() as stack:
+        Person(stack, address).send(type="ping")  # and somebody is at a table
+        asked = urllib.request.Request(
+            f"http://{address}/api/review", body, {"Accept": LINES}, method="POST"
+        )
+        answer = stack.enter_context(urllib.request.urlopen(asked, timeout=LIMIT))
+        assert "done" in json.loads(answer.readline())
+        process.send_signal(signal.SIGINT)
+        *_, last = answer.read().splitlines()
+        assert json.loads(last)["refused"]["code"] == "ending"
+        _, errors = process.communicate(timeout=LIMIT)
+        assert process.returncode == 130
+        assert errors.splitlines()[-1] == "stopped"
+        assert "Error" not in errors
+        assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
+def test_friends_are_shown_an_address_that_they_can_open(host, tmp_path):
+    process = command("serve", "--port", "0", "--host", host, "--data", tmp_path)
+    try:
+        address = process.stdout.readline().split()[-1]
+        with urllib.request.urlopen(f"{address}healthz", timeout=LIMIT) as answer:
+            assert json.load(answer)["ok"]
+        is_open = not serve_command._is_loopback(address)
+        assert is_open == (host == "0.0.0.0" and serve_command._outward(socket.AF_INET) is not None)
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=LIMIT)
+    assert (serve_command._WARNING in errors.splitlines()) == is_open
+
+
+@pytest.mark.parametrize(
+    ("host", "outward", "shown"),
+    [
+        ("127.0.0.1", {}, ["127.0.0.1"]),
+        ("::1", {}, ["[::1]"]),
+        ("10.1.2.3", {}, ["10.1.2.3"]),
+        ("0.0.0.0", {socket.AF_INET: "10.1.2.3", socket.AF_INET6: "fd00::5"}, ["10.1.2.3"]),
+        ("::", {socket.AF_INET: "10.1.2.3", socket.AF_INET6: "fd00::5"}, ["10.1.2.3", "[fd00::5]"]),
+        ("::", {socket.AF_INET: "10.1.2.3"}, ["10.1.2.3"]),
+        ("0.0.0.0", {}, ["127.0.0.1"]),  # a machine without a network
+    ],
+)
+def test_where_all_addresses_are_listened_on_those_of_the_network_are_shown(
+    host, outward, shown, monkeypatch
+):
+    monkeypatch.setattr(serve_command, "_outward", outward.get)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        found = serve_command._addresses(listener, host)
+    assert found == [f"http://{name}:{port}/" for name in shown]
+    assert [serve_command._is_loopback(one) for one in found] == [
+        name in ("127.0.0.1", "[::1]") for name in shown
+    ]
 
 
 def test_an_occupied_port_is_one_line_with_the_fix(tmp_path):
@@ -158,6 +229,7 @@ def test_two_servers_do_not_share_a_folder(tmp_path):
         mistake(run("serve", "--port", "0", "--data", tmp_path), "data")
 
 
+@pytest.mark.slow
 def test_the_server_needs_no_torch():
     code = (
         "import sys\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,14 @@ from hearts_train.web.players import Players
 from hearts_train.web.store import Store, digest_of
 from hearts_train.web.tables import Seat, Table
 
+LIMIT = 300.0
+"""Seconds that only something that hangs takes, on a machine that is busy with other work too."""
+
 
 @functools.cache
 def players(*more: str) -> Players:
     """The list of agents, made once: that takes a second."""
-    return Players(more, patience=20.0)
+    return Players(more, patience=LIMIT)
 
 
 def hall(folder: Path, limits: Limits | None = None, *more: str) -> Hall:
@@ -47,14 +51,22 @@ class Guest:
 
 async def settle(at: Hall) -> None:
     """Wait until nothing is under way at any table."""
-    for _ in range(20_000):
-        await asyncio.sleep(0)
-        if not any(host.is_busy for host in at._hosts.values()):
+    async with asyncio.timeout(LIMIT):
+        while True:
             await asyncio.sleep(0)
             if not any(host.is_busy for host in at._hosts.values()):
-                return
-        await asyncio.sleep(0.001)
-    raise AssertionError("the tables do not come to rest")
+                await asyncio.sleep(0)
+                if not any(host.is_busy for host in at._hosts.values()):
+                    return
+            await asyncio.sleep(0.001)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what another thread brings about."""
+    end = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < end, "it does not come about"
+        time.sleep(0.001)
 
 
 async def ask(at: Hall, guest: Guest, **message: Any) -> list[dict[str, Any]]:
@@ -75,9 +87,10 @@ def table_of(game: Game, folder: Path, seat: int, *, is_match: bool = False) -> 
     rules: Rules = game.rules
     seats = [Seat(agent="easy") for _ in range(rules.players)]
     seats[seat] = Seat(owner="a" * 32, name="Anna")
-    table = Table("0" * 16, rules, is_match, 1, None, seats, "odds", Store(folder).journal("x"))
-    table.journal.path.unlink(missing_ok=True)
-    table.journal.create({})
+    name = "0" * 16
+    table = Table(name, rules, is_match, 1, None, seats, "odds", Store(folder).journal(name))
+    table.journal.remove()
+    table.journal.create(table.head())
     if isinstance(table.play, Match):
         table.play.replace_deal(game.start())
     else:

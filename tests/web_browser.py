@@ -90,9 +90,9 @@ class Browser:
 
 @contextlib.contextmanager
 def serving(
-    folder, *agents: str, limits: Limits | None = None, **more: Any
+    folder, *agents: str, limits: Limits | None = None, patience: float = web.LIMIT, **more: Any
 ) -> Iterator[TestClient]:
-    listed = web.players() if not agents else Players(agents, patience=0.5)
+    listed = web.players() if not agents else Players(agents, patience=patience)
     app = create_app(Store(folder), listed, limits=limits, **more)
     with TestClient(app, base_url="http://localhost") as client:
         yield client

@@ -5,25 +5,37 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import ipaddress
 import logging
 import socket
 import sys
+import threading
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 
+from hearts_env import Game
+from hearts_env.notation import Record
+from hearts_env.progress import Progress, no_progress
 from hearts_train.command.saved_tables import data_folder
 from hearts_train.console import Mistake, note, progress
 from hearts_train.web.app import create_app
 from hearts_train.web.helping import Helper
 from hearts_train.web.hosting import Limits
 from hearts_train.web.players import Players
+from hearts_train.web.review import review
+from hearts_train.web.review_routes import Desk
 from hearts_train.web.store import Store
 
 _GRACE = 2  # seconds that browsers have when the server ends
+_WARNING = (
+    "Warning: nothing is encrypted, and anybody in this network can open tables, use this "
+    "machine's processor and see the runs of --runs. Use it in a network that you trust."
+)
 
 
 @dataclass(frozen=True)
@@ -77,25 +89,47 @@ def serve_tables(options: Options) -> None:
                 ws_per_message_deflate=False,
                 timeout_graceful_shutdown=_GRACE,
             )
-            server = _Server(config, _address(listener, options.host), folder, opens=options.opens)
+            server = _Server(
+                config, _addresses(listener, options.host), folder, opens=options.opens
+            )
             asyncio.run(server.serve([listener]))
 
 
 class _Server(uvicorn.Server):
-    """A server that says where it is when it is there."""
+    """A server that says where it is when it is there, and ends without a word of what it left."""
 
-    def __init__(self, config: uvicorn.Config, address: str, folder: Path, *, opens: bool) -> None:
+    def __init__(
+        self, config: uvicorn.Config, addresses: list[str], folder: Path, *, opens: bool
+    ) -> None:
         super().__init__(config)
-        self._address, self._folder, self._opens = address, folder, opens
+        self._addresses, self._folder, self._opens = addresses, folder, opens
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
         await super().startup(sockets)
-        if self.started:
-            print(f"Hearts is at {self._address}", flush=True)
-            note(f"Tables are kept in {self._folder}. Ctrl-C ends the server.")
-            if self._opens:
-                asyncio.get_running_loop().run_in_executor(None, webbrowser.open, self._address)
+        if not self.started:
+            return
+        for address in self._addresses:
+            print(f"Hearts is at {address}", flush=True)
+        if not all(map(_is_loopback, self._addresses)):
+            note(_WARNING)
+        note(f"Tables are kept in {self._folder}. Ctrl-C ends the server.")
+        self._desk.begin("", _review_one, {}, no_progress)
+        if self._opens:  # some browsers keep whoever opens them waiting
+            threading.Thread(
+                target=webbrowser.open, args=(self._addresses[0],), daemon=True
+            ).start()
+
+    @property
+    def _desk(self) -> Desk:
+        desk: Desk = self.config.app.state.desk  # type: ignore[union-attr]
+        return desk
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End, whatever is under way; journals have all that was played."""
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of what is cut off
+        self._desk.stop()
+        await super().shutdown(sockets)
 
 
 def _allow_files() -> None:
@@ -149,10 +183,32 @@ def _store(folder: Path) -> Store:
         raise Mistake(f"--data: {folder} cannot be used ({why}); give another folder") from None
 
 
-def _address(listener: socket.socket, host: str) -> str:
-    port = listener.getsockname()[1]
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}/"
+def _addresses(listener: socket.socket, host: str) -> list[str]:
+    """Where browsers find the server: if it listens on all addresses, those that friends need."""
+    port, hosts = listener.getsockname()[1], [host]
+    if host in ("0.0.0.0", "::"):
+        families = [socket.AF_INET, socket.AF_INET6][: 1 + (host == "::")]
+        hosts = [found for family in families if (found := _outward(family))] or ["127.0.0.1"]
+    return [f"http://{f'[{one}]' if ':' in one else one}:{port}/" for one in hosts]
+
+
+def _outward(family: socket.AddressFamily) -> str | None:
+    """This machine's address in its network; None: it has none. Nothing is sent."""
+    elsewhere = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # of documentation
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((elsewhere[family], 9))
+            return str(probe.getsockname()[0])
+    except OSError:
+        return None
+
+
+def _is_loopback(address: str) -> bool:
+    name = urlsplit(address).hostname or ""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
 
 
 def _make_ready(players: Players) -> None:
@@ -163,3 +219,12 @@ def _make_ready(players: Players) -> None:
         players.warm_up(lambda done, name: tell(done, total, name))
         Helper(players).warm_up()
         tell(total, total)
+
+
+def _review_one(_given: Any, progress: Progress) -> str:
+    """Look at a deal, so that the first one of somebody's takes no longer than the next."""
+    game = Game.deal("two_player", 0)
+    while not game.is_over:
+        game.play(game.legal_actions()[0])
+    review(Record(game), progress=progress)
+    return "ready"

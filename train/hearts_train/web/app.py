@@ -92,10 +92,13 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.hall = hall
+    app.state.desk = review_routes.Desk()
     app.state.runs = RunShelf(runs)
     players.elsewhere = app.state.runs.player_of
     policy = content_policy(assets.script_digests(assets.index()))
-    app.add_middleware(Gate, policy=policy, hosts=tuple(hosts))
+    app.add_middleware(
+        Gate, policy=policy, hosts=tuple(hosts), burst=limits.asked, rate=limits.asked_rate
+    )
     return app
 
 
@@ -129,6 +132,11 @@ class Connection:
         elif self._out.qsize() == self._limits.waiting:
             self._out.put_nowait(None)
 
+    @property
+    def num_waiting(self) -> int:
+        """How many messages wait for the browser."""
+        return self._out.qsize()
+
     async def pump(self) -> None:
         """Send what waits, until the browser is cut off."""
         while (text := await self._out.get()) is not None:
@@ -144,7 +152,7 @@ class Connection:
     @property
     def is_flooding(self) -> bool:
         """Whether it goes on in spite of being told."""
-        return self._bucket.left < -self._limits.burst
+        return self._bucket.is_flooded
 
 
 class Lobby:

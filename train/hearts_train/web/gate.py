@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -15,7 +16,6 @@ from starlette.websockets import WebSocket
 
 MOST_BODY = 512 * 1024
 """Bytes that a request may bring."""
-_API_BURST, _API_RATE = 60, 10.0
 _MOST_ADDRESSES = 10_000
 _HEADERS = {
     "Cache-Control": "no-cache",
@@ -28,18 +28,37 @@ _HEADERS = {
 
 
 class Bucket:
-    """Counts what comes: a number at once, and a number a second after that."""
+    """Counts what comes: a number at once, and a number a second after that.
 
-    def __init__(self, burst: int, rate: float) -> None:
+    Attributes:
+        left: How many more may come at once; after a flood it is down to less than minus `burst`,
+            never further, so that whoever stops is soon let in again.
+    """
+
+    def __init__(
+        self, burst: int, rate: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.left = float(burst)
-        self._burst, self._rate, self._at = float(burst), rate, time.monotonic()
+        self._burst, self._rate, self._clock = float(burst), rate, clock
+        self._at = clock()
 
     def take(self) -> bool:
         """Count one; whether it is one too many."""
-        now = time.monotonic()
-        self.left = min(self.left + (now - self._at) * self._rate, self._burst) - 1
+        now = self._clock()
+        left = min(self.left + (now - self._at) * self._rate, self._burst)
+        self.left = max(left, -self._burst) - 1
         self._at = now
         return self.left < 0
+
+    @property
+    def is_flooded(self) -> bool:
+        """Whether as many again have come as may come at once."""
+        return self.left < -self._burst
+
+    @property
+    def wait(self) -> float:
+        """Seconds until one more may come, if none comes before."""
+        return max(0.0, (1 - self.left) / self._rate)
 
 
 def content_policy(scripts: Iterable[str]) -> str:
@@ -58,8 +77,16 @@ def content_policy(scripts: Iterable[str]) -> str:
 class Gate:
     """Refuses other sites, other names of the host, and too much; completes every answer."""
 
-    def __init__(self, app: ASGIApp, policy: str, hosts: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        policy: str,
+        hosts: tuple[str, ...] = (),
+        burst: int = 60,
+        rate: float = 10.0,
+    ) -> None:
         self._app = app
+        self._burst, self._rate = burst, rate
         self._hosts = {"localhost", *(host.lower() for host in hosts)}
         self._headers = {"Content-Security-Policy": policy, **_HEADERS}
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
@@ -91,10 +118,12 @@ class Gate:
             await _refused(413, "too_large", "the request is too large")(
                 scope, receive, send_complete
             )
-        elif scope["path"].startswith("/api/") and self._is_too_fast(scope):
-            await _refused(429, "too_fast", "too many requests at once; wait some seconds")(
-                scope, receive, send_complete
-            )
+        elif scope["path"].startswith("/api/") and (bucket := self._bucket(scope)).take():
+            seconds = math.ceil(bucket.wait)
+            text = f"too many requests at once; wait {seconds} s"
+            refused = _refused(429, "too_fast", text)
+            refused.headers["Retry-After"] = str(seconds)
+            await refused(scope, receive, send_complete)
         else:
             await self._app(scope, receive, send_complete)
 
@@ -112,13 +141,14 @@ class Gate:
             return "origin: another site must not use this server"
         return None
 
-    def _is_too_fast(self, scope: Scope) -> bool:
+    def _bucket(self, scope: Scope) -> Bucket:
+        """That of the address from which a request comes."""
         address = scope["client"][0] if scope.get("client") else ""
-        bucket = self._buckets.setdefault(address, Bucket(_API_BURST, _API_RATE))
+        bucket = self._buckets.setdefault(address, Bucket(self._burst, self._rate))
         self._buckets.move_to_end(address)
         if len(self._buckets) > _MOST_ADDRESSES:
             self._buckets.popitem(last=False)
-        return bucket.take()
+        return bucket
 
 
 def _refused(status: int, code: str, text: str) -> JSONResponse:

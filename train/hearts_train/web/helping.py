@@ -17,12 +17,12 @@ from hearts_env.worlds import Worlds
 from hearts_train.measure.hints import Hint, hint, values
 from hearts_train.web.messages import Refusal
 from hearts_train.web.moments import NOISE
-from hearts_train.web.players import Listed, Players, Workers
+from hearts_train.web.players import Listed, Players, Workers, in_parts
 
 EXACT, SAMPLED = "pimc", "pro"
 """Who weighs the worlds: of two players all of them, with all cards seen; else a sample."""
 
-_MOST_WORLDS = 5_000
+MOST_WORLDS = 5_000
 """All worlds are weighed up to this number; the two-player game has at most 105."""
 _DIGITS = 6
 _PATIENCE = 60.0
@@ -79,7 +79,7 @@ class Helper:
 
     def _weigher(self, view: PlayerView) -> Listed:
         agent = self.players.listed[EXACT]
-        if has_exact_worlds(view.rules) and view.num_worlds <= _MOST_WORLDS:
+        if has_exact_worlds(view.rules) and view.num_worlds <= MOST_WORLDS:
             return agent
         return self.players.listed[SAMPLED]
 
@@ -147,11 +147,17 @@ def odds_by(agent: Listed, view: PlayerView) -> dict[str, Any]:
     """The same, worlds weighed by how `agent` would have played in each.
 
     Raises:
-        HeartsError: if the agent raises, or gives no probabilities.
+        HeartsError: if there are more worlds than are weighed, or the agent raises or gives no
+            probabilities.
     """
+    if view.num_worlds > MOST_WORLDS:
+        raise HeartsError(
+            f"model: {view.num_worlds:,} worlds are possible, more than the {MOST_WORLDS:,} that "
+            "can be weighed by a model; leave it out, or ask again later in the deal"
+        )
     blames = blamed(f"model: {agent.name} gives no odds", "take another model")
     with agent.lent() as player, blames:
-        found = belief(view, player.action_probs, noise=NOISE)
+        found = belief(view, in_parts(player.action_probs), noise=NOISE)
     cards = np.arange(len(view.rules.deck))
     other = found.weights @ (found.hands[:, None] >> cards & 1)
     rows = np.stack([other, 1 - other])  # what the other does not hold is dead

@@ -30,6 +30,8 @@ class Limits:
         message: Bytes of a message.
         burst: Messages that may come at once on one connection.
         rate: Messages a second after that.
+        asked: Requests to ``/api`` that may come at once from one address.
+        asked_rate: Requests a second after that.
         connections: Connections in all.
         connections_each: Connections of one address.
         own: Unfinished tables of one person.
@@ -43,6 +45,8 @@ class Limits:
     message: int = 16_384
     burst: int = 60
     rate: float = 20.0
+    asked: int = 60
+    asked_rate: float = 10.0
     connections: int = 2_000
     connections_each: int = 256
     own: int = 12
@@ -395,6 +399,7 @@ class Hall:
         self.helper = Helper(players)
         self._hosts: OrderedDict[str, Host] = OrderedDict()  # those used last at the end
         self._created: dict[str, deque[float]] = {}
+        self._unreadable: set[str] = set()  # tables of which the log has it
 
     @property
     def num_live(self) -> int:
@@ -420,7 +425,9 @@ class Hall:
         try:
             table = Table.resume(self.store.journal(name))
         except (HeartsError, OSError) as error:
-            log.error("table %s: %s", name, error)
+            if name not in self._unreadable:  # else each reload of a page would write it again
+                self._unreadable.add(name)
+                log.error("table %s: %s (%r)", name, error, error.__cause__ or error)
             text = "table: its file cannot be read; start another"
             raise Refusal("unknown_table", text) from None
         agents = {seat.agent for seat in table.seats if seat.agent}
@@ -478,9 +485,13 @@ class Hall:
         )
         table.journal = self.store.journal(table.id)
         table.journal.create(table.head())
+        try:
+            if any(seat.owner for seat in seats):
+                self.store.add_table(guest.owner, table.id)
+        except OSError:  # nobody would find it again
+            table.journal.remove()
+            raise
         self.store.num_tables += 1
-        if any(seat.owner for seat in seats):
-            self.store.add_table(guest.owner, table.id)
         host = self._hosts[table.id] = Host(table, self)
         return host
 

@@ -12,17 +12,19 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import Agent, make_agent
-from hearts_agents.champion import strongest
+from hearts_agents.baselines import DEFAULT_WORLDS
+from hearts_agents.champion import game_of, strongest
 from hearts_agents.search import Pimc
 from hearts_env import Game, HeartsError, PlayerView, Rules
 from hearts_env.arrays import Floats
 from hearts_env.batch_view import BatchView
 from hearts_env.cards import cards_of
 from hearts_env.solve import Table, solve
-from hearts_env.solve.beliefs import belief
+from hearts_env.solve.beliefs import belief, num_first_worlds
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve as solve_equilibrium
 from hearts_env.solve.side import backward_mean
+from hearts_train.web.players import in_parts
 
 Json = dict[str, Any]
 Step = list[Any]
@@ -47,7 +49,13 @@ class Tools:
         """Tools for two players without an exchange."""
         self.table = Table(rules)
         self.pimc = Pimc(seed=0)
-        self.model: Agent = make_agent(strongest(rules), seed=0)
+        self.model: Agent = make_agent(_model_of(rules), seed=0)
+
+
+def _model_of(rules: Rules) -> str:
+    """The strongest quick player of a game, but none that would sample in every world."""
+    is_sampled = game_of(rules) is None and num_first_worlds(rules) > DEFAULT_WORLDS
+    return "standard" if is_sampled else strongest(rules)
 
 
 def play_step(game: Game, action: int) -> Step:
@@ -86,7 +94,7 @@ def others_of(game: Game, view: PlayerView, tools: Tools) -> Json:
     """
     rules, seat = view.rules, view.player
     hands, _, margins = tools.pimc.examined(view)
-    chances = belief(view, tools.model.action_probs, noise=NOISE).weights
+    chances = belief(view, in_parts(tools.model.action_probs), noise=NOISE).weights
     unseen = set(view.unseen)
     held = [{rules.deck[card] for card in cards_of(int(hand))} for hand in hands]
     is_dead = bool(held) and 2 * len(held[0]) > len(unseen)

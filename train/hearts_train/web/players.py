@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from hearts_agents import Agent
 from hearts_agents.registry import agent_names, describe_agent
 from hearts_env import Game, HeartsError, PlayerView, Rules
+from hearts_env.batch_view import BatchView
 from hearts_env.errors import quoted
 from hearts_env.presets import PRESETS
+from hearts_env.solve.policies import Policy
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, RAISED, TAMPERED, Fault, ask_one
 from hearts_train.web.messages import Refusal
@@ -40,6 +44,7 @@ _THREADS = 4
 """Of each agent, as long as none is stuck."""
 _MOST_THREADS = 16
 _REST = 30.0  # seconds until a thread without work ends
+_PART = 32  # views between two looks whether the work is still wanted
 _T = TypeVar("_T")
 
 
@@ -51,6 +56,38 @@ class _Piece:
     is_over: bool = False
     is_left: bool = False
     """Whether nobody waits for it any more."""
+
+
+class Unwanted(Exception):
+    """Nobody waits for this piece of work any more."""
+
+
+_current = threading.local()
+
+
+def check_wanted() -> None:
+    """End a long piece of work of `Workers` early; in other threads, do nothing.
+
+    Raises:
+        Unwanted: if nobody waits for it any more.
+    """
+    piece: _Piece | None = getattr(_current, "piece", None)
+    if piece is not None and piece.is_left:
+        raise Unwanted
+
+
+def in_parts(policy: Policy) -> Policy:
+    """A policy that is asked about some views at a time, until nobody waits for the answer."""
+
+    def ask(views: BatchView) -> Any:
+        parts = []
+        for first in range(0, len(views), _PART):
+            check_wanted()
+            rows = np.arange(first, min(first + _PART, len(views)))
+            parts.append(policy(views.subset(rows)))
+        return np.concatenate(parts)
+
+    return ask
 
 
 class Workers:
@@ -94,6 +131,7 @@ class Workers:
         def do() -> None:
             if not self._take(piece):
                 return
+            _current.piece = piece
             result: Any = None
             failure: BaseException | None = None
             with contextlib.suppress(RuntimeError):  # the loop is closed
@@ -121,6 +159,7 @@ class Workers:
         piece = _Piece()
 
         def do() -> None:
+            _current.piece = None
             self._take(piece)
             self._leave(piece)
             with contextlib.suppress(Exception):
@@ -159,7 +198,7 @@ class Workers:
         most = min(self._size + self._stuck, _MOST_THREADS)
         if self._threads < min(most, self._waiting):
             self._threads += 1
-            name = f"agent {self._name}"
+            name = f"hearts {self._name}"
             threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     def _serve(self) -> None:
@@ -312,9 +351,9 @@ class Players:
 
     def recall(self, name: str) -> None:
         """Put an agent on the list again that was there before the server was last started."""
-        spec = self.elsewhere(name)
-        if spec is not None:
-            with contextlib.suppress(HeartsError):
+        with contextlib.suppress(Exception):  # a run that cannot be read concerns its own tables
+            spec = self.elsewhere(name)
+            if spec is not None:
                 self.add(spec)
 
     def _short(self, spec: str) -> str:

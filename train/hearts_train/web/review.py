@@ -63,8 +63,8 @@ from hearts_train.web.moments import (
 VERSION = 1
 MOST_CARDS = 14
 """Cards a hand in the largest game whose board has all best lines and endgames."""
-MOST_WORLDS = 4096
-"""Hands of the other player at the beginning, likewise."""
+MOST_WORK = 50_000
+"""Hands of the other player at the beginning, times the cards of a deal, likewise."""
 QUICK = ("easy", "standard", "standard_trump", "pro", "pro_trump", "pimc", "champion")
 """Players of the package that may sit in a deal that is played again."""
 
@@ -85,7 +85,7 @@ def is_exact(rules: Rules) -> bool:
     """Whether the board measures deals of these rules exactly."""
     if not has_exact_worlds(rules) or rules.hand_size > MOST_CARDS:
         return False
-    return num_first_worlds(rules) <= MOST_WORLDS
+    return num_first_worlds(rules) * 2 * rules.hand_size <= MOST_WORK
 
 
 def review(
@@ -101,15 +101,26 @@ def review(
         record: the deal, finished or not.
         found: what ``analyse`` or ``analyse_sampled`` has found of it; None: that is done here.
         worlds: measure what the players could know too; estimates always do.
-        progress: called with the actions done and all actions.
+        progress: called with the work done and all of it, in actions.
     """
     if is_exact(record.game.rules):
         if not isinstance(found, Analysis):
-            found = analyse(record.game, worlds=worlds, names=record.names())
+            first, progress = _halves(progress)
+            found = analyse(record.game, worlds=worlds, progress=first, names=record.names())
         return _exact(record, found, progress, worlds=worlds)
     if not isinstance(found, SampledAnalysis):
         found = analyse_sampled(record.game, progress=progress, names=record.names())
     return _sampled(record, found)
+
+
+def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
+    """What two passes over the same actions call, one after the other."""
+    if progress is None:
+        return None, None
+    return (
+        lambda done, total: progress(done, 2 * total),
+        lambda done, total: progress(total + done, 2 * total),
+    )
 
 
 def _exact(record: Record, found: Analysis, progress: Progress | None, *, worlds: bool) -> Json:

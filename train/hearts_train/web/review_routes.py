@@ -1,7 +1,8 @@
 """What the analysis board and the puzzles ask of a server: deals reviewed, positions measured.
 
-One deal is looked at after the other, in a thread of its own, so that the tables are not kept
-waiting; when many wait, further ones are asked to come back.
+A `Desk` looks at the deals, in threads of its own, so that the tables are not kept waiting. Nobody
+can keep it busy for others: it works on one deal of an address at a time, gives up after a while or
+when whoever asked has left, and asks further ones to come back when many wait.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from hearts_env import HeartsError
+from hearts_env.progress import Progress
 from hearts_train.web import puzzles
+from hearts_train.web.messages import Refusal
 from hearts_train.web.moments import Json
+from hearts_train.web.players import Workers, check_wanted
 from hearts_train.web.review import position, read_deal, review
 
 log = logging.getLogger("hearts.serve")
@@ -27,10 +31,12 @@ log = logging.getLogger("hearts.serve")
 MOST_TEXT = 20_000
 """Characters of a deal; the longest of seven players with all tags have some thousand."""
 MOST_ACTIONS = 120
-MOST_WAITING = 8
+LINES = "application/x-ndjson"
+"""Who accepts this is told how far the work is, in lines of JSON; the last has the answer."""
 
-_worker = ThreadPoolExecutor(1, thread_name_prefix="review")
-_waiting = 0
+_STATUS = {"bad_deal": 422, "internal": 500}  # all others: 503
+
+Work = Callable[[Json, Progress], Any]
 
 
 def routes() -> list[BaseRoute]:
@@ -44,13 +50,17 @@ def routes() -> list[BaseRoute]:
 
 async def ask_review(request: Request) -> Response:
     """``{"deal": text}``: the document of the deal."""
-    return await _answer(request, lambda given: review(read_deal(_deal_of(given))))
+
+    def look(given: Json, progress: Progress) -> Json:
+        return review(read_deal(_deal_of(given)), progress=progress)
+
+    return await _answer(request, look)
 
 
 async def ask_position(request: Request) -> Response:
     """``{"deal": text, "actions": [...]}``: the position after these actions from its start."""
 
-    def look(given: Json) -> Json:
+    def look(given: Json, _progress: Progress) -> Json:
         actions = given.get("actions")
         if not isinstance(actions, list) or not all(isinstance(a, str) for a in actions):
             raise HeartsError("actions: not a list of names; give one, such as ['2C', 'QS']")
@@ -89,32 +99,156 @@ def _deal_of(given: Json) -> str:
     return text
 
 
-async def _answer(request: Request, work: Callable[[Json], Any]) -> Response:
+class Desk:
+    """Looks at deals for browsers.
+
+    Attributes:
+        patience: Seconds that a deal may take.
+        most_each: How many deals of one address may wait or be looked at.
+        most: How many of all addresses.
+    """
+
+    def __init__(self, patience: float = 60.0, most_each: int = 3, most: int = 24) -> None:
+        self.patience = patience
+        self.most_each, self.most = most_each, most
+        self._workers = Workers("board", 2)  # so that no one address has all of them
+        self._waiting: Counter[str] = Counter()
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._tasks: set[asyncio.Task[bytes]] = set()
+
+    @property
+    def num_waiting(self) -> int:
+        """How many deals wait or are looked at."""
+        return self._waiting.total()
+
+    def check_room(self, address: str) -> None:
+        """Refuse another deal.
+
+        Raises:
+            Refusal: if many wait already.
+        """
+        if self._waiting[address] >= self.most_each or self.num_waiting >= self.most:
+            raise Refusal("too_fast", "many deals are being looked at; try again in a minute")
+
+    def begin(self, address: str, work: Work, given: Json, tell: Progress) -> asyncio.Task[bytes]:
+        """Have a deal looked at; cancel the task when nobody waits for it any more.
+
+        The task's result is the answer as JSON; it raises `Refusal`.
+        """
+        task = asyncio.create_task(self._look(address, work, given, tell))
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+        return task
+
+    def _end(self, task: asyncio.Task[bytes]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # perhaps nobody is left who would ask for it
+
+    def stop(self) -> None:
+        """Give up everything; whoever waits is told."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def _look(self, address: str, work: Work, given: Json, tell: Progress) -> bytes:
+        def progress(done: float, total: float) -> None:
+            check_wanted()
+            tell(done, total)
+
+        def do() -> bytes:
+            return json.dumps(work(given, progress), ensure_ascii=False).encode()
+
+        self._waiting[address] += 1
+        try:
+            async with self._turns.setdefault(address, asyncio.Lock()):
+                return await self._workers.run(do, self.patience)
+        except TimeoutError:
+            text = f"deal: it takes longer than {self.patience:g} seconds; use hearts analyse"
+            raise Refusal("too_long", text) from None
+        except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can carry
+            text = "deal: it has characters that cannot be written; correct it"
+            raise Refusal("bad_deal", text) from None
+        except HeartsError as error:
+            raise Refusal("bad_deal", str(error)) from None
+        except Exception:
+            log.exception("a deal could not be looked at")
+            text = "the server made a mistake with this deal"
+            raise Refusal("internal", text) from None
+        finally:
+            self._waiting[address] -= 1
+            if not self._waiting[address]:
+                del self._waiting[address], self._turns[address]
+
+
+async def _answer(request: Request, work: Work) -> Response:
     """What `work` makes of the request, or in one sentence why not."""
-    global _waiting
     try:
         given = json.loads(await request.body())
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
         return _refused(400, "bad_message", "body: it is not a JSON object")
-    if _waiting >= MOST_WAITING:
-        return _refused(503, "too_fast", "many deals are being looked at; try again in a minute")
-    _waiting += 1
+    desk: Desk = request.app.state.desk
+    address = request.client.host if request.client else ""
     try:
-        told = await asyncio.get_running_loop().run_in_executor(_worker, work, given)
-        return JSONResponse(told)
-    except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can carry
-        return _refused(
-            422, "bad_deal", "deal: it has characters that cannot be written; correct it"
-        )
-    except HeartsError as error:
-        return _refused(422, "bad_deal", str(error))
-    except Exception:
-        log.exception("a deal could not be looked at")
-        return _refused(500, "internal", "the server made a mistake with this deal")
+        desk.check_room(address)
+        if LINES in request.headers.get("accept", ""):
+            lines = _lines(lambda tell: desk.begin(address, work, given, tell))
+            return StreamingResponse(lines, media_type=LINES)
+        task = desk.begin(address, work, given, lambda _done, _total: None)
+        await _wait(task, request)
+        return Response(_result(task), media_type="application/json")
+    except Refusal as refusal:
+        return _refused(_STATUS.get(refusal.code, 503), refusal.code, refusal.text)
+
+
+async def _wait(task: asyncio.Task[bytes], request: Request) -> None:
+    """Wait for the end of a task, and cancel it when the sender of the request has left."""
+    gone = asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
     finally:
-        _waiting -= 1
+        gone.cancel()
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _lines(begin: Callable[[Progress], asyncio.Task[bytes]]) -> AsyncIterator[bytes]:
+    """How far the work is, line by line; the last line has the answer, or the refusal."""
+    shares: asyncio.Queue[float | None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def tell(done: float, total: float) -> None:
+        loop.call_soon_threadsafe(shares.put_nowait, done / max(total, 1))
+
+    task = begin(tell)
+    task.add_done_callback(lambda _task: shares.put_nowait(None))
+    try:
+        while (share := await shares.get()) is not None:
+            yield b'{"done":%.3f}\n' % share
+        try:
+            yield b'{"told":' + _result(task) + b"}\n"
+        except Refusal as refusal:
+            told = {"refused": {"code": refusal.code, "text": refusal.text}}
+            yield json.dumps(told).encode() + b"\n"
+    finally:
+        task.cancel()
+
+
+def _result(task: asyncio.Task[bytes]) -> bytes:
+    """The answer of a task that has ended.
+
+    Raises:
+        Refusal: what it raised, or that it was cancelled.
+    """
+    if task.cancelled():
+        raise Refusal("ending", "the server is being stopped; try again later")
+    return task.result()
 
 
 def _refused(status: int, code: str, text: str) -> Response:

@@ -1,15 +1,15 @@
 """What the tables leave on disk: for each a journal, written before anything is told.
 
-A journal is a text file of JSON lines: first what the table is, then what was done at it, in order.
-Whoever plays the lines again has the table as it was. Each line is with the operating system before
-anybody is told of it, so that it outlives the end of this process, whatever ends it; a loss of
-power may take the last seconds. Tokens are not written, only their digests.
+A journal is a text file of JSON lines, each with a digest of itself: first what the table is, then
+what was done at it, in order. Playing the lines again gives the table as it was. The operating
+system has each line before anybody hears of it, so that it outlives the end of this process,
+whatever ends it; a loss of power may take the last seconds. Tokens are not written, only their
+digests.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
@@ -18,12 +18,14 @@ from typing import Any
 
 from hearts_env import CheckpointError
 from hearts_env.files import held, read_limited, write_whole
+from hearts_train.measure.records import entry_of, sealed_line
+from hearts_train.web.messages import TABLE_ID
 
 _MOST_BYTES = 8 * 2**20
 """Of a journal; some 100,000 cards."""
 _BINARY = getattr(os, "O_BINARY", 0)  # of Windows, which else would write other ends of lines
-_MOST_PEOPLE = 2**20
-"""Bytes of the list of somebody's tables."""
+_MOST_LISTED = 17 * 4096
+"""Bytes at the end of the list of somebody's tables that are read; older ones are forgotten."""
 
 
 def digest_of(token: str) -> str:
@@ -36,20 +38,30 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._length = 0
 
     def create(self, head: Mapping[str, Any]) -> None:
         """Begin the journal of a new table.
 
         Raises:
-            OSError: if it is there already, or cannot be written.
+            OSError: if it is there already, or cannot be written; then there is none.
         """
-        self._append(head, os.O_CREAT | os.O_EXCL)
+        try:
+            _append(self.path, sealed_line(dict(head)), os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            raise
+        except OSError:
+            self.remove()
+            raise
+
+    def remove(self) -> None:
+        """Remove the file, where that can be done."""
+        with contextlib.suppress(OSError):
+            self.path.unlink()
 
     def resume(self) -> list[dict[str, Any]]:
-        """The lines of a table that is there, to go on with it.
+        """The lines of an existing table, which can then be continued.
 
-        A line that was not finished when the process ended was never told, and is cut off.
+        A last line that was cut short when the process ended was never told, and is removed.
 
         Raises:
             HeartsError: if the file is damaged.
@@ -57,44 +69,46 @@ class Journal:
         """
         data = read_limited(self.path, _MOST_BYTES, "a table")
         whole = data[: data.rfind(b"\n") + 1]
-        try:
-            lines = [json.loads(line) for line in whole.splitlines()]
-        except (ValueError, RecursionError):
-            lines = []
-        if not lines or not all(type(line) is dict for line in lines):
+        lines = [entry for line in whole.split(b"\n")[:-1] if (entry := entry_of(line))]
+        if not lines or len(lines) < whole.count(b"\n"):
             raise CheckpointError(f"table: {str(self.path)!r} is damaged; remove it")
         if len(whole) < len(data):
             os.truncate(self.path, len(whole))
-        self._length = len(whole)
         return lines
 
     def append(self, line: Mapping[str, Any]) -> None:
-        """Write a line; it is with the operating system when this returns.
+        """Write a line; the operating system has it when this returns.
 
         Raises:
             OSError: if it cannot be written; then the journal is as it was.
         """
-        self._append(line, 0)
+        _append(self.path, sealed_line(dict(line)))
 
-    def _append(self, line: Mapping[str, Any], flags: int) -> None:
-        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | _BINARY | flags, 0o600)
+    @property
+    def is_full(self) -> bool:
+        """Whether it is too long to be continued."""
+        return self.path.stat().st_size > _MOST_BYTES // 2
+
+
+def _append(path: Path, data: bytes, flags: int = 0) -> None:
+    """Append all of `data` to a file, or nothing.
+
+    Raises:
+        OSError: if it cannot be written; then the file is as it was.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY | flags, 0o600)
+    try:
+        before = os.fstat(handle).st_size
+        left = memoryview(data)
         try:
-            left = memoryview(data)
             while left:  # a disk that becomes full takes a part, and refuses the next
                 left = left[os.write(handle, left) :]
         except OSError:
             with contextlib.suppress(OSError):
-                os.ftruncate(handle, self._length)
+                os.ftruncate(handle, before)
             raise
-        finally:
-            os.close(handle)
-        self._length += len(data)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it is too long to go on with."""
-        return self._length > _MOST_BYTES // 2
+    finally:
+        os.close(handle)
 
 
 class Store:
@@ -133,24 +147,21 @@ class Store:
     def tables_of(self, owner: str) -> list[str]:
         """The tables of a person, by the digest of the token, in the order of sitting down."""
         try:
-            data = read_limited(self._people / owner, _MOST_PEOPLE, "a list of tables")
+            with (self._people / owner).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_LISTED))
+                names = file.read().decode(errors="replace").splitlines()
         except FileNotFoundError:
             return []
-        names = data.decode(errors="replace").split()
-        return list(dict.fromkeys(names))
+        return list(dict.fromkeys(name for name in names if TABLE_ID.fullmatch(name)))
 
     def add_table(self, owner: str, table: str) -> None:
-        """Note that a person has a seat at a table.
+        """Note that a person has a seat at a table; a table that is listed stays where it is.
 
         Raises:
-            OSError: if it cannot be written.
+            OSError: if it cannot be written; then the list is as it was.
         """
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _BINARY
-        handle = os.open(self._people / owner, flags, 0o600)
-        try:
-            os.write(handle, f"{table}\n".encode())
-        finally:
-            os.close(handle)
+        if table not in self.tables_of(owner):
+            _append(self._people / owner, f"{table}\n".encode(), os.O_CREAT)
 
     def remove_table(self, owner: str, table: str) -> None:
         """Take a table off a person's list; the table stays."""

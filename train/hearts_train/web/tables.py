@@ -13,9 +13,12 @@ from fractions import Fraction
 from typing import Any
 
 from hearts_env import Game, HeartsError, Match, Rules, __version__
+from hearts_env.arguments import check_choice, check_flag, check_is, check_seed
+from hearts_env.errors import quoted
 from hearts_env.notation import Record
 from hearts_env.seeds import secret_seed
 from hearts_train.web.messages import (
+    HELP,
     Refusal,
     answer,
     message,
@@ -25,7 +28,7 @@ from hearts_train.web.messages import (
 )
 from hearts_train.web.store import Journal
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass
@@ -41,6 +44,11 @@ class Seat:
     agent: str = ""
     owner: str = ""
     name: str = ""
+
+    def __post_init__(self) -> None:
+        check_is("agent", self.agent, str, "give a name")
+        check_is("owner", self.owner, str, "give a digest")
+        check_is("name", self.name, str, "give a name")
 
     @property
     def kind(self) -> str:
@@ -78,7 +86,6 @@ class _Position:
     """What undo goes back to."""
 
     play: Game | Match
-    sheet: int
     done: int
 
 
@@ -142,31 +149,28 @@ class Table:
 
     @classmethod
     def resume(cls, journal: Journal) -> Table:
-        """The table that a journal tells of.
+        """The table that a journal describes.
 
         Raises:
-            HeartsError: if the journal is damaged, or tells of what these rules do not allow.
+            HeartsError: if the journal is damaged, of another format or version, or describes what
+                these rules do not allow.
             OSError: if it cannot be read.
         """
         head, *lines = journal.resume()
+        name = repr(str(journal.path))
+        for key, wanted in (("format", _FORMAT), ("version", __version__)):
+            if head.get(key) != wanted:
+                raise HeartsError(
+                    f"table: {name} has the {key} {quoted(head.get(key))}, this server reads "
+                    f"{wanted!r}; play on with the hearts-env that wrote it, or start another table"
+                )
         try:
-            table = cls(
-                id=head["table"],
-                rules=Rules.from_text(head["rules"]),
-                is_match=head["match"],
-                seed=head["seed"],
-                dealt_by=head["dealt_by"],
-                help=head["help"],
-                seats=[Seat(**seat) for seat in head["seats"]],
-                journal=journal,
-            )
+            check_choice("table", head["table"], [journal.path.stem])
+            table = cls(**_checked(head), journal=journal)
             for line in lines:
                 table._follow(line)
-        except (HeartsError, KeyError, TypeError, ValueError, AttributeError, IndexError):
-            raise HeartsError(
-                f"table: {str(journal.path)!r} does not go with this version of hearts-env, or is "
-                "damaged; start another table"
-            ) from None
+        except Exception as error:  # one odd file must not keep people from their other tables
+            raise HeartsError(f"table: {name} is damaged; start another table") from error
         return table
 
     def _follow(self, line: Mapping[str, Any]) -> None:
@@ -174,6 +178,7 @@ class Table:
         if "do" in line:
             self._act(line["do"], line.get("fault"))
         elif "sit" in line:
+            self._check_open(line["sit"])
             self.seats[line["sit"]] = Seat(owner=line["owner"], name=line["name"])
         elif "undo" in line:
             self._undo()
@@ -221,6 +226,12 @@ class Table:
         if self.is_closed:
             return False
         return self.ended is None or (self.is_match and not self.is_match_over)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether a person can take something back: not what all cards have been shown after."""
+        is_over = self.ended is not None or self.is_closed
+        return bool(self._past) and len(self.persons) == 1 and not is_over
 
     def totals(self) -> list[int | float]:
         """What each seat has: in the match, or over the deals of this table."""
@@ -322,7 +333,7 @@ class Table:
         self.check_seq(seq)
         if len(self.persons) > 1:
             raise Refusal("not_allowed", "undo: other people sit here; only agents take cards back")
-        if not self._past or self.is_closed:
+        if not self.can_undo:
             raise Refusal("not_allowed", "undo: there is nothing to take back")
         self._check_length("undo")
         self.journal.append({"undo": 1})
@@ -357,14 +368,22 @@ class Table:
             Refusal: if it is not open.
             OSError: if it cannot be written; then nothing was done.
         """
+        self._check_open(seat)
+        self.journal.append({"sit": seat, "owner": owner, "name": name})
+        self.seats[seat] = Seat(owner=owner, name=name)
+
+    def _check_open(self, seat: int) -> None:
+        """Refuse a seat that is not open.
+
+        Raises:
+            Refusal: its code is ``seat_taken``.
+        """
         if not 0 <= seat < len(self.seats):
             raise Refusal(
                 "seat_taken", f"seat: there is no seat {seat}; take 0 to {len(self.seats) - 1}"
             )
         if self.seats[seat].kind != "open":
             raise Refusal("seat_taken", f"seat: seat {seat} is taken; choose an open one, or watch")
-        self.journal.append({"sit": seat, "owner": owner, "name": name})
-        self.seats[seat] = Seat(owner=owner, name=name)
 
     def close(self) -> None:
         """Play no more here.
@@ -386,14 +405,17 @@ class Table:
     def _act(self, actions: Sequence[int], fault: str | None) -> list[Entry]:
         first = len(self.log)
         seat = self.turn
-        assert seat is not None
+        if seat is None:
+            raise HeartsError("table: nobody is to act; remove the line")
         if fault is not None:
             self._note("fault", {"seat": seat, "text": fault}, self.game.clone())
         if not self.seats[seat].agent:
             names = tuple(map(self.rules.action_name, actions))
-            self._past.append(_Position(self.play.clone(), len(self.sheet), len(self._done)))
+            self._past.append(_Position(self.play.clone(), len(self._done)))
             self._done.append((seat, self.since, self.seq, names))
         for action in actions:
+            if self.turn != seat:
+                raise HeartsError(f"table: more actions than seat {seat} has; remove the line")
             self._do(seat, action)
         for entry in self.log[first:-1]:
             entry.is_last = False
@@ -426,14 +448,18 @@ class Table:
         self.sheet.append(scores)
 
     def _undo(self) -> list[Entry]:
+        if not self.can_undo:
+            raise HeartsError("table: there is nothing to take back; remove the line")
         place = self._past.pop()
-        self.play, self.ended = place.play, None
-        del self.sheet[place.sheet :], self._done[place.done :]
+        self.play = place.play
+        del self._done[place.done :]
         self.log.clear()  # else it grows for ever, a card played and taken back in turn
         self.since = self.seq + 1
         return [self._note("undo", {**self.score()}, self.game.clone())]
 
     def _next(self) -> list[Entry]:
+        if self.ended is None or self.is_closed:
+            raise HeartsError("table: there is no next deal yet; remove the line")
         self.ended = None
         self._past.clear()
         self._done.clear()
@@ -466,7 +492,8 @@ class Table:
     def result(self) -> dict[str, Any]:
         """How the deal on the table ended, all cards open."""
         game = self.game
-        assert game.is_over  # else it would tell what nobody may know
+        if not game.is_over:  # it would tell what nobody may know
+            raise HeartsError("table: the deal is not over; remove the line")
         start = game.start()
         seats = range(self.rules.players)
         tags = {f"Player {p}": self.name_of(p) for p in seats}
@@ -508,7 +535,7 @@ class Table:
             "seats": self.told_seats(connected, ready),
             "you": seat,
             **self.score(),
-            "undo": seat is not None and len(self.persons) == 1 and bool(self._past),
+            "undo": seat is not None and self.can_undo,
             "over": over,
             "match_over": match,
             "closed": self.is_closed,
@@ -528,6 +555,28 @@ class Table:
             }
             for p, seat in enumerate(self.seats)
         ]
+
+
+def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Table` is made from, of the first line of a journal.
+
+    Raises:
+        Exception: of one kind or another, if a field is missing or wrong.
+    """
+    rules = Rules.from_text(head["rules"])
+    seats = [Seat(**seat) for seat in head["seats"]]
+    if len(seats) != rules.players:
+        raise HeartsError(f"seats: {len(seats)} are given; {rules.name} is for {rules.players}")
+    dealt_by = head["dealt_by"]
+    return {
+        "id": head["table"],
+        "rules": rules,
+        "is_match": check_flag("match", head["match"]),
+        "seed": check_seed(head["seed"]),
+        "dealt_by": None if dealt_by is None else check_seed(dealt_by),
+        "help": check_choice("help", head["help"], HELP),
+        "seats": seats,
+    }
 
 
 def _happened(before: Game, now: Game, seat: int, action: int) -> list[tuple[str, dict[str, Any]]]:

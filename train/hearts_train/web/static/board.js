@@ -4,7 +4,7 @@ import {loadCards} from "hearts/cards.js";
 import {button, el, loadStyle, picker} from "hearts/dom.js";
 import {fromFragment, toFragment} from "hearts/line.js";
 import {mount as review} from "hearts/review.js";
-import {asked} from "hearts/server.js";
+import {asked, awaited} from "hearts/server.js";
 
 /** @typedef {{documents?: any[], title?: (text: string) => void}} Context `documents` are the deals
  *  of an offline file */
@@ -79,9 +79,14 @@ async function online(root) {
   const show = async (/** @type {string} */ text, /** @type {number} */ at = 0,
     /** @type {number|undefined} */ seat = undefined) => {
     end();
-    root.replaceChildren(el("p", {class: "waiting", role: "status", text: "Looking at the deal …"}));
+    const bar = el("progress", {max: 1, value: 0, "aria-label": "How much is done"});
+    const left = new AbortController();
+    end = () => left.abort(); // so that the server works for nobody who has gone on
+    root.replaceChildren(el("p", {class: "waiting"},
+      el("span", {role: "status", text: "Looking at the deal …"}), bar));
     try {
-      const document = await asked("/api/review", {deal: text});
+      const document = await awaited("/api/review", {deal: text},
+        (share) => { bar.value = share; }, left.signal);
       const place = el("div");
       root.replaceChildren(el("h1", {class: "unseen", text: "Analysis board"}), place, el("p", {}, button("Another deal", () => {
         history.replaceState(null, "", location.pathname);
@@ -92,6 +97,7 @@ async function online(root) {
         position: (deal, actions) => asked("/api/position", {deal, actions})});
       history.replaceState(null, "", fragmentOf(text, at, seat));
     } catch (error) {
+      if (left.signal.aborted) return;
       form(text, String(/** @type {any} */ (error).message || error));
     }
   };

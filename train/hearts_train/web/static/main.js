@@ -82,11 +82,16 @@ function head() {
   top.replaceChildren(
     el("a", {class: "home", href: "/"}, el("span", {class: "heart", "aria-hidden": "true",
       text: "♥"}), el("span", {class: "word", text: "Hearts"})),
-    el("nav", {"aria-label": "Pages"}, ...LINKS.map(([href, text]) => el("a", {href, text}))),
+    el("nav", {"aria-label": "Pages"}, ...links()),
     el("p", {class: "line-lost", role: "status"}),
     el("button", {type: "button", class: "tool settings", on: {click: settings}},
       el("span", {"aria-hidden": "true", text: "⚙\ufe0e\u00a0"}),
       el("span", {class: "word", text: "Settings"})));
+}
+
+/** @param {Record<string, any>} [props] */
+function links(props = {}) {
+  return LINKS.map(([href, text]) => el("a", {href, text, ...props}));
 }
 
 /** Marks the link of the page that is shown. */
@@ -112,6 +117,8 @@ function settings() {
     pick("A card is played by", "tap", [["two", "Two taps"], ["one", "One tap"]]),
     pick("Pace", "pace", [["calm", "Calm"], ["quick", "Quick"], ["none", "At once"]]),
     pick("Movement", "motion", [["auto", "As the system says"], ["off", "None"]]),
+    el("nav", {class: "pages", "aria-label": "Pages"}, ...links({class: "button",
+      on: {click: () => document.querySelector("dialog")?.close()}})),
   ]});
 }
 

@@ -206,6 +206,7 @@ class Room {
       this.words = words;
     } else if (event.kind === "over") {
       table.over = event;
+      table.canUndo = false;
     } else if (event.kind === "match") table.matchOver = event;
     else if (event.kind === "deal" || event.kind === "undo") {
       table.over = null;
@@ -382,11 +383,12 @@ class Room {
       return;
     }
     const target = /** @type {HTMLElement} */ (event.target);
-    if (target.matches("input, select, textarea")) return;
+    if (target.matches("input:not([type=radio], [type=checkbox]), select, textarea")) return;
+    const isChoice = target.matches("input"); // which has its own arrow keys
     document.documentElement.classList.add("keys");
     this.skip?.();
     if (/^[0-9]$/.test(event.key)) this.hand.digit(Number(event.key));
-    else if ((event.key === "ArrowLeft" || event.key === "ArrowRight")
+    else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && !isChoice
              && !target.closest(".hand, .drawer")) {
       event.preventDefault();
       this.hand.go(0, 1);

@@ -58,17 +58,15 @@ function tally(deal, order, enter) {
   const rows = order.map((seat) => {
     const player = deal.players[seat];
     const champion = player.champion;
-    const again = champion ? el("td", {class: "n"}, button(String(champion.points), () =>
+    const again = champion ? button(String(champion.points), () =>
       enter(champion.steps, `The same deal with ${champion.agent} in ${possessive(player.name)} `
         + `seat against ${champion.others.join(", ")}: ${champion.points} points.`),
-    {class: "watch", "aria-label": `${champion.points} points; show how`}))
-      : hasChampion(deal) && el("td", {class: "n", text: "–"});
-    return el("tr", {}, el("th", {scope: "row", text: player.name}),
-      deal.scores && el("td", {class: "n", text: String(deal.scores[seat])}),
-      exact && el("td", {class: "n", text: String(player.lost)}),
-      el("td", {class: "n", text: plain(player.expected_loss, 2)}),
-      el("td", {class: "n", text: percent(player.kept)}),
-      exact && el("td", {class: "n", text: signed(deal.luck.hand[seat], 1)}), again);
+    {class: "watch", "aria-label": `${champion.points} points; show how`}) : "–";
+    const cells = [deal.scores && String(deal.scores[seat]), exact && String(player.lost),
+      plain(player.expected_loss, 2), percent(player.kept),
+      exact && signed(deal.luck.hand[seat], 1), hasChampion(deal) && again].filter(Boolean);
+    return el("tr", {}, el("th", {scope: "row", text: player.name}), ...cells.map((cell, i) =>
+      el("td", {class: "n", data: {label: heads[i + 1]}}, cell)));
   });
   return el("div", {class: "scrolls", tabindex: "0", role: "group", "aria-label": "The players"},
     el("table", {class: "tally"},
