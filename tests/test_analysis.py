@@ -121,6 +121,7 @@ def test_players_go_by_their_names() -> None:
     assert [p["name"] for p in found.to_json()["players"]] == ["You", "pro"]
 
 
+@pytest.mark.slow
 def test_games_of_more_players_are_estimated(tmp_path: Path) -> None:
     """The figures are pro's, from samples that follow from the positions."""
     agents, game = [make_agent("standard", seed=p) for p in range(4)], Game.deal("classic", 2, 1)

@@ -505,6 +505,7 @@ def test_mistakes_are_told(tmp_path):
         assert said in done.stderr, done.stderr
 
 
+@pytest.mark.slow
 def test_a_trained_attacker_learns_against_the_agent_alone(tmp_path, monkeypatch):
     from hearts_train.learn import attacker
 

@@ -244,6 +244,7 @@ def test_pro_with_105_worlds_is_the_second_implementation():
     assert make_agent("pro").act(view) == naive_pro(naive)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preset", "players"),
     [("kitty", 3), ("classic", 4), ("omnibus", 5), ("hoyle", 3), ("party", 7)],
@@ -365,6 +366,7 @@ def test_an_empty_batch_has_no_actions():
 
 
 # ---- strength ------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "other", "margin", "pairs"),
     [

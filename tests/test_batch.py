@@ -214,6 +214,7 @@ def _play_on(batch: BatchGame) -> list[int]:
     return batch.states.sum(1).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_workers_play_on_with_threads_of_their_own(method: str) -> None:
     batch = BatchGame("two_player", 64, seed=2, num_threads=2)

@@ -296,6 +296,7 @@ def test_a_result_with_better_figures_does_not_hold(kept, tmp_path):
     assert "opponents[0].margin: " in verdict.stderr
 
 
+@pytest.mark.slow
 def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
     found = set()
     for number, body in enumerate((LEADS_LOW, LEADS_LOW + POLICY)):
@@ -312,6 +313,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
     assert len(found) == 2  # its own chances count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "why"),
     [

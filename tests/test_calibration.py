@@ -121,6 +121,7 @@ calibration.Game = Game
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_stopped_command_shows_what_was_played(name: str, status: int) -> None:
     words = ("calibrate", "easy", "--model", "easy", "--rules", "micro", "--deals", 100, "--json")

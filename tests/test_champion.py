@@ -28,6 +28,7 @@ from hearts_env.solve.response import Responses
 from hearts_env.solve.tracking import Tracker
 from hearts_train.learn.run_report import format_card
 from hearts_train.measure.evaluation import evaluate
+from tests.slow import few
 
 
 @pytest.mark.parametrize(
@@ -50,17 +51,20 @@ def test_weights_come_with_their_card_and_are_small(game, kind):
     np.testing.assert_array_equal(agent.action_probs(views), same)
 
 
+@pytest.mark.slow
 def test_the_champion_beats_the_players_of_the_table():
     for opponent, least in (("standard", 8.0), ("pro", 4.5), ("pimc", 0.7)):
         assert evaluate("champion", opponent, "two_player", 2000, seed=4).margin > least
 
 
+@pytest.mark.slow
 def test_the_small_champion_is_little_weaker():
     assert evaluate("champion?small=true", "champion", "two_player", 2000, seed=4).margin > -0.3
     assert read_checkpoint(weights_of("two_player", "small"))[1].num_weights <= 60_000
     assert weights_of("mini", "small") == weights_of("mini")
 
 
+@pytest.mark.slow
 def test_the_champion_of_mini_is_near_the_equilibrium():
     result = evaluate("champion", "equilibrium", "mini", 4000, seed=1)
     assert result.margin > -0.05
@@ -68,6 +72,7 @@ def test_the_champion_of_mini_is_near_the_equilibrium():
     assert exploit(make_agent("champion"), "mini").exploitability < 0.006
 
 
+@pytest.mark.slow
 def test_the_champion_of_classic_beats_three_of_the_others():
     result = evaluate("champion", "standard", "classic", 500, seed=1)
     assert result.margin > 4.0
@@ -261,7 +266,7 @@ def test_each_way_to_play_has_its_turns_and_counts_as_much_as_it_is_likely():
     np.testing.assert_allclose(means, [[0.75 * 4 + 0.25 * 8, -np.inf], [9.0, 5.0]])
 
 
-@pytest.mark.parametrize("model", ["pimc", "pro", "equilibrium"])
+@few("model", ["pimc", "pro", "equilibrium"], ["pimc", "pro"])
 def test_any_agent_that_tells_its_chances_is_a_model(model):
     agent = Improver(policy(), "all", models=[make_agent(model, seed=1)])
     views = BatchGame("mini", 4, seed=3).views()
@@ -443,6 +448,7 @@ def test_only_games_of_two_are_searched():
 
 
 # ---- where people meet it ------------------------------------------------------------------------
+@pytest.mark.slow
 def test_it_plays_without_torch():
     code = (
         "import sys; from hearts_agents import make_agent; from hearts_env import Game; "

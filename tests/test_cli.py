@@ -273,6 +273,7 @@ class Mine:
 """
 
 
+@pytest.mark.slow
 def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MINE)
     monkeypatch.chdir(tmp_path)
@@ -328,6 +329,7 @@ register_agent("slow", lambda seed=None: Slow())
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_prints_what_is_finished():
     args = ("evaluate", "slow", "--against", "easy,pro", "--pairs", 1_000_000, "--json")
     process = command(*args, before=SLOW_AGENT)
@@ -483,6 +485,7 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
     refused(run("train", "smoke", "--out", out), "--resume")
 
 
+@pytest.mark.slow
 def test_bench(tmp_path):
     result = run("bench", "--quick", "--json", "--plot", tmp_path / "speed.png")
     assert result.exit_code == 0, result.stderr

@@ -156,6 +156,7 @@ complexity.random_lines = stopping
 """
 
 
+@pytest.mark.slow
 def test_a_stopped_command_tells_what_was_drawn() -> None:
     words = ("complexity", "two_player", "--lines", 4000, "--pro-deals", 1, "--json")
     process = command(*words, before=STOPPED)
@@ -213,6 +214,7 @@ def test_every_preset_with_every_number_of_players() -> None:
     assert num_deals(classic) == math.factorial(52) // math.factorial(13) ** 4
 
 
+@pytest.mark.slow
 def test_an_exchange_is_measured() -> None:
     work = Measurement(lines=200, positions=20, deals=3, pro_deals=1)
     (found,) = complexities(["classic"], measurement=work)

@@ -14,12 +14,14 @@ from hearts_train.measure.analysis import analyse
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.shown import Shown
 from hearts_train.measure.tournament import tournament
+from tests.lockstep import QUICK
 from tests.reshuffle import reshuffled
+from tests.slow import few
 from tests.test_render import GAMES, cards_in_svg, positions
 
 
 # ---- pictures ------------------------------------------------------------------------------------
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_a_view_draws_what_the_game_draws_for_its_seat(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     for g in positions(rules, 4):

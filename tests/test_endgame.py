@@ -81,6 +81,7 @@ def test_ranges_are_bayes_rule(name: str) -> None:
             assert np.isclose(mine[hand], weight)
 
 
+@pytest.mark.slow
 def test_the_linear_program_and_regrets_agree() -> None:
     standard = make_agent("standard", seed=0)
     for seed in range(6):

@@ -198,6 +198,7 @@ def test_they_agree_on_other_decks(text):
     assert abs(found.value - exact.value) <= 2 * found.exploitability + 1e-9
 
 
+@pytest.mark.slow
 def test_openspiel_finds_both_unexploitable(micro, linear):
     found = solve(micro, target=1e-10, iterations=20_000)
     for solved in (linear, found):

@@ -13,15 +13,17 @@ from hypothesis import strategies as st
 from hearts_env import HeartsError
 from hearts_env.errors import MOST_QUOTED, MOST_TOLD, quoted
 from tests.fuzz import TARGETS, Target, TooSlowError, limited, make_input, minimise, try_input, work
+from tests.slow import few_of
 from tests.strategies import SEEDED
 
 NUMBER = {"recipes": 100, "run folders": 150}
 """Inputs of each target; 300 where nothing else is said."""
 
 
+@few_of("share", 6, 1)
 @pytest.mark.parametrize("name", TARGETS)
-def test_inputs_that_nobody_meant_are_read_or_refused_in_a_line(name: str) -> None:
-    number = NUMBER.get(name, 300)
+def test_inputs_that_nobody_meant_are_read_or_refused_in_a_line(name: str, share: int) -> None:
+    number = NUMBER.get(name, 300) // share
     counts = work(name, 0, number)
     assert counts["read"] + counts["refused"] == counts["inputs"] == number
     assert counts["read"] > 0
@@ -29,12 +31,13 @@ def test_inputs_that_nobody_meant_are_read_or_refused_in_a_line(name: str) -> No
         assert counts["refused"] > number / 10
 
 
+@few_of("examples", 10, 40)
 @pytest.mark.parametrize("name", TARGETS)
-def test_noise_is_read_or_refused_in_a_line(name: str, tmp_path: Path) -> None:
+def test_noise_is_read_or_refused_in_a_line(name: str, examples: int, tmp_path: Path) -> None:
     target = TARGETS[name]
     is_text = isinstance(target.samples()[0], str)
 
-    @settings(SEEDED, max_examples=40)
+    @settings(SEEDED, max_examples=examples)
     @given(st.text(max_size=300) if is_text else st.binary(max_size=300))
     def check(data: str | bytes) -> None:
         assert try_input(target, data, tmp_path) in ("read", "refused")

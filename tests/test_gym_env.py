@@ -20,6 +20,7 @@ from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.presets import PRESETS
 from hearts_env.seeds import episode_seed
+from tests.slow import few
 
 ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
 REWARDS = ("margin", "points", "trick", "win")
@@ -57,6 +58,7 @@ def test_gymnasiums_checker_has_nothing_to_say(opponent, observation):
         check_env(env.unwrapped, skip_render_check=True)
 
 
+@pytest.mark.slow
 def test_gymnasiums_checker_draws_in_every_render_mode():
     check_env(gymnasium.make(ENV_ID).unwrapped)
 
@@ -69,7 +71,11 @@ def test_stable_baselines3s_checker_has_nothing_to_say(rules, players):
 
 @pytest.mark.parametrize("episode", ["deal", "match"])
 @pytest.mark.parametrize("reward", REWARDS)
-@pytest.mark.parametrize(("rules", "players"), [("two_player", 2), ("no_pass", 4), ("hoyle", 3)])
+@few(
+    ("rules", "players"),
+    [("two_player", 2), ("no_pass", 4), ("hoyle", 3)],
+    [("two_player", 2), ("no_pass", 4)],
+)
 def test_every_reward_adds_up_to_what_the_scores_say(rules, players, reward, episode):
     env = HeartsEnv(rules, players, opponent="easy", reward=reward, episode=episode)
     for seed in range(4):

@@ -34,7 +34,9 @@ from hearts_env.encoders import ENCODERS, FlatEncoder
 from hearts_env.presets import PRESETS
 from hearts_env.rewards import REWARDS as ALL_REWARDS
 from hearts_env.state import decode_state, encode_state, state_blocks
+from tests.lockstep import QUICK
 from tests.reshuffle import reshuffled
+from tests.slow import few
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 REWARDS = tuple(reward for reward in ALL_REWARDS if reward != "chips")  # those of every game
@@ -105,7 +107,7 @@ def made(deal: dict[str, Any], rules: Rules = MICRO, **kwargs: Any) -> Any:
 
 
 # ---- the public batteries ------------------------------------------------------------------------
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_battery_of_pettingzoo(game: tuple[str, int]) -> None:
     """Every game with every encoder, and over all games every encoder x episode x reward."""
     offset = 5 * GAMES.index(game)
@@ -879,7 +881,7 @@ def test_state_space_has_the_size_of_its_blocks() -> None:
 
 
 # ---- hidden information --------------------------------------------------------------------------
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 @pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
 def test_hidden_cards_change_nothing_that_a_player_gets(
     game: tuple[str, int], illegal_action: str

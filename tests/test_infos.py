@@ -21,6 +21,8 @@ from hearts_env.encoders import ENCODERS
 from hearts_env.presets import PRESETS
 from hearts_env.seeds import derived_seed, episode_seed, secret_seed, siphash
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
+from tests.lockstep import QUICK
+from tests.slow import few
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 RULES = [("two_player", 2), ("classic", 4), ("hoyle", 3)]
@@ -312,7 +314,7 @@ def test_gymnasiums_episode_statistics_take_the_vector_environment() -> None:
 
 # ---- nothing hidden ------------------------------------------------------------------------------
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("rules", "players"), GAMES, ids=lambda part: str(part))
+@few(("rules", "players"), GAMES, QUICK, ids=lambda part: str(part))
 def test_what_a_learner_gets_does_not_depend_on_what_it_cannot_know(
     rules: str, players: int, way: str
 ) -> None:

@@ -52,6 +52,7 @@ def start(folder: Path, **streams: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(arguments, env=environment, cwd=folder, check=True, text=True, **streams)  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_read_only_install_without_a_home_plays_and_says_what_it_waits_for(
     tmp_path: Path,

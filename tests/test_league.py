@@ -263,6 +263,7 @@ def test_a_file_cut_anywhere_is_gone_on_with(kept, copied):
     assert len(lines_of(file)) == len(lines)  # nothing twice
 
 
+@pytest.mark.slow
 def test_a_league_killed_at_work_ends_as_one_that_nothing_hit(kept, tmp_path):
     path = tmp_path / "killed"
     assert run(path, "add", *THREE, "--rules", "micro").exit_code == 0

@@ -77,6 +77,7 @@ def test_games_that_the_teacher_cannot_play_are_refused():
         recipe(algorithm="maskable_ppo", lessons={})
 
 
+@pytest.mark.slow
 def test_each_pass_takes_every_lesson_once():
     course = Course(recipe(), MICRO, make_encoder("flat"))
     assert course.size == 7 * 20
@@ -91,6 +92,7 @@ def test_each_pass_takes_every_lesson_once():
     np.testing.assert_array_equal(seen, plain.observations[:50])
 
 
+@pytest.mark.slow
 def test_a_network_learns_them_then_plays_and_is_resumed_to_the_bit():
     whole = make_learner(recipe())
     errors = [whole.update()["lesson_error"] for _ in range(3)]
@@ -109,6 +111,7 @@ def test_a_network_learns_them_then_plays_and_is_resumed_to_the_bit():
             np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_imitation_teaches_the_card_that_pimc_plays():
     given = {"positions": 2000, "passes": 40, "batch_size": 100, "imitate": True}
     learner = make_learner(recipe(lessons=given))
@@ -161,6 +164,7 @@ def test_minutes_of_a_budget_are_those_of_play(tmp_path):
     assert {row["decisions"] for row in rows if row["kind"] == "evaluation"} > {0}
 
 
+@pytest.mark.slow
 def test_lessons_that_diverge_name_their_own_settings():
     learner = make_learner(recipe())
     learner.warm_up()
@@ -211,6 +215,7 @@ def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
     np.testing.assert_allclose(logits[0], logits[1], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_trained_player_can_be_the_magnet(tmp_path):
     """It is imitated: from a policy far from it to one near it, by nothing but the pull."""
     teacher = make_learner(recipe(average=0.0))

@@ -216,6 +216,7 @@ Duel.play = stop_in_the_second_block
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_stopped_command_shows_and_saves_what_was_played(tmp_path, name, status) -> None:
     out = tmp_path / "deals.json"

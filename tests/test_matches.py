@@ -286,6 +286,7 @@ def test_the_command_matches(tmp_path) -> None:
         assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
 
 
+@pytest.mark.slow
 def test_the_command_equity(tmp_path) -> None:
     deals, plot = tmp_path / "deals.json", tmp_path / "equity.png"
     words = ["equity", "--agent", "standard", "--rules", "mini", "--pairs", "30"]
@@ -312,6 +313,7 @@ def test_the_command_equity(tmp_path) -> None:
         assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
 
 
+@pytest.mark.slow
 def test_chips_and_more_players_at_the_command(tmp_path) -> None:
     plot = str(tmp_path / "curve.svg")
     words = ["--agent", "easy", "--rules", "hoyle", "--players", "2", "--pairs", "20"]

@@ -298,6 +298,7 @@ def test_a_module_of_torch_is_an_agent_as_it_is_at_that_moment(is_traced, views)
         make_agent(given, encoder="flat", rules="two_player")
 
 
+@pytest.mark.slow
 def test_a_module_plays_the_same_in_a_process_of_its_own():
     torch.manual_seed(3)
     agent = make_agent(torch.nn.Linear(SIZE, ACTIONS), encoder="flat")

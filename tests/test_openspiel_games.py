@@ -70,6 +70,7 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
         Setup(parameters)
 
 
+@pytest.mark.slow
 def test_without_openspiel_the_message_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['pyspiel'] = None\n"
@@ -346,6 +347,7 @@ def their_exploitability(game: Any, policy: Any) -> float:
     return float(conv / 2 * game.setup.rules.max_margin)
 
 
+@pytest.mark.slow
 def test_exploitability_of_any_policy_is_the_same_on_both_sides(small: Any, tree: Tree) -> None:
     policy = spiel("policy").TabularPolicy(small)
     rng = np.random.default_rng(3)
@@ -372,6 +374,7 @@ def test_what_a_policy_says_is_checked(small: Any) -> None:
         asked.action_probabilities(small.new_initial_state())
 
 
+@pytest.mark.slow
 def test_counterfactual_regret_goes_the_right_way(small: Any, tree: Tree) -> None:
     uniform = spiel("policy").UniformRandomPolicy(small)
     before = our_exploitability(tree, small, uniform)
@@ -384,6 +387,7 @@ def test_counterfactual_regret_goes_the_right_way(small: Any, tree: Tree) -> Non
     assert found == pytest.approx(theirs, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_external_sampling_goes_the_right_way(small: Any, tree: Tree) -> None:
     before = our_exploitability(tree, small, spiel("policy").UniformRandomPolicy(small))
     np.random.seed(1)  # noqa: NPY002  # their solver draws from it

@@ -18,6 +18,7 @@ from hearts_train.learn import run_report
 from hearts_train.measure import calibration, endgames, evaluation, summary
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
+from tests.slow import few
 from tests.test_cli import ROOT, refused, run
 
 pytest.importorskip("matplotlib")
@@ -29,7 +30,7 @@ def solved(values: dict[str, float], deal: int = 1) -> endgames.Solved:
     return endgames.Solved(deal, 4, 10, 0.0, 0.001, 0.1, 0.1, values)
 
 
-@pytest.mark.parametrize("kind", BEGINNINGS)
+@few("kind", BEGINNINGS, ["png"])
 def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     path, again = tmp_path / f"x.{kind}", tmp_path / f"y.{kind.upper()}"
     result = run("evaluate", "standard", "--against", "easy", "--pairs", 4, "--plot", path)

@@ -376,6 +376,7 @@ def twins(tmp_path_factory):
         assert agent.left_by_itself
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["two_player", 'mini moon="choose"', "party", "omnibus"])
 def test_the_examples_play_alike_deal_by_deal(twins, preset):
     rules, size = Rules.make(preset), 64 if "mini" in preset else 8

@@ -73,6 +73,7 @@ def test_they_are_small_distinct_and_in_order() -> None:
     assert read_puzzles("".join(f"{one.to_line()}\n" for one in found)) == list(found)
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_the_judge_takes_for_one() -> None:
     looking, judge = runpy.run_path(str(ROOT / "docs" / "puzzles.py"))["Search"](), Judge()
     found = [looking.in_deal(seed, {1, 2, 3}) for seed in range(12)]

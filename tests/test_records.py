@@ -228,6 +228,7 @@ Duel.play = stop_in_the_fifth_block
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "status"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_tournament_that_is_stopped_goes_on_to_the_same_result(tmp_path, name, status):
     file = tmp_path / "results.jsonl"

@@ -21,6 +21,7 @@ from hearts_env.solve.equilibrium import load
 from hearts_train.command.opening import open_table
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
+from tests.slow import few
 
 TABLE = ["easy", "standard", "standard_trump", "pro", "pro_trump"]
 
@@ -367,7 +368,7 @@ def test_random_is_known_everywhere():
     assert ours.act_batch(views).tolist() == easy.act_batch(views).tolist()
 
 
-@pytest.mark.parametrize("rules", ["micro", "mini"])
+@few("rules", ["micro", "mini"], ["micro"])
 def test_the_equilibrium_is_known_by_name(rules):
     agent = make_agent("equilibrium", seed=1)
     agent.check_rules(Rules.make(rules))

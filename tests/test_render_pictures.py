@@ -300,6 +300,7 @@ def test_rgb_has_the_shapes_of_the_layout() -> None:
     assert felt[1] > max(felt[0], felt[2]), "green"
 
 
+@pytest.mark.slow
 def test_rgb_is_antialiased_by_averaging() -> None:
     pytest.importorskip("PIL")
     small, large = render_rgb(busy_table(3), width=480), render_rgb(busy_table(3), width=960)

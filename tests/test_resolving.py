@@ -33,6 +33,7 @@ def late(seed: int, tricks: int = 1) -> Game:
     return game
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("player", [0, 1])
 def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player: int) -> None:
     agent = policy("mini", seed=3)
@@ -58,6 +59,7 @@ def test_guessing_alone_is_the_equilibrium_of_the_ranges() -> None:
     assert worst == pytest.approx(solve(end, target=1e-3).value, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_wrong_range_costs_who_only_guesses() -> None:
     """The other player is taken to hold its likeliest hand nearly always, and holds another."""
     agent = policy("mini", seed=3)

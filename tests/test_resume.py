@@ -73,6 +73,7 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
     assert_same_history(folder, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["threads=2", "algorithm=maskable_ppo", "algorithm=nfsp"])
 def test_so_it_is_with_two_threads_and_by_other_algorithms(tmp_path, monkeypatch, quick, algorithm):
     config = recipe(algorithm, "budget.decisions=288")
@@ -121,6 +122,7 @@ def test_a_run_killed_and_resumed_is_the_run_never_killed(
     assert_same_history(folder, whole)
 
 
+@pytest.mark.slow
 def test_a_process_killed_in_an_update_goes_on_where_it_last_saved(whole, tmp_path):
     """The only test with a real SIGKILL; the lock of the dead is free, its unfinished file goes."""
     folder = tmp_path / "run"
@@ -483,6 +485,7 @@ def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, mo
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 0
 
 
+@pytest.mark.slow
 def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
     def stop(trainer: Learner) -> None:
         if trainer.counters.updates == 4:
@@ -499,6 +502,7 @@ def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
 
 
 # ---- divergence ----------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatch, quick):
     def spoil(self: SelfPlayLearner) -> dict[str, Any]:
         row = learn(self)

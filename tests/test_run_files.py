@@ -20,6 +20,7 @@ from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.training import Trainer, train
 from tests.faults import KINDS, Died, Faults
+from tests.slow import few
 from tests.training_runs import assert_same_history, bad_tensors, recipe
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
@@ -48,6 +49,7 @@ def test_the_last_line_of_the_progress_has_the_last_margins(tmp_path, quick, cap
 
 
 # ---- disks that fail -----------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_failed_save_is_told_and_tried_again(whole, tmp_path, monkeypatch, quick, capsys):
     failures = []
     save = runs.save_state
@@ -150,7 +152,7 @@ def calls_of_a_save(two_saves: tuple[Trainer, Path], folder: Path) -> int:
     return faults.count
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@few("kind", KINDS, ["exit"])
 def test_whichever_call_of_a_save_fails_the_folder_has_the_old_run_or_the_new(
     two_saves, tmp_path, quick, kind
 ):
@@ -213,6 +215,7 @@ FILES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_file_is_no_matter_or_is_told_of_in_one_line(
     whole, tmp_path, quick, monkeypatch, name

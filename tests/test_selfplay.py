@@ -385,6 +385,7 @@ def test_the_same_seed_gives_the_same_player_and_another_seed_another(threads):
     assert not np.array_equal(one["policy.0.weight"], other["policy.0.weight"])
 
 
+@pytest.mark.slow
 def test_a_tiny_game_is_learnt_to_its_known_value():
     """`micro` from self-play alone: what a best response wins from it is little."""
     made = learner(

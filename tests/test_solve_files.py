@@ -27,6 +27,7 @@ from hearts_env.solve.equilibrium import Solver, _next_look, load, solve
 from hearts_env.solve.tree import Tree
 from hearts_train.command.cli import app
 from tests.faults import KINDS, Died, Faults
+from tests.slow import few
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 ROOT = Path(__file__).resolve().parents[1]
@@ -328,7 +329,7 @@ def test_a_save_that_fails_at_the_beginning_or_at_the_end_is_one_line(
     assert calls == ([0] if number == 0 else [0, 9])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@few("kind", KINDS, ["exit"])
 def test_whichever_call_of_a_save_fails_a_whole_state_is_there(kind, tree, tmp_path):
     old, new = Solver(tree), Solver(tree)
     old.step()

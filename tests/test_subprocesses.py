@@ -41,6 +41,7 @@ def is_running(pid):
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "sys.exit(0)"])
 def test_children_end_with_the_process_that_started_them_however_it_ends(end):
     program = [sys.executable, "-c", STARTS.format(end=end)]

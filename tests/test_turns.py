@@ -269,6 +269,7 @@ def test_rows_that_are_not_contiguous_are_written_alike(name: str) -> None:
     assert (wide[:, 0] == 7).all()
 
 
+@pytest.mark.slow
 def test_environments_play_without_compiling() -> None:
     program = (
         "from hearts_env import hearts_v0\n"

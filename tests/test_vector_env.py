@@ -353,6 +353,7 @@ def test_maskable_ppo_learns_on_it(make_sb3):
 
 
 # ---- pictures ------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_stable_baselines3s_draws_its_first_environment(make_sb3):
     pytest.importorskip("PIL")
     from hearts_env.render import render_rgb
