@@ -158,6 +158,7 @@ def run(*arguments: object):
     return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     file = tmp_path / "deals.txt"
     deals = [played("micro", seed, "easy", "easy") for seed in (1, 2)]

@@ -463,6 +463,7 @@ def test_a_stopped_attack_says_so(capsys):
     assert "4 duplicate deals (stopped early)" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
     kept = tmp_path / "kept.jsonl"
     words = ["standard", "--attackers", "belief,pimc", "--pairs", 20, "--tricks", 3]
@@ -487,6 +488,7 @@ def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
         assert said in done.stderr
 
 
+@pytest.mark.slow
 def test_mistakes_are_told(tmp_path):
     evaluated = tmp_path / "evaluated.jsonl"
     words = ["evaluate", "easy", "--against", "easy", "--pairs", "2", "--out", str(evaluated)]

@@ -395,6 +395,7 @@ def test_strength_over_duplicate_pairs_is_as_published(name, other, margin, pair
     assert abs(margins.mean() - margin) < 4 * error + 0.05
 
 
+@pytest.mark.slow
 def test_a_budget_of_milliseconds_ends_the_sampling() -> None:
     game = Game.deal("classic", 3, deal_number=3)
     while len(game.legal_actions()) < 2:
@@ -421,6 +422,7 @@ def test_what_is_no_number_of_worlds_is_refused(wrong: Any) -> None:
         make_agent("pro", worlds=wrong)
 
 
+@pytest.mark.slow
 def test_without_a_number_of_worlds_only_time_limits_the_sampling() -> None:
     view = own_view(Game.deal("no_pass", 3))
     assert make_agent("pro", seed=1)._sum_in_sample(view) == 200

@@ -29,6 +29,7 @@ from hearts_env import kernel as k
 from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.match import next_deal
 from hearts_env.presets import PRESETS
+from tests.slow import few
 
 GAMES = [(name, numbers[0]) for name, (numbers, _) in PRESETS.items()] + [
     (name, numbers[-1]) for name, (numbers, _) in PRESETS.items() if len(numbers) > 1
@@ -78,7 +79,7 @@ def test_views_are_of_one_rule_set() -> None:
             BatchView.of(wrong)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@few("threads", [1, 2, 3], [2])
 @pytest.mark.parametrize(
     ("text", "observation", "dtype"),
     [(name, "flat", np.int8) for name in ("two_player", "classic", "party players=7", "micro")]

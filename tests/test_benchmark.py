@@ -113,6 +113,7 @@ class Lowest:
         return view.legal_actions()[0]
 
 
+@pytest.mark.slow
 def test_the_field_plays_as_it_did_when_it_got_its_version():
     # Golden on purpose: a player that plays otherwise needs another name, and the field a version.
     played = {
@@ -181,6 +182,7 @@ def test_a_result_of_version_1_holds():
     assert again["result"]["field_version"] == 1
 
 
+@pytest.mark.slow
 def test_an_older_version_is_played_and_gone_on_with(tmp_path, monkeypatch):
     few = ("--track", "two_player", "--pairs", 2)
     newest, out = tmp_path / "newest.json", tmp_path / "first.json"
@@ -371,6 +373,7 @@ def test_what_was_begun_under_a_version_that_is_not_here_is_refused(tmp_path):
     refused(run("--resume", tmp_path / "x.json"), "resume: protocol", "'HeartsBench v7'", "v1")
 
 
+@pytest.mark.slow
 def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
     code, moved, out = tmp_path / "mine.py", tmp_path / "moved.py", tmp_path / "mine.json"
     code.write_text(MINE.format(0))
@@ -447,6 +450,7 @@ def test_sigterm_ends_it_with_its_own_status(tmp_path, monkeypatch):
     assert f"--resume {out}" in stopped.stderr
 
 
+@pytest.mark.slow
 def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
     refused(run(), "agent: none given")
     refused(run("pro", "--track", "min"), "track", "mini")
@@ -553,6 +557,7 @@ def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
         assert (figures in text) == has_table
 
 
+@pytest.mark.slow
 def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trusted(
     tmp_path, monkeypatch
 ):

@@ -226,6 +226,7 @@ def test_the_card_is_the_one_that_counting_world_by_world_finds():
     assert different > 1
 
 
+@pytest.mark.slow
 def test_other_ways_to_play_are_as_likely_as_the_cards_make_them():
     agent, models = policy(), [policy(seed=3), policy(seed=4)]
     searching = Improver(agent, models=models, tau=0.3, noise=0.05)
@@ -417,6 +418,7 @@ def test_the_result_does_not_depend_on_what_was_asked_before_or_beside():
         assert twin.act_batch(views).tolist() == together
 
 
+@pytest.mark.slow
 def test_parts_of_the_worlds_add_up_to_all_of_them(monkeypatch):
     from hearts_agents import improver
 

@@ -25,6 +25,7 @@ from hearts_env.rules import FIELDS
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.cli import app
 from hearts_train.learn.recipes import shipped_configs
+from tests.slow import few
 
 COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "bench", "rules", "agents"]
 COMMANDS += ["engine-check"]
@@ -96,6 +97,7 @@ def write_player(path, rules="micro", encoder="flat"):
 
 
 # ---- help, lists ---------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_help_names_all_commands():
     result = run("--help")
     assert result.exit_code == 0
@@ -106,6 +108,7 @@ def test_help_names_all_commands():
     assert run("--version").stdout.startswith("hearts-env ")
 
 
+@pytest.mark.slow
 def test_help_is_light_and_playing_needs_no_torch():
     script = (
         "import sys\n"
@@ -140,9 +143,10 @@ def test_agents_lists_each_with_a_line():
     assert "`" not in shown
 
 
-@pytest.mark.parametrize(
+@few(
     ("preset", "players"),
     [(name, n) for name, (numbers, _) in PRESETS.items() for n in (numbers[0], numbers[-1])],
+    [("two_player", 2), ("classic", 4), ("hoyle", 6)],
 )
 def test_rules_explains_every_preset(preset, players):
     result = run("rules", preset, "--players", players)
@@ -438,6 +442,7 @@ def test_files_that_are_no_checkpoints(tmp_path):
         assert bad.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_mistakes_in_a_process_of_its_own():
     process = command("evaluate", "standart", "--json")
     out, err = process.communicate(timeout=60)

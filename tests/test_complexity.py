@@ -225,6 +225,7 @@ def test_an_exchange_is_measured() -> None:
     assert math.isfinite(estimated(Rules.preset("kitty", 7), 200, 20, seed=1)[2].log10)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path) -> None:
     out = tmp_path / "sizes.json"
     words = ["complexity", "micro", "mini", "--pro-deals", "2", "--out", str(out), "--json"]

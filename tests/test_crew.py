@@ -34,6 +34,7 @@ def test_results_come_in_the_order_of_the_tasks(tmp_path):
     assert here == [(square, os.getpid()) for square in SQUARES]
 
 
+@pytest.mark.slow
 def test_the_task_of_a_killed_worker_is_done_again(tmp_path):
     found = list(spread(Work(tmp_path, killed=5), range(12), workers=2))
     assert [square for square, _ in found] == SQUARES

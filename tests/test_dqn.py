@@ -26,6 +26,7 @@ from hearts_train.learn.run_folders import find_runs
 from hearts_train.learn.runs import read_metrics
 from hearts_train.learn.training import Trainer, make_learner, train
 from hearts_train.measure.evaluation import evaluate
+from tests.slow import few
 
 RECIPE: dict[str, Any] = {
     "algorithm": "dqn",
@@ -324,8 +325,11 @@ def assert_same(made: DQNLearner, other: DQNLearner) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
-@pytest.mark.parametrize(
-    "rules", ["two_player", "classic", "mini"], ids=["two players", "four, who pass", "mini"]
+@few(
+    "rules",
+    ["two_player", "classic", "mini"],
+    ["mini"],
+    ids=["two players", "four, who pass", "mini"],
 )
 def test_only_legal_actions_are_done_and_remembered(algorithm, rules):
     made = learner(algorithm, **SMALL | {"env": {"rules": rules, "num_envs": 12}, "threads": 2})

@@ -22,6 +22,7 @@ from hearts_env.solve.tree import Tree, TreeSize, estimate, measure
 from hearts_train.command import solve_command
 from hearts_train.command.cli import app
 from tests.perft import count_lines
+from tests.slow import few
 from tests.test_exploit import all_deals, openspiel_exploitability
 
 
@@ -142,6 +143,7 @@ def test_play_by_a_tree_is_worth_what_playing_it_out_gives(micro):
     assert micro.value(*chances) == pytest.approx(np.mean(margins), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_estimates_come_near():
     for name in ("micro", "mini"):
         guess, true = estimate(name, samples=600), measure(name)
@@ -177,8 +179,10 @@ def test_mistakes_are_named(make, words):
 
 
 # ---- solving -------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("algorithm", "target"), [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10), ("cfr+", 4e-10)]
+@few(
+    ("algorithm", "target"),
+    [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10), ("cfr+", 4e-10)],
+    [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10)],
 )
 def test_regrets_and_linear_program_find_the_same_value(micro, linear, algorithm, target):
     found = solve(micro, algorithm, target=target, iterations=100_000)
@@ -406,7 +410,7 @@ def test_a_policy_file_is_small_and_plays_alike(micro, tmp_path):
         Solver.load(file)
 
 
-@pytest.mark.parametrize("deck", equilibrium.SHIPPED)
+@few("deck", equilibrium.SHIPPED, ["micro"])
 def test_shipped_policies_are_equilibria(deck):
     found = load(deck)
     assert found.rules == Rules.preset(deck)
@@ -505,6 +509,7 @@ def run(*args):
     return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
+@pytest.mark.slow
 def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
     pytest.importorskip("scipy")
     out, policy, plot = (tmp_path / name for name in ("a.npz", "b.npz", "c.png"))
@@ -571,6 +576,7 @@ def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
     assert Solver.load(state).iteration == 9
 
 
+@pytest.mark.slow
 def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
     state = tmp_path / "a.npz"
     run("solve", "micro", "--iterations", 9, "--out", state)

@@ -82,7 +82,8 @@ def drawn(learner):
     return exploit(agent, learner.tree).exploitability
 
 
-@few(("descent", "least"), [(0.0, 0.03), (0.5, 0.03), (1.0, 0.2)], [(0.5, 0.03)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("descent", "least"), [(0.0, 0.03), (0.5, 0.03), (1.0, 0.2)])
 def test_a_network_comes_near_the_equilibrium(descent, least):
     learner = make_learner(recipe({"descent": descent}))
     first = drawn(learner)
@@ -226,7 +227,7 @@ def test_the_value_that_is_logged_is_that_of_the_policy_before():
     assert gain >= learner.tree.value(*chances)
 
 
-@pytest.mark.parametrize("descent", [0.0, 59 / 60, 1.0])
+@few("descent", [0.0, 59 / 60, 1.0], [59 / 60])
 def test_it_is_resumed_to_the_bit(descent):
     """In either stage, and after both."""
     given = recipe({"descent": descent})

@@ -305,6 +305,7 @@ def test_numbers_of_faults_that_no_row_has_are_ignored():
     assert _read_answer(reply, views) == ([NO_ACTION], [Fault(0, KINDS[0], "")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["pimc_belief?model=easy", Pro(seed=1, worlds=3)])
 def test_specs_and_objects_are_sent(agent):
     rules = Rules.make("two_player")

@@ -332,6 +332,7 @@ def test_golden_deals_are_of_every_game() -> None:
     assert {(golden["rules"], golden["players"]) for golden in GOLDEN["deals"]} == set(GAMES)
 
 
+@pytest.mark.slow
 def test_seeds_deal_the_same_in_another_process_without_compiling() -> None:
     program = (
         "from tests.golden import golden_deal; import json;"

@@ -130,7 +130,7 @@ def test_battery_covers_every_kind() -> None:
     assert seen == set(KINDS)
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_observations_lie_in_their_spaces_and_masks_are_the_movers(game: tuple[str, int]) -> None:
     """At each step of a deal and for every agent; only the mover has a mask, and it is right."""
     env: Any = hearts_v0.raw_env(*game)
@@ -279,7 +279,7 @@ def test_everybody_gets_the_last_reward(reward: str) -> None:
     assert list(returns.values()) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_returns_are_zero_sum_and_trick_pays_what_margin_pays(game: tuple[str, int]) -> None:
     for seed in range(4):
         returns = {}
@@ -820,7 +820,7 @@ def test_copies_sample_on_identically_and_apart() -> None:
 
 
 # ---- state ---------------------------------------------------------------------------------------
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_state_gives_back_the_whole_game(game: tuple[str, int]) -> None:
     env: Any = hearts_v0.raw_env(*game)
     check_state_space(env)

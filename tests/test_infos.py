@@ -428,6 +428,7 @@ def test_mixing_is_undone_by_the_test_itself() -> None:
         assert number >> 1 in seeds_behind(derived_seed(number >> 1, 3))
 
 
+@pytest.mark.slow
 def test_the_seeds_told_do_not_lead_to_the_next_episodes() -> None:
     env, seed = HeartsEnv(), 2**61 + 987654321
     _, info = env.reset(seed=seed)

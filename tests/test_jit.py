@@ -104,6 +104,7 @@ def reads_of_compiled_code(path: Path) -> list[tuple[str, str]]:
     return sorted(origin[name] for name in names & origin.keys())
 
 
+@pytest.mark.slow
 def test_all_that_compiled_code_reads_is_part_of_the_digest() -> None:
     read = {source for path in SOURCES for source in reads_of_compiled_code(path)}
     assert ("hearts_env.cards", "HEARTS") in read

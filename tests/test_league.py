@@ -249,6 +249,7 @@ def test_a_table_follows_from_the_lines_in_any_order(kept, copied):
     assert table_of(copied) == table_of(kept)
 
 
+@pytest.mark.slow
 def test_a_file_cut_anywhere_is_gone_on_with(kept, copied):
     file = copied / "micro.jsonl"
     whole = file.read_bytes()
@@ -455,6 +456,7 @@ def test_two_processes_do_not_share_a_league(copied):
         assert run(copied, "table").exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_changed_and_a_missing_agent_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv(TRUST, "0")  # what --trust sets is undone with it
     monkeypatch.chdir(tmp_path)

@@ -53,6 +53,7 @@ def test_the_teacher_says_what_pimc_thinks(preset):
             assert np.isfinite(row).sum() == len(view.legal_actions())
 
 
+@pytest.mark.slow
 def test_lessons_are_of_positions_with_a_choice_and_follow_from_the_seed():
     teaching = Teaching(MICRO, seed=3, deals=20)
     lessons = teaching(1)
@@ -264,6 +265,7 @@ def test_a_player_of_action_values_is_no_magnet(tmp_path, algorithm):
         make_learner(recipe(lessons={}, ppo=ppo))
 
 
+@pytest.mark.slow
 def test_a_signal_while_lessons_are_gathered_ends_the_run_there(tmp_path, monkeypatch, capsys):
     taught, blocks = Teaching.__call__, []
 

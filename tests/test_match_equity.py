@@ -15,6 +15,7 @@ from hearts_env.scoreboard import Scoreboard
 from hearts_env.solve.deal_results import DealResults, load_results, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.measure.equity import match_equity, measure_results, simulated_equity
+from tests.slow import few
 from tests.test_cli import command
 
 
@@ -96,7 +97,7 @@ DRAWN = [
 ]
 
 
-@pytest.mark.parametrize(("text", "rows", "totals"), DRAWN)
+@few(("text", "rows", "totals"), DRAWN, DRAWN[:4])
 def test_the_table_agrees_with_drawn_matches(
     text: str, rows: dict[tuple[int, int], int], totals: tuple[int, int]
 ) -> None:

@@ -26,6 +26,7 @@ from hearts_env.encoders import encode, make_encoder
 from hearts_train.command.cli import app
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.evaluation import evaluate
+from tests.slow import few
 
 RULES = Rules.preset("micro")
 SIZE, ACTIONS = 90, RULES.num_actions  # of `flat`
@@ -74,7 +75,7 @@ def weights_by_hand(model, observations):
         return policy.action_net(latent).numpy()
 
 
-@pytest.mark.parametrize("name", [kind.__name__ for kind in TRIED])
+@few("name", [kind.__name__ for kind in TRIED], ["PPO", "MaskablePPO"])
 def test_a_model_and_its_file_play_as_its_policy_does_but_legally(models, name, views, tmp_path):
     model, file = models[name], tmp_path / "model.zip"
     model.save(file)

@@ -23,6 +23,7 @@ from hearts_env.rewards import Rewarder
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
 from tests.lockstep import GAMES
+from tests.slow import few
 from tests.test_docs import load_script
 
 our_exploitability = load_script("openspiel_games", "bench").our_exploitability
@@ -152,7 +153,7 @@ def deal_of(game: Any, seed: int) -> Any:
     return state
 
 
-@pytest.mark.parametrize("name", PLAYED)
+@few("name", PLAYED, PLAYED[:3])
 def test_openspiels_own_check(name: str) -> None:
     game = pyspiel.load_game(name)
     pyspiel.random_sim_test(game, num_sims=2, serialize=True, verbose=False)
@@ -161,7 +162,7 @@ def test_openspiels_own_check(name: str) -> None:
     assert str(copy) == str(game)
 
 
-@pytest.mark.parametrize("name", PLAYED)
+@few("name", PLAYED, PLAYED[:3])
 def test_a_state_is_a_game_from_its_first_card_to_its_last(name: str) -> None:
     game = pyspiel.load_game(name)
     setup = game.setup

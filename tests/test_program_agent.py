@@ -411,6 +411,7 @@ def test_the_examples_are_short():
 
 
 # ---- hearts engine-check -------------------------------------------------------------------------
+@pytest.mark.slow
 def test_engine_check_finds_a_bot_fit():
     result = CliRunner().invoke(app, ["engine-check", LOW, "--rules", "mini", "--games", "4"])
     assert result.exit_code == 0

@@ -33,6 +33,7 @@ from hearts_train.web.puzzles import (
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_each_of_the_300_is_one() -> None:
     """All worlds solved by the solver itself, all players asked: the file is not believed."""
     found = puzzles()
@@ -129,6 +130,7 @@ def test_a_puzzle_is_told_as_its_player_sees_it() -> None:
             puzzle(number)
 
 
+@pytest.mark.slow
 def test_at_the_terminal() -> None:
     one = puzzle(5)
     wrong = next(card for card in told(5)["legal"] if card != one.best)

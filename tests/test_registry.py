@@ -201,6 +201,7 @@ def test_a_package_that_is_installed_adds_its_player(tmp_path, monkeypatch):
     assert evaluate("lowest", "lowest", "micro", pairs=2).margin == 0
 
 
+@pytest.mark.slow
 def test_players_need_neither_torch_nor_stable_baselines3():
     program = (
         "import sys, hearts_agents, hearts_agents.vector, hearts_agents.gym_env\n"

@@ -82,7 +82,7 @@ def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
                 assert shown.name == f"player_{other}"
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_all_shows_everything_and_an_onlooker_nothing_closed(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     for g in positions(rules, 2):
@@ -100,7 +100,7 @@ def test_all_shows_everything_and_an_onlooker_nothing_closed(game: tuple[str, in
             assert all(isinstance(seat.hand, int) for seat in onlooker.seats)
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_hidden_cards_change_no_picture(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     rng = random.Random(3)
@@ -313,6 +313,7 @@ def test_sizes_and_names_that_cannot_be(options: dict[str, Any], told: str) -> N
             make(**options)
 
 
+@pytest.mark.slow
 def test_pixels_do_not_depend_on_hidden_cards() -> None:
     env, other = (
         hearts_v0.env(rules="kitty", players=3, render_mode="rgb_array", render_for="player_1")

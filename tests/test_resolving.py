@@ -75,6 +75,7 @@ def test_a_wrong_range_costs_who_only_guesses() -> None:
     assert found[1.0] > 10 * max(found[0.0], 1e-4)
 
 
+@pytest.mark.slow
 def test_a_network_that_solves_the_last_tricks_is_less_exploitable() -> None:
     agent = policy("micro", seed=1)
     agent.greedy = False
@@ -94,6 +95,7 @@ def test_before_the_last_tricks_it_plays_as_its_policy() -> None:
     np.testing.assert_array_equal(other.action_probs(views), early.action_probs(views))
 
 
+@pytest.mark.slow
 def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
     agent = make_agent("champion?endings=3", seed=1)
     batch = BatchGame("two_player", 12, seed=3)

@@ -33,6 +33,7 @@ from hearts_train.learn.learner import DivergenceError, Learner
 from hearts_train.learn.selfplay import SelfPlayLearner
 from hearts_train.learn.training import Trainer, train
 from tests.faults import Died
+from tests.slow import few
 from tests.training_runs import assert_same_history, bad_tensors, history, on_update, recipe
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
@@ -54,7 +55,7 @@ def hears_signals() -> Iterator[None]:
 
 
 # ---- the same to the last bit --------------------------------------------------------------------
-@pytest.mark.parametrize("stops", [(1,), (2, 3, 7), (5, 9), tuple(range(1, 10))])
+@few("stops", [(1,), (2, 3, 7), (5, 9), tuple(range(1, 10))], [(2, 3, 7)])
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
     whole, tmp_path, monkeypatch, quick, stops
 ):
@@ -95,7 +96,7 @@ def test_so_it_is_with_two_threads_and_by_other_algorithms(tmp_path, monkeypatch
         assert "does not fit" in str(caught.value), what
 
 
-@pytest.mark.parametrize("saves", [0.0001, 1e9], ids=["saved each update", "saved at the start"])
+@few("saves", [0.0001, 1e9], [0.0001], ids=["saved each update", "saved at the start"])
 def test_a_run_killed_and_resumed_is_the_run_never_killed(
     whole, tmp_path, monkeypatch, quick, saves
 ):
@@ -155,6 +156,7 @@ def test_a_process_killed_in_an_update_goes_on_where_it_last_saved(whole, tmp_pa
     assert_same_history(folder, whole)
 
 
+@pytest.mark.slow
 def test_games_with_an_exchange_go_on_in_the_middle_of_it(tmp_path, quick, monkeypatch):
     settings = [
         "env={rules: classic, num_envs: 12, reward: margin, skip_forced: false}",
@@ -193,6 +195,7 @@ def deals_of(trainer: Trainer) -> set[int]:
     return {seed for games in trainer.learner.games for seed in games.batch.seeds.tolist()}
 
 
+@pytest.mark.slow
 def test_other_games_begin_with_other_deals_where_the_recipe_of_the_games_has_changed(
     tmp_path, quick
 ):

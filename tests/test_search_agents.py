@@ -105,7 +105,7 @@ def test_fewer_worlds_are_drawn_from_the_seed() -> None:
     assert everything == make_agent("pimc", seed=2).margins(view)
 
 
-@few("name", TWO, TWO[:1])
+@few("name", TWO, TWO[1:])
 def test_whole_deals_are_played_and_won(name: str) -> None:
     rules = Rules.preset(name)
     pairs = {"two_player": 6, "mini": 60, "micro": 150}[name]

@@ -322,6 +322,7 @@ def test_against_a_field_the_difference_on_the_same_deals_is_tested():
     assert result.against == ("standard", "pro")
 
 
+@pytest.mark.slow
 def test_with_more_players_each_is_one_among_copies_of_the_other():
     rules = Rules.make("party", 3)
     result = compare(Lowest(), Highest(), rules, Question(0, 20.0), max_pairs=64, seed=6)

@@ -72,6 +72,7 @@ print(children[0].pid, flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_child_that_is_ended_after_the_guard_says_nothing():
     found = subprocess.run(
         [sys.executable, "-c", LATE],

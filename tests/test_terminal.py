@@ -21,7 +21,7 @@ from hearts_train.command.saved_tables import Keeper, TableState, data_folder, l
 from hearts_train.command.terminal import Quit, Table
 from hearts_train.measure.hints import best_hinter, hint
 from tests.deals import make_game, play
-from tests.slow import few_of
+from tests.slow import few, few_of
 from tests.test_cli import command, refused, run
 
 
@@ -147,7 +147,7 @@ def test_the_next_deal_is_another_and_all_are_kept():
     assert not list((data_folder() / "tables").glob("*"))  # nothing to go on with
 
 
-@pytest.mark.parametrize("match", [False, True])
+@few("match", [False, True], [False])
 def test_a_table_left_anywhere_goes_on_as_if_never_left(match):
     """The same cards are played, whoever left and came back, after each of the person's cards."""
     against, menu = ["pro", "easy", "standard"], ["n"] if match else []
@@ -642,6 +642,7 @@ def test_a_hint_names_the_card_that_heads_its_own_list(rules, deals):
     assert seen > 6 * deals
 
 
+@pytest.mark.slow
 def test_where_all_worlds_are_taken_a_hint_is_what_the_player_does():
     for name in ("pimc", "pro", "pimc_belief"):
         agent, game = make_agent(name, seed=1), Game.deal("two_player", 4)

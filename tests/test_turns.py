@@ -18,6 +18,8 @@ from hearts_env.encoders import ENCODERS, FlatEncoder, encode, make_encoder
 from hearts_env.infos import DeferredDeal
 from hearts_env.presets import PRESETS
 from hearts_env.rewards import Rewarder
+from tests.lockstep import QUICK
+from tests.slow import few
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 OTHERS = [name for name in ENCODERS if name not in ("flat", "bits")]
@@ -51,7 +53,7 @@ def assert_turn(env: Any, game: Game) -> None:
     assert not env.infos[f"player_{other}"]["action_mask"].any()
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_every_turn_is_that_of_a_game_played_beside_it(game: tuple[str, int]) -> None:
     """Under every preset with ``flat`` and ``bits``, and with the others by turns: to the bit."""
     rules, place = Rules.preset(*game), GAMES.index(game)

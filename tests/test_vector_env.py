@@ -16,6 +16,7 @@ from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_
 from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.seeds import episode_seed
+from tests.slow import few
 
 
 def choose(rng, masks):
@@ -67,7 +68,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@few("case", CASES, CASES[:8], ids=str)
 def test_every_environment_plays_as_a_single_one_of_its_seed(case):
     """Observations, masks, rewards, ends and final infos, illegal actions among them."""
     n = 4

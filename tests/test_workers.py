@@ -117,6 +117,7 @@ def test_threads_that_cannot_be_started_are_asked_for_again(
     _wait_until_only(before)
 
 
+@pytest.mark.slow
 def test_threads_end_with_their_workers() -> None:
     before = _threads()
     workers = Workers(4)
