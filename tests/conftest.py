@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import signal
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,43 +20,58 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-LOCK = pytest.StashKey[Any]()
 
+class Workers:
+    """Lets what the workers of xdist have in common be made by one of them.
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Let one worker of xdist compile at a time: the others find in the cache what it has made."""
-    config.stash[LOCK] = nullcontext()
-    if not hasattr(config, "workerinput"):
-        return
-    from filelock import FileLock  # xdist alone needs it
+    Otherwise each would rewrite the assertions of all tests and compile all functions, which takes
+    longer than most of the tests.
+    """
 
-    lock = FileLock(config.cache.mkdir("workers") / "lock", thread_local=False)
-    compile_alone = Dispatcher.compile
+    def __init__(self, folder: Path, run: str) -> None:
+        from filelock import FileLock  # xdist alone needs it
 
-    def compile_once(self: Dispatcher, signature: Any) -> Any:
-        with lock:
-            return compile_alone(self, signature)
+        self.lock = FileLock(folder / "lock", thread_local=False)
+        self.collected, self.run = folder / "collected", run
+        self.collected.touch()
 
-    Dispatcher.compile = compile_once
-    config.stash[LOCK] = lock
+    def compile_once(self, compile_alone: Callable[..., Any]) -> Callable[..., Any]:
+        """One at a time: who has waited finds in the cache what the other has made."""
 
+        def compile(*args: Any) -> Any:
+            with self.lock:
+                return compile_alone(*args)
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """One worker after the other: the first one leaves its rewritten assertions too."""
-    with session.config.stash[LOCK]:
+        return compile
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Iterator[None]:
+        """The first worker alone, then all others."""
+        with self.lock:
+            if self.collected.read_text() != self.run:
+                try:
+                    return (yield)
+                finally:
+                    self.collected.write_text(self.run)
         return (yield)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        workers = Workers(config.cache.mkdir("workers"), config.workerinput["testrunuid"])
+        config.pluginmanager.register(workers)
+        Dispatcher.compile = workers.compile_once(Dispatcher.compile)
+
+
 @pytest.fixture(scope="session")
-def data_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def data_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Folders that are not there yet; `mktemp` would read the names of all others each time."""
     base = tmp_path_factory.mktemp("data")
     return (base / str(number) / "hearts-env" for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
-def data_folder(data_folders: Iterator[Any], monkeypatch: pytest.MonkeyPatch):
+def data_folder(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch):
     """An empty folder in the place of the user's."""
     folder = next(data_folders)
     monkeypatch.setenv("HEARTS_DATA_DIR", str(folder))

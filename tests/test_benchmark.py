@@ -608,6 +608,7 @@ def test_the_shipped_table_of_the_field_is_what_it_plays():
     assert shipped["ci95"] == pytest.approx(played.ci95, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_shipped_table_of_mini_has_the_champion_as_it_plays():
     track, table = TRACKS["mini"], read_field()["mini dev"]
     played = evaluate("easy", "champion", track.rules, track.pairs, track.seed("dev"))
@@ -646,6 +647,7 @@ def pairing_of(table, agent, opponent):
     return found
 
 
+@pytest.mark.slow
 def test_the_page_of_four_players_shows_ranks_seats_and_faults(tmp_path):
     code, path = tmp_path / "<b>.py", tmp_path / "page.html"
     code.write_text("class Mine:\n    def act(self, view):\n        return 99\n")

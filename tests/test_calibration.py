@@ -44,6 +44,7 @@ def test_the_true_model_tells_most() -> None:
     assert right.impossible == alike.impossible == 0
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     plot = tmp_path / "c.png"
     arguments = ["calibrate", "standard", "--model", "standard", "--deals", "5", "--rules", "micro"]

@@ -370,6 +370,7 @@ def test_a_champion_that_searches_takes_others_for_players_like_pimc_too():
     assert make_agent("champion?search=8").player_of(Rules.preset("mini")).models == ()
 
 
+@pytest.mark.slow
 def test_for_the_match_the_chance_to_win_it_counts():
     agent, different = policy(), 0
     searching, plain = (Improver(agent, tau=0.3, noise=0.1, match=match) for match in (True, False))
@@ -399,6 +400,7 @@ def test_a_champion_that_plays_for_the_match_has_to_search():
     assert player.act(view) in view.legal_actions() or not view.legal_actions()
 
 
+@pytest.mark.slow
 def test_a_search_is_better_than_its_policy():
     weak = policy()
     better = Improver(weak, tau=0.2)

@@ -230,6 +230,7 @@ def test_evaluate_prints_one_line_of_json():
     assert "margin" in result.stderr  # the table
 
 
+@pytest.mark.slow
 def test_evaluate_prints_a_table_and_draws(tmp_path):
     picture = tmp_path / "bars.png"
     result = run(
@@ -297,6 +298,7 @@ def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
     refused(run("exploit", "mine.py:Mein"), "did you mean 'Mine'")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_refused_before_anything_is_dealt(tmp_path):
     refused(run("evaluate", "pimc", "--rules", "classic"), "pimc plays two-player games only", "4")
     refused(run("tournament", "easy", "equilibrium"), "equilibrium plays micro and mini only")
@@ -432,6 +434,7 @@ def test_a_mistake_is_one_line_with_the_mend(args, words, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_files_that_are_no_checkpoints(tmp_path):
     write_player(tmp_path / "whole.safetensors")
     whole = (tmp_path / "whole.safetensors").read_bytes()
@@ -511,6 +514,7 @@ def test_a_plot_into_no_folder_is_refused_before_anything_is_played(tmp_path):
     refused(run("evaluate", "easy", "--plot", tmp_path / "none" / "x.png"), "--plot", "no folder")
 
 
+@pytest.mark.slow
 def test_a_tournament_is_drawn(tmp_path):
     picture = tmp_path / "margins.svg"
     result = run("tournament", "easy", "standard", "pro", "--pairs", 20, "--plot", picture)

@@ -109,6 +109,7 @@ def stop_after(pieces: int, monkeypatch) -> None:
     monkeypatch.setattr(complexity, "random_lines", stopping)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_groups_of_lines_that_were_drawn(monkeypatch) -> None:
     work = Measurement(lines=4000, positions=100, deals=3, pro_deals=1)
     (whole,) = complexities(["two_player"], measurement=work)
@@ -123,6 +124,7 @@ def test_ctrl_c_keeps_the_groups_of_lines_that_were_drawn(monkeypatch) -> None:
     assert Complexity.of(stopped.to_json()) == stopped
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_later_piece_keeps_the_earlier_ones(monkeypatch) -> None:
     monkeypatch.setattr(complexity, "_PIECE", 50)
     stop_after(27, monkeypatch)  # all groups have one, seven of them two
@@ -131,6 +133,7 @@ def test_ctrl_c_in_a_later_piece_keeps_the_earlier_ones(monkeypatch) -> None:
     assert (found.drawn, found.interrupted) == (27 * 50, True)
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_two_groups_keeps_the_games_before(monkeypatch) -> None:
     work = Measurement(lines=4000, positions=100, deals=3, pro_deals=1)
     stop_after(1, monkeypatch)

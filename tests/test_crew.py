@@ -108,6 +108,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 def test_workers_end_with_a_killed_parent(tmp_path):
     script = tmp_path / "script.py"

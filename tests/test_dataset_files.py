@@ -252,6 +252,7 @@ def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
     assert len(json.loads(result.stdout)["players"][0]) == 64  # what was in that file
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypatch):
     play = making.BlockWork.__call__
 

@@ -206,6 +206,7 @@ def test_cards_passed_can_be_held_by_their_receiver_alone(deal_number: int, away
         game.play(game.legal_actions()[0])
 
 
+@pytest.mark.slow
 def test_flat_places_are_all_used() -> None:
     """Over enough play with totals every place of a two-player observation is hit.
 

@@ -120,6 +120,7 @@ def test_the_last_trick_is_worth_what_it_is() -> None:
     assert np.isclose(solve(end, target=1.0).value, np.mean(margins))
 
 
+@pytest.mark.slow
 def test_four_tricks_of_the_full_game() -> None:
     pro = make_agent("pro", seed=0)
     for seed in range(3):

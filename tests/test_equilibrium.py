@@ -535,6 +535,7 @@ def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
     assert figures["exploitability"] <= 1e-9
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_a_state(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
@@ -554,6 +555,7 @@ def test_ctrl_c_keeps_a_state(tmp_path, monkeypatch):
     assert run("solve", "--resume", files[0], "--target", "1e-4").exit_code == 0
 
 
+@pytest.mark.slow
 def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
     state, text = tmp_path / "a.npz", tmp_path / "b.txt"
     assert run("solve", "micro", "--iterations", 5, "--out", state).exit_code == 0

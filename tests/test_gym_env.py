@@ -260,6 +260,7 @@ def test_skipping_forced_decisions_leaves_only_real_ones():
     assert 50 < compared < 200
 
 
+@pytest.mark.slow
 def test_rules_that_leave_nothing_to_decide_are_refused():
     env = HeartsEnv(Rules(players=2, hand_size=1), skip_forced=True)
     with pytest.raises(HeartsError, match="skip_forced"):

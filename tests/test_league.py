@@ -239,6 +239,7 @@ def test_blocks_are_small_at_first_and_begin_at_the_same_deals_for_all():
     assert [boundary(pairs) for pairs in (0, 1, 16, 17, 1000)] == [0, 16, 16, 48, 1008]
 
 
+@pytest.mark.slow
 def test_a_table_follows_from_the_lines_in_any_order(kept, copied):
     file = copied / "micro.jsonl"
     lines = lines_of(file)
@@ -309,6 +310,7 @@ def test_a_block_is_the_same_in_another_process_and_beside_other_agents(tmp_path
         assert one(Task(("easy", "standard"), 16, 32)).result() == known.result()
 
 
+@pytest.mark.slow
 def test_who_enters_later_plays_the_same_deals_and_nothing_is_played_again(copied):
     before = lines_of(copied / "micro.jsonl")
     assert run(copied, "add", "pro").stdout == "micro: easy, standard, standard_trump, pro\n"
@@ -540,6 +542,7 @@ def test_two_lines_that_contradict_each_other_are_named(copied):
     refused(run(copied, "table"), f"line {number} of", "and line 5 say different things")
 
 
+@pytest.mark.slow
 def test_leagues_of_other_versions_are_refused(copied):
     settings = copied / "league.json"
     whole = settings.read_bytes()

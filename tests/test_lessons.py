@@ -175,6 +175,7 @@ def test_lessons_that_diverge_name_their_own_settings():
         learner.update()
 
 
+@pytest.mark.slow
 def test_a_magnet_holds_the_policy_near_the_average():
     """As far as it goes in the same steps, the stronger the magnet the less far."""
     far = []

@@ -45,7 +45,7 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
         assert again.read_bytes() == found
 
 
-@pytest.mark.parametrize("name", ["x.jpg", "x", "x.png.gz", "x.eps"])
+@few("name", ["x.jpg", "x", "x.png.gz", "x.eps"], ["x.png.gz"])
 @pytest.mark.parametrize(
     "words",
     [
@@ -75,6 +75,7 @@ def ink_at_the_edge(path: Path) -> bool:
     return any(float(edge.min()) < 0.99 for edge in edges)
 
 
+@pytest.mark.slow
 def test_nothing_is_cut_off_however_long_the_names_are(tmp_path):
     name = "a-run-of-mine-with-a-very-long-name-that-tells-all-of-its-settings-seed-1234567-again"
     path = tmp_path / "x.png"
@@ -168,6 +169,7 @@ def shown_texts(figure) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     """Dollar signs make no formula, and an underscore in front keeps nobody out of a legend."""
     figures: list[Any] = []

@@ -194,6 +194,7 @@ def test_the_schema_has_the_words_that_it_is_read_with():
     assert not fits({"type": "game", "seed": True}, SCHEMA)
 
 
+@pytest.mark.slow
 def test_every_message_is_as_the_schema_says(monkeypatch):
     said = []
     send, answer, close = BotProcess.send, BotProcess.answer, BotProcess.close
@@ -395,6 +396,7 @@ def test_the_examples_play_alike_deal_by_deal(twins, preset):
     assert ("moon" in phases, "pass" in phases) == (rules.moon == "choose", rules.pass_count > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
 def test_the_bot_in_javascript_is_its_twin_in_python_deal_by_deal():
     script = f"exec:node {BOTS / 'low_bot.js'}"

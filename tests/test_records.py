@@ -264,6 +264,7 @@ def test_an_evaluation_that_is_stopped_keeps_its_blocks_and_goes_on(tmp_path, co
         evaluate(*ARGUMENTS, lambda done, pairs: signal.raise_signal(signal.SIGTERM))
 
 
+@pytest.mark.slow
 def test_resume_takes_everything_from_the_file(tmp_path):
     file = tmp_path / "results.jsonl"
     words = ("evaluate", "standard", "--against", "easy,random", "--pairs", 40, "--rules", "mini")

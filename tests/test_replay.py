@@ -58,6 +58,7 @@ def test_replay_shows_the_award_of_the_kitty(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_replay_draws_pictures(history, tmp_path):
     result = run("replay", history, "--svg", tmp_path / "pictures")
     assert result.exit_code == 0

@@ -50,6 +50,7 @@ def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player
         assert gained.min() < -0.01 * np.abs(left).max()  # and with some it wins less
 
 
+@pytest.mark.slow
 def test_guessing_alone_is_the_equilibrium_of_the_ranges() -> None:
     end = Endgame(late(5))
     solver = SafeSolver(end, 0, end.sides[0].uniform(), guessed=1.0)
@@ -111,6 +112,7 @@ def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
         batch.play(batch.random_actions())
 
 
+@pytest.mark.slow
 def test_copies_draw_the_same_and_remember_nothing() -> None:
     agent = Resolver(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
     views = BatchView.of([game.view(game.player) for game in (late(s, 2) for s in range(6))])

@@ -238,6 +238,7 @@ def kept(folder: Path) -> list[int]:
     return [*sorted(int(path.stem) for path in paths), runs.best_decisions(folder)]
 
 
+@pytest.mark.slow
 def test_players_of_a_lost_future_are_not_kept(whole, tmp_path, monkeypatch, quick):
     def kill(trainer: Learner) -> None:
         if trainer.counters.updates == 8:
@@ -359,6 +360,7 @@ def test_states_of_other_games_are_refused(spoil, words):
 
 
 # ---- one trainer a folder ------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_second_trainer_in_the_folder_is_refused(whole, tmp_path):
     folder = shutil.copytree(whole, tmp_path / "run")
     before = {path: path.read_bytes() for path in folder.glob("*.*") if path.is_file()}

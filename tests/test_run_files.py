@@ -20,7 +20,6 @@ from hearts_train.learn.config import ConfigError
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.training import Trainer, train
 from tests.faults import KINDS, Died, Faults
-from tests.slow import few
 from tests.training_runs import assert_same_history, bad_tensors, recipe
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
@@ -70,6 +69,7 @@ def test_a_failed_save_is_told_and_tried_again(whole, tmp_path, monkeypatch, qui
     assert_same_history(folder, whole)
 
 
+@pytest.mark.slow
 def test_a_failed_last_save_is_one_line_and_the_run_can_be_resumed(
     whole, tmp_path, monkeypatch, quick
 ):
@@ -152,7 +152,8 @@ def calls_of_a_save(two_saves: tuple[Trainer, Path], folder: Path) -> int:
     return faults.count
 
 
-@few("kind", KINDS, ["exit"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_whichever_call_of_a_save_fails_the_folder_has_the_old_run_or_the_new(
     two_saves, tmp_path, quick, kind
 ):
@@ -310,6 +311,7 @@ def test_a_state_of_before_lessons_were_timed_is_read(tmp_path):
     assert runs.load_state(tmp_path / "state").counters == runs.Counters(decisions=7, seconds=3.0)
 
 
+@pytest.mark.slow
 def test_states_that_do_not_fit_are_refused_though_their_digest_is_right(whole, tmp_path):
     tensors, header = read_tensors(whole / runs.STATE_NAME)
     folder = shutil.copytree(whole, tmp_path / "run")

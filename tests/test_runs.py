@@ -135,6 +135,7 @@ def test_the_list_as_a_table_and_as_json(four):
     assert told[0]["settings"]["ppo.ent_coef"] == 0.1
 
 
+@pytest.mark.slow
 def test_runs_of_one_recipe_and_seed_are_told_to_be_one_sample(four, tmp_path):
     rows = (evaluation(0, -4.0), evaluation(2 * 10**6, 3.0))
     make(four / "again", *rows, seed=0, ent_coef=0.01)

@@ -255,6 +255,7 @@ def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
     assert learnt + games.size == 5 * 4 * 20
 
 
+@pytest.mark.slow
 def test_past_snapshots_are_met_as_often_as_the_recipe_says():
     made = learner("self_play={latest: 0.5, keep: 2, keep_every: 1}", "env.num_envs=1000")
     for _ in range(3):

@@ -330,7 +330,8 @@ def test_a_save_that_fails_at_the_beginning_or_at_the_end_is_one_line(
     assert calls == ([0] if number == 0 else [0, 9])
 
 
-@few("kind", KINDS, ["exit"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_whichever_call_of_a_save_fails_a_whole_state_is_there(kind, tree, tmp_path):
     old, new = Solver(tree), Solver(tree)
     old.step()
