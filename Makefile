@@ -14,15 +14,20 @@ MATRIX_ARGS ?=
 PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 	--constraint constraints.txt $(PIP_ARGS)
 
+# torch uses all cores in every process, and is many times slower if processes share them. Without
+# files of bytecode every process that a test starts would compile the package's sources again.
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) \
+	--dist worksteal
+
 .DEFAULT_GOAL := help
-.PHONY: help install leagues demo test lint format types verify mutants matrix fuzz kills soak bench \
+.PHONY: help install leagues demo test test-slow test-all lint format types verify mutants matrix fuzz kills soak bench \
 	examples docs docs-tables figures clean distclean
 
 help: ## list the targets
 	@echo "hearts-env: Hearts for reinforcement learning. From a fresh clone:"
 	@echo
 	@echo "  make demo     see it: train a two-player policy for three minutes and evaluate it"
-	@echo "  make test     trust it: the test suite"
+	@echo "  make test     trust it: the test suite; make test-all has the slow tests too"
 	@echo
 	@echo "All targets:"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,9 +66,14 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 demo: install ## train a two-player policy for about three minutes and evaluate it
 	$(BIN)/hearts train demo $(DEMO_ARGS)
 
-# torch uses all cores in every process, and is many times slower if processes share them.
-test: install ## run the tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+test: install ## run the tests but the slow ones (two minutes on two cores, once all is compiled)
+	$(PYTEST) $(PYTEST_ARGS)
+
+test-slow: install ## run the slow tests: pages, browsers, kills, every game
+	$(PYTEST) -m slow $(PYTEST_ARGS)
+
+test-all: install ## run all tests
+	$(PYTEST) -m "" $(PYTEST_ARGS)
 
 lint: install ## check style and formatting
 	$(BIN)/ruff check .

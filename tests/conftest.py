@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 from hearts_agents import registry
 from hearts_agents.trust import TRUST
@@ -19,10 +24,59 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_I
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+class Workers:
+    """Lets what the workers of xdist have in common be made by one of them.
+
+    Otherwise each would rewrite the assertions of all tests and compile all functions, which takes
+    longer than most of the tests.
+    """
+
+    def __init__(self, folder: Path, run: str) -> None:
+        from filelock import FileLock  # xdist alone needs it
+
+        self.lock = FileLock(folder / "lock", thread_local=False)
+        self.collected, self.run = folder / "collected", run
+        self.collected.touch()
+
+    def compile_once(self, compile_alone: Callable[..., Any]) -> Callable[..., Any]:
+        """One at a time: who has waited finds in the cache what the other has made."""
+
+        def compile(*args: Any) -> Any:
+            with self.lock:
+                return compile_alone(*args)
+
+        return compile
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Iterator[None]:
+        """The first worker alone, then all others."""
+        with self.lock:
+            if self.collected.read_text() != self.run:
+                try:
+                    return (yield)
+                finally:
+                    self.collected.write_text(self.run)
+        return (yield)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        workers = Workers(config.cache.mkdir("workers"), config.workerinput["testrunuid"])
+        config.pluginmanager.register(workers)
+        Dispatcher.compile = workers.compile_once(Dispatcher.compile)
+
+
+@pytest.fixture(scope="session")
+def data_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that are not there yet; `mktemp` would read the names of all others each time."""
+    base = tmp_path_factory.mktemp("data")
+    return (base / str(number) / "hearts-env" for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def data_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch):
+def data_folder(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch):
     """An empty folder in the place of the user's."""
-    folder = tmp_path_factory.mktemp("data") / "hearts-env"
+    folder = next(data_folders)
     monkeypatch.setenv("HEARTS_DATA_DIR", str(folder))
     return folder
 

@@ -26,6 +26,9 @@ SAMPLE = [
 ]
 """One game for each number of players; ``make verify`` takes all."""
 
+QUICK = [("two_player", 2), ("mini", 2), ("hoyle", 3), ("kitty", 3), ("classic", 4)]
+"""The games of a battery that is too dear for all of them in ``make test``."""
+
 MATCH_FIELDS = ("end_score", "end_when", "tie", "max_deals", "settlement", "stake", "target")
 """The fields that a single deal does not depend on."""
 

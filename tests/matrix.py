@@ -141,7 +141,8 @@ def run(row: Row, scratch: Path) -> Result:
             failed.append(f"hearts {' '.join(arguments)} failed")
     tests = TESTS + (TRAIN_TESTS if row.train else [])
     status, told = call(
-        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", CHOSEN, *tests], **own
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", "-k", CHOSEN, *tests],
+        **own,
     )
     if status:
         print(told[-6000:])

@@ -108,7 +108,18 @@ def run_tests(
         "OMP_NUM_THREADS": "1",
         "NUMBA_DISABLE_JIT": "0" if compiled else "1",
     }
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "",
+        *tests,
+    ]
     if not compiled:  # NumPy warns of sums beyond 64 bits, which are meant
         command += ["-W", "ignore::RuntimeWarning"]
     try:

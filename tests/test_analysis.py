@@ -122,6 +122,7 @@ def test_players_go_by_their_names() -> None:
     assert [p["name"] for p in found.to_json()["players"]] == ["You", "pro"]
 
 
+@pytest.mark.slow
 def test_games_of_more_players_are_estimated(tmp_path: Path) -> None:
     """The figures are pro's, from samples that follow from the positions."""
     agents, game = [make_agent("standard", seed=p) for p in range(4)], Game.deal("classic", 2, 1)
@@ -158,6 +159,7 @@ def run(*arguments: object):
     return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     file = tmp_path / "deals.txt"
     deals = [played("micro", seed, "easy", "easy") for seed in (1, 2)]

@@ -464,6 +464,7 @@ def test_a_stopped_attack_says_so(capsys):
     assert "4 duplicate deals" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
     kept = tmp_path / "kept.jsonl"
     words = ["standard", "--attackers", "belief,pimc", "--pairs", 20, "--tricks", 3]
@@ -527,6 +528,7 @@ def test_what_asks_an_agent_for_its_policy_takes_any_class(tmp_path, given):
     assert Attacker(model, "belief").act_batch(views).shape == (4,)
 
 
+@pytest.mark.slow
 def test_mistakes_are_told(tmp_path):
     evaluated = tmp_path / "evaluated.jsonl"
     words = ["evaluate", "easy", "--against", "easy", "--pairs", "2", "--out", str(evaluated)]
@@ -543,6 +545,7 @@ def test_mistakes_are_told(tmp_path):
         mistake(run(*words), *said)
 
 
+@pytest.mark.slow
 def test_a_trained_attacker_learns_against_the_agent_alone(tmp_path, monkeypatch):
     from hearts_train.learn import attacker
 

@@ -317,6 +317,7 @@ def test_pro_with_105_worlds_is_the_second_implementation():
     assert make_agent("pro").act(view) == naive_pro(naive)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preset", "players"),
     [("kitty", 3), ("classic", 4), ("omnibus", 5), ("hoyle", 3), ("party", 7)],
@@ -438,6 +439,7 @@ def test_an_empty_batch_has_no_actions():
 
 
 # ---- strength ------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "other", "margin", "pairs"),
     [
@@ -472,6 +474,7 @@ def late(clock: Any) -> None:
     clock.tick = 0.001
 
 
+@pytest.mark.slow
 def test_a_budget_of_milliseconds_ends_the_sampling(late: None) -> None:
     game = Game.deal("classic", 3, deal_number=3)
     while len(game.legal_actions()) < 2:
@@ -500,6 +503,7 @@ def test_what_is_no_number_of_worlds_is_refused(wrong: Any) -> None:
         make_agent("pro", worlds=wrong)
 
 
+@pytest.mark.slow
 def test_without_a_number_of_worlds_only_time_limits_the_sampling(late: None) -> None:
     view = own_view(Game.deal("no_pass", 3))
     assert make_agent("pro", seed=1)._sum_in_sample(view) == 200

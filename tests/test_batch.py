@@ -30,6 +30,7 @@ from hearts_env.encoders import ENCODERS, encode, make_encoder
 from hearts_env.match import next_deal
 from hearts_env.presets import PRESETS
 from tests.refusals import refused
+from tests.slow import few
 from tests.waiting import HANG
 
 GAMES = [(name, numbers[0]) for name, (numbers, _) in PRESETS.items()] + [
@@ -80,7 +81,7 @@ def test_views_are_of_one_rule_set() -> None:
             BatchView.of(wrong)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@few("threads", [1, 2, 3], [2])
 @pytest.mark.parametrize(
     ("text", "observation", "dtype"),
     [(name, "flat", np.int8) for name in ("two_player", "classic", "party players=7", "micro")]
@@ -216,6 +217,7 @@ def _play_on(batch: BatchGame) -> list[int]:
     return batch.states.sum(1).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_workers_play_on_with_threads_of_their_own(method: str) -> None:
     batch = BatchGame("two_player", 64, seed=2, num_threads=2)

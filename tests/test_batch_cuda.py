@@ -92,6 +92,7 @@ def all_checks() -> None:
     print("the same")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "simulated",
     [True, pytest.param(False, marks=pytest.mark.skipif(not HAS_GPU, reason="needs a GPU"))],

@@ -105,6 +105,7 @@ class Lowest:
         return view.legal_actions()[0]
 
 
+@pytest.mark.slow
 def test_the_field_plays_as_it_did_when_it_got_its_version():
     # Golden on purpose: a player that plays otherwise needs another name, and the field a version.
     played = {
@@ -173,6 +174,7 @@ def test_a_result_of_version_1_holds():
     assert again["result"]["field_version"] == 1
 
 
+@pytest.mark.slow
 def test_an_older_version_is_played_and_gone_on_with(tmp_path, monkeypatch):
     few = ("--track", "two_player", "--pairs", 2)
     newest, out = tmp_path / "newest.json", tmp_path / "first.json"
@@ -379,6 +381,7 @@ def test_an_agent_given_as_an_object_has_the_digest_of_its_files(tmp_path):
         Contender(mine, 0)
 
 
+@pytest.mark.slow
 def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
     found = set()
     for number, body in enumerate((LEADS_LOW, LEADS_LOW + POLICY)):
@@ -395,6 +398,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
     assert len(found) == 2  # its own chances count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
@@ -452,6 +456,7 @@ def test_what_was_begun_under_a_version_that_is_not_here_is_refused(tmp_path):
     mistake(run("--resume", tmp_path / "x.json"), "resume", "'HeartsBench v7'", "v1")
 
 
+@pytest.mark.slow
 def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
     code, moved, out = tmp_path / "mine.py", tmp_path / "moved.py", tmp_path / "mine.json"
     code.write_text(MINE.format(0))
@@ -528,6 +533,7 @@ def test_sigterm_ends_it_with_its_own_status(tmp_path, monkeypatch):
     assert f"--resume {out}" in stopped.stderr
 
 
+@pytest.mark.slow
 def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
     mistake(run(), "agent")
     mistake(run("pro", "--track", "min"), "track", "mini")
@@ -677,6 +683,7 @@ def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
         assert (figures in text) == has_table
 
 
+@pytest.mark.slow
 def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trusted(
     tmp_path, monkeypatch
 ):
@@ -727,6 +734,7 @@ def test_the_shipped_table_of_the_field_is_what_it_plays():
     assert shipped["ci95"] == pytest.approx(played.ci95, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_shipped_table_of_mini_has_the_champion_as_it_plays():
     track, table = TRACKS["mini"], read_field()["mini dev"]
     played = evaluate("easy", "champion", track.rules, track.pairs, track.seed("dev"))
@@ -765,6 +773,7 @@ def pairing_of(table, agent, opponent):
     return found
 
 
+@pytest.mark.slow
 def test_the_page_of_four_players_shows_ranks_seats_and_faults(tmp_path):
     code, path = tmp_path / "<b>.py", tmp_path / "page.html"
     code.write_text("class Mine:\n    def act(self, view):\n        return 99\n")

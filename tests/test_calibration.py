@@ -46,6 +46,7 @@ def test_the_true_model_tells_most() -> None:
     assert right.impossible == alike.impossible == 0
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     plot = tmp_path / "c.png"
     arguments = ["calibrate", "standard", "--model", "standard", "--deals", "5", "--rules", "micro"]
@@ -123,6 +124,7 @@ calibration.Game = Game
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_stopped_command_shows_what_was_played(name: str, status: int) -> None:
     words = ("calibrate", "easy", "--model", "easy", "--rules", "micro", "--deals", 100, "--json")

@@ -29,6 +29,7 @@ from hearts_env.solve.tracking import Tracker
 from hearts_train.learn.run_report import format_card
 from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
+from tests.slow import few
 
 
 @pytest.mark.parametrize(
@@ -51,17 +52,20 @@ def test_weights_come_with_their_card_and_are_small(game, kind):
     np.testing.assert_array_equal(agent.action_probs(views), same)
 
 
+@pytest.mark.slow
 def test_the_champion_beats_the_players_of_the_table():
     for opponent, least in (("standard", 8.0), ("pro", 4.5), ("pimc", 0.7)):
         assert evaluate("champion", opponent, "two_player", 2000, seed=4).margin > least
 
 
+@pytest.mark.slow
 def test_the_small_champion_is_little_weaker():
     assert evaluate("champion?small=true", "champion", "two_player", 2000, seed=4).margin > -0.3
     assert read_checkpoint(weights_of("two_player", "small"))[1].num_weights <= 60_000
     assert weights_of("mini", "small") == weights_of("mini")
 
 
+@pytest.mark.slow
 def test_the_champion_of_mini_is_near_the_equilibrium():
     result = evaluate("champion", "equilibrium", "mini", 4000, seed=1)
     assert result.margin > -0.05
@@ -69,6 +73,7 @@ def test_the_champion_of_mini_is_near_the_equilibrium():
     assert exploit(make_agent("champion"), "mini").exploitability < 0.006
 
 
+@pytest.mark.slow
 def test_the_champion_of_classic_beats_three_of_the_others():
     result = evaluate("champion", "standard", "classic", 500, seed=1)
     assert result.margin > 4.0
@@ -222,6 +227,7 @@ def test_the_card_is_the_one_that_counting_world_by_world_finds():
     assert different > 1
 
 
+@pytest.mark.slow
 def test_other_ways_to_play_are_as_likely_as_the_cards_make_them():
     agent, models = policy(), [policy(seed=3), policy(seed=4)]
     searching = Improver(agent, models=models, tau=0.3, noise=0.05)
@@ -262,7 +268,7 @@ def test_each_way_to_play_has_its_turns_and_counts_as_much_as_it_is_likely():
     np.testing.assert_allclose(means, [[0.75 * 4 + 0.25 * 8, -np.inf], [9.0, 5.0]])
 
 
-@pytest.mark.parametrize("model", ["pimc", "pro", "equilibrium"])
+@few("model", ["pimc", "pro", "equilibrium"], ["pimc", "pro"])
 def test_any_agent_that_tells_its_chances_is_a_model(model):
     agent = Improver(policy(), "all", models=[make_agent(model, seed=1)])
     views = BatchGame("mini", 4, seed=3).views()
@@ -363,6 +369,7 @@ def test_a_champion_that_searches_takes_others_for_players_like_pimc_too():
     assert make_agent("champion?search=8").player_of(Rules.preset("mini")).models == ()
 
 
+@pytest.mark.slow
 def test_for_the_match_the_chance_to_win_it_counts():
     agent, different = policy(), 0
     searching, plain = (Improver(agent, tau=0.3, noise=0.1, match=match) for match in (True, False))
@@ -392,6 +399,7 @@ def test_a_champion_that_plays_for_the_match_has_to_search():
     assert player.act(view) in view.legal_actions() or not view.legal_actions()
 
 
+@pytest.mark.slow
 def test_a_search_is_better_than_its_policy():
     weak = policy()
     better = Improver(weak, tau=0.2)
@@ -411,6 +419,7 @@ def test_the_result_does_not_depend_on_what_was_asked_before_or_beside():
         assert twin.act_batch(views).tolist() == together
 
 
+@pytest.mark.slow
 def test_parts_of_the_worlds_add_up_to_all_of_them(monkeypatch):
     from hearts_agents import improver
 
@@ -435,6 +444,7 @@ def test_only_games_of_two_are_searched():
 
 
 # ---- where people meet it ------------------------------------------------------------------------
+@pytest.mark.slow
 def test_it_plays_without_torch():
     code = (
         "import sys; from hearts_agents import make_agent; from hearts_env import Game; "

@@ -29,6 +29,7 @@ from hearts_train.command.cli import app
 from hearts_train.learn.recipes import shipped_configs
 from hearts_train.screen import progress
 from tests.refusals import mistake
+from tests.slow import few
 from tests.waiting import HANG
 
 COMMANDS = ["train", "evaluate", "tournament", "play", "replay", "rules", "agents"]
@@ -88,6 +89,7 @@ def write_player(path, rules="micro", encoder="flat"):
 
 
 # ---- help, lists ---------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_help_names_all_commands():
     result = run("--help")
     assert result.exit_code == 0
@@ -98,6 +100,7 @@ def test_help_names_all_commands():
     assert run("--version").stdout.startswith("hearts-env ")
 
 
+@pytest.mark.slow
 def test_help_is_light_and_playing_needs_no_torch():
     script = (
         "import sys\n"
@@ -133,9 +136,10 @@ def test_agents_lists_each_with_a_line():
     assert "`" not in shown
 
 
-@pytest.mark.parametrize(
+@few(
     ("preset", "players"),
     [(name, n) for name, (numbers, _) in PRESETS.items() for n in (numbers[0], numbers[-1])],
+    [("two_player", 2), ("classic", 4), ("hoyle", 6)],
 )
 def test_rules_explains_every_preset(preset, players):
     result = run("rules", preset, "--players", players)
@@ -216,6 +220,7 @@ def test_evaluate_prints_one_line_of_json():
     assert "margin" in result.stderr  # the table
 
 
+@pytest.mark.slow
 def test_evaluate_prints_a_table_and_draws(tmp_path):
     picture = tmp_path / "bars.png"
     result = run(
@@ -264,6 +269,7 @@ class Mine:
 """
 
 
+@pytest.mark.slow
 def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MINE)
     monkeypatch.chdir(tmp_path)
@@ -283,6 +289,7 @@ def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
     mistake(run("exploit", "mine.py:Mein"), "agent", "'Mine'")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_refused_before_anything_is_dealt(tmp_path):
     mistake(run("evaluate", "pimc", "--rules", "classic"), "rules", "4")
     mistake(run("tournament", "easy", "equilibrium"), "rules")
@@ -333,6 +340,7 @@ def test_progress_without_a_terminal_is_a_line_every_ten_seconds(clock, monkeypa
     ]
 
 
+@pytest.mark.slow
 def test_ctrl_c_prints_what_is_finished():
     args = ("evaluate", "slow", "--against", "easy,pro", "--pairs", 1_000_000, "--json")
     process = command(*args, before=SLOW_AGENT)
@@ -429,6 +437,7 @@ def test_a_mistake_is_one_line_with_the_mend(args, words, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_files_that_are_no_checkpoints(tmp_path):
     write_player(tmp_path / "whole.safetensors")
     whole = (tmp_path / "whole.safetensors").read_bytes()
@@ -466,6 +475,7 @@ def test_a_disk_without_room_is_told_by_the_file_and_nothing_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_mistakes_in_a_process_of_its_own():
     process = command("evaluate", "standart", "--json")
     out, err = process.communicate(timeout=HANG)
@@ -530,6 +540,7 @@ def test_a_plot_into_no_folder_is_refused_before_anything_is_played(tmp_path):
     mistake(run("evaluate", "easy", "--plot", tmp_path / "none" / "x.png"), "--plot")
 
 
+@pytest.mark.slow
 def test_a_tournament_is_drawn(tmp_path):
     picture = tmp_path / "margins.svg"
     result = run("tournament", "easy", "standard", "pro", "--pairs", 20, "--plot", picture)

@@ -111,6 +111,7 @@ def stop_after(pieces: int, monkeypatch) -> None:
     monkeypatch.setattr(complexity, "random_lines", stopping)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_groups_of_lines_that_were_drawn(monkeypatch) -> None:
     work = Measurement(lines=4000, positions=100, deals=3, pro_deals=1)
     (whole,) = complexities(["two_player"], measurement=work)
@@ -125,6 +126,7 @@ def test_ctrl_c_keeps_the_groups_of_lines_that_were_drawn(monkeypatch) -> None:
     assert Complexity.of(stopped.to_json()) == stopped
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_later_piece_keeps_the_earlier_ones(monkeypatch) -> None:
     monkeypatch.setattr(complexity, "_PIECE", 50)
     stop_after(27, monkeypatch)  # all groups have one, seven of them two
@@ -133,6 +135,7 @@ def test_ctrl_c_in_a_later_piece_keeps_the_earlier_ones(monkeypatch) -> None:
     assert (found.drawn, found.interrupted) == (27 * 50, True)
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_two_groups_keeps_the_games_before(monkeypatch) -> None:
     work = Measurement(lines=4000, positions=100, deals=3, pro_deals=1)
     stop_after(1, monkeypatch)
@@ -158,6 +161,7 @@ complexity.random_lines = stopping
 """
 
 
+@pytest.mark.slow
 def test_a_stopped_command_tells_what_was_drawn() -> None:
     words = ("complexity", "two_player", "--lines", 4000, "--pro-deals", 1, "--json")
     process = command(*words, main="from bench.__main__ import app; app()", before=STOPPED)
@@ -215,6 +219,7 @@ def test_every_preset_with_every_number_of_players() -> None:
     assert num_deals(classic) == math.factorial(52) // math.factorial(13) ** 4
 
 
+@pytest.mark.slow
 def test_an_exchange_is_measured() -> None:
     work = Measurement(lines=200, positions=20, deals=3, pro_deals=1)
     (found,) = complexities(["classic"], measurement=work)
@@ -225,6 +230,7 @@ def test_an_exchange_is_measured() -> None:
     assert math.isfinite(estimated(Rules.preset("kitty", 7), 200, 20, seed=1)[2].log10)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path) -> None:
     out = tmp_path / "sizes.json"
     words = ["complexity", "micro", "mini", "--pro-deals", "2", "--out", str(out), "--json"]

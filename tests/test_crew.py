@@ -37,12 +37,14 @@ def test_results_come_in_the_order_of_the_tasks(tmp_path):
     assert here == [(square, os.getpid()) for square in SQUARES]
 
 
+@pytest.mark.slow
 def test_the_task_of_a_killed_worker_is_done_again(tmp_path):
     found = list(spread(Work(tmp_path, killed=5), range(12), workers=2))
     assert [square for square, _ in found] == SQUARES
     assert sorted(begun(tmp_path)) == sorted([*range(12), 5])
 
 
+@pytest.mark.slow
 def test_a_task_that_ends_every_process_is_given_up(tmp_path):
     found = spread(Work(tmp_path, always_killed=1), range(12), workers=2)
     assert next(found)[0] == 0
@@ -50,6 +52,7 @@ def test_a_task_that_ends_every_process_is_given_up(tmp_path):
         next(found)
 
 
+@pytest.mark.slow
 def test_an_error_is_raised_when_its_turn_has_come(tmp_path):
     found = spread(Work(tmp_path, wrong=3), range(12), workers=2)
     assert [next(found)[0] for _ in range(3)] == [0, 1, 4]
@@ -60,6 +63,7 @@ def test_an_error_is_raised_when_its_turn_has_come(tmp_path):
         list(spread(raise_unsendable, [1], workers=2))
 
 
+@pytest.mark.slow
 def test_no_more_is_done_than_is_asked_for(tmp_path):
     found = spread(Work(tmp_path), iter(range(10**9)), workers=2)
     assert next(found)[0] == 0
@@ -67,6 +71,7 @@ def test_no_more_is_done_than_is_asked_for(tmp_path):
     assert len(begun(tmp_path)) <= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_can_be_closed_before_their_end(tmp_path, workers):
     with closing(spread(Work(tmp_path), range(12), workers=workers)) as found:
@@ -127,6 +132,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 def test_workers_end_with_a_killed_parent(tmp_path):
     script = tmp_path / "script.py"
@@ -144,6 +150,7 @@ def test_workers_end_with_a_killed_parent(tmp_path):
 
 
 # ---- what is played ------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_workers_go_on_with_a_file_that_one_process_began(tmp_path):
     def play(**options):
         found = evaluate("easy", "pro", "micro", 100, 3, **options)
@@ -159,6 +166,7 @@ def test_workers_go_on_with_a_file_that_one_process_began(tmp_path):
     assert len((tmp_path / "file").read_bytes().splitlines()) == len(lines)
 
 
+@pytest.mark.slow
 def test_a_tournament_is_the_same_with_two_workers():
     def ranked(**crew):
         table = tournament(["easy", "standard", "pro"], "micro", 40, **crew)
@@ -215,6 +223,7 @@ def two_nodes():
     cluster.shutdown()
 
 
+@pytest.mark.slow
 def test_on_ray_results_are_the_same_and_a_killed_task_is_done_again(two_nodes, tmp_path):
     found = list(spread(Work(tmp_path, killed=5, slow=0), range(12), backend="ray"))
     assert [square for square, _ in found] == SQUARES

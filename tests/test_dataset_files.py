@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -260,6 +261,7 @@ def test_a_checkpoint_plays_the_rules_that_it_was_trained_for(tmp_path):
     assert len(json.loads(result.stdout)["players"][0]) == 64  # what was in that file
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypatch):
     play = making.BlockWork.__call__
 
@@ -379,10 +381,21 @@ def test_the_page_and_the_command_name_the_same_options():
         assert option in told
 
 
+def tree_map(function, tree, *others):
+    """JAX's, for plain dictionaries, which have to have the same keys."""
+    if type(tree) is not dict:
+        return function(tree, *others)
+    assert all(tree.keys() == other.keys() for other in others)
+    return {key: tree_map(function, tree[key], *(other[key] for other in others)) for key in tree}
+
+
 @pytest.mark.parametrize("mask", ["info", "both"])
 def test_minari_records_the_environment_as_it_is(mask, tmp_path, monkeypatch):
     """Its own collector with all infos, texts among them: every step has the same."""
-    pytest.importorskip("jax", reason="Minari's collector needs it")
+    # The collector needs 400 MB of JAX for this one function.
+    jax = SimpleNamespace(tree_util=SimpleNamespace(tree_map=tree_map))
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(sys.modules, "jax.tree_util", jax.tree_util)
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     table = gymnasium.make("hearts_env:hearts_env/Hearts-v0", rules="micro", action_mask=mask)
     env, deals = minari.DataCollector(table, record_infos=True), []

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from tests.digests import SUBJECTS, digest_of, stored
+from tests.slow import few
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.__name__)
+@few(
+    "subject",
+    SUBJECTS,
+    [s for s in SUBJECTS if s.__name__ != "observations"],
+    ids=lambda subject: subject.__name__,
+)
 def test_digest_is_that_of_the_file(subject: Callable[[int], Any]) -> None:
     """A change of it changes everybody's experiments: ``python tests/digests.py --write``."""
     assert digest_of(subject, num_threads=2) == stored()[subject.__name__]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from xml.etree import ElementTree
 
-import pytest
-
 from hearts_env import Game, Rules
 from hearts_env.presets import PRESETS
 from hearts_env.render.picture import picture_of, picture_of_view
@@ -14,12 +12,14 @@ from hearts_train.measure.analysis import analyse
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.shown import Shown
 from hearts_train.measure.tournament import tournament
+from tests.lockstep import QUICK
 from tests.reshuffle import reshuffled
+from tests.slow import few
 from tests.test_render import GAMES, cards_in_svg, positions
 
 
 # ---- pictures ------------------------------------------------------------------------------------
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_a_view_draws_what_the_game_draws_for_its_seat(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     for g in positions(rules, 4):
@@ -27,7 +27,7 @@ def test_a_view_draws_what_the_game_draws_for_its_seat(game: tuple[str, int]) ->
             assert picture_of_view(g.view(seat), seat) == picture_of(g, seat)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@few("name", PRESETS, ["two_player", "classic"])
 def test_a_view_shows_its_own_cards_and_nobody_elses(name: str) -> None:
     rules = Rules.preset(name)
     rng = random.Random(5)

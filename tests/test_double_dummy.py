@@ -108,6 +108,7 @@ def test_endgame_tables_change_no_value(endgames):
         assert solve(game, table=table).values == solve(game).values
 
 
+@pytest.mark.slow
 def test_what_a_table_has_learnt_changes_no_value():
     rules = Rules.preset("two_player")
     small = Table(rules, log2_bytes=14)

@@ -27,6 +27,7 @@ from hearts_train.learn.runs import read_metrics
 from hearts_train.learn.training import Trainer, make_learner, train
 from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
+from tests.slow import few
 
 RECIPE: dict[str, Any] = {
     "algorithm": "dqn",
@@ -219,6 +220,7 @@ def test_epsilon_falls_over_the_budget():
     assert made.epsilon == pytest.approx(0.3)
 
 
+@pytest.mark.slow
 def test_dqn_learns_to_beat_easy_and_resumes_to_the_bit():
     made = learner()
     for _ in range(30):
@@ -294,6 +296,7 @@ def test_the_average_policy_learns_how_often_each_action_was_done():
     np.testing.assert_allclose(chances, [0.6, 0.3, 0.1], atol=0.02)
 
 
+@pytest.mark.slow
 def test_nfsp_comes_nearer_to_an_equilibrium_and_resumes_to_the_bit():
     changes = {"env": RECIPE["env"] | {"rules": "micro"}, "nfsp": {"eta": 0.2}}
 
@@ -323,8 +326,11 @@ def assert_same(made: DQNLearner, other: DQNLearner) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
-@pytest.mark.parametrize(
-    "rules", ["two_player", "classic", "mini"], ids=["two players", "four, who pass", "mini"]
+@few(
+    "rules",
+    ["two_player", "classic", "mini"],
+    ["mini"],
+    ids=["two players", "four, who pass", "mini"],
 )
 def test_only_legal_actions_are_done_and_remembered(algorithm, rules):
     made = learner(algorithm, **SMALL | {"env": {"rules": rules, "num_envs": 12}, "threads": 2})
@@ -397,6 +403,7 @@ def test_only_rates_that_it_learns_by_are_logged(algorithm, rates):
     assert row.keys() & {"learning_rate", "policy_learning_rate", "ent_coef"} == rates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["dqn", "nfsp"])
 def test_a_resumed_run_warms_up_with_what_it_remembers(algorithm):
     """However small the memory is beside the games' lists, whose rows are other decisions."""
@@ -449,6 +456,7 @@ def test_past_snapshots_play_as_the_player_does(algorithm, is_mixed):
         np.testing.assert_array_equal(past.act_batch(views), made.agent().act_batch(views))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "counts"),
     [("dqn", "preferred"), ("monte_carlo", "preferred"), ("nfsp", "drawn"), ("ppo", "drawn")],
@@ -470,6 +478,7 @@ def test_players_are_compared_by_how_exploitable_they_are_as_they_play(algorithm
     assert shown.mean == [row[counts] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "change"),
     [

@@ -28,11 +28,14 @@ from hearts_env.encoders import (
 )
 from hearts_env.presets import PRESETS
 from hearts_env.solve.tree import Tree
+from tests.lockstep import QUICK
 from tests.refusals import refused
+from tests.slow import few
 
 ALL_RULES = [
     Rules.preset(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers
 ]
+FEW_RULES = [Rules.preset(*game) for game in QUICK]
 VARIANTS = [
     Rules.preset("two_player").replace(queen_any_time=True),
     Rules.preset("two_player").replace(first_lead="any_club"),
@@ -96,7 +99,7 @@ def expected_blocks(view: PlayerView) -> dict[str, int]:
     return facts
 
 
-@pytest.mark.parametrize("rules", ALL_RULES + VARIANTS, ids=lambda r: r.name)
+@few("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_flat_gives_back_what_the_view_says(rules: Rules) -> None:
     encoder = FlatEncoder()
     names = {block.name for block in encoder.blocks(rules)}
@@ -112,7 +115,7 @@ def test_flat_gives_back_what_the_view_says(rules: Rules) -> None:
     assert hit.mean() > 0.5
 
 
-@pytest.mark.parametrize("rules", ALL_RULES + VARIANTS, ids=lambda r: r.name)
+@few("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_bits_unpack_to_flat(rules: Rules) -> None:
     flat, bits = FlatEncoder(), BitsEncoder()
     for view in positions(rules, 1, 4):
@@ -204,6 +207,7 @@ def test_cards_passed_can_be_held_by_their_receiver_alone(deal_number: int, away
         game.play(game.legal_actions()[0])
 
 
+@pytest.mark.slow
 def test_flat_places_are_all_used() -> None:
     """Over enough play with totals every place of a two-player observation is hit.
 
@@ -224,7 +228,7 @@ def test_flat_places_are_all_used() -> None:
     assert set(np.flatnonzero(~hit).tolist()) == never
 
 
-@pytest.mark.parametrize("rules", ALL_RULES + VARIANTS, ids=lambda r: r.name)
+@few("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_ranked_is_flat_and_the_order_of_the_cards_still_out(rules: Rules) -> None:
     """Worked out card by card from the names of the cards that ``flat`` shows."""
     encoder = RankedEncoder()
@@ -254,7 +258,7 @@ def test_ranked_is_flat_and_the_order_of_the_cards_still_out(rules: Rules) -> No
             assert facts[f"{name}_ranked"] == sum(1 << place for place in expected)
 
 
-@pytest.mark.parametrize("rules", ALL_RULES + VARIANTS, ids=lambda r: r.name)
+@few("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_recall_is_ranked_and_the_past_in_its_order(rules: Rules) -> None:
     encoder, ranked = RecallEncoder(), RankedEncoder()
     size, n, num_cards = ranked.size(rules), rules.players, len(rules.deck)
@@ -272,6 +276,7 @@ def test_recall_is_ranked_and_the_past_in_its_order(rules: Rules) -> None:
         assert [facts[f"tricks_{p}"] for p in range(n)] == tricks
 
 
+@pytest.mark.slow
 def test_recall_tells_all_information_sets_apart_and_ranked_does_not() -> None:
     tree = Tree("mini")
     for player, side in enumerate(tree.sides):
@@ -286,7 +291,7 @@ def test_recall_tells_all_information_sets_apart_and_ranked_does_not() -> None:
             assert len(seen) / side.num_infosets == pytest.approx(share, abs=0.01), name
 
 
-@pytest.mark.parametrize("rules", ALL_RULES[::3] + VARIANTS, ids=lambda r: r.name)
+@few("rules", ALL_RULES[::3] + VARIANTS, [ALL_RULES[0], *VARIANTS], ids=lambda r: r.name)
 def test_planes_give_back_what_the_view_says(rules: Rules) -> None:
     encoder = PlanesEncoder()
     for view in positions(rules, 1, 2):
@@ -308,7 +313,7 @@ def test_planes_put_cards_by_suit_and_rank() -> None:
     assert shown == set(view.hand)
 
 
-@pytest.mark.parametrize("rules", ALL_RULES[::3] + VARIANTS, ids=lambda r: r.name)
+@few("rules", ALL_RULES[::3] + VARIANTS, [ALL_RULES[0], *VARIANTS], ids=lambda r: r.name)
 def test_history_gives_back_the_play_in_order(rules: Rules) -> None:
     encoder = HistoryEncoder()
     for view in positions(rules, 1, 4):
@@ -341,6 +346,7 @@ def test_belief_is_the_share_of_worlds(rules: Rules) -> None:
             assert chances[0, rules.index[card]] == pytest.approx(share, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_belief_of_four_is_the_share_of_worlds() -> None:
     """A small four-player game with an exchange and a kitty, seat by seat."""
     rules = Rules(
@@ -359,7 +365,7 @@ def test_belief_of_four_is_the_share_of_worlds() -> None:
                 assert chances[p - 1, rules.index[card]] == pytest.approx(share, abs=1e-6)
 
 
-@pytest.mark.parametrize("rules", ALL_RULES + VARIANTS, ids=lambda r: r.name)
+@few("rules", ALL_RULES + VARIANTS, FEW_RULES + VARIANTS, ids=lambda r: r.name)
 def test_text_is_the_text_of_the_view(rules: Rules) -> None:
     encoder = TextEncoder()
     for view in positions(rules, 1, 7):

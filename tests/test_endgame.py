@@ -82,6 +82,7 @@ def test_ranges_are_bayes_rule(name: str) -> None:
             assert np.isclose(mine[hand], weight)
 
 
+@pytest.mark.slow
 def test_the_linear_program_and_regrets_agree() -> None:
     standard = make_agent("standard", seed=0)
     for seed in range(6):
@@ -120,6 +121,7 @@ def test_the_last_trick_is_worth_what_it_is() -> None:
     assert np.isclose(solve(end, target=1.0).value, np.mean(margins))
 
 
+@pytest.mark.slow
 def test_four_tricks_of_the_full_game() -> None:
     pro = make_agent("pro", seed=0)
     for seed in range(3):

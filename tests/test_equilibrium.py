@@ -24,6 +24,7 @@ from hearts_train.command import solve_command
 from hearts_train.command.cli import app
 from tests.perft import count_lines
 from tests.refusals import mistake, refused
+from tests.slow import few
 from tests.test_exploit import all_deals, openspiel_exploitability
 
 
@@ -144,6 +145,7 @@ def test_play_by_a_tree_is_worth_what_playing_it_out_gives(micro):
     assert micro.value(*chances) == pytest.approx(np.mean(margins), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_estimates_come_near():
     for name in ("micro", "mini"):
         guess, true = estimate(name, samples=600), measure(name)
@@ -179,8 +181,10 @@ def test_mistakes_are_named(make, words):
 
 
 # ---- solving -------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("algorithm", "target"), [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10), ("cfr+", 4e-10)]
+@few(
+    ("algorithm", "target"),
+    [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10), ("cfr+", 4e-10)],
+    [("pdcfr+", 1e-10), ("pcfr+", 1e-10), ("dcfr", 1e-10)],
 )
 def test_regrets_and_linear_program_find_the_same_value(micro, linear, algorithm, target):
     found = solve(micro, algorithm, target=target, iterations=100_000)
@@ -200,6 +204,7 @@ def test_they_agree_on_other_decks(text):
     assert abs(found.value - exact.value) <= 2 * found.exploitability + 1e-9
 
 
+@pytest.mark.slow
 def test_openspiel_finds_both_unexploitable(micro, linear):
     found = solve(micro, target=1e-10, iterations=20_000)
     for solved in (linear, found):
@@ -413,7 +418,7 @@ def test_a_policy_file_is_small_and_plays_alike(micro, tmp_path):
         Solver.load(file)
 
 
-@pytest.mark.parametrize("deck", equilibrium.SHIPPED)
+@few("deck", equilibrium.SHIPPED, ["micro"])
 def test_shipped_policies_are_equilibria(deck):
     found = load(deck)
     assert found.rules == Rules.preset(deck)
@@ -512,6 +517,7 @@ def run(*args):
     return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
+@pytest.mark.slow
 def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
     pytest.importorskip("scipy")
     out, policy, plot = (tmp_path / name for name in ("a.npz", "b.npz", "c.png"))
@@ -537,6 +543,7 @@ def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
     assert figures["exploitability"] <= 1e-9
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_a_state(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
@@ -556,6 +563,7 @@ def test_ctrl_c_keeps_a_state(tmp_path, monkeypatch):
     assert run("solve", "--resume", files[0], "--target", "1e-4").exit_code == 0
 
 
+@pytest.mark.slow
 def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
     state, text = tmp_path / "a.npz", tmp_path / "b.txt"
     assert run("solve", "micro", "--iterations", 5, "--out", state).exit_code == 0
@@ -576,6 +584,7 @@ def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
     assert Solver.load(state).iteration == 9
 
 
+@pytest.mark.slow
 def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
     state = tmp_path / "a.npz"
     run("solve", "micro", "--iterations", 9, "--out", state)

@@ -13,6 +13,7 @@ from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.exact import chances_of
 from hearts_train.learn.training import Trainer, make_learner, train
 from tests.refusals import refused
+from tests.slow import few
 from tests.test_exploit import random_policy
 
 RECIPE = {
@@ -82,6 +83,7 @@ def drawn(learner):
     return exploit(agent, learner.tree).exploitability
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("descent", "least"), [(0.0, 0.03), (0.5, 0.03), (1.0, 0.2)])
 def test_a_network_comes_near_the_equilibrium(descent, least):
     learner = make_learner(recipe({"descent": descent}))
@@ -97,6 +99,7 @@ def test_a_network_comes_near_the_equilibrium(descent, least):
     assert drawn(learner) < least
 
 
+@pytest.mark.slow
 def test_what_is_logged_is_what_it_learns_by():
     """Not the rates of PPO, which it does not use."""
     learner = make_learner(recipe({"descent": 0.5, "learning_rate": 0.02, "descent_rate": 0.01}))
@@ -108,6 +111,7 @@ def test_what_is_logged_is_what_it_learns_by():
     assert not any("ent_coef" in figures for figures in logged)
 
 
+@pytest.mark.slow
 def test_the_second_stage_goes_on_with_what_the_first_one_has_left():
     """With steps of almost no size the player stays who it was, sharpened as it is."""
     learner = make_learner(recipe({"descent": 0.5, "descent_rate": 1e-12}, average=0.0))
@@ -162,6 +166,7 @@ def test_the_second_stage_goes_down_the_gradient_of_exploitability():
         assert abs(value - lower) > 1e-5
 
 
+@pytest.mark.slow
 def test_the_floor_brings_back_what_has_been_ruled_out():
     """A player that is sure of its cards is not moved by the gradient alone."""
 
@@ -223,7 +228,7 @@ def test_the_value_that_is_logged_is_that_of_the_policy_before():
     assert gain >= learner.tree.value(*chances)
 
 
-@pytest.mark.parametrize("descent", [0.0, 59 / 60, 1.0])
+@few("descent", [0.0, 59 / 60, 1.0], [59 / 60])
 def test_it_is_resumed_to_the_bit(descent):
     """In either stage, and after both."""
     given = recipe({"descent": descent})
@@ -263,6 +268,7 @@ def test_settings_that_it_has_no_use_for_are_refused():
         make_learner(recipe(env={"rules": "micro hand_size=1"}))
 
 
+@pytest.mark.slow
 def test_runs_in_small_decks_log_how_exploitable_the_player_is(tmp_path):
     """The log's last figures are those of the player's file, and the best is the least exploitable.
 

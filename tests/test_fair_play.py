@@ -208,6 +208,7 @@ class Remembers:
 """
 
 
+@pytest.mark.slow
 def test_isolated_players_have_no_memory_in_common(tmp_path):
     file = tmp_path / "remembers.py"
     file.write_text(MEMORY_OF_A_MODULE)
@@ -248,6 +249,7 @@ class Notes:
 """
 
 
+@pytest.mark.slow
 def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monkeypatch):
     file = tmp_path / "notes_where_it_runs.py"
     file.write_text(WHERE_IT_RUNS)
@@ -277,6 +279,7 @@ def test_isolated_code_is_never_run_by_the_process_that_evaluates(tmp_path, monk
         Contest(["notes_where_it_runs:Note"], None, SEED, isolate=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
     rules = Rules.make("micro")
@@ -290,6 +293,7 @@ def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
 
 
 # ---- the same, isolated --------------------------------------------------------------------------
+@pytest.mark.slow
 def test_isolated_players_play_as_they_do_here():
     here, there = (evaluate("easy", "standard", pairs=8, isolate=isolate) for isolate in (0, 1))
     assert here.margins.tolist() == there.margins.tolist()
@@ -302,6 +306,7 @@ def test_numbers_of_faults_that_no_row_has_are_ignored():
     assert _read_answer(reply, views) == ([NO_ACTION], [Fault(0, KINDS[0], "")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["pimc_belief?model=easy", Pro(seed=1, worlds=3)])
 def test_specs_and_objects_are_sent(agent):
     rules = Rules.make("two_player")
@@ -353,6 +358,7 @@ class Hangs:
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_is_charged_and_the_rest_goes_on(tmp_path):
     file = tmp_path / "bad.py"
     file.write_text(BAD_PROCESSES)
@@ -363,6 +369,7 @@ def test_a_process_that_ends_is_charged_and_the_rest_goes_on(tmp_path):
     assert "status 3" in result.examples[0].text
 
 
+@pytest.mark.slow
 def test_a_process_that_hangs_is_ended_and_named(tmp_path):
     file = tmp_path / "bad.py"
     file.write_text(BAD_PROCESSES)

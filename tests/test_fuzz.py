@@ -14,6 +14,7 @@ from hearts_env import HeartsError
 from hearts_env.errors import MOST_QUOTED, MOST_TOLD, quoted
 from tests import fuzz
 from tests.fuzz import TARGETS, Target, TooSlowError, limited, make_input, minimise, try_input, work
+from tests.slow import few_of
 from tests.strategies import SEEDED
 from tests.waiting import HANG
 
@@ -27,22 +28,24 @@ def is_patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzz, "MOST_SECONDS", 60.0)
 
 
+@few_of("most", 60, 300)
 @pytest.mark.parametrize("name", TARGETS)
-def test_inputs_that_nobody_meant_are_read_or_refused_in_a_line(name: str) -> None:
-    number = NUMBER.get(name, 300)
+def test_inputs_that_nobody_meant_are_read_or_refused_in_a_line(name: str, most: int) -> None:
+    number = min(NUMBER.get(name, 300), most)
     counts = work(name, 0, number)
     assert counts["read"] + counts["refused"] == counts["inputs"] == number
-    assert counts["read"] > 0
+    assert counts["read"] > 0 or number < 100  # of some targets few are read
     if name != "logs":  # whose damaged lines are left out
         assert counts["refused"] > number / 10
 
 
+@few_of("examples", 10, 40)
 @pytest.mark.parametrize("name", TARGETS)
-def test_noise_is_read_or_refused_in_a_line(name: str, tmp_path: Path) -> None:
+def test_noise_is_read_or_refused_in_a_line(name: str, examples: int, tmp_path: Path) -> None:
     target = TARGETS[name]
     is_text = isinstance(target.samples()[0], str)
 
-    @settings(SEEDED, max_examples=40)
+    @settings(SEEDED, max_examples=examples)
     @given(st.text(max_size=300) if is_text else st.binary(max_size=300))
     def check(data: str | bytes) -> None:
         assert try_input(target, data, tmp_path) in ("read", "refused")

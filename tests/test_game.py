@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearts_env import DealError, Game, HeartsError, IllegalActionError, Rules
@@ -22,7 +21,8 @@ from tests.deals import make_game, play
 from tests.golden import DATA, golden_deal, golden_match
 from tests.lockstep import GAMES
 from tests.refusals import refused
-from tests.strategies import SEEDED, games, played_on, rule_sets
+from tests.slow import drawn
+from tests.strategies import games, played_on, rule_sets
 
 GOLDEN: dict[str, list[dict[str, Any]]] = json.loads(DATA.read_text())
 HANDS = ["QC QS QH", "AC AD AH"]
@@ -103,8 +103,7 @@ def test_a_bad_action_is_refused_and_leaves_the_game_as_it_was(
     game.play(0)  # and can be played on
 
 
-@settings(SEEDED, max_examples=100)
-@given(games(), st.integers(-2, 60))
+@drawn(17, 100, games(), st.integers(-2, 60))
 def test_every_action_outside_the_mask_is_refused(game: Game, action: int) -> None:
     before = game.clone()
     if action in game.legal_actions():
@@ -118,8 +117,7 @@ def test_every_action_outside_the_mask_is_refused(game: Game, action: int) -> No
     assert game.legal_actions() == before.legal_actions()
 
 
-@settings(SEEDED, max_examples=100)
-@given(games())
+@drawn(17, 100, games())
 def test_who_takes_a_trick_leads_the_next(game: Game) -> None:
     takers = list(game.trick_takers)
     leaders = [trick[0][0] for trick in (*game.tricks, game.trick) if trick]
@@ -154,8 +152,7 @@ def test_a_moon_choice_has_a_name() -> None:
 # ---- undo ---------------------------------------------------------------------------------------
 
 
-@settings(SEEDED, max_examples=100)
-@given(rule_sets(max_hand=8), st.integers(0, 2**40))
+@drawn(17, 100, rule_sets(max_hand=8), st.integers(0, 2**40))
 def test_undo_goes_back_step_by_step(rules: Rules, seed: int) -> None:
     length = rules.players * (rules.hand_size + rules.pass_count) + 1
     game = played_on(rules, seed, length, revoke=True)
@@ -187,8 +184,7 @@ def test_a_revoke_can_be_undone() -> None:
 # ---- copies -------------------------------------------------------------------------------------
 
 
-@settings(SEEDED, max_examples=100)
-@given(games(), st.integers(0, 2**40))
+@drawn(17, 100, games(), st.integers(0, 2**40))
 def test_copies_play_on_identically_and_independently(game: Game, seed: int) -> None:
     twins = [
         game.clone(),
@@ -333,6 +329,7 @@ def test_golden_deals_are_of_every_game() -> None:
     assert {(golden["rules"], golden["players"]) for golden in GOLDEN["deals"]} == set(GAMES)
 
 
+@pytest.mark.slow
 def test_seeds_deal_the_same_in_another_process_without_compiling() -> None:
     program = (
         "from tests.golden import golden_deal; import json;"

@@ -21,6 +21,7 @@ from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.presets import PRESETS
 from hearts_env.seeds import episode_seed
 from tests.refusals import refused
+from tests.slow import few
 
 ALL_GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]
 REWARDS = ("margin", "points", "trick", "win")
@@ -58,6 +59,7 @@ def test_gymnasiums_checker_has_nothing_to_say(opponent, observation):
         check_env(env.unwrapped, skip_render_check=True)
 
 
+@pytest.mark.slow
 def test_gymnasiums_checker_draws_in_every_render_mode():
     check_env(gymnasium.make(ENV_ID).unwrapped)
 
@@ -70,7 +72,11 @@ def test_stable_baselines3s_checker_has_nothing_to_say(rules, players):
 
 @pytest.mark.parametrize("episode", ["deal", "match"])
 @pytest.mark.parametrize("reward", REWARDS)
-@pytest.mark.parametrize(("rules", "players"), [("two_player", 2), ("no_pass", 4), ("hoyle", 3)])
+@few(
+    ("rules", "players"),
+    [("two_player", 2), ("no_pass", 4), ("hoyle", 3)],
+    [("two_player", 2), ("no_pass", 4)],
+)
 def test_every_reward_adds_up_to_what_the_scores_say(rules, players, reward, episode):
     env = HeartsEnv(rules, players, opponent="easy", reward=reward, episode=episode)
     for seed in range(4):
@@ -255,6 +261,7 @@ def test_skipping_forced_decisions_leaves_only_real_ones():
     assert 50 < compared < 200
 
 
+@pytest.mark.slow
 def test_rules_that_leave_nothing_to_decide_are_refused():
     env = HeartsEnv(Rules(players=2, hand_size=1), skip_forced=True)
     with refused(HeartsError, "skip_forced"):

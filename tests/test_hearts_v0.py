@@ -34,8 +34,10 @@ from hearts_env.encoders import ENCODERS, FlatEncoder
 from hearts_env.presets import PRESETS
 from hearts_env.rewards import REWARDS as ALL_REWARDS
 from hearts_env.state import decode_state, encode_state, state_blocks
+from tests.lockstep import QUICK
 from tests.refusals import refused
 from tests.reshuffle import reshuffled
+from tests.slow import few
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 REWARDS = tuple(reward for reward in ALL_REWARDS if reward != "chips")  # those of every game
@@ -106,7 +108,7 @@ def made(deal: dict[str, Any], rules: Rules = MICRO, **kwargs: Any) -> Any:
 
 
 # ---- the public batteries ------------------------------------------------------------------------
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_battery_of_pettingzoo(game: tuple[str, int]) -> None:
     """Every game with every encoder, and over all games every encoder x episode x reward."""
     offset = 5 * GAMES.index(game)
@@ -129,7 +131,7 @@ def test_battery_covers_every_kind() -> None:
     assert seen == set(KINDS)
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_observations_lie_in_their_spaces_and_masks_are_the_movers(game: tuple[str, int]) -> None:
     """At each step of a deal and for every agent; only the mover has a mask, and it is right."""
     env: Any = hearts_v0.raw_env(*game)
@@ -278,7 +280,7 @@ def test_everybody_gets_the_last_reward(reward: str) -> None:
     assert list(returns.values()) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_returns_are_zero_sum_and_trick_pays_what_margin_pays(game: tuple[str, int]) -> None:
     for seed in range(4):
         returns = {}
@@ -819,7 +821,7 @@ def test_copies_sample_on_identically_and_apart() -> None:
 
 
 # ---- state ---------------------------------------------------------------------------------------
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_state_gives_back_the_whole_game(game: tuple[str, int]) -> None:
     env: Any = hearts_v0.raw_env(*game)
     check_state_space(env)
@@ -880,7 +882,7 @@ def test_state_space_has_the_size_of_its_blocks() -> None:
 
 
 # ---- hidden information --------------------------------------------------------------------------
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 @pytest.mark.parametrize("illegal_action", ["terminate", "revoke"])
 def test_hidden_cards_change_nothing_that_a_player_gets(
     game: tuple[str, int], illegal_action: str

@@ -151,6 +151,7 @@ def test_no_modules_import_one_another_in_a_ring(folder: str) -> None:
     assert circle_in(modules)
 
 
+@pytest.mark.slow
 def test_names_and_modules_of_the_package_are_there_when_asked_for() -> None:
     code = (
         "import hearts_env; from hearts_env import *; "

@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
 from hearts_env import DealError, Game, HeartsError, Rules
 from hearts_env.deals import all_deals, all_tables, num_deals, table_of
@@ -21,7 +20,8 @@ from hearts_env.view import PlayerView
 from tests.lockstep import every_deal
 from tests.refusals import refused
 from tests.reshuffle import reshuffled
-from tests.strategies import SEEDED, games, rule_sets
+from tests.slow import drawn
+from tests.strategies import games, rule_sets
 from tests.test_view import HARD_RULES, random_positions, small
 
 
@@ -49,8 +49,7 @@ def test_keys_are_equal_when_the_views_are(name: str) -> None:
     assert_keys_tell_as_much_as_views(views)
 
 
-@settings(SEEDED, max_examples=30)
-@given(games(rule_sets(max_players=5, max_hand=5)))
+@drawn(5, 30, games(rule_sets(max_players=5, max_hand=5)))
 def test_keys_under_any_rules(game: Game) -> None:
     positions = [game]
     while positions[-1].actions:
@@ -132,8 +131,7 @@ def test_a_game_of_every_world_of_a_view(name: str) -> None:
     assert made > 100
 
 
-@settings(SEEDED, max_examples=60)
-@given(games(rule_sets(max_players=7, max_hand=9)))
+@drawn(10, 60, games(rule_sets(max_players=7, max_hand=9)))
 def test_a_game_of_a_view_under_any_rules(game: Game) -> None:
     for player in range(game.rules.players):
         view = game.view(player)

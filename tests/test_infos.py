@@ -21,7 +21,9 @@ from hearts_env.encoders import ENCODERS
 from hearts_env.presets import PRESETS
 from hearts_env.seeds import derived_seed, episode_seed, secret_seed, siphash
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
+from tests.lockstep import QUICK
 from tests.refusals import refused
+from tests.slow import few
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 RULES = [("two_player", 2), ("classic", 4), ("hoyle", 3)]
@@ -313,7 +315,7 @@ def test_gymnasiums_episode_statistics_take_the_vector_environment() -> None:
 
 # ---- nothing hidden ------------------------------------------------------------------------------
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("rules", "players"), GAMES, ids=lambda part: str(part))
+@few(("rules", "players"), GAMES, QUICK, ids=lambda part: str(part))
 def test_what_a_learner_gets_does_not_depend_on_what_it_cannot_know(
     rules: str, players: int, way: str
 ) -> None:
@@ -427,6 +429,7 @@ def test_mixing_is_undone_by_the_test_itself() -> None:
         assert number >> 1 in seeds_behind(derived_seed(number >> 1, 3))
 
 
+@pytest.mark.slow
 def test_the_seeds_told_do_not_lead_to_the_next_episodes() -> None:
     env, seed = HeartsEnv(), 2**61 + 987654321
     _, info = env.reset(seed=seed)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from hearts_env import Game, Rules, kernel
 from hearts_env.cards import list_of, mask_of
-from tests.strategies import SEEDED, games, rule_sets
+from tests.slow import drawn
+from tests.strategies import games, rule_sets
 
-EXAMPLES = settings(SEEDED, max_examples=100)
 
-
-@EXAMPLES
-@given(games())
+@drawn(15, 100, games())
 def test_each_card_is_in_one_place(game: Game) -> None:
     """In a hand, in the unfinished trick, taken, or in a kitty that nobody has."""
     seats = range(game.rules.players)
@@ -33,8 +31,7 @@ def test_each_card_is_in_one_place(game: Game) -> None:
         assert set(game.passed(seat)) <= set(game.start().hand(seat))
 
 
-@EXAMPLES
-@given(games())
+@drawn(15, 100, games())
 def test_points_taken_and_outstanding_are_all_there_are(game: Game) -> None:
     worth = game.rules.card_points
     seats = range(game.rules.players)
@@ -48,8 +45,7 @@ def test_points_taken_and_outstanding_are_all_there_are(game: Game) -> None:
         assert game.points()[seat] == sum(worth.get(card, 0) for card in game.taken(seat))
 
 
-@EXAMPLES
-@given(games())
+@drawn(15, 100, games())
 def test_the_mask_is_empty_at_the_end_and_only_there(game: Game) -> None:
     legal = game.legal_actions()
     assert bool(legal) is not game.is_over
@@ -66,8 +62,7 @@ def test_the_mask_is_empty_at_the_end_and_only_there(game: Game) -> None:
     assert all(action < game.rules.num_actions for action in legal)
 
 
-@EXAMPLES
-@given(games())
+@drawn(15, 100, games())
 def test_tricks_are_led_by_the_taker_of_the_last(game: Game) -> None:
     players = game.rules.players
     assert sum(game.tricks_taken()) == game.trick_number == len(game.tricks)
@@ -84,8 +79,7 @@ def test_tricks_are_led_by_the_taker_of_the_last(game: Game) -> None:
     assert (game.phase == "over") or len(game.trick) < players
 
 
-@EXAMPLES
-@given(games())
+@drawn(15, 100, games())
 def test_margins_add_up_to_nothing(game: Game) -> None:
     assert abs(sum(game.margins())) < 1e-9
     total = sum(game.scores())
@@ -98,8 +92,7 @@ def test_margins_add_up_to_nothing(game: Game) -> None:
         assert abs(whole - margin * (game.rules.players - 1)) < 1e-6
 
 
-@EXAMPLES
-@given(games())
+@drawn(15, 100, games())
 def test_what_a_player_concludes_is_true(game: Game) -> None:
     """Suits shown void are gone from the hand; the real deal is among the worlds."""
     seats = range(game.rules.players)
@@ -112,8 +105,7 @@ def test_what_a_player_concludes_is_true(game: Game) -> None:
             assert truth in set(view.worlds())
 
 
-@EXAMPLES
-@given(rule_sets(), st.integers(0, 2**40))
+@drawn(15, 100, rule_sets(), st.integers(0, 2**40))
 def test_random_play_in_the_kernel_ends_and_step_agrees_with_play(rules: Rules, seed: int) -> None:
     game = Game.deal(rules, seed)
     assume(not game.is_over)

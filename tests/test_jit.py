@@ -52,6 +52,7 @@ def start(folder: Path, **streams: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(arguments, env=environment, cwd=folder, check=True, text=True, **streams)  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_read_only_install_without_a_home_plays_and_says_what_it_waits_for(
     tmp_path: Path,
@@ -103,6 +104,7 @@ def reads_of_compiled_code(path: Path) -> list[tuple[str, str]]:
     return sorted(origin[name] for name in names & origin.keys())
 
 
+@pytest.mark.slow
 def test_all_that_compiled_code_reads_is_part_of_the_digest() -> None:
     read = {source for path in SOURCES for source in reads_of_compiled_code(path)}
     assert ("hearts_env.cards", "HEARTS") in read

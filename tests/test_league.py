@@ -253,6 +253,7 @@ def test_blocks_are_small_at_first_and_begin_at_the_same_deals_for_all():
     assert [boundary(pairs) for pairs in (0, 1, 16, 17, 1000)] == [0, 16, 16, 48, 1008]
 
 
+@pytest.mark.slow
 def test_a_table_follows_from_the_lines_in_any_order(kept, copied):
     file = copied / "micro.jsonl"
     lines = lines_of(file)
@@ -263,6 +264,7 @@ def test_a_table_follows_from_the_lines_in_any_order(kept, copied):
     assert table_of(copied) == table_of(kept)
 
 
+@pytest.mark.slow
 def test_a_file_cut_anywhere_is_gone_on_with(kept, copied):
     file = copied / "micro.jsonl"
     whole = file.read_bytes()
@@ -294,6 +296,7 @@ Table.__call__ = killed
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+@pytest.mark.slow
 def test_a_league_killed_at_work_ends_as_one_that_nothing_hit(kept, tmp_path):
     path = tmp_path / "killed"
     assert run(path, "add", *THREE, "--rules", "micro").exit_code == 0
@@ -333,6 +336,7 @@ def test_a_block_is_the_same_in_another_process_and_beside_other_agents(tmp_path
         assert one(Task(("easy", "standard"), 16, 32)).result() == known.result()
 
 
+@pytest.mark.slow
 def test_who_enters_later_plays_the_same_deals_and_nothing_is_played_again(copied):
     before = lines_of(copied / "micro.jsonl")
     assert run(copied, "add", "pro").stdout == "micro: easy, standard, standard_trump, pro\n"
@@ -479,6 +483,7 @@ def test_two_processes_do_not_share_a_league(copied):
         assert run(copied, "table").exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_changed_and_a_missing_agent_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv(TRUST, "0")  # what --trust sets is undone with it
     monkeypatch.chdir(tmp_path)
@@ -562,6 +567,7 @@ def test_two_lines_that_contradict_each_other_are_named(copied):
     mistake(run(copied, "table"), "league", f"line {number}", "5")
 
 
+@pytest.mark.slow
 def test_leagues_of_other_versions_are_refused(copied):
     settings = copied / "league.json"
     whole = settings.read_bytes()

@@ -344,6 +344,7 @@ def test_the_same_seed_gives_the_same_player_and_another_seed_another(tmp_path):
     assert not np.array_equal(weights[0]["policy.0.weight"], weights[2]["policy.0.weight"])
 
 
+@pytest.mark.slow
 def test_evaluations_change_nothing(tmp_path):
     short = ["algorithm=ppo", "budget.decisions=1500", "schedule.0.opponents.self=1"]
     one = train(smoke(*short, "evaluation.times=0"), tmp_path / "a", progress=False)

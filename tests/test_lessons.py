@@ -56,6 +56,7 @@ def test_the_teacher_says_what_pimc_thinks(preset):
             assert np.isfinite(row).sum() == len(view.legal_actions())
 
 
+@pytest.mark.slow
 def test_lessons_are_of_positions_with_a_choice_and_follow_from_the_seed():
     teaching = Teaching(MICRO, seed=3, deals=20)
     lessons = teaching(1)
@@ -80,6 +81,7 @@ def test_games_that_the_teacher_cannot_play_are_refused():
         recipe(algorithm="maskable_ppo", lessons={})
 
 
+@pytest.mark.slow
 def test_each_pass_takes_every_lesson_once():
     course = Course(recipe(), MICRO, make_encoder("flat"))
     assert course.size == 7 * 20
@@ -94,6 +96,7 @@ def test_each_pass_takes_every_lesson_once():
     np.testing.assert_array_equal(seen, plain.observations[:50])
 
 
+@pytest.mark.slow
 def test_a_network_learns_them_then_plays_and_is_resumed_to_the_bit():
     whole = make_learner(recipe())
     errors = [whole.update()["lesson_error"] for _ in range(3)]
@@ -112,6 +115,7 @@ def test_a_network_learns_them_then_plays_and_is_resumed_to_the_bit():
             np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_imitation_teaches_the_card_that_pimc_plays():
     given = {"positions": 2000, "passes": 40, "batch_size": 100, "imitate": True}
     learner = make_learner(recipe(lessons=given))
@@ -169,6 +173,7 @@ def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypat
     assert {row["decisions"] for row in rows if row["kind"] == "evaluation"} > {0}
 
 
+@pytest.mark.slow
 def test_lessons_that_diverge_name_their_own_settings():
     learner = make_learner(recipe())
     learner.warm_up()
@@ -178,6 +183,7 @@ def test_lessons_that_diverge_name_their_own_settings():
         learner.update()
 
 
+@pytest.mark.slow
 def test_a_magnet_holds_the_policy_near_the_average():
     """As far as it goes in the same steps, the stronger the magnet the less far."""
     far = []
@@ -219,6 +225,7 @@ def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
     np.testing.assert_allclose(logits[0], logits[1], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_trained_player_can_be_the_magnet(tmp_path):
     """It is imitated: from a policy far from it to one near it, by nothing but the pull."""
     teacher = make_learner(recipe(average=0.0))
@@ -267,6 +274,7 @@ def test_a_player_of_action_values_is_no_magnet(tmp_path, algorithm):
         make_learner(recipe(lessons={}, ppo=ppo))
 
 
+@pytest.mark.slow
 def test_a_signal_while_lessons_are_gathered_ends_the_run_there(tmp_path, monkeypatch, capsys):
     taught, blocks = Teaching.__call__, []
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearts_env import Game, Rules
@@ -22,28 +21,30 @@ from tests.lockstep import (
     play_in_lockstep,
     single_changes,
 )
-from tests.strategies import SEEDED, rule_sets
+from tests.slow import drawn, few, few_of
+from tests.strategies import rule_sets
 
 
+@few_of("deals", 10, 80)
 @pytest.mark.parametrize(("name", "players"), GAMES)
-def test_random_deals(name: str, players: int) -> None:
-    lockstep_deals(Rules.preset(name, players), 800 if players == 2 else 80, first_seed=0)
+def test_random_deals(name: str, players: int, deals: int) -> None:
+    lockstep_deals(Rules.preset(name, players), deals * (10 if players == 2 else 1), first_seed=0)
 
 
-@pytest.mark.parametrize(("name", "players"), SAMPLE)
-def test_each_single_option_changed(name: str, players: int) -> None:
+@few_of("deals", 1, 6)
+@few(("name", "players"), SAMPLE, SAMPLE[:3])
+def test_each_single_option_changed(name: str, players: int, deals: int) -> None:
     seen = set()
     for number, (field, rules) in enumerate(single_changes(Rules.preset(name, players))):
         seen.add(field)
-        lockstep_deals(rules, 1 if field in MATCH_FIELDS else 6, first_seed=20 * number)
+        lockstep_deals(rules, 1 if field in MATCH_FIELDS else deals, first_seed=20 * number)
     # Every field has another value that these rules accept; a few need more cards than there are,
     # fewer, or no bonus card.
     missing = set(FIELDS) - seen
     assert missing <= {"players", "removed", "kitty_to", "settlement"}
 
 
-@settings(SEEDED, max_examples=250)
-@given(rule_sets(), st.integers(0, 2**40))
+@drawn(25, 250, rule_sets(), st.integers(0, 2**40))
 def test_random_rules(rules: Rules, seed: int) -> None:
     lockstep_deals(rules, 10, first_seed=seed)
 

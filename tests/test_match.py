@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearts_env import DealError, Game, HeartsError, IllegalActionError, Match, Rules, settle
@@ -21,7 +20,8 @@ from hearts_env.scoreboard import Scoreboard
 from tests.lockstep import naive_of
 from tests.naive import NaiveGame, NaiveMatch, naive_settle
 from tests.refusals import refused
-from tests.strategies import SEEDED, rule_sets
+from tests.slow import drawn
+from tests.strategies import rule_sets
 
 HALF = Fraction(1, 2)
 METHODS = ("simple", "sweepstakes", "howell")
@@ -103,8 +103,9 @@ def test_settle_howell_by_hand(points: list[int], net: list[int]) -> None:
     assert settle("howell", points, 7) == (chips(*net), Fraction(7))
 
 
-@settings(SEEDED, max_examples=500)
-@given(
+@drawn(
+    83,
+    500,
     st.sampled_from(METHODS),
     st.lists(st.integers(0, 30), min_size=2, max_size=7),
     st.fractions(0, 50, max_denominator=12),
@@ -216,14 +217,14 @@ def test_matches_of_all_games(text: str) -> None:
     assert over >= 2  # a random match in chips may take very long
 
 
-@settings(SEEDED, max_examples=150)
-@given(rule_sets(max_players=5, max_hand=5, max_deck=24), st.integers(0, 2**63 - 1))
+@drawn(25, 150, rule_sets(max_players=5, max_hand=5, max_deck=24), st.integers(0, 2**63 - 1))
 def test_matches_under_any_rules(rules: Rules, seed: int) -> None:
     play_match(rules, seed, most=12, revokes=0.2)
 
 
-@settings(SEEDED, max_examples=300)
-@given(
+@drawn(
+    50,
+    300,
     st.sampled_from(["points", *METHODS]),
     st.integers(3, 6),
     st.sampled_from(["reached", "exceeded"]),

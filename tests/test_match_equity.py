@@ -16,6 +16,7 @@ from hearts_env.solve.deal_results import DealResults, load_results, shipped_res
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.measure.equity import match_equity, measure_results, simulated_equity
 from tests.refusals import refused
+from tests.slow import few
 from tests.test_cli import command
 from tests.waiting import HANG
 
@@ -98,7 +99,7 @@ DRAWN = [
 ]
 
 
-@pytest.mark.parametrize(("text", "rows", "totals"), DRAWN)
+@few(("text", "rows", "totals"), DRAWN, DRAWN[:4])
 def test_the_table_agrees_with_drawn_matches(
     text: str, rows: dict[tuple[int, int], int], totals: tuple[int, int]
 ) -> None:
@@ -218,6 +219,7 @@ Duel.play = stop_in_the_second_block
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_stopped_command_shows_and_saves_what_was_played(tmp_path, name, status) -> None:
     out = tmp_path / "deals.json"

@@ -286,6 +286,7 @@ def test_the_command_matches(tmp_path) -> None:
         mistake(run("matches", *words[:3], *wrong), *said.split())
 
 
+@pytest.mark.slow
 def test_the_command_equity(tmp_path) -> None:
     deals, plot = tmp_path / "deals.json", tmp_path / "equity.png"
     words = ["equity", "--agent", "standard", "--rules", "mini", "--pairs", "30"]
@@ -311,6 +312,7 @@ def test_the_command_equity(tmp_path) -> None:
         mistake(run("equity", *wrong), *said.split())
 
 
+@pytest.mark.slow
 def test_chips_and_more_players_at_the_command(tmp_path) -> None:
     plot = str(tmp_path / "curve.svg")
     words = ["--agent", "easy", "--rules", "hoyle", "--players", "2", "--pairs", "20"]

@@ -27,6 +27,7 @@ from hearts_train.command.cli import app
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
+from tests.slow import few
 
 RULES = Rules.preset("micro")
 SIZE, ACTIONS = 90, RULES.num_actions  # of `flat`
@@ -75,7 +76,7 @@ def weights_by_hand(model, observations):
         return policy.action_net(latent).numpy()
 
 
-@pytest.mark.parametrize("name", [kind.__name__ for kind in TRIED])
+@few("name", [kind.__name__ for kind in TRIED], ["PPO", "MaskablePPO"])
 def test_a_model_and_its_file_play_as_its_policy_does_but_legally(models, name, views, tmp_path):
     model, file = models[name], tmp_path / "model.zip"
     model.save(file)
@@ -297,6 +298,7 @@ def test_a_module_of_torch_is_an_agent_as_it_is_at_that_moment(is_traced, views)
         make_agent(given, encoder="flat", rules="two_player")
 
 
+@pytest.mark.slow
 def test_a_module_plays_the_same_in_a_process_of_its_own():
     torch.manual_seed(3)
     agent = make_agent(torch.nn.Linear(SIZE, ACTIONS), encoder="flat")

@@ -60,6 +60,7 @@ def test_what_is_learnt_is_what_the_seat_earned_to_the_end():
     assert ends == {sk.END, sk.PENDING}
 
 
+@pytest.mark.slow
 def test_it_learns_to_beat_easy_and_resumes_to_the_bit():
     learner = make_learner(recipe())
     for _ in range(30):

@@ -6,7 +6,6 @@ import contextlib
 import random
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, NotationError, Rules
@@ -18,7 +17,8 @@ from hearts_env.notation import (
 )
 from tests.deals import make_game, play
 from tests.refusals import refused
-from tests.strategies import SEEDED, games, played_on
+from tests.slow import drawn
+from tests.strategies import games, played_on
 
 MICRO = """\
 [Rules "micro"]
@@ -76,8 +76,7 @@ def test_the_order_of_the_deck() -> None:
 # ---- round trips ---------------------------------------------------------------------------------
 
 
-@settings(SEEDED, max_examples=120)
-@given(games())
+@drawn(20, 120, games())
 def test_every_game_is_read_back(game: Game) -> None:
     text = game.to_text()
     twin = Game.from_text(text)
@@ -90,8 +89,7 @@ def test_every_game_is_read_back(game: Game) -> None:
     assert Game.from_text(header) == game.start()
 
 
-@settings(SEEDED, max_examples=50)
-@given(games(), games())
+@drawn(8, 50, games(), games())
 def test_several_games_follow_one_another(one: Game, two: Game) -> None:
     for texts in ([one, two], [two, one, two], [one.start(), one]):
         assert parse_games("\n".join(game.to_text() for game in texts)) == texts
@@ -279,8 +277,7 @@ def test_a_view_in_words() -> None:
     assert "Player 0 is to act.\n" in other
 
 
-@settings(SEEDED, max_examples=100)
-@given(games())
+@drawn(17, 100, games())
 def test_a_view_in_words_names_no_card_that_the_player_cannot_know(game: Game) -> None:
     for player in range(game.rules.players):
         view = game.view(player)
@@ -339,8 +336,9 @@ def test_tags_make_a_round_trip_and_the_text_without_them_is_as_ever() -> None:
     assert parse_records(MICRO) == [Record(game, {})]  # files of old
 
 
-@settings(SEEDED, max_examples=60)
-@given(st.dictionaries(st.from_regex(r"[A-Z][a-z]{5,9}x( [0-9])?", fullmatch=True), st.text()))
+@drawn(
+    10, 60, st.dictionaries(st.from_regex(r"[A-Z][a-z]{5,9}x( [0-9])?", fullmatch=True), st.text())
+)
 def test_any_tag_can_be_kept(tags: dict[str, str]) -> None:
     game = Game.from_text(MICRO)
     text = game.to_text(tags)

@@ -14,6 +14,7 @@ import pytest
 
 from hearts_env import Game, Rules
 from hearts_env.cards import HEARTS_AND_QUEEN
+from tests.slow import few
 
 pyspiel = pytest.importorskip("pyspiel")
 
@@ -86,7 +87,7 @@ def play_both(game: Game, state, table: dict[str, int], choose) -> None:
     assert [26 - value for value in state.returns()] == game.scores()
 
 
-@pytest.mark.parametrize("combination", COMBINATIONS)
+@few("combination", COMBINATIONS, COMBINATIONS[::9])
 def test_random_deals(combination: tuple[bool, ...]) -> None:
     options = dict(zip(OPTIONS, combination, strict=True))
     rng = random.Random(str(combination))

@@ -26,6 +26,7 @@ from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
 from tests.lockstep import GAMES
 from tests.refusals import refused
+from tests.slow import few
 from tests.test_docs import load_script
 
 our_exploitability = load_script("openspiel_games", "bench").our_exploitability
@@ -73,6 +74,7 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
         Setup(parameters)
 
 
+@pytest.mark.slow
 def test_without_openspiel_the_message_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['pyspiel'] = None\n"
@@ -154,7 +156,7 @@ def deal_of(game: Any, seed: int) -> Any:
     return state
 
 
-@pytest.mark.parametrize("name", PLAYED)
+@few("name", PLAYED, PLAYED[:3])
 def test_openspiels_own_check(name: str) -> None:
     game = pyspiel.load_game(name)
     pyspiel.random_sim_test(game, num_sims=2, serialize=True, verbose=False)
@@ -163,7 +165,7 @@ def test_openspiels_own_check(name: str) -> None:
     assert str(copy) == str(game)
 
 
-@pytest.mark.parametrize("name", PLAYED)
+@few("name", PLAYED, PLAYED[:3])
 def test_a_state_is_a_game_from_its_first_card_to_its_last(name: str) -> None:
     game = pyspiel.load_game(name)
     setup = game.setup
@@ -494,6 +496,7 @@ def their_exploitability(game: Any, policy: Any) -> float:
     return float(conv / 2 * game.setup.rules.max_margin)
 
 
+@pytest.mark.slow
 def test_exploitability_of_any_policy_is_the_same_on_both_sides(small: Any, tree: Tree) -> None:
     policy = spiel("policy").TabularPolicy(small)
     rng = np.random.default_rng(3)
@@ -520,6 +523,7 @@ def test_what_a_policy_says_is_checked(small: Any) -> None:
         asked.action_probabilities(small.new_initial_state())
 
 
+@pytest.mark.slow
 def test_counterfactual_regret_goes_the_right_way(small: Any, tree: Tree) -> None:
     uniform = spiel("policy").UniformRandomPolicy(small)
     before = our_exploitability(tree, small, uniform)
@@ -532,6 +536,7 @@ def test_counterfactual_regret_goes_the_right_way(small: Any, tree: Tree) -> Non
     assert found == pytest.approx(theirs, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_external_sampling_goes_the_right_way(small: Any, tree: Tree) -> None:
     before = our_exploitability(tree, small, spiel("policy").UniformRandomPolicy(small))
     np.random.seed(1)  # noqa: NPY002  # their solver draws from it

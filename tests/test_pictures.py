@@ -20,6 +20,7 @@ from hearts_train.measure import endgames, evaluation, summary
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.pictures import PALETTE, check_picture, save_figure, short_names, styles
 from tests.refusals import mistake, refused
+from tests.slow import few
 from tests.test_cli import ROOT, run
 
 pytest.importorskip("matplotlib")
@@ -31,7 +32,7 @@ def solved(values: dict[str, float], deal: int = 1) -> endgames.Solved:
     return endgames.Solved(deal, 4, 10, 0.0, 0.001, 0.1, 0.1, values)
 
 
-@pytest.mark.parametrize("kind", BEGINNINGS)
+@few("kind", BEGINNINGS, ["png"])
 def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     path, again = tmp_path / f"x.{kind}", tmp_path / f"y.{kind.upper()}"
     result = run("evaluate", "standard", "--against", "easy", "--pairs", 4, "--plot", path)
@@ -46,7 +47,7 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
         assert again.read_bytes() == found
 
 
-@pytest.mark.parametrize("name", ["x.jpg", "x", "x.png.gz", "x.eps"])
+@few("name", ["x.jpg", "x", "x.png.gz", "x.eps"], ["x.png.gz"])
 @pytest.mark.parametrize(
     "words",
     [
@@ -76,6 +77,7 @@ def ink_at_the_edge(path: Path) -> bool:
     return any(float(edge.min()) < 0.99 for edge in edges)
 
 
+@pytest.mark.slow
 def test_nothing_is_cut_off_however_long_the_names_are(tmp_path):
     name = "a-run-of-mine-with-a-very-long-name-that-tells-all-of-its-settings-seed-1234567-again"
     path = tmp_path / "x.png"
@@ -169,6 +171,7 @@ def shown_texts(figure) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_names_are_shown_letter_by_letter(tmp_path, monkeypatch):
     """Dollar signs make no formula, and an underscore in front keeps nobody out of a legend."""
     figures: list[Any] = []

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from hearts_env.presets import PRESETS
 from tests.playthroughs import FOLDER, playthrough
+from tests.slow import few
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@few("name", PRESETS, ["two_player", "mini", "classic"])
 def test_a_deal_is_played_as_its_text_tells(name: str) -> None:
     expected = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
     assert playthrough(name) == expected

@@ -200,6 +200,7 @@ def test_the_schema_has_the_words_that_it_is_read_with():
     assert not fits({"type": "game", "seed": True}, SCHEMA)
 
 
+@pytest.mark.slow
 def test_every_message_is_as_the_schema_says(monkeypatch):
     said = []
     send, answer, close = BotProcess.send, BotProcess.answer, BotProcess.close
@@ -384,6 +385,7 @@ def twins(tmp_path_factory):
             assert agent.left_by_itself
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["two_player", 'mini moon="choose"', "party", "omnibus"])
 def test_the_examples_play_alike_deal_by_deal(twins, preset):
     rules, size = Rules.make(preset), 64 if "mini" in preset else 8
@@ -402,6 +404,7 @@ def test_the_examples_play_alike_deal_by_deal(twins, preset):
     assert ("moon" in phases, "pass" in phases) == (rules.moon == "choose", rules.pass_count > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
 def test_the_bot_in_javascript_is_its_twin_in_python_deal_by_deal():
     script = f"exec:node {BOTS / 'low_bot.js'}"
@@ -418,6 +421,7 @@ def test_the_examples_are_short():
 
 
 # ---- hearts agents --check -----------------------------------------------------------------------
+@pytest.mark.slow
 def test_engine_check_finds_a_bot_fit():
     result = CliRunner().invoke(app, ["agents", "--check", LOW, "--rules", "mini", "--games", "4"])
     assert result.exit_code == 0

@@ -34,6 +34,7 @@ from tests.refusals import refused
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_each_of_the_300_is_one() -> None:
     """All worlds solved by the solver itself, all players asked: the file is not believed."""
     found = puzzles()
@@ -74,6 +75,7 @@ def test_they_are_small_distinct_and_in_order() -> None:
     assert read_puzzles("".join(f"{one.to_line()}\n" for one in found)) == list(found)
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_the_judge_takes_for_one() -> None:
     looking, judge = runpy.run_path(str(ROOT / "docs" / "puzzles.py"))["Search"](), Judge()
     found = [looking.in_deal(seed, {1, 2, 3}) for seed in range(12)]
@@ -129,6 +131,7 @@ def test_a_puzzle_is_told_as_its_player_sees_it() -> None:
             puzzle(number)
 
 
+@pytest.mark.slow
 def test_at_the_terminal() -> None:
     one = puzzle(5)
     wrong = next(card for card in told(5)["legal"] if card != one.best)

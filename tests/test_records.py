@@ -230,6 +230,7 @@ Duel.play = stop_in_the_fifth_block
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "status"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_tournament_that_is_stopped_goes_on_to_the_same_result(tmp_path, name, status):
     file = tmp_path / "results.jsonl"
@@ -265,6 +266,7 @@ def test_an_evaluation_that_is_stopped_keeps_its_blocks_and_goes_on(tmp_path, co
         evaluate(*ARGUMENTS, lambda done, pairs: signal.raise_signal(signal.SIGTERM))
 
 
+@pytest.mark.slow
 def test_resume_takes_everything_from_the_file(tmp_path):
     file = tmp_path / "results.jsonl"
     words = ("evaluate", "standard", "--against", "easy,random", "--pairs", 40, "--rules", "mini")

@@ -22,6 +22,7 @@ from hearts_train.command.opening import open_table
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 from tests.refusals import refused
+from tests.slow import few
 
 TABLE = ["easy", "standard", "standard_trump", "pro", "pro_trump"]
 
@@ -201,6 +202,7 @@ def test_a_package_that_is_installed_adds_its_player(tmp_path, monkeypatch):
     assert evaluate("lowest", "lowest", "micro", pairs=2).margin == 0
 
 
+@pytest.mark.slow
 def test_players_need_neither_torch_nor_stable_baselines3():
     program = (
         "import sys, hearts_agents, hearts_agents.vector, hearts_agents.gym_env\n"
@@ -371,7 +373,7 @@ def test_random_is_known_everywhere():
     assert ours.act_batch(views).tolist() == easy.act_batch(views).tolist()
 
 
-@pytest.mark.parametrize("rules", ["micro", "mini"])
+@few("rules", ["micro", "mini"], ["micro"])
 def test_the_equilibrium_is_known_by_name(rules):
     agent = make_agent("equilibrium", seed=1)
     agent.check_rules(Rules.make(rules))

@@ -20,9 +20,10 @@ from hearts_env import Game, HeartsError, Rules, drawing, hearts_v0
 from hearts_env.presets import PRESETS
 from hearts_env.render import SeatPicture, TablePicture
 from hearts_env.render.picture import picture_of
-from tests.lockstep import SAMPLE
+from tests.lockstep import QUICK, SAMPLE
 from tests.refusals import refused
 from tests.reshuffle import reshuffled
+from tests.slow import few
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -52,7 +53,7 @@ def cards_in_svg(svg: str) -> set[str]:
 
 
 # ---- pictures ------------------------------------------------------------------------------------
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     for g in positions(rules, 1):
@@ -82,7 +83,7 @@ def test_a_seats_picture_is_its_view(game: tuple[str, int]) -> None:
                 assert shown.name == f"player_{other}"
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_all_shows_everything_and_an_onlooker_nothing_closed(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     for g in positions(rules, 2):
@@ -100,7 +101,7 @@ def test_all_shows_everything_and_an_onlooker_nothing_closed(game: tuple[str, in
             assert all(isinstance(seat.hand, int) for seat in onlooker.seats)
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_hidden_cards_change_no_picture(game: tuple[str, int]) -> None:
     rules = Rules.preset(*game)
     rng = random.Random(3)
@@ -199,7 +200,7 @@ def test_only_known_viewers() -> None:
 
 
 # ---- the environment's modes ---------------------------------------------------------------------
-@pytest.mark.parametrize("game", SAMPLE, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", SAMPLE, SAMPLE[:1], ids=lambda g: f"{g[0]}-{g[1]}")
 def test_render_test_of_pettingzoo(game: tuple[str, int]) -> None:
     """PettingZoo's battery in all modes; the pictures of the last must be SVG."""
     episode = ("deal", "match")[SAMPLE.index(game) % 2]
@@ -236,7 +237,7 @@ def test_without_a_mode_render_warns() -> None:
 
 
 @pytest.mark.parametrize("mode", ["ansi", "svg"])
-@pytest.mark.parametrize("game", [("two_player", 2), ("classic", 4), ("kitty", 7)])
+@few("game", [("two_player", 2), ("classic", 4), ("kitty", 7)], [("two_player", 2)])
 def test_only_all_shows_closed_cards(mode: str, game: tuple[str, int]) -> None:
     """Not a name of a card in another hand or in the kitty, at one decision in three."""
 
@@ -282,6 +283,7 @@ def test_how_it_is_drawn_may_be_changed() -> None:
     assert env.render_mode == "svg"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.5, 2])
 def test_pictures_of_any_size_and_with_names(scale: float) -> None:
     options: dict[str, Any] = {"render_scale": scale, "render_names": ["Ann", "Bob <b>"]}
@@ -312,6 +314,7 @@ def test_sizes_and_names_that_cannot_be(options: dict[str, Any], told: str) -> N
             make(**options)
 
 
+@pytest.mark.slow
 def test_pixels_do_not_depend_on_hidden_cards() -> None:
     env, other = (
         hearts_v0.env(rules="kitty", players=3, render_mode="rgb_array", render_for="player_1")

@@ -207,18 +207,27 @@ SEAT_CHANGES: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("change", [*CHANGES, *SEAT_CHANGES])
-def test_every_field_shows_in_every_rendering(change: str) -> None:
-    before = busy_table(4)
+def changed(before: TablePicture, change: str) -> TablePicture:
     if change in CHANGES:
-        after = replace(before, **CHANGES[change])  # type: ignore[arg-type]
-    else:
-        seat = replace(before.seats[2], **SEAT_CHANGES[change])  # type: ignore[arg-type]
-        after = replace(before, seats=(*before.seats[:2], seat, before.seats[3]))
+        return replace(before, **CHANGES[change])  # type: ignore[arg-type]
+    seat = replace(before.seats[2], **SEAT_CHANGES[change])  # type: ignore[arg-type]
+    return replace(before, seats=(*before.seats[:2], seat, before.seats[3]))
+
+
+@pytest.mark.parametrize("change", [*CHANGES, *SEAT_CHANGES])
+def test_every_field_shows_in_every_text(change: str) -> None:
+    before = busy_table(4)
+    after = changed(before, change)
     assert render_svg(before) != render_svg(after)
     assert render_ansi(before) != render_ansi(after)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [*CHANGES, *SEAT_CHANGES])
+def test_every_field_shows_in_pixels(change: str) -> None:
     pytest.importorskip("PIL")
-    assert not np.array_equal(render_rgb(before), render_rgb(after))
+    before = busy_table(4)
+    assert not np.array_equal(render_rgb(before), render_rgb(changed(before, change)))
 
 
 def test_every_card_looks_different() -> None:
@@ -300,6 +309,7 @@ def test_rgb_has_the_shapes_of_the_layout() -> None:
     assert felt[1] > max(felt[0], felt[2]), "green"
 
 
+@pytest.mark.slow
 def test_rgb_is_antialiased_by_averaging() -> None:
     pytest.importorskip("PIL")
     small, large = render_rgb(busy_table(3), width=480), render_rgb(busy_table(3), width=960)

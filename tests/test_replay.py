@@ -59,6 +59,7 @@ def test_replay_shows_the_award_of_the_kitty(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_replay_draws_pictures(history, tmp_path):
     result = run("replay", history, "--svg", tmp_path / "pictures")
     assert result.exit_code == 0
@@ -91,6 +92,7 @@ def test_replay_draws_a_moving_picture(tmp_path):
     assert not (tmp_path / "no.gif").exists()
 
 
+@pytest.mark.slow
 def test_replay_films_a_deal(tmp_path):
     """Each position 0.2 seconds, that is 5 frames of 25 a second, and the last one 15."""
     ffmpeg = pytest.importorskip("imageio_ffmpeg")

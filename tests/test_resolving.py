@@ -34,6 +34,7 @@ def late(seed: int, tricks: int = 1) -> Game:
     return game
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("player", [0, 1])
 def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player: int) -> None:
     agent = policy("mini", seed=3)
@@ -50,6 +51,7 @@ def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player
         assert gained.min() < -0.01 * np.abs(left).max()  # and with some it wins less
 
 
+@pytest.mark.slow
 def test_guessing_alone_is_the_equilibrium_of_the_ranges() -> None:
     end = Endgame(late(5))
     solver = SafeSolver(end, 0, end.sides[0].uniform(), guessed=1.0)
@@ -59,6 +61,7 @@ def test_guessing_alone_is_the_equilibrium_of_the_ranges() -> None:
     assert worst == pytest.approx(solve(end, target=1e-3).value, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_wrong_range_costs_who_only_guesses() -> None:
     """The other player is taken to hold its likeliest hand nearly always, and holds another."""
     agent = policy("mini", seed=3)
@@ -74,6 +77,7 @@ def test_a_wrong_range_costs_who_only_guesses() -> None:
     assert found[1.0] > 10 * max(found[0.0], 1e-4)
 
 
+@pytest.mark.slow
 def test_a_network_that_solves_the_last_tricks_is_less_exploitable() -> None:
     agent = policy("micro", seed=1)
     agent.greedy = False
@@ -93,6 +97,7 @@ def test_before_the_last_tricks_it_plays_as_its_policy() -> None:
     np.testing.assert_array_equal(other.action_probs(views), early.action_probs(views))
 
 
+@pytest.mark.slow
 def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
     agent = make_agent("champion?endings=3", seed=1)
     batch = BatchGame("two_player", 12, seed=3)
@@ -108,6 +113,7 @@ def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
         batch.play(batch.random_actions())
 
 
+@pytest.mark.slow
 def test_copies_draw_the_same_and_remember_nothing() -> None:
     agent = Resolver(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
     views = BatchView.of([game.view(game.player) for game in (late(s, 2) for s in range(6))])

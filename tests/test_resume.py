@@ -34,6 +34,7 @@ from hearts_train.learn.selfplay import SelfPlayLearner
 from hearts_train.learn.training import Trainer, train
 from tests.faults import Died
 from tests.refusals import refused
+from tests.slow import few
 from tests.training_runs import assert_same_history, bad_tensors, history, on_update, recipe
 from tests.training_runs import quick as quick
 from tests.training_runs import whole as whole
@@ -55,7 +56,7 @@ def hears_signals() -> Iterator[None]:
 
 
 # ---- the same to the last bit --------------------------------------------------------------------
-@pytest.mark.parametrize("stops", [(1,), (2, 3, 7), (5, 9), tuple(range(1, 10))])
+@few("stops", [(1,), (2, 3, 7), (5, 9), tuple(range(1, 10))], [(2, 3, 7)])
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
     whole, tmp_path, monkeypatch, quick, stops
 ):
@@ -74,6 +75,7 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(
     assert_same_history(folder, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["threads=2", "algorithm=maskable_ppo", "algorithm=nfsp"])
 def test_so_it_is_with_two_threads_and_by_other_algorithms(tmp_path, monkeypatch, quick, algorithm):
     config = recipe(algorithm, "budget.decisions=288")
@@ -95,7 +97,7 @@ def test_so_it_is_with_two_threads_and_by_other_algorithms(tmp_path, monkeypatch
             pytest.fail(what)
 
 
-@pytest.mark.parametrize("saves", [0.0001, 1e9], ids=["saved each update", "saved at the start"])
+@few("saves", [0.0001, 1e9], [0.0001], ids=["saved each update", "saved at the start"])
 def test_a_run_killed_and_resumed_is_the_run_never_killed(
     whole, tmp_path, monkeypatch, quick, saves
 ):
@@ -122,6 +124,7 @@ def test_a_run_killed_and_resumed_is_the_run_never_killed(
     assert_same_history(folder, whole)
 
 
+@pytest.mark.slow
 def test_a_process_killed_in_an_update_goes_on_where_it_last_saved(whole, tmp_path):
     """The only test with a real SIGKILL; the lock of the dead is free, its unfinished file goes."""
     folder = tmp_path / "run"
@@ -154,6 +157,7 @@ def test_a_process_killed_in_an_update_goes_on_where_it_last_saved(whole, tmp_pa
     assert_same_history(folder, whole)
 
 
+@pytest.mark.slow
 def test_games_with_an_exchange_go_on_in_the_middle_of_it(tmp_path, quick, monkeypatch):
     settings = [
         "env={rules: classic, num_envs: 12, reward: margin, skip_forced: false}",
@@ -192,6 +196,7 @@ def deals_of(trainer: Trainer) -> set[int]:
     return {seed for games in trainer.learner.games for seed in games.batch.seeds.tolist()}
 
 
+@pytest.mark.slow
 def test_other_games_begin_with_other_deals_where_the_recipe_of_the_games_has_changed(
     tmp_path, quick
 ):
@@ -234,6 +239,7 @@ def kept(folder: Path) -> list[int]:
     return [*sorted(int(path.stem) for path in paths), runs.best_decisions(folder)]
 
 
+@pytest.mark.slow
 def test_players_of_a_lost_future_are_not_kept(whole, tmp_path, monkeypatch, quick):
     def kill(trainer: Learner) -> None:
         if trainer.counters.updates == 8:
@@ -356,6 +362,7 @@ def test_states_of_other_games_are_refused(spoil, words):
 
 
 # ---- one trainer a folder ------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_second_trainer_in_the_folder_is_refused(whole, tmp_path):
     folder = shutil.copytree(whole, tmp_path / "run")
     before = {path: path.read_bytes() for path in folder.glob("*.*") if path.is_file()}
@@ -493,6 +500,7 @@ def test_a_signal_while_compiling_is_kept_until_everything_is_saved(tmp_path, mo
     assert runs.load_state(tmp_path / "run" / runs.STATE_NAME).counters.updates == 0
 
 
+@pytest.mark.slow
 def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
     def stop(trainer: Learner) -> None:
         if trainer.counters.updates == 4:
@@ -509,6 +517,7 @@ def test_a_second_signal_stops_at_once(whole, tmp_path, monkeypatch, quick):
 
 
 # ---- divergence ----------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_run_that_diverges_ends_with_its_last_good_player(tmp_path, monkeypatch, quick):
     def spoil(self: SelfPlayLearner) -> dict[str, Any]:
         row = learn(self)

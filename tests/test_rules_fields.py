@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, Rules, RulesError, kernel
@@ -22,7 +21,8 @@ from hearts_env.explain import meaning_of
 from hearts_env.presets import PRESETS
 from hearts_env.rules import _CHOICES, _OPTIONAL_RANGES, _RANGES, FIELD_DOCS, FIELDS
 from tests.lockstep import GAMES, single_changes
-from tests.strategies import SEEDED, rule_sets
+from tests.slow import drawn
+from tests.strategies import rule_sets
 
 CLUBS = tuple(card for card in ALL_CARDS if card[1] == "C")
 CLASSIC = Rules()
@@ -254,8 +254,7 @@ def test_points_of_removed_cards_do_not_arise() -> None:
     assert rules.max_margin == 26  # the moon; the hearts are only 13
 
 
-@settings(SEEDED, max_examples=60)
-@given(rule_sets())
+@drawn(10, 60, rule_sets())
 def test_round_trips(rules: Rules) -> None:
     twins = [
         Rules.from_dict(rules.to_dict()),
@@ -473,8 +472,9 @@ def test_the_largest_margin_counted_by_hand(rules: Rules, margin: float) -> None
     assert rules.max_margin == pytest.approx(margin)
 
 
-@settings(SEEDED, max_examples=300)
-@given(
+@drawn(
+    50,
+    300,
     rule_sets(max_deck=24),
     st.sampled_from([0, -3, -40]),
     st.sampled_from([0, 2, 26]),

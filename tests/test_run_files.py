@@ -129,6 +129,7 @@ def test_a_run_that_is_still_starting_is_in_use(tmp_path):
 
 
 # ---- disks that fail -----------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_failed_save_is_told_and_tried_again(whole, tmp_path, monkeypatch, quick, capsys):
     failures = []
     save = runs.save_state
@@ -149,6 +150,7 @@ def test_a_failed_save_is_told_and_tried_again(whole, tmp_path, monkeypatch, qui
     assert_same_history(folder, whole)
 
 
+@pytest.mark.slow
 def test_a_failed_last_save_is_one_line_and_the_run_can_be_resumed(
     whole, tmp_path, monkeypatch, quick
 ):
@@ -286,6 +288,7 @@ def calls_of_a_save(two_saves: tuple[Trainer, Path], folder: Path) -> int:
     return faults.count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_whichever_call_of_a_save_fails_the_folder_has_the_old_run_or_the_new(
     two_saves, tmp_path, quick, kind
@@ -349,6 +352,7 @@ FILES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_file_is_no_matter_or_is_told_of_in_one_line(
     whole, tmp_path, quick, monkeypatch, name
@@ -443,6 +447,7 @@ def test_a_state_of_before_lessons_were_timed_is_read(tmp_path):
     assert runs.load_state(tmp_path / "state").counters == runs.Counters(decisions=7, seconds=3.0)
 
 
+@pytest.mark.slow
 def test_states_that_do_not_fit_are_refused_though_their_digest_is_right(whole, tmp_path):
     tensors, header = read_tensors(whole / runs.STATE_NAME)
     folder = shutil.copytree(whole, tmp_path / "run")

@@ -16,6 +16,7 @@ from hearts_train.command.cli import app
 from hearts_train.learn.run_curves import chosen, curve, quantities
 from hearts_train.learn.run_folders import differing, find_runs, grouped, read_run
 from tests.refusals import refused
+from tests.slow import few
 
 
 def evaluation(decisions: int, margin: float, opponent: str = "pro") -> dict[str, object]:
@@ -135,6 +136,7 @@ def test_the_list_as_a_table_and_as_json(four):
     assert told[0]["settings"]["ppo.ent_coef"] == 0.1
 
 
+@pytest.mark.slow
 def test_runs_of_one_recipe_and_seed_are_told_to_be_one_sample(four, tmp_path):
     rows = (evaluation(0, -4.0), evaluation(2 * 10**6, 3.0))
     make(four / "again", *rows, seed=0, ent_coef=0.01)
@@ -157,8 +159,10 @@ def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
     assert "4.330" not in hearts("runs", tmp_path).output
 
 
-@pytest.mark.parametrize(
-    ("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
+@few(
+    ("suffix", "start"),
+    [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")],
+    [("png", b"\x89PNG")],
 )
 def test_a_picture_of_the_kind_that_its_name_says(four, suffix, start):
     out = four / f"fig.{suffix}"

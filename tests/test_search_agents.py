@@ -11,6 +11,7 @@ from hearts_env.solve import solve
 from hearts_env.solve.beliefs import belief
 from hearts_train.measure.evaluation import evaluate
 from tests.refusals import refused
+from tests.slow import few
 
 TWO = ["two_player", "mini", "micro"]
 
@@ -105,7 +106,7 @@ def test_fewer_worlds_are_drawn_from_the_seed() -> None:
     assert everything == make_agent("pimc", seed=2).margins(view)
 
 
-@pytest.mark.parametrize("name", TWO)
+@few("name", TWO, TWO[1:])
 def test_whole_deals_are_played_and_won(name: str) -> None:
     rules = Rules.preset(name)
     pairs = {"two_player": 6, "mini": 60, "micro": 150}[name]

@@ -307,6 +307,7 @@ def test_open_decisions_wait_in_the_list_and_all_others_are_learnt_from_once():
     assert learnt + games.size == 5 * 4 * 20
 
 
+@pytest.mark.slow
 def test_past_snapshots_are_met_as_often_as_the_recipe_says():
     made = learner("self_play={latest: 0.5, keep: 2, keep_every: 1}", "env.num_envs=1000")
     for _ in range(3):
@@ -437,6 +438,7 @@ def test_the_same_seed_gives_the_same_player_and_another_seed_another(threads):
     assert not np.array_equal(one["policy.0.weight"], other["policy.0.weight"])
 
 
+@pytest.mark.slow
 def test_a_tiny_game_is_learnt_to_its_known_value():
     """`micro` from self-play alone: what a best response wins from it is little."""
     made = learner(

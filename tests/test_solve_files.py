@@ -28,6 +28,7 @@ from hearts_env.solve.tree import Tree
 from hearts_train.command.cli import app
 from tests.faults import KINDS, Died, Faults
 from tests.refusals import mistake, refused
+from tests.slow import few
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 ROOT = Path(__file__).resolve().parents[1]
@@ -162,7 +163,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@few("kind", HOSTILE, [kind for kind in HOSTILE if kind != "bomb"])
 def test_a_hostile_file_is_refused_in_one_line_before_it_is_unpacked(kind, file, monkeypatch):
     HOSTILE[kind](file)
     unpacked = 0
@@ -240,6 +241,7 @@ def test_a_file_without_a_digest_as_before_is_read(solver, file):
     assert same_state(Solver.load(file), solver)
 
 
+@pytest.mark.slow
 def test_each_flipped_bit_is_noticed_or_changes_nothing(tree, solver, file, monkeypatch):
     monkeypatch.setattr(solved_files, "Tree", lambda rules, max_memory: tree)  # built but once
     whole, rng = file.read_bytes(), random.Random(7)
@@ -328,6 +330,7 @@ def test_a_save_that_fails_at_the_beginning_or_at_the_end_is_one_line(
     assert calls == ([0] if number == 0 else [0, 9])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_whichever_call_of_a_save_fails_a_whole_state_is_there(kind, tree, tmp_path):
     old, new = Solver(tree), Solver(tree)

@@ -157,6 +157,7 @@ def test_margins_added_in_parts_are_those_added_at_once():
     )
 
 
+@pytest.mark.slow
 def test_it_errs_no_more_often_than_asked():
     # Margins like those of two networks: most deals level, then lumps.
     rng = np.random.default_rng(7)
@@ -233,6 +234,7 @@ def test_at_a_single_look_the_interval_is_the_usual_one():
     assert interval == pytest.approx(usual, abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", [-6.0, 2.0, 8.0])
 def test_the_estimate_holds_far_from_both_hypotheses(truth):
     # There the ratio hardly rises with the margins, and the bounds of the formula are far off.
@@ -322,6 +324,7 @@ def test_against_a_field_the_difference_on_the_same_deals_is_tested():
     assert result.against == ("standard", "pro")
 
 
+@pytest.mark.slow
 def test_with_more_players_each_is_one_among_copies_of_the_other():
     rules = Rules.make("party", 3)
     result = compare(Lowest(), Highest(), rules, Question(0, 20.0), max_pairs=64, seed=6)

@@ -35,6 +35,7 @@ def shell(words: str, redirection: str = "", given: bytes = b"", **variables: st
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, NO_UTF8])
 def test_a_terminal_without_the_letters_gets_others(variables):
     words = "evaluate standard --against easy --pairs 4"
@@ -48,6 +49,7 @@ def test_a_terminal_without_the_letters_gets_others(variables):
     assert heads == ends
 
 
+@pytest.mark.slow
 def test_play_takes_and_gives_what_the_terminal_can(data_folder):
     given = b"\xff\xfe\nhint\n\xe2\x99\xa0\n"
     status, out, err = shell("play --seed 3", given=given, **NO_UTF8)
@@ -71,12 +73,14 @@ def test_output_that_cannot_be_written_is_one_line(redirection, words):
     assert words in err
 
 
+@pytest.mark.slow
 def test_closed_input_is_an_empty_one():
     status, out, err = shell("play --seed 3", "<&-")
     assert (status, err) == (0, b"")
     assert b"You have left the table" in out
 
 
+@pytest.mark.slow
 def test_closed_errors_do_not_get_into_the_output():
     status, out, _ = shell("evaluate standard --against easy --pairs 4 --json", "2>&-")
     assert status == 0

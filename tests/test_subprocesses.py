@@ -33,6 +33,7 @@ print(*[pid for child, other in children for pid in (child.pid, other)], flush=T
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "sys.exit(0)"])
 def test_children_end_with_the_process_that_started_them_however_it_ends(end):
     program = [sys.executable, "-c", STARTS.format(end=end)]
@@ -60,6 +61,7 @@ print(children[0].pid, flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_child_that_is_ended_after_the_guard_says_nothing():
     found = subprocess.run(
         [sys.executable, "-c", LATE],

@@ -23,6 +23,7 @@ from hearts_train.command.terminal import Quit, Table
 from hearts_train.measure.hints import best_hinter, hint
 from tests.deals import make_game, play
 from tests.refusals import mistake, refused
+from tests.slow import few, few_of
 from tests.test_cli import command, run
 from tests.waiting import HANG
 
@@ -129,6 +130,7 @@ def test_a_finished_deal_is_kept_and_can_be_analysed(capsys):
     assert "You lost" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_deal_of_more_players_is_analysed_by_estimates(capsys):
     play_on(sit(Person("a", "q"), rules="party players=7"))
     out = capsys.readouterr().out
@@ -144,7 +146,7 @@ def test_the_next_deal_is_another_and_all_are_kept():
     assert not list((data_folder() / "tables").glob("*"))  # nothing to go on with
 
 
-@pytest.mark.parametrize("match", [False, True])
+@few("match", [False, True], [False])
 def test_a_table_left_anywhere_goes_on_as_if_never_left(match):
     """The same cards are played, whoever left and came back, after each of the person's cards."""
     against, menu = ["pro", "easy", "standard"], ["n"] if match else []
@@ -260,6 +262,7 @@ def test_a_folder_that_cannot_be_written_is_one_warning(monkeypatch, tmp_path, c
     assert "--resume" not in play_on(sit(person))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_table_stopped_from_outside_is_kept(number, status):
     if number == "SIGINT":
@@ -615,12 +618,13 @@ def test_undo_takes_back_to_the_last_decision():
 
 
 # ---- hints ---------------------------------------------------------------------------------------
+@few_of("deals", 2, 12)
 @pytest.mark.parametrize("rules", ["classic", "party players=5"])
-def test_a_hint_names_the_card_that_heads_its_own_list(rules):
+def test_a_hint_names_the_card_that_heads_its_own_list(rules, deals):
     """And asked again it says the same; on some 150 positions in all."""
     agent, player = best_hinter(Rules.from_text(rules)), make_agent("standard", seed=1)
     seen = 0
-    for seed in range(12):
+    for seed in range(deals):
         game = Game.deal(rules, seed)
         while not game.is_over:
             view = game.view(game.player)
@@ -635,9 +639,10 @@ def test_a_hint_names_the_card_that_heads_its_own_list(rules):
                     assert hint(agent, view) == found
                 seen += 1
             game.play(player.act(view))
-    assert seen > 75
+    assert seen > 6 * deals
 
 
+@pytest.mark.slow
 def test_where_all_worlds_are_taken_a_hint_is_what_the_player_does():
     for name in ("pimc", "pro", "pimc_belief"):
         agent, game = make_agent(name, seed=1), Game.deal("two_player", 4)
@@ -652,6 +657,7 @@ def test_where_all_worlds_are_taken_a_hint_is_what_the_player_does():
             game.play(found.action)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_hint_covers_a_far_larger_sample():
     """Of all cards at some positions 95 % should be covered; far fewer would be a wrong spread."""
     small, large = make_agent("pro", seed=1, worlds=50), make_agent("pro", seed=2, worlds=4000)

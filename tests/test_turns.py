@@ -18,7 +18,9 @@ from hearts_env.encoders import ENCODERS, FlatEncoder, encode, make_encoder
 from hearts_env.infos import DeferredDeal
 from hearts_env.presets import PRESETS
 from hearts_env.rewards import Rewarder
+from tests.lockstep import QUICK
 from tests.refusals import refused
+from tests.slow import few
 
 GAMES = [(name, n) for name, (numbers, _) in PRESETS.items() for n in numbers]
 OTHERS = [name for name in ENCODERS if name not in ("flat", "bits")]
@@ -52,7 +54,7 @@ def assert_turn(env: Any, game: Game) -> None:
     assert not env.infos[f"player_{other}"]["action_mask"].any()
 
 
-@pytest.mark.parametrize("game", GAMES, ids=lambda g: f"{g[0]}-{g[1]}")
+@few("game", GAMES, QUICK, ids=lambda g: f"{g[0]}-{g[1]}")
 def test_every_turn_is_that_of_a_game_played_beside_it(game: tuple[str, int]) -> None:
     """Under every preset with ``flat`` and ``bits``, and with the others by turns: to the bit."""
     rules, place = Rules.preset(*game), GAMES.index(game)
@@ -270,6 +272,7 @@ def test_rows_that_are_not_contiguous_are_written_alike(name: str) -> None:
     assert (wide[:, 0] == 7).all()
 
 
+@pytest.mark.slow
 def test_environments_play_without_compiling() -> None:
     program = (
         "from hearts_env import hearts_v0\n"

@@ -17,6 +17,7 @@ from hearts_agents.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.seeds import episode_seed
 from tests.refusals import refused
+from tests.slow import few
 
 
 def choose(rng, masks):
@@ -69,7 +70,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@few("case", CASES, CASES[:8], ids=str)
 def test_every_environment_plays_as_a_single_one_of_its_seed(case):
     """Observations, masks, rewards, ends and final infos, illegal actions among them."""
     n = 4
@@ -355,6 +356,7 @@ def test_maskable_ppo_learns_on_it(make_sb3):
 
 
 # ---- pictures ------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_stable_baselines3s_draws_its_first_environment(make_sb3):
     pytest.importorskip("PIL")
     from hearts_env.render import render_rgb

@@ -11,18 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, PlayerView, Rules, hidden, kernel
 from hearts_env.cards import ALL_CARDS, mask_of
 from hearts_env.worlds import Worlds
 from tests.deals import make_game, play
-from tests.lockstep import GAMES, every_deal, every_line, naive_of
+from tests.lockstep import GAMES, QUICK, every_deal, every_line, naive_of
 from tests.naive import NaiveGame, naive_world_bound, naive_worlds
 from tests.refusals import refused
 from tests.reshuffle import game_of_world, reshuffled
-from tests.strategies import SEEDED, games, rule_sets
+from tests.slow import drawn, few, few_of
+from tests.strategies import games, rule_sets
 
 
 def deck_of(ranks: str) -> tuple[str, ...]:
@@ -106,7 +107,7 @@ def assert_looks_the_same(game: Game, other: Game, player: int) -> None:
         assert game.scores() == other.scores()
 
 
-@pytest.mark.parametrize(("name", "players"), GAMES)
+@few(("name", "players"), GAMES, QUICK)
 def test_reshuffling_what_a_player_cannot_know_changes_nothing(name: str, players: int) -> None:
     rules = Rules.preset(name, players)
     changed = 0
@@ -119,8 +120,7 @@ def test_reshuffling_what_a_player_cannot_know_changes_nothing(name: str, player
     assert changed > 0
 
 
-@settings(SEEDED, max_examples=150)
-@given(games(rule_sets(max_players=5, max_hand=9)), st.integers(0, 99))
+@drawn(25, 150, games(rule_sets(max_players=5, max_hand=9)), st.integers(0, 99))
 def test_reshuffling_under_any_rules(game: Game, seed: int) -> None:
     for player in range(game.rules.players):
         assert_looks_the_same(game, reshuffled(game, player, seed), player)
@@ -257,22 +257,23 @@ def naive_at(game: Game) -> NaiveGame:
     return naive
 
 
+@few_of("enough", 1_000, 6_000)
 @pytest.mark.parametrize("name", HARD_RULES)
-def test_worlds_against_brute_force(name: str) -> None:
+def test_worlds_against_brute_force(name: str, enough: int) -> None:
     seed = tried = 0
-    while tried < 6_000:
+    while tried < enough:
         for game in random_positions(HARD_RULES[name], seed):
             tried += assert_worlds_by_brute_force(game, naive_at(game))
         seed += 1
 
 
-@settings(SEEDED, max_examples=150)
-@given(games(rule_sets(max_players=4, max_hand=4, max_deck=12)))
+@drawn(25, 150, games(rule_sets(max_players=4, max_hand=4, max_deck=12)))
 def test_worlds_against_brute_force_under_any_rules(game: Game) -> None:
     assume(game.revoker is None)
     assert_worlds_by_brute_force(game, naive_at(game), limit=400)
 
 
+@pytest.mark.slow
 def test_every_world_of_micro_looks_the_same_and_no_other_does() -> None:
     """Of all deals of micro, those that agree with a view are its worlds: at every position."""
     rules = Rules.preset("micro")
@@ -483,8 +484,7 @@ def worlds_of_two(view: PlayerView, room: int = 4000) -> list[int]:
     return [int(hand) for hand in out[:count]]
 
 
-@settings(SEEDED, max_examples=200)
-@given(games(rule_sets(max_players=2, max_hand=8, max_deck=18)))
+@drawn(33, 200, games(rule_sets(max_players=2, max_hand=8, max_deck=18)))
 def test_the_compiled_worlds_of_two_are_the_views_in_the_same_order(game: Game) -> None:
     for player in range(2):
         view = game.view(player)
@@ -528,19 +528,21 @@ def test_the_compiled_worlds_of_two_stop_where_the_room_ends() -> None:
     assert out.tolist() == worlds_of_two(view)[:4]
 
 
+@few_of("most", 300, 3000)
 @pytest.mark.parametrize("name", HARD_RULES)
-def test_worlds_come_in_lexicographic_order_of_the_hands(name: str) -> None:
+def test_worlds_come_in_lexicographic_order_of_the_hands(name: str, most: int) -> None:
     rules = HARD_RULES[name]
     for game in random_positions(rules, seed=2):
         for player in range(rules.players):
             view = game.view(player)
-            if view.num_worlds < 3000:
+            if view.num_worlds < most:
                 order = [[[rules.index[c] for c in cards] for cards in w] for w in view.worlds()]
                 assert order == sorted(order)
 
 
+@few_of("number", 1, 6)
 @pytest.mark.parametrize("name", HARD_RULES)
-def test_sampled_worlds_are_uniform(name: str) -> None:
+def test_sampled_worlds_are_uniform(name: str, number: int) -> None:
     rules = HARD_RULES[name]
     tested = 0
     for seed in range(60):
@@ -559,9 +561,9 @@ def test_sampled_worlds_are_uniform(name: str) -> None:
             spread = 2 / (9 * degrees)
             z = ((statistic / degrees) ** (1 / 3) - (1 - spread)) / math.sqrt(spread)
             assert z < 4.5, (z, game.to_text())
-            if tested == 6:
+            if tested == number:
                 return
-    assert tested == 6
+    assert tested == number
 
 
 def test_sampled_worlds_follow_from_the_seed() -> None:

@@ -35,6 +35,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, program: str) -> list[Any]:
     return started
 
 
+@pytest.mark.slow
 def test_all_functions_are_compiled_and_kept():
     if not hasattr(getattr(kernel.deal, "_cache", None), "_cache_file"):
         pytest.skip("compiling is switched off, or nothing compiled is kept")

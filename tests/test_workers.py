@@ -94,6 +94,7 @@ def test_several_threads_may_share_work_at_once() -> None:
     assert counts == [600, 600, 600]
 
 
+@pytest.mark.slow
 def test_threads_that_cannot_be_started_are_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -117,6 +118,7 @@ def test_threads_that_cannot_be_started_are_asked_for_again(
     _wait_until_only(before)
 
 
+@pytest.mark.slow
 def test_threads_end_with_their_workers() -> None:
     before = _threads()
     workers = Workers(4)

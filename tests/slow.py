@@ -1,0 +1,46 @@
+"""What `make test` leaves to `make test-all`: dear cases, and the full number of random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from tests.strategies import SEEDED
+
+slow = pytest.mark.slow
+
+
+def few(
+    names: str | tuple[str, ...], cases: Iterable[Any], quick: Iterable[Any], **options: Any
+) -> pytest.MarkDecorator:
+    """Runs a test with all `cases`; those that are not among `quick` are slow."""
+    cases, quick = list(cases), list(quick)
+    assert all(case in cases for case in quick)
+
+    def marked(case: Any) -> Any:
+        values = case if isinstance(names, tuple) else (case,)
+        return case if case in quick else pytest.param(*values, marks=slow)
+
+    return pytest.mark.parametrize(names, [marked(case) for case in cases], **options)
+
+
+def few_of(name: str, quick: int, full: int) -> pytest.MarkDecorator:
+    """Runs a test with the number `quick` as its argument `name`, and, slowly, with `full`."""
+    return pytest.mark.parametrize(name, [quick, pytest.param(full, marks=slow)])
+
+
+def drawn(quick: int, full: int, *strategies: Any) -> Callable[[Callable[..., None]], Any]:
+    """Runs a test with `quick` examples that hypothesis draws, and, slowly, with `full`."""
+
+    def decorate(test: Callable[..., None]) -> Callable[[int], None]:
+        @few_of("examples", quick, full)
+        def run(examples: int) -> None:
+            settings(SEEDED, max_examples=examples)(given(*strategies)(test))()
+
+        run.__name__, run.__doc__ = test.__name__, test.__doc__
+        return run
+
+    return decorate
