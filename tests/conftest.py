@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -14,6 +15,15 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the kernel run interpreted (``NUMBA_DISABLE_JIT=1``): its sums beyond 64 bits are meant.
+
+    Compiled code wraps without a word; NumPy's scalars wrap too, but warn.
+    """
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
 
 
 @pytest.fixture(autouse=True)
