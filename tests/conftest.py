@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+import numpy as np
 import pytest
 
 from hearts_agents import registry
@@ -20,9 +21,11 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_I
 def pytest_configure(config: pytest.Config) -> None:
     """Let the kernel run interpreted (``NUMBA_DISABLE_JIT=1``): its sums beyond 64 bits are meant.
 
-    Compiled code wraps without a word; NumPy's scalars wrap too, but warn.
+    Compiled code wraps in silence. NumPy's scalars wrap too, but warn: in this thread that is
+    turned off, in others the warning is ignored.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        np.seterr(over="ignore")
         config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
 
 

@@ -7,7 +7,8 @@ import ast
 import pytest
 
 from tests import mutants
-from tests.mutants import CannotBePlaced, Mutant, Record, Run, change, load, section
+from tests.mutants import Mutant, Record, Run, load, section
+from tests.syntax_changes import CannotBePlaced, change
 
 SAMPLE = '''
 LIMIT = 3
