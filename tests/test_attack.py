@@ -69,11 +69,19 @@ def test_all_decisions_searched_is_the_best_response(text):
 
 
 def test_many_worlds_are_answered_part_by_part_alike(monkeypatch):
+    """Where a hand leaves no choice nothing is searched: depths differ within a fan then."""
     tree, agent = mixing("micro")
     responses = Responses(tree.rules, agent.action_probs)
-    whole = responses.card_values(whole_game(tree.rules, 0), 1)
-    monkeypatch.setattr("hearts_env.solve.response._MOST_ROWS", 7)
-    assert np.allclose(responses.card_values(whole_game(tree.rules, 0), 1), whole)
+
+    def answers():
+        fans = [whole_game(tree.rules, player) for player in range(2)]
+        values = [responses.value(fan, depth) for fan in fans for depth in (1, 2)]
+        return [*responses.card_values(fans[0], 1).ravel(), *values]
+
+    whole = answers()
+    for most in (7, 50, 150):
+        monkeypatch.setattr("hearts_env.solve.response._MOST_ROWS", most)
+        assert np.allclose(answers(), whole)
 
 
 def plain_worth(agent, player, positions):
