@@ -3,9 +3,10 @@
 `tests/data/mutants.toml` lists them. A fault has a module, a function of it and a change, which
 `tests/syntax_changes.py` explains: it names a place in the syntax tree, not a line.
 
-Each fault is put alone into a scratch copy of the tree, and its tests run there until one fails.
-`tests/data/mutants_record.json` records the results, and docs/verification.md sums them up. A fault
-whose code and tests have not changed since it was caught is not run again.
+Each fault is put alone into a scratch copy of the tree, and its tests run there until one fails,
+which must pass without the fault. `tests/data/mutants_record.json` records the results, and
+docs/verification.md sums them up. A fault whose code and tests have not changed since it was caught
+is not run again.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ SOURCES = {"hearts_env": "hearts_env", "hearts_agents": "agents", "hearts_train"
 """Where each package lies: the folder put before its name, or its own name."""
 MOST_CPU = {True: 400, False: 60}
 """Processor seconds, compiled and interpreted, after which tests count as failed: as endless."""
+NO_END = "no end"
+"""Instead of a test, where they ran into that limit."""
 MOST_CLOCK = 7200.0
 """Seconds after which a test counts as hung; only one that waits for ever gets there."""
 
@@ -131,7 +134,7 @@ class Run:
     def test(self) -> str:
         """The test that failed first."""
         found = re.search(r"^(?:FAILED|ERROR) (\S+(?:\[.*?\])?)(?: - |$)", self.output, re.M)
-        return found[1] if found else "no end"
+        return found[1] if found else NO_END
 
 
 def run_tests(folder: Path, tests: Sequence[str], *, compiled: bool, cache: Path) -> Run:
@@ -183,11 +186,13 @@ class Copy:
 
     folder: Path
 
-    def try_sound(self, test: str, *, compiled: bool) -> Run:
-        """Run a test file without any fault."""
-        return run_tests(
-            self.folder, [test_path(test)], compiled=compiled, cache=self.folder / ".numba"
-        )
+    def is_sound(self, test: str, *, compiled: bool) -> bool:
+        """Whether a test passes without any fault."""
+        if test == NO_END:
+            return True
+        return not run_tests(
+            self.folder, [test], compiled=compiled, cache=self.folder / ".numba"
+        ).status
 
     def try_mutant(self, mutant: Mutant, first: str | None) -> tuple[Run, bool]:
         """Put in a fault, run its tests, put the file right again.
@@ -316,24 +321,16 @@ def section(mutants: Sequence[Mutant], record: Record) -> str:
 
 
 # ---- the command ---------------------------------------------------------------------------------
-def run(mutants: Sequence[Mutant], workers: int, record: Record, *, checked: bool) -> int:
+def run(mutants: Sequence[Mutant], workers: int, record: Record) -> int:
     """Try faults in scratch copies, several side by side; returns how many were not caught."""
     work: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
     for mutant in mutants:
         work.put(mutant)
-    total, missed, done_count = len(mutants), 0, 0
+    total, done_count = len(mutants), 0
     lock = threading.Lock()
-    sound: dict[str, Run] = {}
-
-    def soundness(copied: Copy, test: str) -> Run:
-        if test not in sound:
-            sound[test] = copied.try_sound(test, compiled=test not in interpreted())
-            if sound[test].status:
-                print(f"{test_path(test)} fails without a fault\n{sound[test].output}", flush=True)
-        return sound[test]
 
     def go(folder: Path) -> None:
-        nonlocal missed, done_count
+        nonlocal done_count
         copy_tree(folder)
         copied = Copy(folder)
         while True:
@@ -342,17 +339,14 @@ def run(mutants: Sequence[Mutant], workers: int, record: Record, *, checked: boo
             except queue.Empty:
                 return
             row = record.of(mutant)
-            first = row["test"] if row else None
-            if checked and any(soundness(copied, test).status for test in mutant.tests):
-                word, done = "NOT RUN: its tests fail anyway", Run(2, 0.0, "")
-            else:
-                done, compiled = copied.try_mutant(mutant, first)
-                if done.status in (0, 1):
-                    record.add(mutant, done, compiled=compiled)
-                word = {0: "SURVIVED", 1: "caught"}.get(done.status, "NOT RUN: pytest failed")
+            done, compiled = copied.try_mutant(mutant, row["test"] if row else None)
+            word = {0: "SURVIVED", 1: "caught"}.get(done.status, "NOT RUN: pytest failed")
+            if done.is_caught and not copied.is_sound(done.test, compiled=compiled):
+                word = "NOT CAUGHT: the test fails without the fault too"
+            elif done.status in (0, 1):
+                record.add(mutant, done, compiled=compiled)
             with lock:
                 done_count += 1
-                missed += not done.is_caught
                 print(
                     f"{done_count}/{total} {word} {done.seconds:4.0f} s {mutant.module}: "
                     f"{mutant.fault}{f': {done.test}' if done.is_caught else ''}",
@@ -370,7 +364,7 @@ def run(mutants: Sequence[Mutant], workers: int, record: Record, *, checked: boo
             thread.start()
         for thread in threads:
             thread.join()
-    return missed
+    return sum(not record.is_caught(mutant) for mutant in mutants)
 
 
 def main() -> None:
@@ -380,9 +374,6 @@ def main() -> None:
     parser.add_argument("--only", default="", help="faults whose module or words contain this")
     parser.add_argument("--workers", type=int, default=2, help="copies at work side by side")
     parser.add_argument("--again", action="store_true", help="run what has been caught, too")
-    parser.add_argument(
-        "--checked", action="store_true", help="run each test file without a fault first"
-    )
     parser.add_argument("--show", action="store_true", help="print the changes; run nothing")
     parser.add_argument(
         "--page",
@@ -413,7 +404,7 @@ def main() -> None:
     if not arguments.show and not arguments.page:
         print(f"{len(mutants)} faults to run, of {len(everything)}", flush=True)
         try:
-            missed = run(mutants, arguments.workers, record, checked=arguments.checked)
+            missed = run(mutants, arguments.workers, record)
         except KeyboardInterrupt:
             print("stopped; the same command goes on from here")
             raise SystemExit(130) from None
