@@ -89,8 +89,8 @@ types: install ## check types
 verify: install ## run the checks in full and write docs/verification.md (long)
 	$(BIN)/python tests/verify.py
 
-mutants: install ## put hundreds of faults into copies of the code; the tests must catch each (over an hour)
-	$(BIN)/python tests/mutants.py
+mutants: install ## put faults into copies of the code; tests must catch each (an hour; goes on where it stopped)
+	nice $(BIN)/python tests/mutants.py --workers $(WORKERS)
 
 fuzz: install ## feed a million damaged texts and files to every parser and reader (long)
 	nice $(BIN)/python tests/fuzz.py

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
@@ -60,6 +62,14 @@ class Workers:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Let the kernel run interpreted (``NUMBA_DISABLE_JIT=1``): its sums beyond 64 bits are meant.
+
+    Compiled code wraps in silence. NumPy's scalars wrap too, but warn: in this thread that is
+    turned off, in others the warning is ignored.
+    """
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        np.seterr(over="ignore")
+        config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
     if hasattr(config, "workerinput"):
         workers = Workers(config.cache.mkdir("workers"), config.workerinput["testrunuid"])
         config.pluginmanager.register(workers)

@@ -1,86 +1,107 @@
-"""Deliberate faults, each of which a named group of tests must catch: ``make mutants``.
+"""Deliberate faults, each of which a test must catch: ``make mutants``.
 
-The list is `tests/data/mutants.toml`: a file of the packages, a piece of its text that stands there
-once, and the text that replaces it. Each fault is put alone into a scratch copy of the tree, and
-its tests are run there until one fails. A fault that no test notices fails the run. Results go to
-docs/verification.md.
+`tests/data/mutants.toml` lists them. A fault has a module, a function of it and a change, which
+`tests/syntax_changes.py` explains: it names a place in the syntax tree, not a line.
+
+Each fault is put alone into a scratch copy of the tree, and its tests run there until one fails,
+which must pass without the fault. `tests/data/mutants_record.json` records the results, and
+docs/verification.md sums them up. A fault whose code and tests have not changed since it was caught
+is not run again.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import functools
+import hashlib
 import json
 import os
 import queue
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+from tests.syntax_changes import CannotBePlaced, change  # noqa: E402
+
 LIST = ROOT / "tests" / "data" / "mutants.toml"
-PACKAGES = ("hearts_env", "agents", "train")
-LONGEST = 600.0
-"""Seconds after which the tests of a fault count as failed: it made something endless."""
+RECORD = LIST.with_name("mutants_record.json")
+SOURCES = {"hearts_env": "hearts_env", "hearts_agents": "agents", "hearts_train": "train"}
+"""Where each package lies: the folder put before its name, or its own name."""
+MOST_CPU = {True: 400, False: 60}
+"""Processor seconds, compiled and interpreted, after which tests count as failed: as endless."""
+NO_END = "no end"
+"""Instead of a test, where they ran into that limit."""
+MOST_CLOCK = 7200.0
+"""Seconds after which a test counts as hung; only one that waits for ever gets there."""
 
 
+# ---- the list ------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Mutant:
-    """A fault: in `file`, `old` becomes `new`."""
+    """A fault of the list."""
 
+    module: str
+    function: str
+    change: str
     fault: str
-    file: str
-    old: str
-    new: str
-    interpreted: tuple[str, ...]
-    """Tests that are run first, nothing compiled, which is over sooner."""
-    compiled: tuple[str, ...]
+    nth: int
+    tests: tuple[str, ...]
+    """Test files, those that are run interpreted first."""
 
     @property
-    def tests(self) -> tuple[str, ...]:
-        """All that must catch it."""
-        return self.interpreted + self.compiled
+    def file(self) -> str:
+        """The file of the module."""
+        package = SOURCES[self.module.partition(".")[0]]
+        path = Path("" if package == "hearts_env" else package, *self.module.split("."))
+        return str(path / "__init__.py" if (ROOT / path).is_dir() else path.with_suffix(".py"))
 
     def apply(self, text: str) -> str:
-        """The text of the file with the fault.
-
-        Raises:
-            ValueError: `old` does not stand there exactly once.
-        """
-        if (count := text.count(self.old)) != 1:
-            raise ValueError(f"{self.file}: {self.fault}: the text stands there {count} times")
-        return text.replace(self.old, self.new)
+        """The text of the file with the fault."""
+        try:
+            return change(text, self.function, self.change, self.nth)
+        except (CannotBePlaced, SyntaxError) as error:
+            raise CannotBePlaced(f"{self.module}: {self.fault}: {error}") from None
 
 
-def load() -> list[Mutant]:
+def load(path: Path = LIST) -> list[Mutant]:
     """All faults of the list."""
-    data = tomllib.loads(LIST.read_text(encoding="utf-8"))
-    groups, interpreted = data["groups"], data["interpreted"]
-
-    def tests_of(entry: dict[str, str], *, first: bool) -> tuple[str, ...]:
-        names = [name for name in entry["tests"].split() if (name in interpreted) == first]
-        return tuple(test for name in names for test in groups[name])
-
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
     return [
         Mutant(
-            entry["fault"],
-            entry["file"],
-            entry["old"].strip("\n"),
-            entry["new"].strip("\n"),
-            tests_of(entry, first=True),
-            tests_of(entry, first=False),
+            part["module"],
+            function,
+            change,
+            fault,
+            nth[0] if nth else 0,
+            tuple(sorted(part["tests"].split(), key=lambda t: t not in data["interpreted"])),
         )
-        for entry in data["mutant"]
+        for part in data["part"]
+        for fault, function, change, *nth in part["faults"]
     ]
 
 
+def interpreted() -> set[str]:
+    """The test files that are run interpreted, which is quicker than to compile the kernel anew."""
+    return set(tomllib.loads(LIST.read_text(encoding="utf-8"))["interpreted"])
+
+
+def test_path(name: str) -> str:
+    """The path of a test file from its short name."""
+    return f"tests/test_{name}.py"
+
+
+# ---- running -------------------------------------------------------------------------------------
 def copy_tree(folder: Path) -> None:
     """Copy what git tracks, and what it would, of this tree."""
     listed = subprocess.run(
@@ -96,203 +117,325 @@ def copy_tree(folder: Path) -> None:
             shutil.copyfile(ROOT / name, folder / name)
 
 
-def run_tests(
-    folder: Path, tests: Sequence[str], *, compiled: bool, limit: float | None = LONGEST
-) -> tuple[int, str]:
-    """Run tests in a copy until one fails: (pytest's exit status, the end of what it printed)."""
-    if not tests:
-        return 0, ""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(str(folder / p) for p in ("", "agents", "train")),
-        "OMP_NUM_THREADS": "1",
-        "NUMBA_DISABLE_JIT": "0" if compiled else "1",
-    }
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "",
-        *tests,
-    ]
-    if not compiled:  # NumPy warns of sums beyond 64 bits, which are meant
-        command += ["-W", "ignore::RuntimeWarning"]
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=limit,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return 1, f"no end within {limit:g} seconds"
-    return done.returncode, done.stdout[-3000:]
-
-
 @dataclass(frozen=True)
-class Result:
-    """What came of a fault."""
+class Run:
+    """What came of running tests: pytest's status, processor seconds, the output."""
 
-    mutant: Mutant
     status: int
     seconds: float
-    told: str
+    output: str
 
     @property
     def is_caught(self) -> bool:
         """Whether a test failed, and not the collection of the tests."""
         return self.status == 1
 
-
-def try_mutant(folder: Path, mutant: Mutant) -> Result:
-    """Put one fault into the copy, run its tests, and put the file right again."""
-    path = folder / mutant.file
-    text = path.read_text(encoding="utf-8")
-    begin = time.monotonic()
-    path.write_text(mutant.apply(text), encoding="utf-8")
-    try:
-        status, told = run_tests(folder, mutant.interpreted, compiled=False)
-        if not status:
-            status, told = run_tests(folder, mutant.compiled, compiled=True)
-    finally:
-        path.write_text(text, encoding="utf-8")
-    return Result(mutant, status, time.monotonic() - begin, told)
+    @property
+    def test(self) -> str:
+        """The test that failed first."""
+        found = re.search(r"^(?:FAILED|ERROR) (\S+(?:\[.*?\])?)(?: - |$)", self.output, re.M)
+        return found[1] if found else NO_END
 
 
-def check_unchanged(folder: Path, mutants: Sequence[Mutant]) -> None:
-    """Run all tests named, without a fault: they must pass."""
-    for compiled in (False, True):
-        groups = [m.compiled if compiled else m.interpreted for m in mutants]
-        tests = sorted({test for group in groups for test in group})
-        status, told = run_tests(folder, tests, compiled=compiled, limit=None)
-        if status:
-            sys.exit(f"the tests fail without any fault:\n{told}")
-
-
-def kept_results(path: Path, mutants: Sequence[Mutant]) -> list[Result]:
-    """The faults of these that a run which was stopped has seen caught."""
-    if not path.exists():
-        return []
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    caught = {(row["file"], row["fault"]): row for row in rows if row["status"] == 1}
-    return [
-        Result(mutant, 1, caught[key]["seconds"], "")
-        for mutant in mutants
-        if (key := (mutant.file, mutant.fault)) in caught
+def run_tests(folder: Path, tests: Sequence[str], *, compiled: bool, cache: Path) -> Run:
+    """Run tests in a copy until one fails."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(str(folder / p) for p in ("", "agents", "train")),
+        "OMP_NUM_THREADS": "1",
+        "NUMBA_DISABLE_JIT": "0" if compiled else "1",
+        "NUMBA_CACHE_DIR": str(cache),
+        "MUTANT_CPU": str(MOST_CPU[compiled]),
+    }
+    command = [
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--no-header",
+        "-m",
+        "",
+        *tests,
     ]
+    with tempfile.TemporaryFile("w+", errors="replace") as told:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", 'ulimit -t "$MUTANT_CPU"; exec "$0" "$@"', sys.executable, *command],
+            cwd=folder,
+            env=environment,
+            stdout=told,
+            stderr=subprocess.STDOUT,
+        )
+        timer = threading.Timer(MOST_CLOCK, process.kill)
+        timer.start()
+        try:
+            _, raw, usage = os.wait4(process.pid, 0)
+        finally:
+            timer.cancel()
+        status = process.returncode = os.waitstatus_to_exitcode(raw)
+        told.seek(0)
+        output = told.read()[-6000:]
+    if status < 0:  # stopped by one of the limits
+        status, output = 1, output + f"\nno end: signal {-status}"
+    return Run(status, usage.ru_utime + usage.ru_stime, output)
 
 
-def run(
-    mutants: Sequence[Mutant], workers: int, *, checked: bool, keep: Path | None = None
-) -> list[Result]:
-    """Try all faults in scratch copies, several side by side; add each result to a file."""
-    results = [] if keep is None else kept_results(keep, mutants)
-    done = {id(result.mutant) for result in results}
-    total, mutants = len(mutants), [m for m in mutants if id(m) not in done]
-    work: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
-    for mutant in mutants:
-        work.put(mutant)
-    with tempfile.TemporaryDirectory() as scratch:
-        folders = [Path(scratch) / str(number) for number in range(workers)]
-        for folder in folders:
-            copy_tree(folder)
-        if checked:
-            check_unchanged(folders[0], mutants)
-
-        def go(folder: Path) -> None:
-            while True:
-                try:
-                    mutant = work.get_nowait()
-                except queue.Empty:
-                    return
-                result = try_mutant(folder, mutant)
-                results.append(result)
-                if keep is not None:
-                    row = {
-                        "file": mutant.file,
-                        "fault": mutant.fault,
-                        "status": result.status,
-                        "seconds": round(result.seconds, 1),
-                    }
-                    with keep.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(row) + "\n")
-                word = "caught" if result.is_caught else "SURVIVED"
-                print(
-                    f"{len(results)}/{total} {word} {result.seconds:4.0f} s "
-                    f"{mutant.file}: {mutant.fault}",
-                    flush=True,
-                )
-                if not result.is_caught or result.told.startswith("no end"):
-                    print(result.told, flush=True)
-
-        threads = [threading.Thread(target=go, args=(folder,), daemon=True) for folder in folders]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    return results
+def takes_part(text: str) -> bool:
+    """Whether a module compiles anything, or gives compiled code its parts."""
+    return "_jit import" in text
 
 
-def section(results: Sequence[Result]) -> str:
-    """The part of docs/verification.md that tells of the faults."""
+@dataclass
+class Copy:
+    """A scratch copy of the tree in which faults are tried one after the other.
+
+    The package names the folder of its compiled functions by a digest of the sources of hearts_env
+    and of the function's own package, so a changed source is never run stale. What hearts_train
+    compiles of hearts_agents is not in that digest: a fault there gets a cache of its own.
+    """
+
+    folder: Path
+
+    def is_sound(self, test: str, *, compiled: bool) -> bool:
+        """Whether a test passes without any fault."""
+        if test == NO_END:
+            return True
+        return not run_tests(
+            self.folder, [test], compiled=compiled, cache=self.folder / ".numba"
+        ).status
+
+    def try_mutant(self, mutant: Mutant, first: str | None) -> tuple[Run, bool]:
+        """Put in a fault, run its tests, put the file right again.
+
+        Args:
+            mutant: the fault.
+            first: the test that caught it before.
+
+        Returns:
+            What came of it, and whether the test that failed was compiled.
+        """
+        path = self.folder / mutant.file
+        text = path.read_text(encoding="utf-8")
+        sound = self.folder / ".numba"
+        sound.mkdir(exist_ok=True)
+        before = set(sound.iterdir())
+        is_foreign = mutant.module.startswith("hearts_agents") and takes_part(text)
+        cache = self.folder / ".numba-fault" if is_foreign else sound
+        path.write_text(mutant.apply(text), encoding="utf-8")
+        try:
+            return self._run(mutant, first, cache)
+        finally:
+            path.write_text(text, encoding="utf-8")
+            shutil.rmtree(self.folder / ".numba-fault", ignore_errors=True)
+            if takes_part(text):
+                for folder in set(sound.iterdir()) - before:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def _run(self, mutant: Mutant, first: str | None, cache: Path) -> tuple[Run, bool]:
+        seconds, quick = 0.0, interpreted()
+        tests = [test_path(test) for test in mutant.tests]
+        if first is not None and (file := first.partition("::")[0]) in tests:
+            tests.insert(0, first)
+            if not (self.folder / file).exists():
+                tests.remove(first)
+        for test in tests:
+            stem = Path(test.partition("::")[0]).stem.removeprefix("test_")
+            done = run_tests(self.folder, [test], compiled=stem not in quick, cache=cache)
+            seconds += done.seconds
+            if done.is_caught or (done.status and test != first):
+                break
+        return Run(done.status, seconds, done.output), stem not in quick
+
+
+# ---- the record ----------------------------------------------------------------------------------
+@functools.cache
+def tree_version() -> str:
+    """The commit of this tree, with a plus if it has changes."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    return git("rev-parse", "--short=10", "HEAD") + (
+        "+" if git("status", "--porcelain", "--", *SOURCES.values(), "tests/*.py") else ""
+    )
+
+
+def digest_of(mutant: Mutant) -> str:
+    """A digest of the code with the fault, comments aside, and of its tests."""
+    digest = hashlib.sha256(mutant.apply((ROOT / mutant.file).read_text(encoding="utf-8")).encode())
+    for test in mutant.tests:
+        digest.update((ROOT / test_path(test)).read_bytes())
+    return digest.hexdigest()[:12]
+
+
+class Record:
+    """The results so far, written after each in the order of the list; of faults of it only."""
+
+    def __init__(self, path: Path, mutants: Sequence[Mutant]) -> None:
+        self.path = path
+        self._keys = [(mutant.module, mutant.fault) for mutant in mutants]
+        rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        self.rows = {(row["module"], row["fault"]): row for row in rows}
+        self._lock = threading.Lock()
+
+    def of(self, mutant: Mutant) -> dict[str, Any] | None:
+        """The entry of a fault."""
+        return self.rows.get((mutant.module, mutant.fault))
+
+    def is_caught(self, mutant: Mutant) -> bool:
+        """Whether a fault has been caught with the code and the tests as they are."""
+        row = self.of(mutant)
+        return row is not None and bool(row["test"]) and row["digest"] == digest_of(mutant)
+
+    def add(self, mutant: Mutant, done: Run, *, compiled: bool) -> None:
+        """Record a result and write the file."""
+        with self._lock:
+            self.rows[mutant.module, mutant.fault] = {
+                "module": mutant.module,
+                "fault": mutant.fault,
+                "test": done.test if done.is_caught else None,
+                "compiled": compiled,
+                "seconds": round(done.seconds, 1),
+                "tree": tree_version(),
+                "digest": digest_of(mutant),
+            }
+            rows = [self.rows[key] for key in self._keys if key in self.rows]
+            lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+            part = self.path.with_suffix(".part")
+            part.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+            part.replace(self.path)
+
+
+def section(mutants: Sequence[Mutant], record: Record) -> str:
+    """The part of docs/verification.md that sums up the record."""
     lines = [
         "## mutants",
         "",
         "`make mutants`: deliberate faults in one place each (tests/data/mutants.toml), put into a "
-        "copy of the tree one at a time. A fault is caught if one of the tests named for it "
-        "fails.",
+        "copy of the tree one at a time. A fault is caught if a test fails. "
+        "tests/data/mutants_record.json names the test, and the version of the tree, for each.",
         "",
-        "| file | faults | caught | seconds |",
-        "|---|---:|---:|---:|",
+        "| module | faults | run | caught | processor seconds |",
+        "|---|---:|---:|---:|---:|",
     ]
-    files = sorted({result.mutant.file for result in results})
-    for name, rows in [
-        *((f"{file}", [r for r in results if r.mutant.file == file]) for file in files),
-        ("**all**", results),
-    ]:
-        caught = sum(result.is_caught for result in rows)
-        seconds = sum(result.seconds for result in rows)
-        lines.append(f"| {name} | {len(rows)} | {caught} | {seconds:,.0f} |")
+    modules = sorted({mutant.module for mutant in mutants})
+    for name in [*modules, None]:
+        own = [mutant for mutant in mutants if name in (None, mutant.module)]
+        rows = [row for mutant in own if (row := record.of(mutant))]
+        caught = sum(bool(row["test"]) for row in rows)
+        seconds = sum(row["seconds"] for row in rows)
+        title = "**all**" if name is None else f"`{name}`"
+        lines.append(f"| {title} | {len(own)} | {len(rows)} | {caught} | {seconds:,.0f} |")
     return "\n".join(lines) + "\n"
 
 
+# ---- the command ---------------------------------------------------------------------------------
+def run(mutants: Sequence[Mutant], workers: int, record: Record) -> int:
+    """Try faults in scratch copies, several side by side; returns how many were not caught."""
+    work: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
+    for mutant in mutants:
+        work.put(mutant)
+    total, done_count = len(mutants), 0
+    lock = threading.Lock()
+
+    def go(folder: Path) -> None:
+        nonlocal done_count
+        copy_tree(folder)
+        copied = Copy(folder)
+        while True:
+            try:
+                mutant = work.get_nowait()
+            except queue.Empty:
+                return
+            row = record.of(mutant)
+            done, compiled = copied.try_mutant(mutant, row["test"] if row else None)
+            word = {0: "SURVIVED", 1: "caught"}.get(done.status, "NOT RUN: pytest failed")
+            if done.is_caught and not copied.is_sound(done.test, compiled=compiled):
+                word = "NOT CAUGHT: the test fails without the fault too"
+            elif done.status in (0, 1):
+                record.add(mutant, done, compiled=compiled)
+            with lock:
+                done_count += 1
+                print(
+                    f"{done_count}/{total} {word} {done.seconds:4.0f} s {mutant.module}: "
+                    f"{mutant.fault}{f': {done.test}' if done.is_caught else ''}",
+                    flush=True,
+                )
+                if done.status not in (0, 1):
+                    print(done.output, flush=True)
+
+    with tempfile.TemporaryDirectory() as scratch:
+        threads = [
+            threading.Thread(target=go, args=(Path(scratch) / str(i),), daemon=True)
+            for i in range(workers)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return sum(not record.is_caught(mutant) for mutant in mutants)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--only", help="faults whose file or words contain this")
-    parser.add_argument("--workers", type=int, default=2, help="copies at work side by side")
-    parser.add_argument(
-        "--unchecked", action="store_true", help="do not run the tests without a fault first"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--only", default="", help="faults whose module or words contain this")
+    parser.add_argument("--workers", type=int, default=2, help="copies at work side by side")
+    parser.add_argument("--again", action="store_true", help="run what has been caught, too")
+    parser.add_argument("--show", action="store_true", help="print the changes; run nothing")
     parser.add_argument(
-        "--keep", type=Path, metavar="FILE", help="go on with the results of a run stopped here"
+        "--page",
+        action="store_true",
+        help="write docs/verification.md from the record; run nothing",
     )
     arguments = parser.parse_args()
-    mutants = [m for m in load() if not arguments.only or arguments.only in f"{m.file} {m.fault}"]
-    try:
-        checked = not arguments.unchecked
-        results = run(mutants, arguments.workers, checked=checked, keep=arguments.keep)
-    except KeyboardInterrupt:
-        print("stopped; nothing was written")
-        raise SystemExit(130) from None
-    text = section(results)
-    print(text)
-    survivors = [result for result in results if not result.is_caught]
-    if arguments.only is None:
+    everything = load()
+    record = Record(RECORD, everything)
+    mutants, misplaced = [], 0
+    for mutant in everything:
+        if arguments.only not in f"{mutant.module} {mutant.fault}":
+            continue
+        try:
+            text = (ROOT / mutant.file).read_text(encoding="utf-8")
+            changed = mutant.apply(text)
+            if absent := [t for t in mutant.tests if not (ROOT / test_path(t)).exists()]:
+                raise CannotBePlaced(f"{mutant.module}: {mutant.fault}: no tests {absent}")
+        except (CannotBePlaced, OSError) as error:
+            misplaced += 1
+            print(f"cannot be placed: {error}", flush=True)
+            continue
+        if arguments.show:
+            show(mutant, text, changed)
+        elif arguments.again or not record.is_caught(mutant):
+            mutants.append(mutant)
+    missed = 0
+    if not arguments.show and not arguments.page:
+        print(f"{len(mutants)} faults to run, of {len(everything)}", flush=True)
+        try:
+            missed = run(mutants, arguments.workers, record)
+        except KeyboardInterrupt:
+            print("stopped; the same command goes on from here")
+            raise SystemExit(130) from None
+    if not arguments.show and not arguments.only:
         from tests.verify import write_page
 
-        write_page({"mutants": text})
-    if survivors:
-        sys.exit(f"{len(survivors)} faults survived")
+        write_page({"mutants": section(everything, record)})
+    if missed or misplaced:
+        sys.exit(f"{missed} faults were not caught, {misplaced} cannot be placed")
+
+
+def show(mutant: Mutant, text: str, changed: str) -> None:
+    """Print what a fault changes."""
+    import difflib
+
+    before, after = ast.unparse(ast.parse(text)).splitlines(), changed.splitlines()
+    print(f"{mutant.module}: {mutant.fault}")
+    for line in difflib.unified_diff(before, after, n=0, lineterm=""):
+        if not line.startswith(("---", "+++", "@@")):
+            print("   ", line)
 
 
 if __name__ == "__main__":

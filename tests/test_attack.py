@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import json
@@ -69,11 +70,19 @@ def test_all_decisions_searched_is_the_best_response(text):
 
 
 def test_many_worlds_are_answered_part_by_part_alike(monkeypatch):
+    """Where a hand leaves no choice nothing is searched: depths differ within a fan then."""
     tree, agent = mixing("micro")
     responses = Responses(tree.rules, agent.action_probs)
-    whole = responses.card_values(whole_game(tree.rules, 0), 1)
-    monkeypatch.setattr("hearts_env.solve.response._MOST_ROWS", 7)
-    assert np.allclose(responses.card_values(whole_game(tree.rules, 0), 1), whole)
+
+    def answers():
+        fans = [whole_game(tree.rules, player) for player in range(2)]
+        values = [responses.value(fan, depth) for fan in fans for depth in (1, 2)]
+        return [*responses.card_values(fans[0], 1).ravel(), *values]
+
+    whole = answers()
+    for most in (7, 50, 150):
+        monkeypatch.setattr("hearts_env.solve.response._MOST_ROWS", most)
+        assert np.allclose(answers(), whole)
 
 
 def plain_worth(agent, player, positions):
@@ -278,6 +287,36 @@ def test_one_by_one_and_after_pickle_and_a_copy_the_choices_are_the_same():
         again = pickle.loads(pickle.dumps(attacker))
         assert [again.act(view) for view in views] == actions.tolist()
         batch.play(actions)
+
+
+class Asked(Agent):
+    """Plays as ``easy`` and counts the views about which it is asked."""
+
+    name = "asked"
+    number = 0
+
+    def action_probs(self, views):
+        self.number += len(views)
+        return make_agent("easy").action_probs(views)
+
+
+def test_a_copy_in_mid_game_plays_on_alike_and_asks_its_own_model():
+    attacker = Attacker(Asked(), "lbr")
+    batch = BatchGame("mini", 8, seed=3, autodeal=False)
+    for _ in range(4):
+        batch.play(attacker.act_batch(batch.views()))
+    copied, asked = copy.deepcopy(attacker), attacker.model.number
+    assert copied.model is not attacker.model
+    found = []
+    for _ in range(3):
+        views = batch.views()
+        found.append(copied.act_batch(views))
+        batch.play(found[-1])
+        if len(found) == 1:
+            first = views
+    assert copied.model.number > asked
+    assert attacker.model.number == asked
+    assert np.array_equal(attacker.act_batch(first), found[0])
 
 
 def test_an_agent_that_tells_no_chances_is_found_out():

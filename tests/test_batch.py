@@ -191,6 +191,19 @@ def test_random_play_is_the_same_whatever_the_number_of_threads(threads: int) ->
     assert np.array_equal(one.legal, many.legal[:30])
 
 
+def test_some_games_draw_what_they_draw_among_all() -> None:
+    whole, parts = (BatchGame("party", 40, seed=4) for _ in range(2))
+    some = np.array([37, 2, 20, 3])
+    others = np.setdiff1d(np.arange(40), some)
+    for _ in range(60):
+        expected, found = whole.random_actions(), np.empty(40, np.int64)
+        found[some] = parts.random_actions(games=some)
+        found[others] = parts.random_actions(games=others)
+        assert np.array_equal(found, expected)
+        whole.play(expected)
+        parts.play(found)
+
+
 def test_random_actions_are_uniform() -> None:
     batch = BatchGame("two_player", 4000, seed=8)
     batch.reset(np.full(4000, 5))  # the same deal in all games

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hearts_agents.registry import register_agent
+from hearts_agents.search import MAX_HANDS
 from hearts_env import Game, HeartsError, Rules, hearts_v0, kernel
 from hearts_env.solve import solve, solve_worlds
 from hearts_train.offline.episodes import Episodes
@@ -53,6 +54,8 @@ def test_episodes_are_what_the_environment_shows_and_pays(rules, reward, observa
             assert over == (at[seat] == episodes.lengths[number])
             env.step(None if over else int(episodes.actions[place]))
             at[seat] += 1
+        margins = env.unwrapped.game.margins()
+        assert episodes.margins[game * n : (game + 1) * n] == pytest.approx(margins)
 
 
 def test_all_rewards_of_a_seat_are_its_margin():
@@ -103,6 +106,19 @@ def test_values_are_those_of_the_solver(rules):
         worlds, margins = solve_worlds(view)
         np.testing.assert_allclose(values.mean[row, legal], margins.mean(0))
         assert values.worlds[row] == len(worlds)
+
+
+def test_where_worlds_are_too_many_they_are_not_counted():
+    """At the deal 10 of 18 unseen cards are the other player's: 43,758 worlds."""
+    found = played(rules="two_player hand_size=10", games=1, agents=["easy"])
+    values = Worth(found.rules).of(found.views, found.others)
+    known = np.array([view.num_worlds <= MAX_HANDS for view in found.views])
+    assert known.any()
+    assert not known.all()
+    assert (values.worlds[~known] == 0).all()
+    assert np.isnan(values.mean[~known]).all()
+    for row in np.flatnonzero(known)[::7]:
+        assert values.worlds[row] == found.views[int(row)].num_worlds
 
 
 def test_pimc_plays_what_is_worth_most_on_average():

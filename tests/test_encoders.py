@@ -26,6 +26,7 @@ from hearts_env.encoders import (
     make_encoder,
     write_many,
 )
+from hearts_env.encoders.flat import write_one
 from hearts_env.presets import PRESETS
 from hearts_env.solve.tree import Tree
 from tests.lockstep import QUICK
@@ -80,6 +81,7 @@ def expected_blocks(view: PlayerView) -> dict[str, int]:
         "led_suit": suits(led),
         "winner": relative(view, view.winner),
         "leader": relative(view, view.leader),
+        "first_leader": relative(view, view.history[0][0] if view.history else view.leader),
         "to_move": int(view.current_player == me),
         "broken": int(view.hearts_broken),
         "phase": 1 << ("pass", "play", "moon", "over").index(view.phase),
@@ -141,6 +143,8 @@ def test_what_is_not_packed_is_not_unpacked(packed: Any) -> None:
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_array_that_cannot_hold_an_observation_is_refused(name: str, tmp_path: Path) -> None:
     """Compiled code would write beside it, over whatever lies there."""
+    if name in ("flat", "bits") and not hasattr(write_one, "compile"):
+        pytest.skip("it is the compiler that tells arrays apart here")
     encoder, view = ENCODERS[name], Game.deal("two_player", 1).view(0)
     kind = encode(encoder, view)
     read_only = kind.copy()

@@ -671,6 +671,7 @@ def test_moon_choice(choice: int, scores: list[int]) -> None:
     # Six cards: the extra actions are 6 (off oneself) and 7 (to everybody else).
     assert game.rules.num_actions == 8
     assert (game.phase, game.player, game.legal_actions()) == ("moon", 0, [6, 7])
+    assert game.leader is None  # all tricks are over
     assert game.scores() == [-8, 0]
     game.play(6 + choice)
     assert (game.phase, game.player, game.scores()) == ("over", None, scores)

@@ -364,29 +364,37 @@ def test_two_player_hearts_has_at_most_105_worlds(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unbroken_lead", "worlds"),
+    ("unbroken_lead", "held", "is_allowed"),
     [
-        # Four cards are unseen (2C 2D 2S 3S), one of them dead: 4 worlds without the lead. A
-        # heart led before hearts are broken leaves a hand of hearts alone: none possible ...
-        ("only_hearts", 0),
-        # ... or of hearts and spades: 2S, 3S and a third card that is neither club nor diamond.
-        ("spades_or_hearts", 1),
+        # Four cards are unseen, of which the leader holds two. A heart led before hearts are
+        # broken leaves a hand of hearts alone ...
+        ("only_hearts", "2S 3S", False),
+        ("only_hearts", "5H 6H", True),
+        # ... or of hearts and spades ...
+        ("spades_or_hearts", "2S 3S", True),
+        ("spades_or_hearts", "2D 3S", False),
+        # ... or of hearts and the queen of spades.
+        ("queen_frees_hearts", "QS 5H", True),
+        ("queen_frees_hearts", "2S QS", False),
     ],
 )
-def test_a_heart_led_unbroken_shows_what_the_leader_lacks(unbroken_lead: str, worlds: int) -> None:
+def test_a_heart_led_unbroken_shows_what_the_leader_lacks(
+    unbroken_lead: str, held: str, is_allowed: bool
+) -> None:
     game = make_game(
-        "4H 2S 3S / 3C 3D 4S",
-        kitty="2C 2D",
+        f"4H {held} / 3C 3D 4S",
+        kitty="2C KD",
         first_lead="eldest_hand",
         unbroken_lead=unbroken_lead,
     )
     game = Game(game.rules, [game.hand(0), game.hand(1)], dealer=1)
-    if not worlds:
+    if not is_allowed:
         with pytest.raises(HeartsError):
             game.play("4H")
         return
     game.play("4H")
-    assert list(game.view(1).worlds()) == [(("2S", "3S"), ("3C", "3D", "4S"), ("2C", "2D"))]
+    # The dead 2C and KD cannot be the leader's, whatever else it may hold.
+    assert list(game.view(1).worlds()) == [(tuple(held.split()), ("3C", "3D", "4S"), ("2C", "KD"))]
 
 
 def test_a_void_shows_the_whole_suit_gone() -> None:
