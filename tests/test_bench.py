@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bench.__main__ import app
-from tests.test_cli import refused
+from tests.refusals import mistake
 
 pytestmark = pytest.mark.slow
 
@@ -31,4 +31,4 @@ def test_speed(tmp_path):
     assert (tmp_path / "speed.png").read_bytes().startswith(b"\x89PNG")
     alone = json.loads(speed("--quick", "--json", "--no-peers").stdout)
     assert all(row["ours"] for row in alone)
-    refused(speed("--plot", tmp_path / "none" / "x.png"), "--plot", "no folder")
+    mistake(speed("--plot", tmp_path / "none" / "x.png"), "--plot")

@@ -52,9 +52,7 @@ def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     "words",
     [
         ["evaluate", "nobody"],
-        ["bench"],
         ["analyse", "nothing.txt"],
-        ["calibrate", "nobody"],
         ["solve", "micro"],
         ["exploit", "nobody"],
         ["endgame", "nothing.txt"],

@@ -24,7 +24,9 @@ OTHERS = DEALT.hand(1 - DEALT.player)[0]  # a card of the player who is not to a
 
 @pytest.fixture
 def client():
-    with testclient.TestClient(Starlette(routes=review_routes.routes())) as client:
+    app = Starlette(routes=review_routes.routes())
+    app.state.desk = review_routes.Desk()
+    with testclient.TestClient(app) as client:
         yield client
 
 
@@ -84,12 +86,6 @@ def test_puzzles_are_those_of_the_package(client) -> None:
         told = client.get("/api/puzzles", params={"number": number})
         assert told.status_code == 404
         assert "1 to 300" in told.json()["text"]
-
-
-def test_too_many_at_once_are_asked_to_come_back(client, monkeypatch) -> None:
-    monkeypatch.setattr(review_routes, "_waiting", review_routes.MOST_WAITING)
-    told = client.post("/api/review", json={"deal": TEXT})
-    assert (told.status_code, told.json()["code"]) == (503, "too_fast")
 
 
 def test_a_fault_of_ours_tells_nothing(client, monkeypatch) -> None:
