@@ -91,7 +91,7 @@ def complexity(
     Trees that fit into memory are counted, others estimated, with 95 % intervals.
     """
     from bench.complexity import COLUMNS, Measurement, all_rules, complexities, rows
-    from hearts_env.files import write_json
+    from hearts_env.support.files import write_json
 
     check_new(out, "--out")
     names = list(rules or [])

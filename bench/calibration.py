@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from hearts_agents import Agent, make_agent
 from hearts_env import Game, HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env.progress import Progress
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import belief, check_two_players, hidden_hands
+from hearts_env.support.progress import Progress
 from hearts_train.measure.intervals import Z95
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped
 from hearts_train.measure.shown import format_interval

@@ -12,7 +12,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from hearts_env.files import write_json
+from hearts_env.support.files import write_json
 from hearts_train.command.reports import prepare
 from hearts_train.measure.comparison import Trial, check_max_pairs
 from hearts_train.measure.pictures import short_names

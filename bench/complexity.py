@@ -26,15 +26,15 @@ import numpy as np
 from hearts_agents import Agent, make_agent
 from hearts_env import BatchGame, Game, Rules, __version__
 from hearts_env import kernel as k
-from hearts_env.arguments import check_number, check_seed
-from hearts_env.arrays import Floats, Ints
-from hearts_env.deals import num_deals
-from hearts_env.presets import PRESETS
-from hearts_env.progress import Progress
+from hearts_env.rules.presets import PRESETS
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.tree_size import DEFAULT_MEMORY, TreeSize, measure
-from hearts_env.view import PlayerView
+from hearts_env.support.arguments import check_number, check_seed
+from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.progress import Progress
+from hearts_env.views.deals import num_deals
+from hearts_env.views.view import PlayerView
 from hearts_train.measure.crew import spread
 
 GROUPS = 20

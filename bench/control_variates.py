@@ -33,14 +33,14 @@ import numpy as np
 
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env._jit import jit
-from hearts_env.arrays import Array, Floats, Ints
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import check_two_players, hidden_hands
 from hearts_env.solve.dd.states import card_values
 from hearts_env.solve.double_dummy import Table, solve_batch
 from hearts_env.solve.policies import Policy, begin_past, check_policy
-from hearts_env.view import PlayerView
+from hearts_env.support.arrays import Array, Floats, Ints
+from hearts_env.support.jit import jit
+from hearts_env.views.view import PlayerView
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import Contest, Entrant, check_pairs
 from hearts_train.measure.intervals import finite_values

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import __version__
-from hearts_env.files import write_json
-from hearts_env.progress import no_progress
+from hearts_env.support.files import write_json
+from hearts_env.support.progress import no_progress
 from hearts_train import console
 from hearts_train.measure.evaluation import platform_versions
 from hearts_train.offline.folder import make_dataset

@@ -17,10 +17,10 @@ import numpy as np
 
 from hearts_env import Game, Rules, kernel
 from hearts_env.cards import list_of
-from hearts_env.hidden import worlds_of_two
 from hearts_env.solve import Table, solve_batch
 from hearts_env.solve import double_dummy as dd
 from hearts_env.solve.dd import layout
+from hearts_env.views.hidden import worlds_of_two
 
 
 def _line(name: str, times: Any, nodes: Any) -> str:

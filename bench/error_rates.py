@@ -23,10 +23,10 @@ import numpy as np
 
 from hearts_agents import make_agent
 from hearts_env import Rules, __version__
-from hearts_env.arrays import Floats
-from hearts_env.files import write_json
 from hearts_env.solve.best_response import policy_of
 from hearts_env.solve.tree import Tree
+from hearts_env.support.arrays import Floats
+from hearts_env.support.files import write_json
 from hearts_train.measure.aggregates import aggregate, difference, interquartile_mean, mean
 from hearts_train.measure.evaluation import evaluate, platform_versions
 from hearts_train.measure.intervals import Z95, bootstrap_interval, mean_and_interval

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_agents.program_agent import ExternalAgent
+from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_env import BatchGame, __version__
-from hearts_env.batch_view import BatchView
-from hearts_env.files import write_json
+from hearts_env.batch.views import BatchView
+from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import platform_versions
 
 BOTS = Path(__file__).resolve().parents[1] / "examples" / "bots"

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hearts_env import __version__
-from hearts_env.files import write_json
+from hearts_env.support.files import write_json
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import make_learner

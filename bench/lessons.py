@@ -18,7 +18,7 @@ import numpy as np
 
 from hearts_env import Rules, __version__
 from hearts_env.encoders import make_encoder
-from hearts_env.files import write_json
+from hearts_env.support.files import write_json
 from hearts_train import console
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.lessons import Lessons, Teaching

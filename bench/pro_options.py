@@ -15,7 +15,7 @@ import numpy as np
 
 from hearts_agents import make_agent
 from hearts_env import BatchGame, __version__
-from hearts_env.files import write_json
+from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import platform_versions
 
 GAME = "two_player"

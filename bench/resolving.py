@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from hearts_agents.champion import weights_of
-from hearts_agents.network import load_agent
+from hearts_agents.models.network import load_agent
 from hearts_agents.resolving import ITERATIONS, NOISE, Resolver
 from hearts_env import __version__
-from hearts_env.files import write_json
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
+from hearts_env.support.files import write_json
 from hearts_train import console
 from hearts_train.measure.evaluation import platform_versions
 

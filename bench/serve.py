@@ -32,8 +32,8 @@ from typing import Any
 from websockets.asyncio.client import connect
 
 from hearts_env import __version__
-from hearts_env.files import write_json
-from hearts_env.notation import parse_games
+from hearts_env.game.notation import parse_games
+from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import platform_versions
 
 AGENT, RULES = "champion", "two_player"

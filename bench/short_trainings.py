@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import __version__
-from hearts_env.files import write_json
+from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import platform_versions
 
 SECONDS = (20, 40)

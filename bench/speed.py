@@ -21,12 +21,12 @@ import numpy as np
 from bench import peers
 from bench.peers import Measure, aec, rate
 from hearts_agents import make_agent
-from hearts_agents.vector import HeartsVectorEnv
+from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env import kernel as k
-from hearts_env._jit import jit
 from hearts_env.encoders import make_encoder
-from hearts_env.progress import Progress
+from hearts_env.support.jit import jit
+from hearts_env.support.progress import Progress
 from hearts_train.measure.pictures import BLUE, GREY, save_figure
 
 GROUPS = {

@@ -27,10 +27,10 @@ from bench.control_variates import (
 from hearts_agents import make_agent
 from hearts_env import Rules, __version__
 from hearts_env import kernel as k
-from hearts_env.arrays import Floats
-from hearts_env.files import write_json
 from hearts_env.solve import Table
 from hearts_env.solve.policies import Policy
+from hearts_env.support.arrays import Floats
+from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import evaluate, platform_versions
 from hearts_train.measure.intervals import percentiles
 from hearts_train.measure.pictures import short_names

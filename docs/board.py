@@ -18,8 +18,8 @@ from playwright.sync_api import sync_playwright
 
 from hearts_agents import make_agent
 from hearts_env import Game
-from hearts_env.files import write_whole
-from hearts_env.notation import Record
+from hearts_env.game.notation import Record
+from hearts_env.support.files import write_whole
 from hearts_train.web.offline import write_board
 from hearts_train.web.review import review
 

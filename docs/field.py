@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 
-from hearts_env.files import write_json
+from hearts_env.support.files import write_json
 from hearts_train import console
 from hearts_train.measure.field import FILE, missing, pairings_of, read_field
 from hearts_train.measure.protocol import SPLITS, TRACKS, Track

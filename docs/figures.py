@@ -27,7 +27,7 @@ from typing import Any
 
 from hearts_agents import make_agent
 from hearts_env import Game, Rules, __version__
-from hearts_env.files import write_json, write_whole
+from hearts_env.support.files import write_json, write_whole
 from hearts_train import console
 from hearts_train.command.reports import prepare
 from hearts_train.measure.evaluation import Contest, platform_versions
@@ -371,7 +371,7 @@ def write(name: str, record: dict[str, Any]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is asked for; returns the exit status."""
-    from hearts_env.interrupts import interruptible
+    from hearts_env.support.interrupts import interruptible
 
     parser = argparse.ArgumentParser(description="Measure the figures of the docs.")
     parser.add_argument("names", nargs="*", help="figures; none: all but trainings")

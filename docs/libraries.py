@@ -27,10 +27,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hearts_agents.subprocesses import kill_child, start_child
-from hearts_env.errors import did_you_mean
-from hearts_env.files import write_json
-from hearts_env.interrupts import exit_status, interruptible
+from hearts_agents.programs.subprocesses import kill_child, start_child
+from hearts_env.support.errors import did_you_mean
+from hearts_env.support.files import write_json
+from hearts_env.support.interrupts import exit_status, interruptible
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"

@@ -19,9 +19,9 @@ import numpy as np
 
 from hearts_agents import Agent, make_agent
 from hearts_env import Game, PlayerView
-from hearts_env.files import write_whole
 from hearts_env.solve import solve_worlds
 from hearts_env.solve.beliefs import belief
+from hearts_env.support.files import write_whole
 from hearts_train.console import note, progress
 from hearts_train.web.moments import NOISE, endgame_of
 from hearts_train.web.puzzles import FILE, RULES, Judge, Puzzle, Verdict

@@ -18,8 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hearts_agents.champion import OTHERS, SHIPPED, weights_of
-from hearts_agents.checkpoint import read_checkpoint, save_checkpoint
-from hearts_env.files import write_whole
+from hearts_agents.models.checkpoint import read_checkpoint, save_checkpoint
+from hearts_env.support.files import write_whole
 from hearts_train.console import note
 from hearts_train.learn import runs
 from hearts_train.learn.recipes import load_config

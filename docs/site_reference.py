@@ -129,8 +129,14 @@ API = {
         (
             *(f"hearts_env.{name}" for name in ("Rules", "Game", "PlayerView", "Match")),
             *(f"hearts_env.{name}" for name in ("settle", "chips_of")),
-            *(f"hearts_env.notation.{name}" for name in ("Record", "parse_games", "parse_records")),
-            *(f"hearts_env.deals.{name}" for name in ("num_deals", "all_deals", "all_tables")),
+            *(
+                f"hearts_env.game.notation.{name}"
+                for name in ("Record", "parse_games", "parse_records")
+            ),
+            *(
+                f"hearts_env.views.deals.{name}"
+                for name in ("num_deals", "all_deals", "all_tables")
+            ),
         ),
     ),
     "environments": Part(
@@ -151,8 +157,8 @@ API = {
             *(f"hearts_env.{name}" for name in ("Encoder", "make_encoder", "register_encoder")),
             *(f"hearts_env.encoders.{name}Encoder" for name in ("Flat", "Bits", "Planes")),
             *(f"hearts_env.encoders.{name}Encoder" for name in ("History", "Belief", "Text")),
-            *(f"hearts_env.state.{name}" for name in ("encode_state", "decode_state")),
-            *(f"hearts_env.state.{name}" for name in ("state_space", "state_blocks")),
+            *(f"hearts_env.game.state.{name}" for name in ("encode_state", "decode_state")),
+            *(f"hearts_env.game.state.{name}" for name in ("state_space", "state_blocks")),
         ),
     ),
     "agents": Part(
@@ -161,7 +167,7 @@ API = {
         (
             *(f"hearts_agents.{name}" for name in ("Agent", "Player", "make_agent")),
             *(f"hearts_agents.{name}" for name in ("register_agent", "agent_names", "as_agent")),
-            "hearts_agents.network.load_agent",
+            "hearts_agents.models.network.load_agent",
             "hearts_agents.improver.Improver",
             "hearts_agents.resolving.Resolver",
         ),

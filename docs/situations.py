@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hearts_env import PlayerView
-from hearts_env.arrays import Ints
+from hearts_env.support.arrays import Ints
 
 MOON = 0.1
 """A moon is within reach where best play by both makes it in this share of the worlds."""

@@ -47,15 +47,15 @@ from hearts_agents.attackers import METHODS
 from hearts_agents.champion import digest_of
 from hearts_agents.registry import OWN
 from hearts_env import HeartsError, Rules, hearts_v0, kernel
-from hearts_env import rules as rules_module
 from hearts_env.cards import CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
 from hearts_env.encoders.base import BlockEncoder
-from hearts_env.explain import match_rules, meaning_of
 from hearts_env.options import DIRECTIONS, MAX_ROTATION
-from hearts_env.presets import PRESETS
-from hearts_env.rule_values import MAX_POINTS
-from hearts_env.rules import FIELDS
+from hearts_env.rules import rules as rules_module
+from hearts_env.rules.explain import match_rules, meaning_of
+from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.rules import FIELDS
+from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
 from hearts_train.command import league_tables
 from hearts_train.measure.attack import TRAINED

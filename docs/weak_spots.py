@@ -38,16 +38,16 @@ from hearts_agents import Agent, make_agent
 from hearts_agents.attackers import asked, played_by
 from hearts_agents.champion import digest_of, weights_of
 from hearts_agents.improver import Improver
-from hearts_agents.network import load_agent
+from hearts_agents.models.network import load_agent
 from hearts_agents.search import Pimc
 from hearts_env import Game, PlayerView, Rules, __version__
 from hearts_env import kernel as k
-from hearts_env.arrays import Floats
-from hearts_env.batch_view import BatchView
-from hearts_env.files import write_json, write_whole
-from hearts_env.interrupts import interruptible
+from hearts_env.batch.views import BatchView
 from hearts_env.solve.response import Fan, Responses
 from hearts_env.solve.tracking import Tracker
+from hearts_env.support.arrays import Floats
+from hearts_env.support.files import write_json, write_whole
+from hearts_env.support.interrupts import interruptible
 from hearts_train.console import INTERRUPTED, note, progress
 from hearts_train.measure.analysis import SLIP
 from hearts_train.measure.endgames import solve_endgame

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import hearts_env
-from hearts_agents.encoder_agent import EncoderAgent
-from hearts_env.files import write_json
+from hearts_agents.models.encoder_agent import EncoderAgent
+from hearts_env.support.files import write_json
 from hearts_train import evaluate
 
 OUTCOMES = ("won", "lost", "drawn")

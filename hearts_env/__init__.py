@@ -9,7 +9,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from hearts_env.errors import (
+from hearts_env.envs.registration import register_envs
+from hearts_env.support.errors import (
     CheckpointError,
     DealError,
     HeartsError,
@@ -17,18 +18,17 @@ from hearts_env.errors import (
     NotationError,
     RulesError,
 )
-from hearts_env.registration import register_envs
 
 if TYPE_CHECKING:
     from hearts_env import hearts_v0
-    from hearts_env.batch import BatchGame
-    from hearts_env.batch_view import BatchView
-    from hearts_env.chips import chips_of, settle
+    from hearts_env.batch.batch import BatchGame
+    from hearts_env.batch.views import BatchView
     from hearts_env.encoders import Encoder, make_encoder, register_encoder
-    from hearts_env.game import Game
-    from hearts_env.match import Match
-    from hearts_env.rules import Rules
-    from hearts_env.view import PlayerView
+    from hearts_env.game.chips import chips_of, settle
+    from hearts_env.game.game import Game
+    from hearts_env.game.match import Match
+    from hearts_env.rules.rules import Rules
+    from hearts_env.views.view import PlayerView
 
 __version__ = "0.1.0"
 
@@ -56,17 +56,17 @@ __all__ = [
 
 
 _HOMES = {
-    "BatchGame": "batch",
-    "BatchView": "batch_view",
+    "BatchGame": "batch.batch",
+    "BatchView": "batch.views",
     "Encoder": "encoders",
-    "Game": "game",
-    "Match": "match",
-    "PlayerView": "view",
-    "Rules": "rules",
-    "chips_of": "chips",
+    "Game": "game.game",
+    "Match": "game.match",
+    "PlayerView": "views.view",
+    "Rules": "rules.rules",
+    "chips_of": "game.chips",
     "make_encoder": "encoders",
     "register_encoder": "encoders",
-    "settle": "chips",
+    "settle": "game.chips",
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._jit import called, inlined
+from hearts_env.support.jit import called, inlined
 
 LEGAL = (1 << k.MAX_ACTIONS) - 1
 """The bits of a ``status`` that are legal actions."""

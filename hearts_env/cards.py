@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from hearts_env.errors import NotationError, quoted
+from hearts_env.support.errors import NotationError, quoted
 
 RANKS = "23456789TJQKA"
 SUITS = "CDSH"

@@ -128,23 +128,11 @@ from pettingzoo.utils.env import AECIterable
 from pettingzoo.utils.env_logger import EnvLogger
 
 from hearts_env import kernel as k
-from hearts_env._jit import entry_of
 from hearts_env._turn import step_masked, write_mask
-from hearts_env.arguments import (
-    check_choice,
-    check_flag,
-    check_max_deals,
-    check_seed,
-    checked_keywords,
-    only,
-    whole,
-)
-from hearts_env.drawing import FPS, RENDER_MODES, Drawer
 from hearts_env.encoders import Encoder, step_of
-from hearts_env.errors import HeartsError, IllegalActionError, did_you_mean
-from hearts_env.form import DType, Form, Observation
-from hearts_env.game import Game
-from hearts_env.infos import (
+from hearts_env.envs.drawing import FPS, RENDER_MODES, Drawer
+from hearts_env.envs.form import DType, Form, Observation
+from hearts_env.envs.infos import (
     Deal,
     no_result,
     read_only,
@@ -153,15 +141,27 @@ from hearts_env.infos import (
     with_deal,
     without_texts,
 )
-from hearts_env.match import Match
-from hearts_env.order_enforcing import InOrder, Turns
-from hearts_env.parallel import ParallelHearts
-from hearts_env.resets import begin, check_options
-from hearts_env.rewards import Rewarder
-from hearts_env.rules import Rules
+from hearts_env.envs.order_enforcing import InOrder, Turns
+from hearts_env.envs.parallel import ParallelHearts
+from hearts_env.envs.resets import begin, check_options
+from hearts_env.envs.rewards import Rewarder
+from hearts_env.game.game import Game
+from hearts_env.game.match import Match
+from hearts_env.game.state import FloatArray, encode_state, state_space
+from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
-from hearts_env.state import FloatArray, encode_state, state_space
-from hearts_env.view import PlayerView
+from hearts_env.support.arguments import (
+    check_choice,
+    check_flag,
+    check_max_deals,
+    check_seed,
+    checked_keywords,
+    only,
+    whole,
+)
+from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean
+from hearts_env.support.jit import entry_of
+from hearts_env.views.view import PlayerView
 
 EPISODES = ("deal", "match")
 ILLEGAL_ACTIONS = ("terminate", "raise", "revoke")

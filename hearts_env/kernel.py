@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env._bits import lowest, popcount, stack_words
-from hearts_env._jit import inlined, jit
 from hearts_env.cards import HEARTS, SPADES
 from hearts_env.options import MAX_ROTATION
+from hearts_env.support.bits import lowest, popcount, stack_words
+from hearts_env.support.jit import inlined, jit
 
 Vector = NDArray[np.int64]
 """A game's state, a view of one, or a rule set, as the kernel reads it."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hearts_env import kernel as k
-from hearts_env.arguments import check_player
 from hearts_env.cards import SUITS, list_of
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_player
 
 PHASES = ("pass", "play", "moon", "over")
 

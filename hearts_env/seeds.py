@@ -14,7 +14,7 @@ from hashlib import blake2b
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._jit import inlined, jit
+from hearts_env.support.jit import inlined, jit
 
 _U = np.uint64
 

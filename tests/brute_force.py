@@ -10,9 +10,9 @@ import numba
 import numpy as np
 
 from hearts_env import Game, HeartsError, Rules, kernel
-from hearts_env._bits import lowest
 from hearts_env.cards import ALL_CARDS
 from hearts_env.solve import Table
+from hearts_env.support.bits import lowest
 
 HEARTS = {card: 1 for card in ALL_CARDS if card[1] == "H"}
 POINTS: list[dict[str, int]] = [

@@ -16,7 +16,7 @@ from numba.core.dispatcher import Dispatcher
 
 from hearts_agents import registry
 from hearts_agents.trust import TRUST
-from hearts_env import clock as clock_module
+from hearts_env.support import clock as clock_module
 from hearts_train import screen
 
 # Ignored by what nohup, or a shell without job control, has started; tests send these signals.

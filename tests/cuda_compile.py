@@ -19,8 +19,8 @@ import numba.cuda.dispatcher
 from numba import cuda, types
 
 from hearts_env import Rules
-from hearts_env import batch_cuda as kernels
-from hearts_env.batch_kernel import Tables
+from hearts_env.batch import cuda as kernels
+from hearts_env.batch.kernel import Tables
 
 I64, BOOL = types.int64, types.boolean
 ROW, TABLE = I64[::1], I64[:, ::1]

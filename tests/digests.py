@@ -23,9 +23,9 @@ import numpy as np
 from hearts_agents import HeartsEnv, HeartsVectorEnv, make_agent
 from hearts_env import BatchGame, Game, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, encode
-from hearts_env.files import write_json
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.double_dummy import solve
+from hearts_env.support.files import write_json
 from hearts_train.measure.evaluation import evaluate
 from tests.learners import plain
 

@@ -40,15 +40,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from hearts_agents import make_agent
-from hearts_agents.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
+from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
 from hearts_env import Game, HeartsError, Rules
 from hearts_env.cards import ALL_CARDS, parse_card
-from hearts_env.errors import MOST_TOLD
-from hearts_env.notation import parse_records
-from hearts_env.presets import PRESETS
-from hearts_env.rules import FIELDS
+from hearts_env.game.notation import parse_records
+from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.rules import FIELDS
 from hearts_env.solve import equilibrium, solved_files
 from hearts_env.solve.tree import Tree
+from hearts_env.support.errors import MOST_TOLD
 from hearts_train.command.replay import read_games
 from hearts_train.learn import runs
 from hearts_train.learn.config import TrainConfig

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import Game, Match, Rules
-from hearts_env.files import write_json
+from hearts_env.support.files import write_json
 from tests.lockstep import GAMES
 
 DATA = Path(__file__).parent / "data" / "golden_deals.json"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from hearts_agents.checkpoint import read_checkpoint
+from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_train.learn import runs
 from tests.league_kills import kill_league
 from tests.solve_kills import SIGNALS, Count, begin, kill_solve, ready

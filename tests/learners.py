@@ -100,7 +100,7 @@ def through_vector(game: Game, player: int, seed: int, **options: Any) -> Seen:
 
 def through_sb3(game: Game, player: int, seed: int, **options: Any) -> Seen:
     """stable-baselines3's environment with a single game, which is dealt by hand."""
-    from hearts_agents.sb3 import HeartsSB3VecEnv
+    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 
     options.pop("render_mode", None)
     envs = HeartsSB3VecEnv(

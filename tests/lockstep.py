@@ -10,7 +10,7 @@ from typing import Any
 
 from hearts_env import Game, Rules, RulesError
 from hearts_env.cards import ALL_CARDS, HEARTS_AND_QUEEN, HEARTS_ONE
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 from tests.naive import NaiveGame
 
 GAMES = [(name, players) for name, (numbers, _) in PRESETS.items() for players in numbers]

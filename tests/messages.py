@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from hearts_env.files import write_whole
+from hearts_env.support.files import write_whole
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data" / "messages.txt"

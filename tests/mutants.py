@@ -183,7 +183,7 @@ def run_tests(folder: Path, tests: Sequence[str], *, compiled: bool, cache: Path
 
 def takes_part(text: str) -> bool:
     """Whether a module compiles anything, or gives compiled code its parts."""
-    return "_jit import" in text
+    return "support.jit import" in text
 
 
 @dataclass

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from hearts_env import Game, Rules
 from hearts_env import kernel as k
-from hearts_env._bits import lowest
-from hearts_env.files import write_json
+from hearts_env.support.bits import lowest
+from hearts_env.support.files import write_json
 from tests.lockstep import copy_naive, naive_of
 from tests.naive import NaiveGame
 

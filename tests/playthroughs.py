@@ -17,7 +17,7 @@ import numpy as np
 
 from hearts_env import hearts_v0
 from hearts_env.encoders import ENCODERS, encode
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 
 FOLDER = Path(__file__).parent / "data" / "playthroughs"
 DEALS = {name: seed for seed, name in enumerate(PRESETS, start=101)}

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from hearts_env import BatchGame, DealError, Game, HeartsError, Match, Rules, chips_of, settle
-from hearts_env.arguments import (
+from hearts_env.rules.rules import FIELDS
+from hearts_env.support.arguments import (
     check_chance,
     check_finite,
     check_number,
@@ -24,10 +25,9 @@ from hearts_env.arguments import (
     whole,
     whole_numbers,
 )
-from hearts_env.deals import all_deals, all_tables, num_deals
-from hearts_env.errors import quoted
-from hearts_env.rules import FIELDS
-from hearts_env.view import PlayerView
+from hearts_env.support.errors import quoted
+from hearts_env.views.deals import all_deals, all_tables, num_deals
+from hearts_env.views.view import PlayerView
 from tests.refusals import refused
 
 ODD: list[Any] = [

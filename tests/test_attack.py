@@ -19,7 +19,7 @@ from hearts_agents.attackers import METHODS, Attacker
 from hearts_agents.base import Agent
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 from hearts_env.solve import tracking
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import best_response, exploit

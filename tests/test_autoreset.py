@@ -20,7 +20,7 @@ from gymnasium.wrappers.vector import (
 )
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
-from hearts_agents.gym_env import ENV_ID
+from hearts_agents.envs.gym_env import ENV_ID
 from hearts_env import Game, HeartsError, IllegalActionError
 from tests.refusals import refused
 

@@ -11,8 +11,8 @@ import pytest
 from hearts_agents import make_agent
 from hearts_env import BatchGame, BatchView, Game, HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
-from hearts_env.presets import PRESETS
-from hearts_env.worlds import Worlds
+from hearts_env.rules.presets import PRESETS
+from hearts_env.views.worlds import Worlds
 from tests.naive import NaiveGame, naive_world_bound
 from tests.naive_agents import naive_pro, naive_standard, naive_standard_trump
 from tests.refusals import refused

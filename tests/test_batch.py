@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_agents._arena import Arena
-from hearts_agents._options import EpisodeOptions
-from hearts_agents.vector import HeartsVectorEnv
+from hearts_agents.envs.arena import Arena
+from hearts_agents.envs.options import EpisodeOptions
+from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_env import (
     BatchGame,
     BatchView,
@@ -24,11 +24,11 @@ from hearts_env import (
     Match,
     Rules,
 )
-from hearts_env import batch_kernel as loops
 from hearts_env import kernel as k
+from hearts_env.batch import kernel as loops
 from hearts_env.encoders import ENCODERS, encode, make_encoder
-from hearts_env.match import next_deal
-from hearts_env.presets import PRESETS
+from hearts_env.game.match import next_deal
+from hearts_env.rules.presets import PRESETS
 from tests.refusals import refused
 from tests.slow import few
 from tests.waiting import HANG
@@ -276,7 +276,7 @@ def test_restoring_reads_no_game_that_it_overwrites(monkeypatch: pytest.MonkeyPa
     one, two = BatchGame("two_player", 3, seed=1), BatchGame("two_player", 3, seed=1)
     one.play(one.random_actions())
     state = one.state()
-    monkeypatch.setattr("hearts_env.batch_kernel.read_actions", None)
+    monkeypatch.setattr("hearts_env.batch.kernel.read_actions", None)
     two.restore(state)
     assert np.array_equal(one.states, two.states)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent
-from hearts_agents.network import Network, NetworkAgent
+from hearts_agents.models.network import Network, NetworkAgent
 from hearts_env import BatchView, Game, HeartsError, Rules
 from hearts_env.cards import mask_of
 from hearts_env.encoders import make_encoder

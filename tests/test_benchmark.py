@@ -16,12 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent, registry
-from hearts_agents.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.registry import check_recorded
 from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.encoders import make_encoder
-from hearts_env.progress import silent
 from hearts_env.seeds import derived_seed
+from hearts_env.support.progress import silent
 from hearts_train.command import benchmark_page
 from hearts_train.command.cli import app
 from hearts_train.command.page import bar

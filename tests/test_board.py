@@ -9,7 +9,7 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules
-from hearts_env.notation import Record
+from hearts_env.game.notation import Record
 from hearts_env.solve import solve, solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.endgame import Endgame

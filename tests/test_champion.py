@@ -13,12 +13,12 @@ import pytest
 
 from hearts_agents import make_agent
 from hearts_agents.champion import OTHERS, SHIPPED, strongest, weights_of
-from hearts_agents.checkpoint import read_checkpoint
 from hearts_agents.improver import Budget, Improver, _means, _places, _shared
-from hearts_agents.network import Network, NetworkAgent, load_agent
+from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_agents.models.network import Network, NetworkAgent, load_agent
 from hearts_agents.resolving import Resolver
 from hearts_env import BatchGame, Game, HeartsError, Rules
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 from hearts_env.encoders import make_encoder
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import exploit

@@ -18,13 +18,18 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from hearts_agents import make_agent
-from hearts_agents._tensors import DIGEST, read_tensors, write_tensors
-from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
-from hearts_agents.network import Network, NetworkAgent, load_agent, snapshot
-from hearts_agents.subprocesses import python_environment
+from hearts_agents.models.checkpoint import (
+    CHECKPOINT_NAME,
+    Checkpoint,
+    read_checkpoint,
+    save_checkpoint,
+)
+from hearts_agents.models.network import Network, NetworkAgent, load_agent, snapshot
+from hearts_agents.models.tensors import DIGEST, read_tensors, write_tensors
+from hearts_agents.programs.subprocesses import python_environment
 from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import encode, make_encoder
-from hearts_env.view import PlayerView
+from hearts_env.views.view import PlayerView
 from tests.refusals import refused
 
 RULES = Rules.preset("two_player")
@@ -74,7 +79,7 @@ def test_round_trip(path):
 WRITES = """
 import sys
 from pathlib import Path
-from hearts_agents._tensors import read_tensors, write_tensors
+from hearts_agents.models.tensors import read_tensors, write_tensors
 write_tensors(Path(sys.argv[2]), *read_tensors(Path(sys.argv[1])))
 """
 

@@ -17,13 +17,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
-from hearts_env import Game, Rules, __version__, errors
+from hearts_agents.models.checkpoint import CHECKPOINT_NAME, Checkpoint, save_checkpoint
+from hearts_env import Game, Rules, __version__
 from hearts_env.encoders import make_encoder
-from hearts_env.explain import SUMMARIES, explain, option_rows
-from hearts_env.interrupts import held_interrupt
-from hearts_env.presets import PRESETS
-from hearts_env.rules import FIELDS
+from hearts_env.rules.explain import SUMMARIES, explain, option_rows
+from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.rules import FIELDS
+from hearts_env.support import errors
+from hearts_env.support.interrupts import held_interrupt
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.cli import app
 from hearts_train.learn.recipes import shipped_configs

@@ -22,7 +22,7 @@ from bench.complexity import (
     histories,
 )
 from hearts_env import Game, HeartsError, Rules
-from hearts_env.deals import num_deals
+from hearts_env.views.deals import num_deals
 from tests.refusals import mistake, refused
 from tests.test_cli import command
 from tests.waiting import HANG

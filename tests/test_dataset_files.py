@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hearts_env import Game, HeartsError, Rules
-from hearts_env.notation import parse_records
+from hearts_env.game.notation import parse_records
 from hearts_env.solve import solve
 from tests.test_cli import run, write_player
 

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_env import Rules
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 from hearts_train.command.cli import app
 from hearts_train.learn.recipes import load_config
 from hearts_train.measure.contenders import Contender

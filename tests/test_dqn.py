@@ -13,8 +13,8 @@ import torch
 
 from hearts_env import CheckpointError, Rules
 from hearts_env.encoders import make_encoder
-from hearts_env.errors import HeartsError
 from hearts_env.solve.best_response import exploit
+from hearts_env.support.errors import HeartsError
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.config import ConfigError
 from hearts_train.learn.dqn import DQNLearner, transitions

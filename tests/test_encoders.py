@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from hearts_env import BatchGame, Game, HeartsError, PlayerView, Rules, register_encoder
-from hearts_env._bits import STACK_WORDS
 from hearts_env.cards import SUITS, mask_of
 from hearts_env.encoders import (
     ENCODERS,
@@ -27,8 +26,9 @@ from hearts_env.encoders import (
     write_many,
 )
 from hearts_env.encoders.flat import write_one
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.tree import Tree
+from hearts_env.support.bits import STACK_WORDS
 from tests.lockstep import QUICK
 from tests.refusals import refused
 from tests.slow import few

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from hearts_agents import make_agent
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 from hearts_env.solve import equilibrium, regret, solved_files, tree
 from hearts_env.solve.best_response import exploit, exploitability
 from hearts_env.solve.equilibrium import ALGORITHMS, Solver, load, solve

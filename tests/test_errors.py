@@ -9,18 +9,18 @@ import re
 
 import pytest
 
-from hearts_agents.bot_process import BotError
+from hearts_agents.programs.bot_process import BotError
 from hearts_env import CheckpointError, HeartsError, Rules, RulesError
-from hearts_env.arguments import check_number
-from hearts_env.errors import MOST_TOLD
+from hearts_env.support.arguments import check_number
+from hearts_env.support.errors import MOST_TOLD
 from hearts_train.learn.config import ConfigError
 from tests.messages import DATA, listing, messages
 from tests.refusals import refused
 
 ELSEWHERE = {
     "train/hearts_train/command/terminal.py",  # a player at the prompt knows what was typed
-    "agents/hearts_agents/bot_process.py",  # what a program did: its name is put before it
-    "agents/hearts_agents/program_agent.py",
+    "agents/hearts_agents/programs/bot_process.py",  # what a program did: its name is put before it
+    "agents/hearts_agents/programs/program_agent.py",
     "agents/hearts_agents/blame.py",
 }
 """Modules whose messages need no argument, or get it from others."""

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hearts_agents import make_agent, register_agent
-from hearts_agents.network import snapshot
+from hearts_agents.models.network import snapshot
 from hearts_env import Game, HeartsError, Rules, __version__, settle
 from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed

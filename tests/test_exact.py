@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from hearts_agents.network import load_agent
+from hearts_agents.models.network import load_agent
 from hearts_env import HeartsError
 from hearts_env.solve.best_response import best_response, exploit, exploitability
 from hearts_env.solve.tree import Tree

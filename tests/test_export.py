@@ -14,8 +14,8 @@ from stable_baselines3.common.vec_env import VecNormalize
 from torch import nn
 
 from hearts_agents import make_agent
-from hearts_agents.checkpoint import read_checkpoint
-from hearts_agents.sb3 import HeartsSB3VecEnv
+from hearts_agents.envs.sb3 import HeartsSB3VecEnv
+from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import BatchGame, HeartsError
 from hearts_train.learn.export import export_policy
 from tests.refusals import refused

@@ -19,9 +19,9 @@ from hearts_agents import Agent, make_agent, register_agent
 from hearts_agents.baselines import Pro
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env.interrupts import SIGNALS
-from hearts_env.progress import silent
 from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.support.interrupts import SIGNALS
+from hearts_env.support.progress import silent
 from hearts_train.command.opening import open_table
 from hearts_train.command.reports import prepare
 from hearts_train.measure.contenders import Contender

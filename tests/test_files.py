@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hearts_env import HeartsError
-from hearts_env.errors import CheckpointError
-from hearts_env.files import (
+from hearts_env.support.errors import CheckpointError
+from hearts_env.support.files import (
     held,
     is_held,
     kind_of,
@@ -24,7 +24,7 @@ from hearts_env.files import (
     write_json,
     write_whole,
 )
-from hearts_env.interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
+from hearts_env.support.interrupts import SIGNALS, Interrupted, interruptible, noted_interrupt
 from tests.refusals import refused
 
 if sys.platform != "win32":
@@ -152,7 +152,7 @@ def test_what_is_at_a_path_is_told_whatever_the_path(tmp_path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from hearts_env.files import held
+from hearts_env.support.files import held
 with held(Path(sys.argv[1]), "run: 'r'"):
     print("held", flush=True)
     sys.stdin.read()

@@ -16,7 +16,7 @@ from pettingzoo.test import api_test, seed_test
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
 from hearts_env.encoders import ENCODERS
-from hearts_env.form import DTYPES, MASKS
+from hearts_env.envs.form import DTYPES, MASKS
 from tests.refusals import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
@@ -144,7 +144,7 @@ def made(way: str, **options: Any) -> Any:
     if way == "vector":
         return HeartsVectorEnv(3, **options)
     pytest.importorskip("stable_baselines3")
-    from hearts_agents.sb3 import HeartsSB3VecEnv
+    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 
     return HeartsSB3VecEnv(3, seed=1, **options)
 
@@ -252,7 +252,7 @@ def test_learners_environments_list_the_choices_too() -> None:
 
 def test_stable_baselines3_learns_from_every_form() -> None:
     contrib = pytest.importorskip("sb3_contrib")
-    from hearts_agents.sb3 import HeartsSB3VecEnv
+    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 
     for policy, options in (
         ("MultiInputPolicy", {"action_mask": "observation"}),

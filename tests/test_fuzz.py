@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearts_env import HeartsError
-from hearts_env.errors import MOST_QUOTED, MOST_TOLD, quoted
+from hearts_env.support.errors import MOST_QUOTED, MOST_TOLD, quoted
 from tests import fuzz
 from tests.fuzz import TARGETS, Target, TooSlowError, limited, make_input, minimise, try_input, work
 from tests.slow import few_of

@@ -15,10 +15,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from hearts_agents import Agent, HeartsEnv, HeartsSB3VecEnv, HeartsVectorEnv
-from hearts_agents._options import EpisodeOptions, Options
-from hearts_agents.gym_env import ENV_ID, register_envs
+from hearts_agents.envs.gym_env import ENV_ID, register_envs
+from hearts_agents.envs.options import EpisodeOptions, Options
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 from hearts_env.seeds import episode_seed
 from tests.refusals import refused
 from tests.slow import few

@@ -31,9 +31,9 @@ from hearts_env import (
 )
 from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import ENCODERS, FlatEncoder
-from hearts_env.presets import PRESETS
-from hearts_env.rewards import REWARDS as ALL_REWARDS
-from hearts_env.state import decode_state, encode_state, state_blocks
+from hearts_env.envs.rewards import REWARDS as ALL_REWARDS
+from hearts_env.game.state import decode_state, encode_state, state_blocks
+from hearts_env.rules.presets import PRESETS
 from tests.lockstep import QUICK
 from tests.refusals import refused
 from tests.reshuffle import reshuffled

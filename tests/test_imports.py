@@ -126,7 +126,7 @@ def test_our_own_trainer_needs_no_other_library_for_learning_than_torch() -> Non
             word
             for module, names in imports(path)
             for word in (module, *(f"{module}.{name}" for name in names))
-            if word.startswith(("stable_baselines3", "sb3_contrib", "hearts_agents.sb3"))
+            if word.startswith(("stable_baselines3", "sb3_contrib", "hearts_agents.envs.sb3"))
             or word in {f"hearts_train.learn.{name}" for name in foreign}
         }
         assert bool(found) == (path.stem in foreign), f"{path.name} imports {found}"

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from hearts_env import DealError, Game, HeartsError, Rules
-from hearts_env.deals import all_deals, all_tables, num_deals, table_of
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.walk import Walk
-from hearts_env.view import PlayerView
+from hearts_env.views.deals import all_deals, all_tables, num_deals, table_of
+from hearts_env.views.view import PlayerView
 from tests.lockstep import every_deal
 from tests.refusals import refused
 from tests.reshuffle import reshuffled

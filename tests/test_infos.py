@@ -14,11 +14,11 @@ import pytest
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, make_agent
-from hearts_agents.gym_env import ENV_ID, register_envs
+from hearts_agents.envs.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, Match, Rules, hearts_v0
 from hearts_env import kernel as k
 from hearts_env.encoders import ENCODERS
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 from hearts_env.seeds import derived_seed, episode_seed, secret_seed, siphash
 from tests.learners import WAYS, assert_nothing_hidden_shows, decisions, plain
 from tests.lockstep import QUICK
@@ -166,7 +166,7 @@ def test_infos_of_the_vector_environment_have_the_same_keys_and_types_always(
 def test_infos_of_stable_baselines3s_environment_have_the_same_keys_and_types() -> None:
     """Beside the two that stable-baselines3 wants at the end and only then."""
     pytest.importorskip("stable_baselines3")
-    from hearts_agents.sb3 import HeartsSB3VecEnv
+    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 
     envs = HeartsSB3VecEnv(3, "hoyle", 3, episode="match", max_deals=1, seed=1)
     envs.reset()

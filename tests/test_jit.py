@@ -17,13 +17,13 @@ import pytest
 import hearts_agents
 import hearts_env
 import hearts_train
-from hearts_env._jit import _digest, compiles
 from hearts_env.solve import solve
 from hearts_env.solve.dd.position import drop
+from hearts_env.support.jit import _digest, compiles
 
 PLAY = """
 from hearts_env import Game
-from hearts_env._jit import cache_folder, _HERE
+from hearts_env.support.jit import cache_folder, _HERE
 game = Game.deal("micro", 1)
 while legal := game.legal_actions():
     game.play(legal[0])
@@ -123,9 +123,9 @@ def test_only_files_that_take_part_in_compiled_code_change_the_digest(tmp_path: 
     plain, compiled = package / "plain.py", package / "compiled.py"
     digests = []
     for texts in (
-        ("A = 1", "from hearts_env._jit import jit"),
-        ("A = 2", "from hearts_env._jit import jit"),
-        ("A = 2", "from hearts_env._jit import jit\nB = 1"),
+        ("A = 1", "from hearts_env.support.jit import jit"),
+        ("A = 2", "from hearts_env.support.jit import jit"),
+        ("A = 2", "from hearts_env.support.jit import jit\nB = 1"),
     ):
         plain.write_text(texts[0])
         compiled.write_text(texts[1])

@@ -15,7 +15,7 @@ import pytest
 
 from hearts_agents.trust import TRUST
 from hearts_env import HeartsError, Rules
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 from hearts_train.command.league_page import league_page
 from hearts_train.measure import league, league_file, league_table
 from hearts_train.measure.league import Goal, Play, Table, Task, every_game
@@ -468,7 +468,7 @@ def test_a_full_disk_names_the_file_and_keeps_what_was_written(copied, monkeypat
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hearts_env.files.os.fsync", full)
+        patch.setattr("hearts_env.support.files.os.fsync", full)
         result = run(copied, "run", "--pairs", "300")
     assert result.exit_code == 2
     assert "micro.jsonl: No space" in result.stderr

@@ -15,7 +15,7 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 
 from hearts_agents import make_agent
-from hearts_agents.checkpoint import read_checkpoint
+from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn.config import EnvConfig, PPOConfig

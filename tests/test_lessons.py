@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from hearts_agents import make_agent
-from hearts_agents.checkpoint import Checkpoint, save_checkpoint
-from hearts_agents.network import Network
+from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.models.network import Network
 from hearts_agents.search import mean_rows, working_memory
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder

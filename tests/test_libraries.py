@@ -16,11 +16,11 @@ from gymnasium.wrappers import TimeAwareObservation
 
 import hearts_env
 from hearts_agents import HeartsEnv, HeartsVectorEnv
-from hearts_agents.gym_env import ENV_ID
+from hearts_agents.envs.gym_env import ENV_ID
 from hearts_env import HeartsError, Rules, hearts_v0
-from hearts_env.form import MASKS
+from hearts_env.envs.form import MASKS
 
-HeartsSB3VecEnv = pytest.importorskip("hearts_agents.sb3").HeartsSB3VecEnv
+HeartsSB3VecEnv = pytest.importorskip("hearts_agents.envs.sb3").HeartsSB3VecEnv
 
 DOORS: dict[str, Callable[..., Any]] = {
     "raw_env": hearts_v0.raw_env,

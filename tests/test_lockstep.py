@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from hearts_env import Game, Rules
-from hearts_env.rules import FIELDS
+from hearts_env.rules.rules import FIELDS
 from tests.lockstep import (
     GAMES,
     MATCH_FIELDS,

@@ -12,8 +12,8 @@ import pytest
 from hearts_agents import Agent, as_agent
 from hearts_agents.blame import describe
 from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
-from hearts_env.interrupts import noted_interrupt
 from hearts_env.seeds import derived_seed
+from hearts_env.support.interrupts import noted_interrupt
 from hearts_train.command.reports import show_evaluations, show_tournament
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.guard import ask

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, NotationError, Rules
 from hearts_env.cards import ALL_CARDS, mask_of, parse_card, sort_cards
-from hearts_env.notation import (
+from hearts_env.game.notation import (
     Record,
     parse_games,
     parse_records,

@@ -11,7 +11,7 @@ import pytest
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import HeartsError, hearts_v0
-from hearts_env.resets import OPTIONS
+from hearts_env.envs.resets import OPTIONS
 from tests.refusals import refused
 
 
@@ -62,7 +62,7 @@ def environments() -> dict[str, Any]:
         "vector": HeartsVectorEnv,
     }
     try:
-        from hearts_agents.sb3 import HeartsSB3VecEnv
+        from hearts_agents.envs.sb3 import HeartsSB3VecEnv
     except ImportError:
         return made
     return {**made, "stable-baselines3": HeartsSB3VecEnv}

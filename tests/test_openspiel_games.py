@@ -19,9 +19,9 @@ from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules, openspiel
 from hearts_env.cards import ALL_CARDS
 from hearts_env.encoders import encode, make_encoder
+from hearts_env.envs.rewards import Rewarder
 from hearts_env.openspiel.setup import Setup, rules_of, rules_word
-from hearts_env.presets import PRESETS
-from hearts_env.rewards import Rewarder
+from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.tree import Tree
 from tests.lockstep import GAMES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 from tests.playthroughs import FOLDER, playthrough
 from tests.slow import few
 

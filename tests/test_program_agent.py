@@ -17,14 +17,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hearts_agents import bot_process, make_agent, program_agent, register_agent
-from hearts_agents.bot_process import BotError, BotProcess
-from hearts_agents.program_agent import ExternalAgent, program_files
+from hearts_agents import make_agent, register_agent
+from hearts_agents.programs import bot_process, program_agent
+from hearts_agents.programs.bot_process import BotError, BotProcess
+from hearts_agents.programs.program_agent import ExternalAgent, program_files
+from hearts_agents.programs.view_lines import ViewLines
 from hearts_agents.specs import split_spec
-from hearts_agents.view_lines import ViewLines
-from hearts_env import BatchGame, Game, HeartsError, Rules, clock
-from hearts_env.batch_view import BatchView
-from hearts_env.presets import PRESETS
+from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env.batch.views import BatchView
+from hearts_env.rules.presets import PRESETS
+from hearts_env.support import clock
 from hearts_train.command.cli import app
 from hearts_train.command.terminal import _misdeed
 from hearts_train.measure.contenders import Contender

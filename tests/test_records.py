@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from hearts_agents import champion as champions
-from hearts_agents.network import snapshot
+from hearts_agents.models.network import snapshot
 from hearts_agents.search import PimcBelief
 from hearts_env import CheckpointError, HeartsError, Rules, __version__
 from hearts_env.encoders import make_encoder
-from hearts_env.files import held
-from hearts_env.interrupts import Interrupted, interruptible
-from hearts_env.progress import silent
+from hearts_env.support.files import held
+from hearts_env.support.interrupts import Interrupted, interruptible
+from hearts_env.support.progress import silent
 from hearts_train.measure import contenders, evaluation, records
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import Block

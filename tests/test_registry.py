@@ -11,10 +11,10 @@ import pytest
 
 from hearts_agents import Agent, agent_names, make_agent, register_agent, registry
 from hearts_agents.baselines import Easy, Pro, Standard
-from hearts_agents.gym_env import HeartsEnv
-from hearts_agents.pool import OpponentPool
-from hearts_agents.solved import SolvedAgent
-from hearts_agents.vector import HeartsVectorEnv
+from hearts_agents.envs.gym_env import HeartsEnv
+from hearts_agents.envs.pool import OpponentPool
+from hearts_agents.envs.vector import HeartsVectorEnv
+from hearts_agents.models.solved import SolvedAgent
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.encoders import make_encoder, register_encoder
 from hearts_env.solve.equilibrium import load
@@ -205,7 +205,7 @@ def test_a_package_that_is_installed_adds_its_player(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_players_need_neither_torch_nor_stable_baselines3():
     program = (
-        "import sys, hearts_agents, hearts_agents.vector, hearts_agents.gym_env\n"
+        "import sys, hearts_agents, hearts_agents.envs.vector, hearts_agents.envs.gym_env\n"
         "hearts_agents.make_agent('pro')\n"
         "assert not {'torch', 'stable_baselines3', 'hearts_train'} & set(sys.modules)"
     )

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from hearts_env import Game
-from hearts_env.notation import Record
+from hearts_env.game.notation import Record
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.replay import pages_of, show, write_pictures
 from tests.deals import make_game, play

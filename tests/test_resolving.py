@@ -10,7 +10,7 @@ import pytest
 
 from hearts_agents import make_agent, resolving
 from hearts_agents.champion import weights_of
-from hearts_agents.network import load_agent
+from hearts_agents.models.network import load_agent
 from hearts_agents.resolving import Resolver
 from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
 from hearts_env.solve.best_response import asked_chances, best_response, exploit

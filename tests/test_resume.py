@@ -20,11 +20,11 @@ import torch
 from typer.testing import CliRunner
 
 from hearts_agents import make_agent
-from hearts_agents.checkpoint import read_checkpoint
-from hearts_agents.sb3 import HeartsSB3VecEnv
+from hearts_agents.envs.sb3 import HeartsSB3VecEnv
+from hearts_agents.models.checkpoint import read_checkpoint
 from hearts_env import CheckpointError, HeartsError
-from hearts_env.files import held
-from hearts_env.interrupts import Interrupted
+from hearts_env.support.files import held
+from hearts_env.support.interrupts import Interrupted
 from hearts_train.command import train_command
 from hearts_train.command.cli import app
 from hearts_train.learn import runs, training

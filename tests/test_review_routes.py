@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hearts_env import Game
-from hearts_env.notation import Record
+from hearts_env.game.notation import Record
 from hearts_train.web.review import position, review
 
 pytest.importorskip("starlette")

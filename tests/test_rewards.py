@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearts_agents.gym_env import HeartsEnv
-from hearts_agents.vector import HeartsVectorEnv
+from hearts_agents.envs.gym_env import HeartsEnv
+from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_env import Game, HeartsError, Match, Rules, chips_of, hearts_v0
 from hearts_env import kernel as k
-from hearts_env.chips import SHARES, net_chips
-from hearts_env.rewards import REWARDS, Rewarder
+from hearts_env.envs.rewards import REWARDS, Rewarder
+from hearts_env.game.chips import SHARES, net_chips
 from hearts_train.learn.recipes import load_config
 from tests.naive import naive_settle
 from tests.refusals import refused
@@ -138,7 +138,7 @@ def test_many_games_pay_as_a_single_one(text: str, options: dict[str, Any]) -> N
 
 def test_stable_baselines3_is_paid_the_same() -> None:
     pytest.importorskip("stable_baselines3")
-    from hearts_agents.sb3 import HeartsSB3VecEnv
+    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 
     kwargs: dict[str, Any] = {"opponent": "easy", "reward": "chips", "episode": "match"}
     ours = HeartsSB3VecEnv(2, "hoyle players=3 stake=20", **kwargs)

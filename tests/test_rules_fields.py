@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from hearts_env import Game, HeartsError, Rules, RulesError, kernel
 from hearts_env.cards import ALL_CARDS
-from hearts_env.explain import meaning_of
-from hearts_env.presets import PRESETS
-from hearts_env.rules import _CHOICES, _OPTIONAL_RANGES, _RANGES, FIELD_DOCS, FIELDS
+from hearts_env.rules.explain import meaning_of
+from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.rules import _CHOICES, _OPTIONAL_RANGES, _RANGES, FIELD_DOCS, FIELDS
 from tests.lockstep import GAMES, single_changes
 from tests.slow import drawn
 from tests.strategies import rule_sets

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_env import HeartsError
-from hearts_env.files import held
+from hearts_env.support.files import held
 from hearts_train import console
 from hearts_train.command.cli import app
 from hearts_train.learn.run_curves import chosen, curve, quantities

@@ -12,7 +12,7 @@ import torch
 
 from hearts_agents import make_agent
 from hearts_env import Game, HeartsError, Rules, settle
-from hearts_env.presets import PRESETS
+from hearts_env.rules.presets import PRESETS
 from hearts_env.solve.best_response import best_response, policy_of
 from hearts_env.solve.tree import Tree
 from hearts_train.learn import selfplay_kernel as sk

@@ -20,11 +20,11 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_env import CheckpointError
-from hearts_env.files import held
-from hearts_env.interrupts import SIGNALS
 from hearts_env.solve import archive, equilibrium, solved_files
 from hearts_env.solve.equilibrium import Solver, _next_look, load, solve
 from hearts_env.solve.tree import Tree
+from hearts_env.support.files import held
+from hearts_env.support.interrupts import SIGNALS
 from hearts_train.command.cli import app
 from tests.faults import KINDS, Died, Faults
 from tests.refusals import mistake, refused

@@ -8,8 +8,13 @@ import sys
 
 import pytest
 
-from hearts_agents import subprocesses
-from hearts_agents.subprocesses import close_pipes, kill_child, python_environment, start_child
+from hearts_agents.programs import subprocesses
+from hearts_agents.programs.subprocesses import (
+    close_pipes,
+    kill_child,
+    python_environment,
+    start_child,
+)
 from tests.waiting import is_running, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sessions")
@@ -17,8 +22,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no 
 # Starts two programs that start another each, ends one of them, says who they are, and is gone.
 STARTS = """
 import os, sys
-from hearts_agents import subprocesses
-from hearts_agents.subprocesses import kill_child, start_child
+from hearts_agents.programs import subprocesses
+from hearts_agents.programs.subprocesses import kill_child, start_child
 
 subprocesses._GUARD_SECONDS = 600.0
 
@@ -49,7 +54,7 @@ def test_children_end_with_the_process_that_started_them_however_it_ends(end):
 # The finalizer is older than the guard, and so is run after it at exit.
 LATE = """
 import weakref
-from hearts_agents.subprocesses import kill_child, start_child
+from hearts_agents.programs.subprocesses import kill_child, start_child
 
 class Owner:
     pass

@@ -13,7 +13,7 @@ import pytest
 
 from hearts_agents import make_agent, register_agent, registry
 from hearts_env import Game, HeartsError, Match, Rules
-from hearts_env.notation import parse_records
+from hearts_env.game.notation import parse_records
 from hearts_train.command import opening
 from hearts_train.command.announcer import Announcer
 from hearts_train.command.cardtext import CardText, wrap

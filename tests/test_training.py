@@ -14,8 +14,8 @@ from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from typer import Exit
 
-from hearts_agents.checkpoint import read_checkpoint
-from hearts_agents.network import Network
+from hearts_agents.models.checkpoint import read_checkpoint
+from hearts_agents.models.network import Network
 from hearts_env import HeartsError
 from hearts_train.command import train_command
 from hearts_train.learn import runs, training

@@ -15,9 +15,9 @@ import pytest
 
 from hearts_env import Game, HeartsError, IllegalActionError, Rules, hearts_v0
 from hearts_env.encoders import ENCODERS, FlatEncoder, encode, make_encoder
-from hearts_env.infos import DeferredDeal
-from hearts_env.presets import PRESETS
-from hearts_env.rewards import Rewarder
+from hearts_env.envs.infos import DeferredDeal
+from hearts_env.envs.rewards import Rewarder
+from hearts_env.rules.presets import PRESETS
 from tests.lockstep import QUICK
 from tests.refusals import refused
 from tests.slow import few

@@ -13,7 +13,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from hearts_agents import Agent, HeartsEnv, HeartsVectorEnv, OpponentPool, make_agent
-from hearts_agents.gym_env import ENV_ID, register_envs
+from hearts_agents.envs.gym_env import ENV_ID, register_envs
 from hearts_env import Game, HeartsError, IllegalActionError, Rules
 from hearts_env.seeds import episode_seed
 from tests.refusals import refused
@@ -274,7 +274,7 @@ def test_copies_play_on_identically():
 @pytest.fixture
 def make_sb3():
     pytest.importorskip("stable_baselines3")
-    from hearts_agents.sb3 import HeartsSB3VecEnv
+    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
 
     return HeartsSB3VecEnv
 

@@ -46,7 +46,7 @@ def test_all_functions_are_compiled_and_kept():
     for package in (hearts_env, hearts_agents):
         folder = Path(package.__file__).parent
         for path in folder.rglob("*.py"):
-            if b"_jit import" not in path.read_bytes():
+            if b"support.jit import" not in path.read_bytes():
                 continue
             name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
             found = vars(importlib.import_module(name)).values()

@@ -12,7 +12,7 @@ import pytest
 
 from docs.situations import situations
 from hearts_env import Game, PlayerView
-from hearts_env.notation import parse_records
+from hearts_env.game.notation import parse_records
 from hearts_env.solve import solve_worlds
 from tests.test_docs import DOCS, load_script, tables
 

@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hearts_agents.view_lines import ViewLines
+from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game, Match, Rules
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 from hearts_env.seeds import secret_seed
 from hearts_train.web.hosting import Limits
 from hearts_train.web.messages import sight

@@ -18,7 +18,7 @@ import pytest
 from websockets.sync.client import connect
 
 from hearts_env import Game
-from hearts_env.notation import parse_games
+from hearts_env.game.notation import parse_games
 from hearts_train.command import serve_command
 from hearts_train.web import assets
 from hearts_train.web.review_routes import LINES

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from hearts_env import Game
-from hearts_env.notation import parse_games
+from hearts_env.game.notation import parse_games
 from hearts_train.web import assets, helping, players, store
 from tests.web_browser import browsing, serving, take_turns
 from tests.web_browser import client as client

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from hearts_agents import make_agent
-from hearts_agents.view_lines import ViewLines
+from hearts_agents.programs.view_lines import ViewLines
 from hearts_env import Game, HeartsError, Match, Rules
-from hearts_env.batch_view import BatchView
-from hearts_env.notation import parse_records
+from hearts_env.batch.views import BatchView
+from hearts_env.game.notation import parse_records
 from hearts_env.solve import solve_worlds
 from hearts_env.solve.beliefs import belief, has_exact_worlds
 from hearts_train.web import helping, messages, store

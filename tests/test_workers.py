@@ -11,8 +11,8 @@ from queue import SimpleQueue
 import numpy as np
 import pytest
 
-from hearts_env import _workers
-from hearts_env._workers import Workers
+from hearts_env.support import workers as _workers
+from hearts_env.support.workers import Workers
 from tests.waiting import HANG, wait_until
 
 

@@ -14,16 +14,16 @@ from hearts_agents.base import Agent, Player, as_agent
 from hearts_agents.registry import agent_names, make_agent, register_agent
 
 if TYPE_CHECKING:
-    from hearts_agents.gym_env import HeartsEnv
-    from hearts_agents.pool import OpponentPool
-    from hearts_agents.sb3 import HeartsSB3VecEnv
-    from hearts_agents.vector import HeartsVectorEnv
+    from hearts_agents.envs.gym_env import HeartsEnv
+    from hearts_agents.envs.pool import OpponentPool
+    from hearts_agents.envs.sb3 import HeartsSB3VecEnv
+    from hearts_agents.envs.vector import HeartsVectorEnv
 
 _LATER = {
-    "HeartsEnv": "gym_env",
-    "HeartsSB3VecEnv": "sb3",
-    "HeartsVectorEnv": "vector",
-    "OpponentPool": "pool",
+    "HeartsEnv": "envs.gym_env",
+    "HeartsSB3VecEnv": "envs.sb3",
+    "HeartsVectorEnv": "envs.vector",
+    "OpponentPool": "envs.pool",
 }
 
 

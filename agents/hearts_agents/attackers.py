@@ -20,15 +20,15 @@ from hearts_agents.caching_agent import CachingAgent
 from hearts_agents.registry import make_agent
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env.arguments import check_chance, check_number
-from hearts_env.arrays import Ints
-from hearts_env.batch_kernel import write_views
-from hearts_env.batch_view import BatchView
-from hearts_env.errors import did_you_mean
+from hearts_env.batch.kernel import write_views
+from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.policies import Policy, check_policy
 from hearts_env.solve.response import ALL, Fan, Responses
 from hearts_env.solve.tracking import Tracker
+from hearts_env.support.arguments import check_chance, check_number
+from hearts_env.support.arrays import Ints
+from hearts_env.support.errors import did_you_mean
 
 
 class Method(NamedTuple):

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from hearts_agents.blame import blamed
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
-from hearts_env.arguments import check_any_seed, check_is
-from hearts_env.batch_view import BatchView
-from hearts_env.errors import quoted
-from hearts_env.game import action_number
+from hearts_env.batch.views import BatchView
+from hearts_env.game.game import action_number
+from hearts_env.support.arguments import check_any_seed, check_is
+from hearts_env.support.errors import quoted
 
 Actions = NDArray[np.int64]
 Chances = NDArray[np.float64]

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._bits import highest, lowest, popcount
-from hearts_env._jit import inlined, jit
-from hearts_env.arrays import Ints, Numbers
-from hearts_env.hidden import unseen_mask, worlds_of_two
+from hearts_env.support.arrays import Ints, Numbers
+from hearts_env.support.bits import highest, lowest, popcount
+from hearts_env.support.jit import inlined, jit
+from hearts_env.views.hidden import unseen_mask, worlds_of_two
 
 EASY, STANDARD, STANDARD_TRUMP, PRO, PRO_TRUMP = range(5)
 OWN_SCORE, VOIDS_ONLY = 8, 16

@@ -42,14 +42,15 @@ from hearts_agents.baseline_kernel import (
     plain_action,
     sum_margins,
 )
-from hearts_env import HeartsError, PlayerView, Rules, clock
+from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
-from hearts_env.arguments import check_any_seed, check_choice, check_number, check_positive
-from hearts_env.arrays import Ints
-from hearts_env.worlds import Worlds
+from hearts_env.support import clock
+from hearts_env.support.arguments import check_any_seed, check_choice, check_number, check_positive
+from hearts_env.support.arrays import Ints
+from hearts_env.views.worlds import Worlds
 
 if TYPE_CHECKING:
-    from hearts_env.batch_view import BatchView
+    from hearts_env.batch.views import BatchView
 
 
 NAMES = ("easy", "standard", "standard_trump", "pro", "pro_trump")

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from hearts_env import HeartsError
-from hearts_env.interrupts import signals_apart
+from hearts_env.support.interrupts import signals_apart
 
 _MOST_TEXT = 500
 _OURS = ("hearts_env", "hearts_agents", "hearts_train")

@@ -6,7 +6,7 @@ from typing import Any
 
 from hearts_agents.base import Agent, check_turn
 from hearts_env import PlayerView
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 
 
 class CachingAgent(Agent):

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from hearts_agents.base import Agent, ByRules
 from hearts_agents.improver import Budget, Improver
-from hearts_agents.network import load_agent
+from hearts_agents.models.network import load_agent
 from hearts_agents.resolving import Resolver, check_tricks
 from hearts_env import HeartsError, Rules
-from hearts_env.arguments import check_flag
 from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.support.arguments import check_flag
 
 SHIPPED = {"two_player": True, "mini": False, "classic": True}
 """The games, by their presets; and whether the network plays the card that it prefers, or draws.

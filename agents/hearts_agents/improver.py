@@ -27,18 +27,19 @@ import numpy as np
 from hearts_agents.attackers import asked, played_by
 from hearts_agents.base import Actions, Agent, check_rules
 from hearts_agents.caching_agent import CachingAgent
-from hearts_agents.encoder_agent import EncoderAgent, check_network
-from hearts_env import HeartsError, Rules, clock
+from hearts_agents.models.encoder_agent import EncoderAgent, check_network
+from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env.arguments import check_chance, check_flag, check_positive
-from hearts_env.arrays import Bools, Floats, Ints
-from hearts_env.batch_view import BatchView
-from hearts_env.errors import quoted
+from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import check_two_players
 from hearts_env.solve.deal_results import shipped_results
 from hearts_env.solve.match_worth import MatchWorth
 from hearts_env.solve.response import Fan, Responses, Worth
 from hearts_env.solve.tracking import Tracker
+from hearts_env.support import clock
+from hearts_env.support.arguments import check_chance, check_flag, check_positive
+from hearts_env.support.arrays import Bools, Floats, Ints
+from hearts_env.support.errors import quoted
 
 TAU = 0.2
 """In points: how much better a card must be for the policy to be overruled e to 1."""

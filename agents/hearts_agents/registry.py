@@ -12,14 +12,14 @@ from typing import Any
 
 from hearts_agents.base import Agent, as_agent
 from hearts_agents.blame import blamed
-from hearts_agents.program_agent import external_factory
+from hearts_agents.programs.program_agent import external_factory
 from hearts_agents.specs import WEIGHTS_ALONE, is_code, is_exec, parse_options, split_spec
 from hearts_agents.trust import is_trusting
 from hearts_agents.user_code import find_code
 from hearts_env import CheckpointError, HeartsError
-from hearts_env.arguments import is_plain_name
-from hearts_env.errors import did_you_mean, quoted
-from hearts_env.files import kind_of
+from hearts_env.support.arguments import is_plain_name
+from hearts_env.support.errors import did_you_mean, quoted
+from hearts_env.support.files import kind_of
 
 Factory = Callable[..., Any]
 """``factory(seed=None, **options)`` -> an object with ``act(view)``."""
@@ -29,11 +29,11 @@ GROUP = "hearts_agents"
 
 CHECKPOINT_SUFFIX = ".safetensors"
 FILES = {
-    CHECKPOINT_SUFFIX: "hearts_agents.network:load_agent",
-    ".npz": "hearts_agents.solved:load_solved",  # of `hearts solve`
-    ".zip": "hearts_agents.sb3_agent:load_sb3",
-    ".pt": "hearts_agents.torch_agent:load_torchscript",
-    ".onnx": "hearts_agents.onnx_agent:load_onnx",
+    CHECKPOINT_SUFFIX: "hearts_agents.models.network:load_agent",
+    ".npz": "hearts_agents.models.solved:load_solved",  # of `hearts solve`
+    ".zip": "hearts_agents.models.sb3_agent:load_sb3",
+    ".pt": "hearts_agents.models.torch_agent:load_torchscript",
+    ".onnx": "hearts_agents.models.onnx_agent:load_onnx",
 }
 """Which factory makes players of a file with this suffix; other paths are of runs' folders."""
 _TRUSTED = (".zip", ".pt")
@@ -52,7 +52,7 @@ OWN = {
     "pimc_belief": "hearts_agents.search:PimcBelief",
     "match": "hearts_agents.match_player:MatchPlayer",
     "random": "hearts_agents.baselines:Easy",
-    "equilibrium": "hearts_agents.solved:EquilibriumAgent",
+    "equilibrium": "hearts_agents.models.solved:EquilibriumAgent",
     "champion": "hearts_agents.champion:Champion",
 }
 """The players of this package, imported when they are asked for, as those of entry points are.
@@ -257,9 +257,9 @@ def _maker_of_model(value: object) -> str | None:
         return None
     homes = {cls.__module__ for cls in type(value).__mro__}
     if {home.partition(".")[0] for home in homes} & {"stable_baselines3", "sb3_contrib"}:
-        return "hearts_agents.sb3_agent:agent_of_model" if hasattr(value, "policy") else None
+        return "hearts_agents.models.sb3_agent:agent_of_model" if hasattr(value, "policy") else None
     if "torch.nn.modules.module" in homes:
-        return "hearts_agents.torch_agent:agent_of_module"
+        return "hearts_agents.models.torch_agent:agent_of_module"
     return None
 
 

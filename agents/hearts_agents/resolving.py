@@ -23,19 +23,19 @@ import numpy as np
 
 from hearts_agents.attackers import asked
 from hearts_agents.base import Actions, Agent, Chances, DrawingAgent, check_turn
-from hearts_agents.encoder_agent import EncoderAgent, check_network
+from hearts_agents.models.encoder_agent import EncoderAgent, check_network
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
-from hearts_env.arguments import check_chance, check_number
-from hearts_env.arrays import Bools
-from hearts_env.batch_view import BatchView
-from hearts_env.errors import quoted
+from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import check_two_players, dealt_hands
 from hearts_env.solve.best_response import Profile, asked_chances
 from hearts_env.solve.endgame import Endgame, check_tricks_left
 from hearts_env.solve.policies import past_plays
 from hearts_env.solve.resolving import GUESSED, SafeSolver
-from hearts_env.view import PlayerView
+from hearts_env.support.arguments import check_chance, check_number
+from hearts_env.support.arrays import Bools
+from hearts_env.support.errors import quoted
+from hearts_env.views.view import PlayerView
 
 TRICKS = 3
 """So many last tricks are solved unless another number is asked for."""

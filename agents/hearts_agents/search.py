@@ -28,11 +28,6 @@ from hearts_agents.baselines import seed_number
 from hearts_agents.registry import make_agent
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
-from hearts_env._bits import lowest
-from hearts_env._jit import jit
-from hearts_env.arguments import check_chance, check_number
-from hearts_env.arrays import Floats, Ints
-from hearts_env.hidden import worlds_of_two
 from hearts_env.solve import Table
 from hearts_env.solve.beliefs import (
     belief,
@@ -42,10 +37,15 @@ from hearts_env.solve.beliefs import (
     num_first_worlds,
 )
 from hearts_env.solve.dd.states import card_values, world_values
-from hearts_env.view import MAX_WORLDS
+from hearts_env.support.arguments import check_chance, check_number
+from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.bits import lowest
+from hearts_env.support.jit import jit
+from hearts_env.views.hidden import worlds_of_two
+from hearts_env.views.view import MAX_WORLDS
 
 if TYPE_CHECKING:
-    from hearts_env.batch_view import BatchView
+    from hearts_env.batch.views import BatchView
 
 
 _TIE = 1e-9

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from hearts_env import HeartsError
-from hearts_env.errors import quoted
+from hearts_env.support.errors import quoted
 
 TRUST = "HEARTS_TRUST"
 """The environment variable that is 1 where files that can run code may be loaded.

@@ -17,9 +17,9 @@ from typing import Any
 from hearts_agents.blame import describe
 from hearts_agents.specs import CODE
 from hearts_env import HeartsError
-from hearts_env.errors import did_you_mean, quoted
-from hearts_env.files import kind_of
-from hearts_env.interrupts import signals_apart
+from hearts_env.support.errors import did_you_mean, quoted
+from hearts_env.support.files import kind_of
+from hearts_env.support.interrupts import signals_apart
 
 
 def find_code(name: str) -> Callable[..., Any]:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hearts_env.arguments import is_plain_name
-from hearts_env.arrays import Array
 from hearts_env.encoders.base import BatchEncoder, Encoder
 from hearts_env.encoders.belief import BeliefEncoder
 from hearts_env.encoders.bits import BitsEncoder
@@ -17,9 +15,11 @@ from hearts_env.encoders.planes import PlanesEncoder
 from hearts_env.encoders.ranked import RankedEncoder
 from hearts_env.encoders.recall import RecallEncoder
 from hearts_env.encoders.text import TextEncoder
-from hearts_env.errors import HeartsError, did_you_mean, quoted
-from hearts_env.rules import Rules
-from hearts_env.view import PlayerView
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import is_plain_name
+from hearts_env.support.arrays import Array
+from hearts_env.support.errors import HeartsError, did_you_mean, quoted
+from hearts_env.views.view import PlayerView
 
 ENCODERS: dict[str, Encoder] = {
     encoder.name: encoder

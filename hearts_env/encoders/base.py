@@ -10,11 +10,11 @@ import numpy as np
 from gymnasium import spaces
 
 from hearts_env import kernel as k
-from hearts_env.arrays import Array
 from hearts_env.encoders.features import Block
-from hearts_env.errors import HeartsError, quoted
-from hearts_env.rules import Rules
-from hearts_env.view import PlayerView
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Array
+from hearts_env.support.errors import HeartsError, quoted
+from hearts_env.views.view import PlayerView
 
 
 @runtime_checkable

@@ -6,17 +6,17 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from hearts_env import hidden
 from hearts_env import kernel as k
-from hearts_env._bits import popcount, stack_words
-from hearts_env._jit import jit
-from hearts_env.arrays import Array
 from hearts_env.encoders.base import BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, pack
 from hearts_env.encoders.flat import FlatEncoder
-from hearts_env.rules import Rules
-from hearts_env.view import PlayerView
-from hearts_env.worlds import Worlds
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Array
+from hearts_env.support.bits import popcount, stack_words
+from hearts_env.support.jit import jit
+from hearts_env.views import hidden
+from hearts_env.views.view import PlayerView
+from hearts_env.views.worlds import Worlds
 
 _FLAT = FlatEncoder()
 

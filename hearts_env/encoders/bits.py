@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from gymnasium import spaces
 
-from hearts_env.arrays import Array
 from hearts_env.encoders.flat import FlatEncoder
-from hearts_env.errors import HeartsError
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Array
+from hearts_env.support.errors import HeartsError
 
 
 class BitsEncoder(FlatEncoder):

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import lowest, popcount
-from hearts_env._jit import inlined
-from hearts_env.hidden import unseen_mask
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
+from hearts_env.support.bits import lowest, popcount
+from hearts_env.support.jit import inlined
+from hearts_env.views.hidden import unseen_mask
 
 TOTAL_STEPS = 10
 """A total is shown in tenths of the end score (in chips: of all stakes)."""

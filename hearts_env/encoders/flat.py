@@ -10,14 +10,14 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import is_uint8, put_bits, put_word, stack_words
-from hearts_env._jit import called, inlined, jit
 from hearts_env._turn import LEGAL, spread_mask
-from hearts_env.arrays import Array
 from hearts_env.encoders.base import BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, observation_blocks, pack
-from hearts_env.rules import Rules
-from hearts_env.view import PlayerView
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Array
+from hearts_env.support.bits import is_uint8, put_bits, put_word, stack_words
+from hearts_env.support.jit import called, inlined, jit
+from hearts_env.views.view import PlayerView
 
 _ONES, _BYTES = np.dtype(np.int8), np.dtype(np.uint8)
 

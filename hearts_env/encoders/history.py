@@ -10,11 +10,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._jit import jit
-from hearts_env.arrays import Array
 from hearts_env.encoders import features as f
 from hearts_env.encoders.base import BatchEncoder, Stateless
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Array
+from hearts_env.support.jit import jit
 
 KINDS = ("play", "hand", "passed", "received", "kitty", "seat")
 _PLAY, _HAND, _PASSED, _RECEIVED, _KITTY, _SEAT = range(6)

@@ -9,13 +9,13 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import stack_words
-from hearts_env._jit import jit
-from hearts_env.arrays import Array
 from hearts_env.cards import SUITS, rank_of, suit_of
 from hearts_env.encoders.base import BlockEncoder, Stateless
 from hearts_env.encoders.features import Block, observation_blocks, pack
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Array
+from hearts_env.support.bits import stack_words
+from hearts_env.support.jit import jit
 
 
 class PlanesEncoder(Stateless, BlockEncoder):

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._bits import popcount, stack_words
-from hearts_env._jit import inlined, jit
 from hearts_env.encoders.base import BatchEncoder
 from hearts_env.encoders.features import Block, may_hold, pack, put, seat_at
 from hearts_env.encoders.flat import FlatEncoder, write_words
-from hearts_env.rules import Rules
-from hearts_env.view import PlayerView
+from hearts_env.rules.rules import Rules
+from hearts_env.support.bits import popcount, stack_words
+from hearts_env.support.jit import inlined, jit
+from hearts_env.views.view import PlayerView
 
 
 class RankedEncoder(FlatEncoder):

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env._jit import jit
 from hearts_env.encoders.features import Block, seat_name
 from hearts_env.encoders.ranked import RankedEncoder, write_ranked_row
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
+from hearts_env.support.jit import jit
 
 
 class RecallEncoder(RankedEncoder):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from gymnasium import spaces
 
-from hearts_env.arrays import Array
 from hearts_env.encoders.base import BatchEncoder, Stateless, check_row
-from hearts_env.rules import Rules
-from hearts_env.view import PlayerView
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Array
+from hearts_env.views.view import PlayerView
 
 
 class TextEncoder(Stateless, BatchEncoder):

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyspiel
 
-from hearts_env.errors import HeartsError
-from hearts_env.game import Game
+from hearts_env.game.game import Game
 from hearts_env.openspiel.setup import NAME, PARAMETERS, Setup
-from hearts_env.view import PlayerView
+from hearts_env.support.errors import HeartsError
+from hearts_env.views.view import PlayerView
 
 _CHANCE, _TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
 _Utility, _Payment = pyspiel.GameType.Utility, pyspiel.GameType.RewardModel

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from open_spiel.python import policy as spiel
 
-from hearts_env.arrays import Floats
-from hearts_env.batch_view import BatchView
-from hearts_env.errors import HeartsError
-from hearts_env.game import Game
+from hearts_env.batch.views import BatchView
+from hearts_env.game.game import Game
 from hearts_env.openspiel.game import HeartsGame, state_of
 from hearts_env.solve.policies import Policy, check_policy
-from hearts_env.view import PlayerView
+from hearts_env.support.arrays import Floats
+from hearts_env.support.errors import HeartsError
+from hearts_env.views.view import PlayerView
 
 
 class ViewPolicy(spiel.Policy):  # type: ignore[misc]

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hearts_env.arguments import check_choice, check_number
 from hearts_env.cards import cards_of
-from hearts_env.deals import all_masks, all_tables, most_cards, num_deals, table_of
 from hearts_env.encoders import Encoder, make_encoder
-from hearts_env.errors import HeartsError, did_you_mean
-from hearts_env.game import Game
-from hearts_env.rewards import REWARDS, Rewarder, is_due, write_earned
-from hearts_env.rules import Rules
+from hearts_env.envs.rewards import REWARDS, Rewarder, is_due, write_earned
+from hearts_env.game.game import Game
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_choice, check_number
+from hearts_env.support.errors import HeartsError, did_you_mean
+from hearts_env.views.deals import all_masks, all_tables, most_cards, num_deals, table_of
 
 NAME = "hearts_env"
 """The short name of the games in OpenSpiel."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from hearts_env.errors import needs
+from hearts_env.support.errors import needs
 
 
 def require(module: str, library: str, what: str) -> ModuleType:

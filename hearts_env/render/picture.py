@@ -9,11 +9,11 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env._turn import write_scores, write_view
-from hearts_env.arguments import check_player
 from hearts_env.cards import SUITS, list_of
-from hearts_env.errors import HeartsError, did_you_mean
 from hearts_env.position import Position
 from hearts_env.render.scene import SeatPicture, TablePicture, count_text
+from hearts_env.support.arguments import check_player
+from hearts_env.support.errors import HeartsError, did_you_mean
 
 MOVER, ALL = "current_player", "all"
 

@@ -20,9 +20,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from hearts_env.arrays import Array
-from hearts_env.errors import CheckpointError, HeartsError, quoted
-from hearts_env.files import kind_of, writing_whole
+from hearts_env.support.arrays import Array
+from hearts_env.support.errors import CheckpointError, HeartsError, quoted
+from hearts_env.support.files import kind_of, writing_whole
 
 FORMAT, VERSION = "hearts-env equilibrium", 1
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env.arguments import check_chance, check_is
-from hearts_env.arrays import Floats, Ints
-from hearts_env.errors import HeartsError
-from hearts_env.hidden import worlds_of_two
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.policies import Policy, check_policy, log_likelihoods
-from hearts_env.view import MAX_WORLDS, PlayerView
+from hearts_env.support.arguments import check_chance, check_is
+from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.errors import HeartsError
+from hearts_env.views.hidden import worlds_of_two
+from hearts_env.views.view import MAX_WORLDS, PlayerView
 
 __all__ = [
     "Belief",

@@ -20,17 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from hearts_env._jit import jit
-from hearts_env.arguments import check_player
-from hearts_env.arrays import Array, Floats, Ints, Ints32
-from hearts_env.batch_view import BatchView
-from hearts_env.errors import HeartsError
-from hearts_env.progress import Progress
-from hearts_env.rules import Rules
+from hearts_env.batch.views import BatchView
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.policies import Policy, check_policy
 from hearts_env.solve.side import backward_best
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.tree_size import DEFAULT_MEMORY
+from hearts_env.support.arguments import check_player
+from hearts_env.support.arrays import Array, Floats, Ints, Ints32
+from hearts_env.support.errors import HeartsError
+from hearts_env.support.jit import jit
+from hearts_env.support.progress import Progress
 
 Profile = tuple[Floats, Floats]
 """A strategy profile: the chances of every action of either player, one a sequence of the tree."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from hearts_env.arguments import check_is, whole, whole_numbers
-from hearts_env.arrays import Ints
-from hearts_env.errors import HeartsError, quoted
-from hearts_env.files import read_limited, write_whole
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_is, whole, whole_numbers
+from hearts_env.support.arrays import Ints
+from hearts_env.support.errors import HeartsError, quoted
+from hearts_env.support.files import read_limited, write_whole
 
 SHIPPED_RESULTS = ("two_player", "mini", "micro")
 """Presets of which results come with the package."""

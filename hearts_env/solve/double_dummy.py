@@ -16,15 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._workers import Workers
-from hearts_env.arguments import check_is, check_number
-from hearts_env.arrays import Ints
-from hearts_env.batch import BatchGame
+from hearts_env.batch.batch import BatchGame
 from hearts_env.cards import list_of, mask_of
-from hearts_env.errors import HeartsError
-from hearts_env.game import Game
-from hearts_env.hidden import unseen_mask
-from hearts_env.rules import Rules
+from hearts_env.game.game import Game
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.dd.layout import DEFAULT_NODES, H_LIMIT, H_NODES, H_STOPPED, MAX_ENDGAME
 from hearts_env.solve.dd.memory import make_memory
 from hearts_env.solve.dd.states import (
@@ -35,7 +30,12 @@ from hearts_env.solve.dd.states import (
     world_values,
 )
 from hearts_env.solve.dd.table import forget
-from hearts_env.view import PlayerView, World
+from hearts_env.support.arguments import check_is, check_number
+from hearts_env.support.arrays import Ints
+from hearts_env.support.errors import HeartsError
+from hearts_env.support.workers import Workers
+from hearts_env.views.hidden import unseen_mask
+from hearts_env.views.view import PlayerView, World
 
 __all__ = [
     "Solution",

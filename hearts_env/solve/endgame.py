@@ -22,14 +22,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._jit import jit
-from hearts_env.arguments import check_chance
-from hearts_env.arrays import Floats, Ints
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 from hearts_env.cards import cards_of
-from hearts_env.errors import HeartsError
-from hearts_env.game import Game
-from hearts_env.rules import Rules
+from hearts_env.game.game import Game
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.policies import Policy, begin_past, log_likelihoods
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.tree_size import (
@@ -40,7 +36,11 @@ from hearts_env.solve.tree_size import (
     refuse_size,
 )
 from hearts_env.solve.walk import Walk
-from hearts_env.view import PlayerView
+from hearts_env.support.arguments import check_chance
+from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.errors import HeartsError
+from hearts_env.support.jit import jit
+from hearts_env.views.view import PlayerView
 
 MAX_PAIRS = 500_000
 """Pairs of hands of an endgame at most."""

@@ -17,13 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hearts_env import clock
-from hearts_env._workers import Workers
-from hearts_env.arguments import check_positive
-from hearts_env.arrays import Floats
-from hearts_env.errors import CheckpointError, HeartsError
-from hearts_env.interrupts import held_interrupt, noted_interrupt
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.archive import check_folder, opened
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.regret import (
@@ -48,6 +42,12 @@ from hearts_env.solve.solved_files import (
 )
 from hearts_env.solve.tree import GROUPS, Tree
 from hearts_env.solve.tree_size import DEFAULT_MEMORY, check_memory, check_rules
+from hearts_env.support import clock
+from hearts_env.support.arguments import check_positive
+from hearts_env.support.arrays import Floats
+from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.interrupts import held_interrupt, noted_interrupt
+from hearts_env.support.workers import Workers
 
 __all__ = [
     "ALGORITHMS",

@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from hearts_env.arrays import Floats
-from hearts_env.errors import HeartsError, needs
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.best_response import Profile, exploitability
 from hearts_env.solve.equilibrium import Checkpoint, Equilibrium
 from hearts_env.solve.side import Side
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.tree_size import DEFAULT_MEMORY
+from hearts_env.support.arrays import Floats
+from hearts_env.support.errors import HeartsError, needs
 
 MOST_LINES = 200_000
 """Larger games are refused: regret minimisation is the way there."""

@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hearts_env.arguments import check_flag, check_is, check_number, whole_numbers
-from hearts_env.arrays import Bools, Floats, Ints
-from hearts_env.chips import settle
-from hearts_env.errors import HeartsError
-from hearts_env.rules import Rules
+from hearts_env.game.chips import settle
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.deal_results import DealResults, check_same_deals
+from hearts_env.support.arguments import check_flag, check_is, check_number, whole_numbers
+from hearts_env.support.arrays import Bools, Floats, Ints
+from hearts_env.support.errors import HeartsError
 
 TOLERANCE = 1e-12
 """The iteration ends when matches go on with this chance at most."""

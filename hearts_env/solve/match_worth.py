@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._jit import jit
-from hearts_env.arrays import Floats, Ints
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.deal_results import DealResults, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
+from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.jit import jit
 
 _LEAST_SLOPE = 1e-3
 """Chance a point. Where a match is nearly decided a point is worth less; nobody plays for that."""

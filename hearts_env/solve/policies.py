@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._jit import jit
-from hearts_env.arrays import Array, Bools, Floats
-from hearts_env.batch_view import BatchView
-from hearts_env.errors import HeartsError
-from hearts_env.rules import Rules
+from hearts_env.batch.views import BatchView
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Array, Bools, Floats
+from hearts_env.support.errors import HeartsError
+from hearts_env.support.jit import jit
 
 Policy = Callable[[BatchView], Array]
 """The chance of each action in each of many views, ``(len(views), num_actions)``."""

@@ -22,9 +22,9 @@ same order whatever the number of threads: the result does not depend on it.
 
 from __future__ import annotations
 
-from hearts_env._jit import jit
-from hearts_env.arrays import Floats, Ints, Ints32
-from hearts_env.errors import HeartsError, did_you_mean
+from hearts_env.support.arrays import Floats, Ints, Ints32
+from hearts_env.support.errors import HeartsError, did_you_mean
+from hearts_env.support.jit import jit
 
 ALGORITHMS = ("pdcfr+", "pcfr+", "cfr+", "dcfr")
 DEFAULT_ALGORITHM = "pdcfr+"

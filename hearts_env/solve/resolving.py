@@ -22,14 +22,14 @@ from pathlib import Path
 
 import numpy as np
 
-from hearts_env.arguments import check_chance, check_player
-from hearts_env.arrays import Floats
-from hearts_env.errors import HeartsError
 from hearts_env.solve.best_response import best_response
 from hearts_env.solve.equilibrium import DEFAULT_ALGORITHM, Solver
 from hearts_env.solve.regret import update_of
 from hearts_env.solve.side import follow
 from hearts_env.solve.tree import Tree
+from hearts_env.support.arguments import check_chance, check_player
+from hearts_env.support.arrays import Floats
+from hearts_env.support.errors import HeartsError
 
 GUESSED = 0.9
 """The weight of the range, in which the likeliest hand has 1; the choice has the rest."""

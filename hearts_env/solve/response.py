@@ -24,16 +24,16 @@ from typing import NamedTuple
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._bits import highest, lowest
-from hearts_env._jit import jit
-from hearts_env.arrays import Array, Floats, Ints
-from hearts_env.batch_kernel import write_legal, write_views
-from hearts_env.batch_view import BatchView
-from hearts_env.rules import Rules
+from hearts_env.batch.kernel import write_legal, write_views
+from hearts_env.batch.views import BatchView
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.dd.states import card_values
 from hearts_env.solve.double_dummy import borrowed
 from hearts_env.solve.policies import Policy, check_policy
 from hearts_env.solve.walk import Walk, start_deal
+from hearts_env.support.arrays import Array, Floats, Ints
+from hearts_env.support.bits import highest, lowest
+from hearts_env.support.jit import jit
 
 ALL = 1_000
 """As many decisions as no deal has: all of them are searched."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from hearts_env._jit import jit
-from hearts_env.arrays import Bytes, Floats, Ints, Ints32
-from hearts_env.errors import HeartsError
+from hearts_env.support.arrays import Bytes, Floats, Ints, Ints32
+from hearts_env.support.errors import HeartsError
+from hearts_env.support.jit import jit
 
 
 @dataclass(frozen=True, eq=False)

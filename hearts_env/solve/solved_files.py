@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from hearts_env.arrays import Array, Floats
-from hearts_env.errors import CheckpointError, HeartsError, quoted
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.archive import FORMAT, VERSION, Archive, write_archive
 from hearts_env.solve.best_response import Profile
 from hearts_env.solve.regret import ALGORITHMS
 from hearts_env.solve.side import Side
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.tree_size import check_rules, estimate
+from hearts_env.support.arrays import Array, Floats
+from hearts_env.support.errors import CheckpointError, HeartsError, quoted
 
 STATE_ARRAYS = ("chances", "regrets", "averages")
 """What a state keeps of each player, one number a sequence."""

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env.arguments import check_chance
-from hearts_env.arrays import Floats, Ints
-from hearts_env.batch_view import BatchView
-from hearts_env.rules import Rules
+from hearts_env.batch.views import BatchView
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.beliefs import check_two_players, dealt_hands, hidden_hands
 from hearts_env.solve.policies import Policy, log_chances, past_plays
 from hearts_env.solve.response import Fan
-from hearts_env.view import PlayerView
+from hearts_env.support.arguments import check_chance
+from hearts_env.support.arrays import Floats, Ints
+from hearts_env.views.view import PlayerView
 
 _MOST_KEPT = 1 << 16
 """Decisions that are remembered; then all are forgotten. No block of deals has as many."""

@@ -53,11 +53,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._jit import jit
-from hearts_env.arrays import Bytes, Floats, Ints, Ints32, Numbers
-from hearts_env.batch_view import BatchView
-from hearts_env.errors import HeartsError
-from hearts_env.rules import Rules
+from hearts_env.batch.views import BatchView
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.side import Side, backward_best, backward_mean
 from hearts_env.solve.tree_size import (
     DEFAULT_MEMORY,
@@ -72,7 +69,10 @@ from hearts_env.solve.tree_size import (
     refuse_size,
 )
 from hearts_env.solve.walk import Records, Walk, num_deals, start_deal
-from hearts_env.view import PlayerView
+from hearts_env.support.arrays import Bytes, Floats, Ints, Ints32, Numbers
+from hearts_env.support.errors import HeartsError
+from hearts_env.support.jit import jit
+from hearts_env.views.view import PlayerView
 
 __all__ = [
     "DEFAULT_MEMORY",

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hearts_env.arguments import check_positive
-from hearts_env.errors import HeartsError
-from hearts_env.game import Game
-from hearts_env.rules import Rules
+from hearts_env.game.game import Game
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.walk import DEALS, INFOSETS, LINES, POSITIONS, SEQUENCES, Walk, num_deals
-from hearts_env.worlds import Worlds
+from hearts_env.support.arguments import check_positive
+from hearts_env.support.errors import HeartsError
+from hearts_env.views.worlds import Worlds
 
 DEFAULT_MEMORY = 4.0
 """Gigabytes (10^9 bytes) that a tree and its solver may take where nothing else is said."""

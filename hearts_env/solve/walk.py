@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._bits import lowest, popcount
-from hearts_env._jit import inlined, jit
-from hearts_env.arrays import Bytes, Ints, Ints32
-from hearts_env.deals import num_deals as num_all_deals
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Bytes, Ints, Ints32
+from hearts_env.support.bits import lowest, popcount
+from hearts_env.support.jit import inlined, jit
+from hearts_env.views.deals import num_deals as num_all_deals
 
 # ---- what a walk counts: places in `totals` ------------------------------------------------------
 DEALS, POSITIONS, LINES, HISTORIES = range(4)

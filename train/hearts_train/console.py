@@ -118,7 +118,7 @@ class Commands(typer.core.TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, which SIGTERM and SIGHUP stop as Ctrl-C does."""
-        from hearts_env.interrupts import interruptible  # not needed for --help
+        from hearts_env.support.interrupts import interruptible  # not needed for --help
 
         try:
             with interruptible():
@@ -129,7 +129,7 @@ class Commands(typer.core.TyperGroup):
 
 def stopped() -> typer.Exit:
     """The exit of a command that was stopped by a signal and has shown its results so far."""
-    from hearts_env.interrupts import exit_status  # not needed for --help
+    from hearts_env.support.interrupts import exit_status  # not needed for --help
 
     return typer.Exit(exit_status())
 
@@ -150,7 +150,7 @@ def _explain(error: Exception) -> str | None:
     if isinstance(error, ImportError):
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if extra:
-            from hearts_env.errors import needs
+            from hearts_env.support.errors import needs
 
             return f"this command {needs(extra)}"
         return None

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import IO, Any, Protocol, cast
 
-from hearts_env import clock
+from hearts_env.support import clock
 
 PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows a bar
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hearts_env import kernel as k
-from hearts_env._jit import inner, jit
 from hearts_env.solve.dd.layout import (
     H_FAR,
     H_LANE,
@@ -21,6 +20,7 @@ from hearts_env.solve.dd.layout import (
     NO_SURE,
 )
 from hearts_env.solve.dd.position import Position, at_end
+from hearts_env.support.jit import inner, jit
 
 
 @jit

@@ -7,8 +7,6 @@ from one card each upwards, each number of cards from the one before.
 from __future__ import annotations
 
 from hearts_env import kernel as k
-from hearts_env._bits import lowest, popcount
-from hearts_env._jit import inner, jit
 from hearts_env.solve.dd.bounds import moons_after_sure, sure_tricks
 from hearts_env.solve.dd.layout import (
     BROKEN,
@@ -43,6 +41,8 @@ from hearts_env.solve.dd.position import (
     likely_reply,
     runs,
 )
+from hearts_env.support.bits import lowest, popcount
+from hearts_env.support.jit import inner, jit
 
 
 @jit

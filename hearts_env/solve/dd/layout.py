@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._bits import lowest
-from hearts_env._jit import inner
+from hearts_env.support.bits import lowest
+from hearts_env.support.jit import inner
 
 
 class _Places:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hearts_env import kernel as k
 from hearts_env.cards import SPADES, SUITS
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.dd.bounds import write_sure_tricks
 from hearts_env.solve.dd.endgames import write_endgames, write_ranks
 from hearts_env.solve.dd.layout import (

@@ -14,8 +14,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hearts_env import kernel as k
-from hearts_env._bits import highest, lowest, popcount
-from hearts_env._jit import inner, jit
 from hearts_env.cards import HEARTS, SPADES
 from hearts_env.solve.dd.layout import (
     BROKEN,
@@ -51,6 +49,8 @@ from hearts_env.solve.dd.layout import (
     lane_of,
     suit_of,
 )
+from hearts_env.support.bits import highest, lowest, popcount
+from hearts_env.support.jit import inner, jit
 
 
 class Position(NamedTuple):

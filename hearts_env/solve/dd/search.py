@@ -7,8 +7,6 @@ from its cache (its issue 6061).
 from __future__ import annotations
 
 from hearts_env import kernel as k
-from hearts_env._bits import popcount
-from hearts_env._jit import inner, jit
 from hearts_env.solve.dd.bounds import bounds
 from hearts_env.solve.dd.endgames import endgame_value, has_endgame
 from hearts_env.solve.dd.layout import (
@@ -57,6 +55,8 @@ from hearts_env.solve.dd.position import (
     runs,
 )
 from hearts_env.solve.dd.table import key_of, probe, store
+from hearts_env.support.bits import popcount
+from hearts_env.support.jit import inner, jit
 
 
 @inner

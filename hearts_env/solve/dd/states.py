@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from hearts_env import kernel as k
-from hearts_env._bits import highest, lowest, popcount
-from hearts_env._jit import inner, jit
 from hearts_env.cards import SPADES
 from hearts_env.solve.dd.layout import (
     ALL,
@@ -34,6 +32,8 @@ from hearts_env.solve.dd.layout import (
 )
 from hearts_env.solve.dd.search import exact, search
 from hearts_env.solve.dd.table import forget
+from hearts_env.support.bits import highest, lowest, popcount
+from hearts_env.support.jit import inner, jit
 
 
 # ---- the root ------------------------------------------------------------------------------------

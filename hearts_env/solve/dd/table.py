@@ -17,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from hearts_env import kernel as k
-from hearts_env._bits import lowest
-from hearts_env._jit import inner, jit
 from hearts_env.solve.dd.layout import H_GENERATION, H_TABLE, H_TABLE_MASK, H_WIDE
 from hearts_env.solve.dd.position import Position
+from hearts_env.support.bits import lowest
+from hearts_env.support.jit import inner, jit
 
 NARROW_ZERO, WIDE_ZERO = 1 << 15, 1 << 27
 """Added to a bound, which then is not a negative number of 16 or 28 bits."""

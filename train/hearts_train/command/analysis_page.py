@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hearts_env.notation import Record
-from hearts_env.progress import Progress
+from hearts_env.game.notation import Record
 from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.support.progress import Progress
 from hearts_train.measure.analysis import (
     Analysis,
     analyse,

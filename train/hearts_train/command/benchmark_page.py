@@ -10,8 +10,8 @@ from typing import Any
 from hearts_agents.registry import runs_code
 from hearts_agents.specs import is_code, is_exec
 from hearts_env import Game
-from hearts_env.files import write_whole
 from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.support.files import write_whole
 from hearts_train.command.page import bar, cards_html, page
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.benchmark import verdict

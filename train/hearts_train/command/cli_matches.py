@@ -147,7 +147,7 @@ def matches(
     as_json: Json = False,
 ) -> None:
     """Play whole matches of two, twice each with the seats swapped; players know the score."""
-    from hearts_env.files import write_json
+    from hearts_env.support.files import write_json
     from hearts_train.command.reports import command_line
     from hearts_train.measure.match_duel import play_matches
 
@@ -187,7 +187,7 @@ def _numbers(text: str | None) -> list[int] | None:
 
 def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | None) -> None:
     """Refuse what can be refused before any deal is played."""
-    from hearts_env.scoreboard import Scoreboard
+    from hearts_env.game.scoreboard import Scoreboard
 
     if rules is None:
         return

@@ -52,7 +52,7 @@ def read_seed(text: str | int) -> int:
     try:
         return int(written)
     except ValueError:
-        from hearts_env.errors import quoted
+        from hearts_env.support.errors import quoted
 
         raise Mistake(
             f"--seed: {quoted(text)} is not a whole number; give one, or @FILE with the file that "
@@ -147,7 +147,7 @@ def check_plot(path: Path | None, option: str = "--plot") -> None:
 def check_output(path: Path | None, option: str) -> None:
     """Refuse a file that could not be written, before anything is computed."""
     if path is not None:
-        from hearts_env import files
+        from hearts_env.support import files
 
         files.check_output(path, option)
 

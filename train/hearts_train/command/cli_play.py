@@ -220,9 +220,9 @@ def show_rules(
     as_json: Json = False,
 ) -> None:
     """Explain a game in plain words, or list all."""
-    from hearts_env.explain import SUMMARIES, explain, option_rows, players_of
-    from hearts_env.presets import PRESETS
-    from hearts_env.rules import Rules
+    from hearts_env.rules.explain import SUMMARIES, explain, option_rows, players_of
+    from hearts_env.rules.presets import PRESETS
+    from hearts_env.rules.rules import Rules
     from hearts_train.command.cardtext import CardText
 
     wrap = CardText.of().wrap

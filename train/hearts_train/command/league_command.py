@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from hearts_env import HeartsError, Rules
-from hearts_env.files import write_whole
+from hearts_env.support.files import write_whole
 from hearts_train import console
 from hearts_train.command.league_page import league_page
 from hearts_train.command.league_tables import show_tables

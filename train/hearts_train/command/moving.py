@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hearts_env import HeartsError
-from hearts_env.arguments import check_range
-from hearts_env.errors import needs
-from hearts_env.files import write_whole
-from hearts_env.notation import Record
+from hearts_env.game.notation import Record
+from hearts_env.support.arguments import check_range
+from hearts_env.support.errors import needs
+from hearts_env.support.files import write_whole
 from hearts_train.command.replay import pictures_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 
 from hearts_env import HeartsError, Rules
-from hearts_env.arguments import check_seed
 from hearts_env.seeds import secret_seed
+from hearts_env.support.arguments import check_seed
 from hearts_train.command.announcer import Announcer
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.saved_tables import Keeper, TableState

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hearts_env import Game, NotationError
-from hearts_env.files import read_limited, write_whole
-from hearts_env.notation import Record, parse_records
+from hearts_env.game.notation import Record, parse_records
+from hearts_env.support.files import read_limited, write_whole
 from hearts_train.command.cardtext import CardText
 
 if TYPE_CHECKING:

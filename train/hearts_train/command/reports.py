@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hearts_agents.registry import runs_code
 from hearts_env import BatchGame, HeartsError, Rules, __version__
-from hearts_env.interrupts import held_interrupt
+from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import Contest, Evaluation, check_pairs, platform_versions

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hearts_env import CheckpointError, HeartsError
-from hearts_env.files import held, read_limited, write_whole
+from hearts_env.support.files import held, read_limited, write_whole
 from hearts_train.console import Mistake, note
 
 FOLDER_VARIABLE = "HEARTS_DATA_DIR"

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from hearts_env import Game
-from hearts_env.notation import Record
-from hearts_env.progress import Progress, no_progress
+from hearts_env.game.notation import Record
+from hearts_env.support.progress import Progress, no_progress
 from hearts_train.command.saved_tables import data_folder
 from hearts_train.console import Mistake, note, progress
 from hearts_train.web.app import create_app

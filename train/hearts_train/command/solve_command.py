@@ -14,10 +14,7 @@ import numpy as np
 
 from hearts_agents import make_agent
 from hearts_agents.base import check_rules
-from hearts_env import HeartsError, Rules, clock
-from hearts_env.arguments import check_positive
-from hearts_env.files import held, lock_beside, remove_leftovers
-from hearts_env.interrupts import held_interrupt
+from hearts_env import HeartsError, Rules
 from hearts_env.solve.archive import check_folder
 from hearts_env.solve.best_response import Exploitability, exploit, exploitability
 from hearts_env.solve.equilibrium import (
@@ -31,6 +28,10 @@ from hearts_env.solve.equilibrium import (
 )
 from hearts_env.solve.linear import solve_linear
 from hearts_env.solve.tree import Tree
+from hearts_env.support import clock
+from hearts_env.support.arguments import check_positive
+from hearts_env.support.files import held, lock_beside, remove_leftovers
+from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console, screen
 from hearts_train.console import Mistake
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped

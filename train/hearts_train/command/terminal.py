@@ -17,14 +17,14 @@ from pathlib import Path
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
-from hearts_agents.bot_process import LAST_WORDS
+from hearts_agents.programs.bot_process import LAST_WORDS
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.cards import SUITS, parse_card
-from hearts_env.explain import explain
-from hearts_env.files import write_whole
-from hearts_env.interrupts import Interrupted, held_interrupt
-from hearts_env.notation import Record, parse_games, parse_records
+from hearts_env.game.notation import Record, parse_games, parse_records
+from hearts_env.rules.explain import explain
 from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.support.files import write_whole
+from hearts_env.support.interrupts import Interrupted, held_interrupt
 from hearts_train.command import replay
 from hearts_train.command.announcer import CHOICES, Announcer
 from hearts_train.command.hints import describe

@@ -12,7 +12,7 @@ import typer
 
 from hearts_agents.registry import runs_code
 from hearts_env import Rules
-from hearts_env.files import write_json
+from hearts_env.support.files import write_json
 from hearts_train import console
 from hearts_train.command.reports import command_line, evaluate_against, show_evaluations
 from hearts_train.learn import runs, training

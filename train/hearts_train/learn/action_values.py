@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env.arrays import Array, Floats32
+from hearts_env.support.arrays import Array, Floats32
 from hearts_train.learn.selfplay import SelfPlayLearner
 
 

@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from hearts_agents.network import Network
-from hearts_env.arguments import check_array
-from hearts_env.errors import HeartsError
+from hearts_agents.models.network import Network
+from hearts_env.support.arguments import check_array
+from hearts_env.support.errors import HeartsError
 from hearts_train.learn.config import ConfigError, NetworkConfig
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}

@@ -17,8 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from hearts_env.batch_kernel import MAX_GAMES
-from hearts_env.errors import HeartsError
+from hearts_env.batch.kernel import MAX_GAMES
+from hearts_env.support.errors import HeartsError
 from hearts_train.learn.algorithms import ALGORITHMS, Name
 from hearts_train.measure.evaluation import MAX_PAIRS, MIN_PAIRS
 

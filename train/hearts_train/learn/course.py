@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
 from hearts_env.encoders import Encoder
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
 from hearts_env.seeds import derived_seed
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.learner import between

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from hearts_env import clock
+from hearts_env.support import clock
 from hearts_train.learn import runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.run_report import EXPLOITED

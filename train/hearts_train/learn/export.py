@@ -14,8 +14,8 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
-from hearts_agents.checkpoint import Checkpoint, save_checkpoint
-from hearts_agents.network import Network
+from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.models.network import Network
 from hearts_env import HeartsError, Rules
 from hearts_env.encoders import make_encoder
 from hearts_train.learn.maskable_networks import policy_tensors

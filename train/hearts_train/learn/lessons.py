@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from hearts_agents.search import Memory, Pimc, mean_rows, working_memory
 from hearts_env import BatchGame, Rules
-from hearts_env.arrays import Array, Floats
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.seeds import derived_seed
 from hearts_env.solve import Table
+from hearts_env.support.arrays import Array, Floats
 from hearts_train.learn.replay import seen
 from hearts_train.measure.crew import spread
 

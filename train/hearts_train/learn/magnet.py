@@ -6,11 +6,11 @@ import torch
 from torch import nn
 
 from hearts_agents.base import ByRules
-from hearts_agents.network import Network, NetworkAgent
+from hearts_agents.models.network import Network, NetworkAgent
 from hearts_agents.registry import make_agent
 from hearts_env.encoders import Encoder
-from hearts_env.errors import HeartsError
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
+from hearts_env.support.errors import HeartsError
 from hearts_train.learn.actor_critic import ActorCritic, perceptron
 from hearts_train.learn.algorithms import OF_VALUES
 from hearts_train.learn.config import AVERAGE, ConfigError, TrainConfig

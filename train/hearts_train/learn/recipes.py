@@ -18,8 +18,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from hearts_env.errors import HeartsError, did_you_mean, quoted
-from hearts_env.files import read_limited
+from hearts_env.support.errors import HeartsError, did_you_mean, quoted
+from hearts_env.support.files import read_limited
 from hearts_train.learn.config import ConfigError, TrainConfig
 
 _MAX_RECIPE = 100_000  # bytes; all settings written out take some 2,000

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_env.arguments import check_array
-from hearts_env.arrays import Array
 from hearts_env.encoders import Encoder
-from hearts_env.errors import HeartsError
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
 from hearts_env.solve.tree_size import DEFAULT_MEMORY, format_gigabytes
+from hearts_env.support.arguments import check_array
+from hearts_env.support.arrays import Array
+from hearts_env.support.errors import HeartsError
 from hearts_train.learn.config import ConfigError
 
 Arrays = dict[str, Array]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import HeartsError
-from hearts_env.errors import CheckpointError
-from hearts_env.files import is_held
+from hearts_env.support.errors import CheckpointError
+from hearts_env.support.files import is_held
 from hearts_train.learn.config import BudgetConfig
 from hearts_train.learn.recipes import parse_yaml
 from hearts_train.learn.runs import (

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hearts_agents.checkpoint import Checkpoint, read_checkpoint
-from hearts_env.files import write_whole
+from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint
+from hearts_env.support.files import write_whole
 from hearts_train.learn.config import AVERAGE
 from hearts_train.learn.runs import CARD_NAME
 from hearts_train.measure.pictures import literal, save_figure, short_names, styles, wrapped

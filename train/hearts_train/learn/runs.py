@@ -28,11 +28,16 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hearts_agents._tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
-from hearts_agents.checkpoint import CHECKPOINT_NAME, Checkpoint, read_checkpoint, save_checkpoint
+from hearts_agents.models.checkpoint import (
+    CHECKPOINT_NAME,
+    Checkpoint,
+    read_checkpoint,
+    save_checkpoint,
+)
+from hearts_agents.models.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_agents.registry import check_recorded
-from hearts_env.errors import CheckpointError, quoted
-from hearts_env.files import held, is_held, remove_leftovers, write_whole
+from hearts_env.support.errors import CheckpointError, quoted
+from hearts_env.support.files import held, is_held, remove_leftovers, write_whole
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.event_file import EventFile
 from hearts_train.learn.recipes import load_config

@@ -25,9 +25,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_agents._tensors import Tensors
-from hearts_env._workers import Workers
+from hearts_agents.models.tensors import Tensors
 from hearts_env.seeds import derived_seed
+from hearts_env.support.workers import Workers
 from hearts_train.learn import runs
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.actor_critic import set_threads

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents._options import check_seat
 from hearts_agents.base import generator_state, restore_generator
 from hearts_agents.blame import describe
-from hearts_agents.pool import OpponentPool
-from hearts_env.arguments import check_array
-from hearts_env.batch import BatchGame
+from hearts_agents.envs.options import check_seat
+from hearts_agents.envs.pool import OpponentPool
+from hearts_env.batch.batch import BatchGame
 from hearts_env.encoders import Encoder
-from hearts_env.errors import HeartsError
-from hearts_env.rewards import Rewarder
-from hearts_env.rules import Rules
+from hearts_env.envs.rewards import Rewarder
+from hearts_env.rules.rules import Rules
 from hearts_env.seeds import secret_seed
+from hearts_env.support.arguments import check_array
+from hearts_env.support.errors import HeartsError
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.snapshots import LATEST

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hearts_agents._arena_kernel import OPPONENT, SEAT, draw, draw_place, unit
+from hearts_agents.envs.arena_kernel import OPPONENT, SEAT, draw, draw_place, unit
 from hearts_env import kernel as k
-from hearts_env._bits import lowest
-from hearts_env._jit import inlined, jit
-from hearts_env.arrays import Bools, Bytes, Floats, Floats32, Ints, Numbers
-from hearts_env.rewards import earned, is_due
+from hearts_env.envs.rewards import earned, is_due
+from hearts_env.support.arrays import Bools, Bytes, Floats, Floats32, Ints, Numbers
+from hearts_env.support.bits import lowest
+from hearts_env.support.jit import inlined, jit
 
 PENDING, END = -1, -2
 """Of ``nexts``: the seat's next decision is still to come; the deal has ended."""

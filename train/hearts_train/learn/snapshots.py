@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearts_agents.network import NetworkAgent
-from hearts_agents.pool import OpponentPool
-from hearts_env.arguments import check_array
+from hearts_agents.envs.pool import OpponentPool
+from hearts_agents.models.network import NetworkAgent
 from hearts_env.encoders import Encoder
-from hearts_env.errors import HeartsError
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
 from hearts_env.seeds import secret_seed
+from hearts_env.support.arguments import check_array
+from hearts_env.support.errors import HeartsError
 from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.config import SELF, TrainConfig
 

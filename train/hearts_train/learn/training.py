@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from hearts_agents.base import check_rules
-from hearts_agents.checkpoint import Checkpoint, save_checkpoint
-from hearts_agents.network import Network
+from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.models.network import Network
 from hearts_agents.registry import make_agent
-from hearts_env import clock
-from hearts_env.errors import CheckpointError, HeartsError
-from hearts_env.files import removed_if_unused, write_whole
-from hearts_env.interrupts import Interrupted, noted_interrupt
 from hearts_env.solve.best_response import exploit
+from hearts_env.support import clock
+from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.files import removed_if_unused, write_whole
+from hearts_env.support.interrupts import Interrupted, noted_interrupt
 from hearts_train.learn import runs
 from hearts_train.learn.algorithms import ALGORITHMS
 from hearts_train.learn.config import ConfigError, TrainConfig

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.arguments import check_number
-from hearts_env.arrays import Array, Floats
-from hearts_env.progress import Progress
+from hearts_env.support.arguments import check_number
+from hearts_env.support.arrays import Array, Floats
+from hearts_env.support.progress import Progress
 from hearts_train.measure.evaluation import (
     Contest,
     Entrant,

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from hearts_agents.search import Pimc
 from hearts_env import Game, HeartsError
-from hearts_env.progress import Progress
 from hearts_env.solve import Table, solve
 from hearts_env.solve.beliefs import check_two_players
+from hearts_env.support.progress import Progress
 from hearts_train.measure.shown import Shown
 
 T = TypeVar("T")

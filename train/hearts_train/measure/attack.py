@@ -24,14 +24,14 @@ import numpy as np
 from hearts_agents import Agent, make_agent
 from hearts_agents.attackers import METHODS, Attacker, asked, played_by
 from hearts_env import BatchGame, HeartsError, Rules, __version__
-from hearts_env.arguments import check_number, check_seed
-from hearts_env.batch_view import BatchView
-from hearts_env.progress import Show, silent
+from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import check_two_players, has_exact_worlds
 from hearts_env.solve.best_response import exploitability, policy_of
 from hearts_env.solve.response import Chooser, Responses, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.walk import num_deals
+from hearts_env.support.arguments import check_number, check_seed
+from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contenders import Contender, Entrant, named, rules_for
 from hearts_train.measure.evaluation import Contest, Evaluation, check_pairs
 

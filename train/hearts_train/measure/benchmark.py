@@ -27,12 +27,12 @@ import numpy as np
 from hearts_agents.blame import blamed
 from hearts_agents.registry import unversioned, versioned
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.arguments import check_choice, check_number
-from hearts_env.files import check_file_name, write_whole
-from hearts_env.progress import Progress, Show, silent
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
+from hearts_env.support.arguments import check_choice, check_number
+from hearts_env.support.files import check_file_name, write_whole
+from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.measure.benchmark_file import differences, encoded, sealed
 from hearts_train.measure.contenders import Contender, Entrant
 from hearts_train.measure.crew import Crew

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import HeartsError
-from hearts_env.errors import quoted
-from hearts_env.files import read_limited
+from hearts_env.support.errors import quoted
+from hearts_env.support.files import read_limited
 
 FORMAT = "HeartsBench result"
 VERSION = 1

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.arrays import Floats
+from hearts_env.support.arrays import Floats
 from hearts_train.measure.duel import Block, Example, deals_digest
 from hearts_train.measure.evaluation import (
     Contest,

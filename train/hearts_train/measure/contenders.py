@@ -23,9 +23,10 @@ from hearts_agents.base import Adapted, check_rules
 from hearts_agents.blame import blamed
 from hearts_agents.champion import SHIPPED as CHAMPIONS
 from hearts_agents.champion import Champion, game_of
-from hearts_agents.checkpoint import Checkpoint
-from hearts_agents.encoder_agent import EncoderAgent
-from hearts_agents.program_agent import ExternalAgent, program_files
+from hearts_agents.models.checkpoint import Checkpoint
+from hearts_agents.models.encoder_agent import EncoderAgent
+from hearts_agents.models.solved import EquilibriumAgent, SolvedAgent
+from hearts_agents.programs.program_agent import ExternalAgent, program_files
 from hearts_agents.registry import (
     OWN,
     is_model_file,
@@ -35,14 +36,13 @@ from hearts_agents.registry import (
     unversioned,
 )
 from hearts_agents.search import PimcBelief
-from hearts_agents.solved import EquilibriumAgent, SolvedAgent
 from hearts_agents.specs import EXEC, is_code, is_exec, parse_options, split_spec
 from hearts_agents.user_code import code_file, declared_files
 from hearts_env import BatchGame, HeartsError, Rules
-from hearts_env.arrays import Ints
-from hearts_env.batch_view import BatchView
-from hearts_env.files import kind_of
+from hearts_env.batch.views import BatchView
 from hearts_env.solve.equilibrium import SHIPPED, shipped_file
+from hearts_env.support.arrays import Ints
+from hearts_env.support.files import kind_of
 from hearts_train.measure.guard import Answer, ask, is_ours
 from hearts_train.measure.isolation import Enquiry, Isolated
 

@@ -24,8 +24,8 @@ from typing import Any, Protocol, TypeVar
 
 from hearts_agents.blame import describe
 from hearts_env import HeartsError
-from hearts_env.arguments import check_choice, check_number
-from hearts_env.errors import needs
+from hearts_env.support.arguments import check_choice, check_number
+from hearts_env.support.errors import needs
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import make_agent
-from hearts_agents.bot_process import REFUSED, BotError
-from hearts_agents.program_agent import ExternalAgent
+from hearts_agents.programs.bot_process import REFUSED, BotError
+from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.specs import EXEC, is_exec
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
-from hearts_env.arguments import check_number, check_seed
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 from hearts_env.seeds import derived_seed
+from hearts_env.support.arguments import check_number, check_seed
 from hearts_train.measure.guard import NO_ACTION, Fault, ask
 
 PRESETS = ("two_player", "mini", 'mini moon="choose"', "classic", "no_pass", "party", "kitty")

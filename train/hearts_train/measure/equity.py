@@ -17,13 +17,13 @@ import numpy as np
 
 from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env import kernel as k
-from hearts_env.arguments import check_number, check_seed
-from hearts_env.arrays import Floats, Ints
-from hearts_env.progress import Progress
-from hearts_env.scoreboard import Scoreboard
+from hearts_env.game.scoreboard import Scoreboard
 from hearts_env.seeds import derived_seed
 from hearts_env.solve.deal_results import DealResults, check_same_deals, load_results
 from hearts_env.solve.match_equity import MatchEquity
+from hearts_env.support.arguments import check_number, check_seed
+from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.progress import Progress
 from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Contest, blocks, check_pairs, stretches_of

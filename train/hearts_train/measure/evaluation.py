@@ -33,9 +33,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from hearts_env import HeartsError, Rules
-from hearts_env.arguments import check_number, check_positive, check_seed
-from hearts_env.progress import Progress, no_progress
 from hearts_env.seeds import secret_seed
+from hearts_env.support.arguments import check_number, check_positive, check_seed
+from hearts_env.support.progress import Progress, no_progress
 from hearts_train.measure.contenders import Contender, Entrant, check_same, named, rules_for
 from hearts_train.measure.crew import check_crew, spread
 from hearts_train.measure.duel import Block, Duel

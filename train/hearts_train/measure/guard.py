@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from hearts_agents import Agent
 from hearts_agents.base import Adapted
 from hearts_agents.blame import describe
-from hearts_agents.network import NetworkAgent
-from hearts_agents.program_agent import ExternalAgent
+from hearts_agents.models.network import NetworkAgent
+from hearts_agents.models.solved import SolvedAgent
+from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_agents.registry import OWN, find_factory
-from hearts_agents.solved import SolvedAgent
 from hearts_env import IllegalActionError, PlayerView
-from hearts_env.arrays import Ints
-from hearts_env.batch_view import BatchView
-from hearts_env.game import action_number
-from hearts_env.interrupts import signals_apart
+from hearts_env.batch.views import BatchView
+from hearts_env.game.game import action_number
+from hearts_env.support.arrays import Ints
+from hearts_env.support.interrupts import signals_apart
 
 RAISED, ILLEGAL, TAMPERED, CRASHED, LATE = "raised", "illegal", "tampered", "crashed", "late"
 KINDS = (RAISED, ILLEGAL, TAMPERED, CRASHED, LATE)

@@ -14,7 +14,7 @@ from hearts_agents.baselines import Pro
 from hearts_agents.blame import blamed
 from hearts_agents.search import Pimc
 from hearts_env import HeartsError, PlayerView, Rules
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 from hearts_train.measure.guard import ask_one, is_ours
 from hearts_train.measure.intervals import Z95
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError
-from hearts_env.arguments import check_number
-from hearts_env.arrays import Floats
+from hearts_env.support.arguments import check_number
+from hearts_env.support.arrays import Floats
 
 Z95 = 1.96
 LEVEL = 0.95

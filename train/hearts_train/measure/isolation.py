@@ -41,12 +41,17 @@ import numpy as np
 
 from hearts_agents import Agent
 from hearts_agents.blame import describe
+from hearts_agents.programs.subprocesses import (
+    close_pipes,
+    kill_child,
+    python_environment,
+    start_child,
+)
 from hearts_agents.specs import split_spec
-from hearts_agents.subprocesses import close_pipes, kill_child, python_environment, start_child
 from hearts_env import HeartsError, Rules
-from hearts_env.arrays import Floats, Ints
-from hearts_env.batch_view import BatchView
-from hearts_env.files import kind_of
+from hearts_env.batch.views import BatchView
+from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.files import kind_of
 from hearts_train.measure.guard import CRASHED, KINDS, LATE, NO_ACTION, Answer, Fault, check
 
 _START_SECONDS = 300.0  # a first start may compile

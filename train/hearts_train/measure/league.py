@@ -22,13 +22,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hearts_agents.registry import OWN, check_recorded
-from hearts_env import BatchGame, HeartsError, Rules, clock
-from hearts_env.arguments import check_positive, check_seed
-from hearts_env.presets import PRESETS
-from hearts_env.progress import Progress, Show
+from hearts_env import BatchGame, HeartsError, Rules
+from hearts_env.rules.presets import PRESETS
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.solve.tree import Tree
+from hearts_env.support import clock
+from hearts_env.support.arguments import check_positive, check_seed
+from hearts_env.support.progress import Progress, Show
 from hearts_train.measure import duel, evaluation
 from hearts_train.measure.benchmark import exploited
 from hearts_train.measure.contenders import Contender

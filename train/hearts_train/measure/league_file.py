@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.errors import quoted
-from hearts_env.files import (
+from hearts_env.support.errors import quoted
+from hearts_env.support.files import (
     append_all,
     held,
     lock_beside,

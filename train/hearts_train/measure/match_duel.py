@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hearts_env import HeartsError, Match, Rules, __version__
-from hearts_env.arguments import check_seed
-from hearts_env.arrays import Floats
-from hearts_env.batch_view import BatchView
-from hearts_env.progress import Progress
-from hearts_env.scoreboard import Scoreboard
+from hearts_env.batch.views import BatchView
+from hearts_env.game.scoreboard import Scoreboard
 from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.support.arguments import check_seed
+from hearts_env.support.arrays import Floats
+from hearts_env.support.progress import Progress
 from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same, rules_for
 from hearts_train.measure.crew import spread
 from hearts_train.measure.duel import ROLES

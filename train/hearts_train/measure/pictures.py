@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hearts_env import HeartsError
-from hearts_env.errors import needs
-from hearts_env.files import check_output, write_whole
+from hearts_env.support.errors import needs
+from hearts_env.support.files import check_output, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

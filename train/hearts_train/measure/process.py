@@ -16,7 +16,7 @@ import numpy as np
 from hearts_agents import Agent
 from hearts_agents.blame import describe
 from hearts_env import HeartsError, Rules
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 from hearts_env.solve.best_response import policy_asker
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.guard import KINDS, ask

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from hearts_agents.registry import versioned
 from hearts_env import HeartsError
-from hearts_env.errors import quoted
+from hearts_env.support.errors import quoted
 
 SPLITS = ("dev", "test")
 BUDGETS: dict[str, float] = {"1ms": 1.0, "50ms": 50.0, "free": math.inf}

@@ -20,8 +20,8 @@ from typing import Any
 
 from hearts_agents.registry import check_recorded
 from hearts_env import HeartsError, __version__
-from hearts_env.errors import quoted
-from hearts_env.files import (
+from hearts_env.support.errors import quoted
+from hearts_env.support.files import (
     append_all,
     check_file_name,
     held,

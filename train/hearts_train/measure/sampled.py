@@ -15,7 +15,7 @@ from typing import Any
 
 from hearts_agents.baselines import Pro
 from hearts_env import Game
-from hearts_env.progress import Progress
+from hearts_env.support.progress import Progress
 from hearts_train.measure.analysis import BLUNDER, SLIP, ending_of, possessive, subject
 from hearts_train.measure.hints import values
 

@@ -39,8 +39,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hearts_env import HeartsError
-from hearts_env.arguments import check_finite
-from hearts_env.arrays import Floats
+from hearts_env.support.arguments import check_finite
+from hearts_env.support.arrays import Floats
 from hearts_train.measure.intervals import LEVEL, Interval
 
 TEST_VERSION = 1

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.errors import needs
+from hearts_env.support.errors import needs
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import WORST, Block, Example, WorstDeal, deals_digest
 from hearts_train.measure.intervals import mean_and_interval

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.errors import needs
-from hearts_env.progress import Progress
+from hearts_env.support.errors import needs
+from hearts_env.support.progress import Progress
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import (
     MIN_PAIRS,

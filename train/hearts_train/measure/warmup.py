@@ -32,14 +32,16 @@ import hearts_env
 from hearts_agents import make_agent
 from hearts_agents.attackers import Attacker
 from hearts_agents.baselines import NAMES
-from hearts_agents.subprocesses import close_pipes, kill_child, python_environment, start_child
-from hearts_agents.vector import HeartsVectorEnv
+from hearts_agents.envs.vector import HeartsVectorEnv
+from hearts_agents.programs.subprocesses import (
+    close_pipes,
+    kill_child,
+    python_environment,
+    start_child,
+)
 from hearts_env import BatchGame, Game, HeartsError, Rules, hearts_v0
-from hearts_env._jit import cache_folder
-from hearts_env.arguments import check_number
 from hearts_env.encoders import ENCODERS
-from hearts_env.presets import PRESETS
-from hearts_env.progress import Progress
+from hearts_env.rules.presets import PRESETS
 from hearts_env.solve import Table, solve, solve_batch, solve_worlds
 from hearts_env.solve.beliefs import belief
 from hearts_env.solve.best_response import exploit
@@ -47,6 +49,9 @@ from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import ALGORITHMS
 from hearts_env.solve.equilibrium import solve as solve_tree
 from hearts_env.solve.response import whole_game
+from hearts_env.support.arguments import check_number
+from hearts_env.support.jit import cache_folder
+from hearts_env.support.progress import Progress
 
 _PROGRAM = "from hearts_train.measure.warmup import serve; serve()"
 _MOST_WORKERS = 256

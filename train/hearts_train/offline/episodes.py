@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env.arrays import Array, Floats, Ints
 from hearts_env.encoders import write_many
+from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_train.offline.options import DatasetOptions
 from hearts_train.offline.playing import Played
 

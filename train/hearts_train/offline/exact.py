@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from hearts_agents.search import Memory, mean_rows, working_memory
 from hearts_env import Rules
 from hearts_env import kernel as k
-from hearts_env._bits import lowest
-from hearts_env._jit import jit
-from hearts_env.arrays import Floats, Ints
-from hearts_env.batch_view import BatchView
-from hearts_env.hidden import worlds_of_two
+from hearts_env.batch.views import BatchView
 from hearts_env.solve import Table
 from hearts_env.solve.dd.states import card_values
+from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.bits import lowest
+from hearts_env.support.jit import jit
+from hearts_env.views.hidden import worlds_of_two
 from hearts_train.offline.options import knows_mean_values
 
 

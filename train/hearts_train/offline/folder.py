@@ -24,11 +24,18 @@ import numpy as np
 
 from hearts_agents.registry import check_recorded
 from hearts_env import BatchGame, HeartsError, __version__
-from hearts_env.arrays import Array
-from hearts_env.errors import quoted
-from hearts_env.files import held, kind_of, read_limited, remove_leftovers, write_json, write_whole
-from hearts_env.interrupts import held_interrupt
-from hearts_env.progress import Progress, Show, silent
+from hearts_env.support.arrays import Array
+from hearts_env.support.errors import quoted
+from hearts_env.support.files import (
+    held,
+    kind_of,
+    read_limited,
+    remove_leftovers,
+    write_json,
+    write_whole,
+)
+from hearts_env.support.interrupts import held_interrupt
+from hearts_env.support.progress import Progress, Show, silent
 from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.crew import check_crew, spread
 from hearts_train.offline import tables

@@ -18,9 +18,9 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from hearts_agents.gym_env import ENV_ID
+from hearts_agents.envs.gym_env import ENV_ID
 from hearts_env import __version__
-from hearts_env.arrays import Array
+from hearts_env.support.arrays import Array
 from hearts_train.offline.episodes import Episodes
 from hearts_train.offline.options import DatasetOptions, library
 from hearts_train.offline.playing import BLOCK

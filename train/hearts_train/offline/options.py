@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 
 from hearts_env import HeartsError, Rules, __version__
-from hearts_env.arguments import (
+from hearts_env.encoders import ENCODERS, make_encoder
+from hearts_env.envs.form import MASKS, Form
+from hearts_env.envs.rewards import Rewarder
+from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.support.arguments import (
     check_chance,
     check_choice,
     check_flag,
@@ -19,11 +23,7 @@ from hearts_env.arguments import (
     check_seed,
     unexpected_keyword,
 )
-from hearts_env.encoders import ENCODERS, make_encoder
-from hearts_env.errors import did_you_mean, needs, quoted
-from hearts_env.form import MASKS, Form
-from hearts_env.rewards import Rewarder
-from hearts_env.solve.beliefs import has_exact_worlds
+from hearts_env.support.errors import did_you_mean, needs, quoted
 
 FORMATS = ("parquet", "minari")
 VIEWS = ("text", "json")

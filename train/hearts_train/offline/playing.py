@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
-from hearts_env.arrays import Floats, Ints
-from hearts_env.batch_view import BatchView
-from hearts_env.rewards import Rewarder, pay_rows
+from hearts_env.batch.views import BatchView
+from hearts_env.envs.rewards import Rewarder, pay_rows
 from hearts_env.seeds import secret_seed
+from hearts_env.support.arrays import Floats, Ints
 from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same, rounds
 from hearts_train.measure.guard import NO_ACTION, Fault
 from hearts_train.offline.options import DatasetOptions

@@ -21,10 +21,10 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from hearts_env.errors import HeartsError
-from hearts_env.explain import explain
-from hearts_env.presets import PRESETS
-from hearts_env.rules import Rules
+from hearts_env.rules.explain import explain
+from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.rules import Rules
+from hearts_env.support.errors import HeartsError
 from hearts_train.web import assets, messages, review_routes, runs_routes
 from hearts_train.web.gate import Bucket, Gate, content_policy
 from hearts_train.web.hosting import Hall, Host, Limits

@@ -16,11 +16,11 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from hearts_agents.view_lines import ViewLines, dump
+from hearts_agents.programs.view_lines import ViewLines, dump
 from hearts_env import Game, Rules
-from hearts_env.batch_view import BatchView
-from hearts_env.errors import quoted
-from hearts_env.explain import SUMMARIES, explain
+from hearts_env.batch.views import BatchView
+from hearts_env.rules.explain import SUMMARIES, explain
+from hearts_env.support.errors import quoted
 
 VERSION = 1
 HELP = ("off", "warn", "values", "odds")

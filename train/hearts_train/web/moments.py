@@ -16,14 +16,14 @@ from hearts_agents.baselines import DEFAULT_WORLDS
 from hearts_agents.champion import game_of, strongest
 from hearts_agents.search import Pimc
 from hearts_env import Game, HeartsError, PlayerView, Rules
-from hearts_env.arrays import Floats
-from hearts_env.batch_view import BatchView
+from hearts_env.batch.views import BatchView
 from hearts_env.cards import cards_of
 from hearts_env.solve import Table, solve
 from hearts_env.solve.beliefs import belief, num_first_worlds
 from hearts_env.solve.endgame import Endgame
 from hearts_env.solve.equilibrium import solve as solve_equilibrium
 from hearts_env.solve.side import backward_mean
+from hearts_env.support.arrays import Floats
 from hearts_train.web.players import in_parts
 
 Json = dict[str, Any]

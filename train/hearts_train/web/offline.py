@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from hearts_env.files import write_whole
+from hearts_env.support.files import write_whole
 from hearts_train.web.assets import inline_modules, inline_styles, script_digests, sprite
 from hearts_train.web.moments import Json
 

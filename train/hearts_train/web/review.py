@@ -28,10 +28,10 @@ from hearts_agents.base import check_rules
 from hearts_agents.baselines import Pro
 from hearts_agents.champion import strongest
 from hearts_env import Game, HeartsError, Rules
-from hearts_env.notation import Record, parse_records
-from hearts_env.progress import Progress
+from hearts_env.game.notation import Record, parse_records
 from hearts_env.solve import solve_batch
 from hearts_env.solve.beliefs import has_exact_worlds, num_first_worlds
+from hearts_env.support.progress import Progress
 from hearts_train.measure.analysis import (
     BLUNDER,
     SLIP,

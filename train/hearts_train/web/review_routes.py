@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from hearts_env import HeartsError
-from hearts_env.progress import Progress
+from hearts_env.support.progress import Progress
 from hearts_train.web import puzzles
 from hearts_train.web.messages import Refusal
 from hearts_train.web.moments import Json

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import HeartsError
-from hearts_env.errors import CheckpointError, quoted
-from hearts_env.rules import Rules
+from hearts_env.rules.rules import Rules
+from hearts_env.support.errors import CheckpointError, quoted
 from hearts_train.learn.run_curves import (
     axis_label,
     chosen,

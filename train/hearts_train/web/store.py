@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hearts_env import CheckpointError
-from hearts_env.files import held, read_limited, write_whole
+from hearts_env.support.files import held, read_limited, write_whole
 from hearts_train.measure.records import entry_of, sealed_line
 from hearts_train.web.messages import TABLE_ID
 

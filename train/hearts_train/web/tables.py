@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import Any
 
 from hearts_env import Game, HeartsError, Match, Rules, __version__
-from hearts_env.arguments import check_choice, check_flag, check_is, check_seed
-from hearts_env.errors import quoted
-from hearts_env.notation import Record
+from hearts_env.game.notation import Record
 from hearts_env.seeds import secret_seed
+from hearts_env.support.arguments import check_choice, check_flag, check_is, check_seed
+from hearts_env.support.errors import quoted
 from hearts_train.web.messages import (
     HELP,
     Refusal,

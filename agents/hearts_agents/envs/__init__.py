@@ -1,0 +1,1 @@
+"""Gymnasium and stable-baselines3 environments with opponents inside, single and vectorised."""

@@ -1,0 +1,531 @@
+"""Many episodes at once, one learner in each, the other seats played by opponents inside.
+
+The core of the vector environments. Baselines are moved by one compiled loop over all games;
+other agents by ``act_batch``, called once for all the games that wait for them. Everything that
+is drawn for an episode (cards, the learner's seat, the opponents, their random numbers) follows
+from the episode's seed, and that from the environment's seed and the number of the episode, so
+that game i of many is the game of a single environment with the same seed.
+
+An episode's seed is its deal. It is revealed when the episode ends, not before, and agents outside
+the compiled loop are seeded with ``secret_seed``, from which it cannot be computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_agents.baseline_kernel import PLAIN, PRO, make_memory
+from hearts_agents.baselines import NAMES, Baseline
+from hearts_agents.envs.arena_kernel import (
+    ENDED,
+    WAITS,
+    Cast,
+    advance,
+    draw_episodes,
+    play_learner,
+    read_chips,
+    read_results,
+)
+from hearts_agents.envs.options import EpisodeOptions
+from hearts_env import BatchGame, Game, HeartsError, IllegalActionError, Rules
+from hearts_env import kernel as k
+from hearts_env.batch.kernel import find_illegal
+from hearts_env.envs.form import Observation
+from hearts_env.envs.infos import NOBODY, no_result, seat_number, without_texts
+from hearts_env.envs.rewards import Rewarder, pay_rows
+from hearts_env.game.chips import points_settled
+from hearts_env.game.match import next_deal
+from hearts_env.game.scoreboard import Scoreboard
+from hearts_env.hearts_v0 import ILLEGAL_REWARD
+from hearts_env.seeds import secret_seed
+from hearts_env.support.arguments import (
+    check_any_seed,
+    check_array,
+    check_number,
+    whole,
+    whole_numbers,
+)
+from hearts_env.support.arrays import Floats, Ints
+from hearts_env.support.errors import quoted
+from hearts_env.support.workers import Workers
+
+MAX_FORCED_DEALS = 10_000
+
+_STATE = ("learner", "cast", "seeds", "numbers", "deals", "returns", "lengths", "truncated")
+"""The public arrays of an arena that are part of its state."""
+
+
+@dataclass
+class Finished:
+    """The episodes that a step ended, in the order of their games; all arrays (len(games), ...).
+
+    ``facts`` has what final infos contain, by their keys; see ``Arena.no_facts``.
+    """
+
+    games: Ints
+    returns: Floats
+    lengths: Ints
+    facts: dict[str, NDArray[Any]]
+    text: Callable[[int], str]
+    """The text of the deal of the episode in place i of ``games``: ``deal`` of its final info."""
+
+
+class Arena:
+    """`num_envs` episodes side by side; where one has ended, `begin` begins the next.
+
+    ``over`` says where that has not been done yet: nothing is played there, whatever the action.
+    Masks are empty there, but where ``acts_when_over`` is set: then action 0 alone is legal. A
+    policy must give some action there, and one that has no choice learns nothing from it.
+    """
+
+    def __init__(self, num_envs: int, options: EpisodeOptions, num_threads: int = 1) -> None:
+        """Episodes that begin with ``reset``."""
+        self.rules = options.rules
+        self.episode = options.episode
+        self.illegal_action = options.illegal_action
+        self.rewarder = Rewarder(self.rules, options.reward, episode=self.episode)
+        self.seat = options.seat
+        self.pool = options.pool
+        self.skip_forced = options.skip_forced
+        self.max_deals = options.max_deals
+        self.form = options.form
+        self.text_infos = options.text_infos
+        self.acts_when_over = False
+        self.batch = BatchGame(
+            self.rules,
+            check_number("num_envs", num_envs, 1, 10_000_000),
+            observation=self.form.encoder,
+            autodeal=False,
+            num_threads=num_threads,
+        )
+        n = self.num_envs = self.batch.num_games
+        self.space = self.form.space()
+        self.states = self.batch.states
+        self.learner: Ints = np.zeros(n, np.int64)
+        self.cast: Ints = np.zeros((n, self.rules.players), np.int64)
+        self.seeds: Ints = np.zeros(n, np.int64)
+        self.numbers: Ints = np.zeros(n, np.int64)
+        self.returns: Floats = np.zeros(n)
+        self.lengths: Ints = np.zeros(n, np.int64)
+        self.truncated: NDArray[np.bool_] = np.zeros(n, np.bool_)
+        self.over: NDArray[np.bool_] = np.zeros(n, np.bool_)
+        self._rngs = np.zeros(n, np.uint64)
+        self.deals: Ints = np.zeros(n, np.int64)
+        self._paid: Ints = np.zeros(n, np.int64)
+        self._carry: Floats = np.zeros(n)
+        self._stand: Ints = np.zeros(n, np.int64)
+        self._all: Ints = np.arange(n)
+        self._boards = [Scoreboard(self.rules)] * n  # `begin` gives every match its own
+        self._version = -1
+        self._workers = Workers(self.batch.num_threads)
+        self._read_pool()
+
+    # -- the two commands ----------------------------------------------------------------------
+    def reset(self, seeds: Ints) -> None:
+        """Begin the first episodes of these seeds, one a game."""
+        self.set_seeds(self._all, seeds)
+        if len(seeds):
+            self.pool.reseed(secret_seed(int(self.seeds[0]), "opponents"))
+        self.begin(self._all)
+
+    def set_seeds(self, rows: Ints, seeds: Ints) -> None:
+        """Let the next episodes of `rows` be the first of these seeds."""
+        self.seeds[rows] = seeds
+        self.numbers[rows] = 0
+
+    def begin(self, rows: Ints) -> None:
+        """Begin the next episode in each of `rows`, up to the learner's first decision."""
+        cut = self.truncated.copy()
+        self._begin(rows)
+        self.over[rows] = False
+        self.truncated[:] = cut  # matches that are passed over are marked too
+
+    def _begin(self, rows: Ints) -> None:
+        self._read_pool()
+        self.returns[rows] = 0.0
+        self.lengths[rows] = 0
+        for _ in range(MAX_FORCED_DEALS):
+            draw_episodes(
+                self.rules.vector,
+                rows,
+                self.seeds,
+                self.numbers,
+                self.seat,
+                self._cumulative,
+                self.deals,
+                self.learner,
+                self.cast,
+                self._rngs,
+            )
+            if self.episode == "match":
+                for g in rows.tolist():
+                    board = self._boards[g] = Scoreboard(self.rules)
+                    self.states[g] = next_deal(board, int(self.deals[g]), None).vector
+            else:
+                self.batch.reset(self.deals[rows], games=rows)
+            self._paid[rows] = 0
+            self._carry[rows] = 0.0
+            ended = self._run(rows, self._carry)
+            if not len(ended):
+                return
+            rows = ended  # only with skip_forced: an episode without a decision is passed over
+        raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
+
+    def step(self, actions: Any) -> tuple[Floats, NDArray[np.bool_], Finished | None]:
+        """Play the learners' actions: rewards, which episodes ended, and the results of those."""
+        acts = whole_numbers(actions)
+        if acts is None or acts.shape != (self.num_envs,):
+            form = np.shape(acts) if acts is not None else type(actions).__name__
+            raise HeartsError(
+                f"actions: got {form}; give one whole number for each of {self.num_envs} "
+                "environments"
+            )
+        n = self.num_envs
+        rows, bad = self._all, np.zeros(n, np.bool_)
+        number_bad = find_illegal(self.batch.legal, rows, acts, bad)
+        if self.over.any():
+            rows = np.flatnonzero(~self.over)
+            bad &= ~self.over
+            number_bad = bad.sum()
+        if number_bad:
+            self._check_bad(acts, bad)
+        self.truncated[:] = False
+        terminate = number_bad and self.illegal_action == "terminate"
+        revoke = self.illegal_action == "revoke"
+        play_learner(self.rules.vector, self.states, rows, acts, bad, revoke)
+        self.lengths[rows] += 1
+        rewards = self._carry
+        self._carry = np.zeros(n)
+        done = np.zeros(n, np.bool_)
+        if terminate:
+            done |= bad
+            rows = rows[~bad[rows]]
+        done[self._run(rows, rewards)] = True
+        if terminate:
+            rewards[bad] = ILLEGAL_REWARD
+        self.returns += rewards
+        if not done.any():
+            return rewards, done, None
+        self.over |= done
+        finished = self._finish(np.flatnonzero(done))
+        if terminate:
+            illegal = bad[finished.games]
+            finished.facts["offender"][illegal] = finished.facts["seat"][illegal]
+        return rewards, done, finished
+
+    def _check_bad(self, acts: Ints, bad: NDArray[np.bool_]) -> None:
+        """Refuse actions of which some are `bad`, if they are to be refused."""
+        outside = bad & ((acts < 0) | (acts >= self.rules.num_actions))
+        if outside.any():
+            g = int(np.flatnonzero(outside)[0])
+            raise IllegalActionError(
+                f"actions: {acts[g]} in environment {g} is not an action of these rules; "
+                f"give 0 to {self.rules.num_actions - 1}; nothing was played"
+            )
+        if self.illegal_action == "raise":
+            g = int(np.flatnonzero(bad)[0])
+            raise IllegalActionError(
+                f"actions: {bad.sum()} illegal, the first {acts[g]} in environment {g}; "
+                "nothing was played"
+            )
+
+    # -- reading -------------------------------------------------------------------------------
+    def observe(self, games: Ints | None = None) -> Observation:
+        """What every learner sees, new arrays (num_envs, ...); or the learners of `games`."""
+        players = self.learner if games is None else self.learner[games]
+        out = self.form.empty(len(players))
+        self.batch.observe(out, games=games, players=players)
+        return self.form.join(out, self.masks(games)) if self.form.mask_in_observation else out
+
+    def masks(self, games: Ints | None = None) -> NDArray[np.int8]:
+        """What every learner may do, a new array (num_envs, n); or the learners of `games`."""
+        masks = self.batch.masks(games=games)
+        over = self.over if games is None else self.over[games]
+        if over.any():
+            masks[over] = 0  # an illegal action has ended it in mid-game
+            masks[over, 0] = self.acts_when_over
+        return masks
+
+    def opponents(self, rows: Ints) -> NDArray[Any]:
+        """The names of the opponents in each of `rows`, in the order of their seats, as objects."""
+        others = self.rules.players - 1
+        if len(self.pool) == 1:
+            return objects(len(rows), ", ".join(self.pool.names * others))
+        names = np.array(self.pool.names, dtype=object)
+        own = self.learner[rows, None]
+        seats = np.arange(others)
+        played = names[np.take_along_axis(self.cast[rows], seats + (seats >= own), axis=1)]
+        listed = played[:, 0]
+        for column in played.T[1:]:
+            listed = listed + ", " + column
+        return listed
+
+    def no_facts(self, number: int) -> dict[str, NDArray[Any]]:
+        """What infos contain of `number` episodes under way, new arrays.
+
+        What is known only at the end, the seed included, has the values of ``no_result``.
+        """
+        facts = no_result(self.rules, is_match=self.episode == "match")
+        facts = {"seat": NOBODY, "seed": NOBODY, "opponent": "", **facts}
+        facts = facts if self.text_infos else without_texts(facts)
+        return {key: np.array([value] * number, _dtype(value)) for key, value in facts.items()}
+
+    # -- saving --------------------------------------------------------------------------------
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that the episodes under way need to continue, new arrays by name.
+
+        To be taken between two steps. The opponents themselves are not in it, only their random
+        numbers (``opponents/NAME``) and who sits where (``cast``, places in the pool).
+
+        Raises:
+            HeartsError: if the episodes are matches.
+        """
+        self._check_saved()
+        state = {f"games/{name}": array for name, array in self.batch.state().items()}
+        state |= {name: array.copy() for name, array in self._arrays().items()}
+        return state | {f"opponents/{name}": a for name, a in self.pool.state().items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from what ``state`` returned, in an arena with the same arguments.
+
+        Raises:
+            HeartsError: if the episodes are matches, or arrays are missing, of other shapes, or
+                hold impossible values; the arena must then be reset.
+        """
+        self._check_saved()
+        own = self._arrays()
+        given = {
+            name: check_array(f"state.{name}", state.get(name), like) for name, like in own.items()
+        }
+        for name, bound in (
+            ("learner", self.rules.players),
+            ("cast", len(self.pool)),
+            ("seeds", 2**63),
+            ("deals", 2**63),
+            ("numbers", 2**63),
+            ("lengths", 2**63),
+        ):
+            if not ((given[name] >= 0) & (given[name] < np.float64(bound))).all():
+                raise HeartsError(f"state.{name}: not all in [0, {bound}); give the whole state")
+        self.batch.restore(_part(state, "games/"))
+        self.pool.restore(_part(state, "opponents/"))
+        for name, array in own.items():
+            array[:] = given[name]
+        self.over[:] = False
+        self._read_pool()
+
+    def _check_saved(self) -> None:
+        if self.episode == "match":
+            raise HeartsError('episode: the state of matches cannot be saved; use episode="deal"')
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of ``state`` except games and opponents; ``restore`` writes to them."""
+        own = {name: getattr(self, name) for name in _STATE}
+        return own | {"rngs": self._rngs, "paid": self._paid, "carry": self._carry}
+
+    # -- helpers -------------------------------------------------------------------------------
+    def _read_pool(self) -> None:
+        """Read what has changed in the pool: which agents are compiled, and how they are drawn."""
+        if self._version == self.pool.version:
+            return
+        if not any(entry.weight for entry in self.pool.entries):
+            raise HeartsError("opponent: all weights in the pool are 0; set one above 0")
+        self._version = self.pool.version
+        kinds, limits, most = [], [], 1
+        for entry in self.pool.entries:
+            kind = compiled_kind(entry.agent, self.rules)
+            kinds.append(kind)
+            limits.append(getattr(entry.agent, "worlds", 1) if kind >= 0 else 1)
+            most = max(most, limits[-1])
+        self._kinds = np.array(kinds, np.int64)
+        self._limits = np.array(limits, np.int64)
+        self._cumulative = self.pool.cumulative
+        self._memories = [make_memory(most) for _ in range(self.batch.num_threads)]
+
+    def _run(self, rows: Ints, rewards: Floats) -> Ints:
+        """Play on to the learners' next decisions, add their rewards; returns ended episodes."""
+        over: list[Ints] = []
+        while len(rows):
+            self._move_opponents(rows)
+            pay_rows(
+                self.rules.vector,
+                self.states,
+                rows,
+                self.learner,
+                self.rewarder.number,
+                self._paid,
+                self.rewarder.scale,
+                rewards,
+            )
+            ended = rows[self._stand[rows] == ENDED]
+            if self.episode == "match" and len(ended):
+                end = np.array([self._end_deal(g, rewards) for g in ended.tolist()], np.bool_)
+                rows = ended[~end]
+                ended = ended[end]
+            else:
+                rows = ended[:0]
+            over.append(ended)
+        if not over:
+            return rows
+        return over[0] if len(over) == 1 else np.sort(np.concatenate(over))
+
+    def _end_deal(self, g: int, rewards: Floats) -> bool:
+        """Settle a deal of a match; False: the match goes on, and the next deal takes its place."""
+        board, r, state = self._boards[g], self.rules.vector, self.states[g]
+        scores = [int(k.score(r, state, p)) for p in range(self.rules.players)]
+        board.add(scores, points_settled(self.rules, state))
+        net = self.rewarder.deal_end(board.last_net)
+        if net is not None:
+            rewards[g] += net[self.learner[g]]
+        cut = not board.is_over and board.num_deals == self.max_deals
+        if board.is_over or cut:
+            self.truncated[g] = cut
+            shares = self.rewarder.episode_end(board.totals)
+            if shares is not None:
+                rewards[g] += shares[self.learner[g]]
+            return True
+        first = (int(state[k.DEALER]) - int(state[k.DEAL_NUMBER])) % self.rules.players
+        self.states[g] = next_deal(board, int(self.deals[g]), first).vector
+        return False
+
+    def _move_opponents(self, rows: Ints) -> None:
+        """Move the opponents until the learners are to move or the deal ends."""
+        while True:
+            self._advance(rows)
+            waiting = rows[self._stand[rows] == WAITS]
+            if not len(waiting):
+                return
+            entries = self.cast[waiting, self.states[waiting, k.PLAYER]]
+            for place in np.unique(entries).tolist():
+                games = waiting[entries == place]
+                entry = self.pool.entries[place]
+                try:
+                    actions = np.asarray(entry.agent.act_batch(self.batch.views(games)))
+                    self.batch.play(actions, games=games)
+                except HeartsError as error:
+                    raise type(error)(f"opponent {entry.name!r}: {error}") from None
+            rows = waiting
+
+    def _advance(self, rows: Ints) -> None:
+        cast = Cast(self.learner, self.cast, self._kinds, self._limits, self._rngs)
+        self._workers.share(
+            lambda part, thread: advance(
+                self.rules.vector,
+                self.states,
+                rows[part],
+                cast,
+                self.skip_forced,
+                self._memories[thread],
+                self._stand,
+                self.batch.legal,
+            ),
+            len(rows),
+        )
+
+    def _finish(self, games: Ints) -> Finished:
+        """The results of the episodes that have ended."""
+        n, seats = self.rules.players, self.learner[games]
+        scores, points = np.empty((len(games), n), np.int64), np.empty((len(games), n), np.int64)
+        shooters = np.empty(len(games), np.int64)
+        read_results(self.rules.vector, self.states, games, scores, points, shooters)
+        facts = {
+            "seat": seats,
+            "seed": self.deals[games],
+            "scores": scores,
+            "points": points,
+            "shooter": shooters,
+            "offender": self.states[games, k.REVOKER],
+        }
+        if self.text_infos:
+            facts["opponent"] = self.opponents(games)
+        if self.rules.settlement != "points":
+            facts["chips"] = np.empty((len(games), n))
+            read_chips(self.rules.vector, self.states, games, facts["chips"])
+        if self.episode == "match":
+            boards = [self._boards[g] for g in games.tolist()]
+            facts["totals"] = np.array([[float(t) for t in board.totals] for board in boards])
+            facts["winner"] = np.array([seat_number(board.winner) for board in boards])
+            over = np.flatnonzero(self.states[games, k.PHASE] == k.OVER)
+            for i in over.tolist() if "chips" in facts else []:  # a pool was settled too
+                facts["chips"][i] = [float(chips) for chips in boards[i].last_net]
+        return Finished(
+            text=self._texts(games),
+            games=games,
+            returns=self.returns[games],
+            lengths=self.lengths[games],
+            facts=facts,
+        )
+
+    def _texts(self, games: Ints) -> Callable[[int], str]:
+        """The deals of episodes that have ended as text; read before the next ones are dealt."""
+        rules, states = self.rules, self.states[games]  # copies of those rows
+        return lambda i: Game.from_state(rules, states[i]).to_text()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.states = self.batch.states  # one memory, not two
+
+
+def _part(state: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}
+
+
+def objects(number: int, value: object) -> NDArray[Any]:
+    """A new array of `number` times the same object; ``np.full`` takes ten times as long."""
+    array = np.empty(number, dtype=object)
+    array.fill(value)
+    return array
+
+
+def _dtype(value: Any) -> Any:
+    """The dtype of an array of such values: names are objects."""
+    return object if isinstance(value, str) else value.dtype
+
+
+def compiled_kind(agent: Any, rules: Rules) -> int:
+    """The number of a baseline that the compiled loop can move; -1: of any other agent."""
+    if not isinstance(agent, Baseline) or type(agent).__module__ != Baseline.__module__:
+        return -1
+    if agent.policy >= PRO and rules.players != 2:
+        return -1
+    assert NAMES[agent.policy & PLAIN] == agent.name
+    return agent.policy
+
+
+def env_seeds(seed: Any, num_envs: int, fallback: np.random.Generator) -> Ints:
+    """One seed per game, as Gymnasium does it: counting up from an int, a list, or at random.
+
+    Raises:
+        HeartsError: if `seed` is not one of these, or a list of another length.
+    """
+    if seed is None:
+        return fallback.integers(2**62, size=num_envs)
+    first = whole(seed)
+    if first is not None:
+        return np.array([check_env_seed(first + i) for i in range(num_envs)], np.int64)
+    if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str | bytes):
+        raise HeartsError(
+            f"seed: {quoted(seed)} is not a whole number; give one, a list, or None", value=seed
+        )
+    given = list(seed)
+    if len(given) != num_envs:
+        raise HeartsError(f"seed: {len(given)} seeds for {num_envs} environments; give one each")
+    random = fallback.integers(2**62, size=num_envs)
+    return np.array(
+        [random[i] if s is None else check_env_seed(s) for i, s in enumerate(given)], np.int64
+    )
+
+
+def check_env_seed(seed: int) -> int:
+    """`seed` as a whole number that fits 63 bits.
+
+    Raises:
+        HeartsError: if it is negative or not a whole number.
+    """
+    return check_any_seed(seed) % 2**63

@@ -1,0 +1,326 @@
+"""One learner, opponents inside: Hearts as a Gymnasium environment."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, SupportsFloat, Unpack
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
+from numpy.typing import NDArray
+
+from hearts_agents.baselines import Baseline
+from hearts_agents.envs.arena import MAX_FORCED_DEALS, check_env_seed, compiled_kind
+from hearts_agents.envs.arena_kernel import NUMBERS, OPPONENT, SEAT, draw, draw_place
+from hearts_agents.envs.options import EpisodeOptions, Options, documented
+from hearts_agents.envs.pool import Entry
+from hearts_env import HeartsError, IllegalActionError, Rules
+from hearts_env._turn import write_mask
+from hearts_env.envs.drawing import FPS, RENDER_MODES
+from hearts_env.envs.form import Observation
+from hearts_env.envs.infos import NOBODY, no_result, result_of, without_texts
+from hearts_env.envs.registration import GYMNASIUM_ID, register_envs
+from hearts_env.game.game import Game
+from hearts_env.hearts_v0 import ILLEGAL_REWARD, raw_env
+from hearts_env.seeds import episode_seed, secret_seed
+
+ENV_ID = GYMNASIUM_ID
+
+__all__ = ["ENV_ID", "HeartsEnv", "register_envs"]
+
+
+class HeartsEnv(gymnasium.Env[Observation, np.int64]):
+    """A deal, or a match, against opponents: ``gymnasium.make("hearts_env/Hearts-v0")``.
+
+    A wrapper of ``hearts_v0.raw_env``, which has the rules, rewards, options and drawing. A step
+    plays the learner's action and then the opponents' up to the learner's next decision or the end
+    of the episode; the reward is the sum of what the learner got meanwhile, so nothing is lost.
+
+    Hearts is a game of tricks in which points are bad: take few hearts, and not the queen of
+    spades. Action i plays, or passes, the card ``rules.deck[i]``. The observation is what the
+    encoder makes of all that the learner may know; ``info["action_mask"]`` has a 1 for each card
+    that is legal now. The reward comes at the end of a deal: the opponents' mean score less the
+    learner's, divided by ``rules.max_margin``. ``help("hearts_env.hearts_v0")`` has the rules of
+    the game and the rest of what there is to know.
+
+    ``info`` has the same keys with the same types after every reset and step: ``action_mask``
+    (int8), ``seat``, ``opponent``, and of the result ``scores``, ``points``, ``shooter``,
+    ``offender``, ``deal`` (its text) and ``seed`` (``Game.deal(rules, seed)``), under rules that
+    settle in chips ``chips``, in matches ``totals`` and ``winner``; zeros, "" and -1 before the
+    end. The seed of the episode under way, which reveals every card, is
+    ``env.unwrapped.episode_seed``.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FPS}  # noqa: RUF012
+    _spec: EnvSpec | None = None
+
+    @documented
+    def __init__(  # noqa: D417  # `documented` describes the others
+        self,
+        rules: Rules | str = "two_player",
+        players: int | None = None,
+        *,
+        render_mode: str | None = None,
+        render_for: str = "current_player",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        """An environment that waits for its first ``reset``.
+
+        Opponents that have a ``reseed`` method are reseeded for each episode.
+
+        Args:
+            render_mode: ``ansi``, ``rgb_array``, ``human``, ``svg`` or None.
+            render_for: whose cards are shown: a player's name, ``all``, or ``current_player``: the
+                learner's, also while an opponent is to move.
+            render_scale: of pictures and the window, as a multiple of 960 x 720; 0.25 to 4.
+            render_names: what the players are called in pictures.
+        """
+        given = EpisodeOptions.of(rules, players, **options)
+        self.rules = given.rules
+        self.illegal_action = given.illegal_action
+        self.table = raw_env(
+            self.rules,
+            episode=given.episode,
+            reward=given.reward,
+            observation=given.form.encoder,
+            dtype=given.form.dtype,
+            action_mask="info",  # this environment adds it: who ended the episode here has none
+            illegal_action="revoke" if self.illegal_action == "revoke" else "raise",
+            max_deals=given.max_deals,
+            render_mode=render_mode,
+            render_for=render_for,
+            render_scale=render_scale,
+            render_names=render_names,
+        )
+        self.render_mode = render_mode
+        self.opponents = given.pool
+        self.skip_forced = given.skip_forced
+        self._seat_wanted = given.seat
+        self.seat = max(self._seat_wanted, 0)
+        self._max_steps = given.max_steps
+        self.form = given.form
+        self.observation_space: spaces.Space[Any] = self.form.space()
+        self.action_space = spaces.Discrete(self.rules.num_actions)
+        self._first: int | None = None
+        self._number = 0
+        self.episode_seed: int | None = None
+        self._shows_learner = self.table.render_for == "current_player"
+        self._cast: list[Entry] = []
+        self._compiled: list[Baseline | None] = []  # of the cast, those that need no view
+        self._is_over = True
+        self.text_infos = given.text_infos
+        self._no_result = no_result(self.rules, is_match=given.episode == "match")
+        self._arrays = [key for key, v in self._no_result.items() if isinstance(v, np.ndarray)]
+        self._told: dict[str, Any] = {}  # what the infos of an episode under way are copied from
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """How ``gymnasium.make`` made this environment; None: it was made without.
+
+        ``max_episode_steps`` is the most decisions of the learner in a deal, and None for a match.
+        It is not registered, since it follows from the rules. So ``make`` adds no ``TimeLimit``.
+        """
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        if spec is not None and spec.max_episode_steps is None:
+            spec = copy.copy(spec)
+            spec.max_episode_steps = self._max_steps
+        self._spec = spec
+
+    # -- the two commands -------------------------------------------------------------------------
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: cards, seat, opponents and their random numbers follow from it (the deal is that
+                of ``episode_seed``); None: the next episode in the sequence of the last seed.
+            options: those of ``hearts_v0``: ``deal``, ``deal_number``, ``dealer``.
+
+        Raises:
+            HeartsError: if the seed, an option or a deal is invalid; the sequence stays as it was.
+        """
+        if seed is not None:
+            seed = check_env_seed(seed)
+        super().reset(seed=seed)
+        if seed is not None:
+            first, number = seed, 0
+        elif self._first is None:
+            first, number = int(self.np_random.integers(2**63 - 1)), 0
+        else:
+            first, number = self._first, self._number + 1
+        for _ in range(MAX_FORCED_DEALS):
+            self._begin(int(episode_seed(first, number)), options)
+            self._first, self._number = first, number
+            if not self._is_over:
+                return self._shown()
+            number += 1  # only with skip_forced
+        raise HeartsError("skip_forced: there is nothing left to decide; omit it")
+
+    def _begin(self, seed: int, options: dict[str, Any] | None) -> None:
+        players = self.rules.players
+        seat = int(draw(seed, SEAT)) % players if self._seat_wanted < 0 else self._seat_wanted
+        render_for = self.table.render_for
+        if self._shows_learner:
+            self.table.render_for = self.table.possible_agents[seat]
+        try:
+            self.table.reset(seed=seed, options=options)
+        except Exception:
+            self.table.render_for = render_for
+            raise
+        self.seat, self.episode_seed = seat, seed
+        chances, entries = self.opponents.cumulative, self.opponents.entries
+        self._cast = [entries[draw_place(seed, OPPONENT + p, chances)] for p in range(players)]
+        for place, entry in enumerate(self._cast):
+            reseed = getattr(entry.agent, "reseed", None)
+            if place != seat and callable(reseed):
+                reseed(self._numbers_for(entry))
+        self._compiled = [
+            entry.agent
+            if isinstance(entry.agent, Baseline) and compiled_kind(entry.agent, self.rules) >= 0
+            else None
+            for entry in self._cast
+        ]
+        names = [entry.name for place, entry in enumerate(self._cast) if place != seat]
+        told = {
+            "seat": np.int64(seat),
+            "seed": NOBODY,
+            "opponent": ", ".join(names),
+            **self._no_result,
+        }
+        self._told = told if self.text_infos else without_texts(told)
+        self._is_over = False
+        self._carry = self._play_on()
+
+    def step(
+        self, action: int | np.int64
+    ) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Play the learner's action, and everything up to its next decision.
+
+        Raises:
+            IllegalActionError: if `action` is not an action of these rules at all or, under
+                ``illegal_action="raise"``, is not legal now.
+        """
+        if self._is_over:
+            raise gymnasium.error.ResetNeeded("the episode is over, or has not begun: call reset")
+        table = self.table
+        game = table.game
+        number = action if action.__class__ is int else game.action_of(action)
+        if not game.legal_mask >> max(number, 0) & 1 and self.illegal_action == "terminate":
+            if not 0 <= number < self.rules.num_actions:
+                raise IllegalActionError(game.why_illegal(number))
+            self._is_over = True
+            observation, info = self._shown(offender=self.seat)
+            return observation, ILLEGAL_REWARD, True, False, info
+        table.step(number)
+        agent = table.possible_agents[self.seat]
+        reward = self._carry + table.rewards[agent]
+        self._carry = 0.0
+        self._is_over = table.terminations[agent] or table.truncations[agent]
+        reward += self._play_on()
+        observation, info = self._shown()
+        return (
+            observation,
+            float(reward),
+            bool(table.terminations[agent]),
+            bool(table.truncations[agent]),
+            info,
+        )
+
+    # -- reading ----------------------------------------------------------------------------------
+    @property
+    def game(self) -> Game:
+        """The deal being played, hidden cards included: for search and baselines."""
+        return self.table.game
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """What the learner may do now, a new array (n,) int8; all zero at the end."""
+        masks = np.zeros(self.rules.num_actions, np.int8)
+        if not self._is_over:
+            write_mask(self.table.game.legal_mask, masks)
+        return masks
+
+    def render(self) -> Any:
+        """The game, as ``hearts_v0`` draws it in this render mode."""
+        return self.table.render()
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self.table.close()
+
+    # -- helpers ----------------------------------------------------------------------------------
+    def _play_on(self) -> float:
+        """Play up to the learner's next decision or the end; returns the learner's rewards."""
+        table, reward = self.table, 0.0
+        agent = table.possible_agents[self.seat]
+        while not self._is_over:
+            game = table.game
+            player = game.player
+            assert player is not None
+            legal = game.legal_mask
+            if player == self.seat:
+                if not self.skip_forced or legal & (legal - 1):
+                    break
+                action = legal.bit_length() - 1
+            else:
+                action = self._opponents_action(game, player)
+            table.step(action)
+            reward += table.rewards[agent]
+            self._is_over = table.terminations[agent] or table.truncations[agent]
+        return reward
+
+    def _opponents_action(self, game: Game, player: int) -> int:
+        """What the opponent in seat `player` does.
+
+        Raises:
+            HeartsError: its own, or if what it does is not legal; the message names it.
+        """
+        entry, baseline = self._cast[player], self._compiled[player]
+        try:
+            if baseline is not None:
+                return baseline.act_state(self.rules, game.vector, player)
+            action = entry.agent.act(game.view(player))
+            if action.__class__ is not int:
+                action = game.action_of(action)
+        except HeartsError as error:
+            raise type(error)(f"opponent {entry.name!r}: {error}") from None
+        if not (0 <= action < self.rules.num_actions and game.legal_mask >> action & 1):
+            raise IllegalActionError(f"opponent {entry.name!r}: {game.why_illegal(action)}")
+        return action
+
+    def _shown(self, *, offender: int | None = None) -> tuple[Observation, dict[str, Any]]:
+        """The learner's observation and info; `offender` ended the episode by an illegal action."""
+        table, mask = self.table, self.action_masks()
+        array: Any = table.observe(table.possible_agents[self.seat])
+        observation = self.form.join(array, mask)
+        info: dict[str, Any] = {"action_mask": mask} if self.form.mask_in_info else {}
+        info |= self._told
+        if not self._is_over:
+            for name in self._arrays:  # infos share none, as Gymnasium's checker wants it
+                info[name] = info[name].copy()
+            return observation, info
+        assert self.episode_seed is not None
+        info["seed"] = np.int64(self.episode_seed)
+        result = result_of(table.game, table.match, offender=offender)
+        if not self.text_infos:
+            return observation, info | without_texts(result)
+        info |= result
+        # Written now, a sixth of an episode's time: libraries that walk through nested data, as
+        # Minari with JAX's trees, know no dictionaries but the plain ones.
+        info["deal"] = table.game.to_text()
+        return observation, info
+
+    def _numbers_for(self, entry: Entry) -> int:
+        """An opponent's seed; only from that of compiled code can the episode's be computed."""
+        assert self.episode_seed is not None
+        if compiled_kind(entry.agent, self.rules) >= 0:
+            return int(draw(self.episode_seed, NUMBERS)) >> 1  # as in the vector environment
+        return secret_seed(self.episode_seed, "opponents")

@@ -1,0 +1,275 @@
+"""stable-baselines3's vector environment, over the same compiled batch.
+
+Needs the extra ``train``; nothing else of this package imports stable-baselines3.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnv
+
+from hearts_agents.base import generator_state, restore_generator
+from hearts_agents.envs.arena import Arena, Finished, check_env_seed, env_seeds
+from hearts_agents.envs.gym_env import HeartsEnv
+from hearts_agents.envs.options import EpisodeOptions, Options, documented
+from hearts_agents.envs.pool import OpponentPool
+from hearts_env import HeartsError, Rules
+from hearts_env.envs.drawing import Drawer
+from hearts_env.envs.form import Observation
+from hearts_env.envs.infos import DeferredDeal, read_only_values
+from hearts_env.support.arguments import check_any_seed, check_choice
+from hearts_env.support.arrays import Array
+
+
+class HeartsSB3VecEnv(VecEnv):
+    """Many episodes, each with one learner, for stable-baselines3 and sb3-contrib.
+
+    ::
+
+        envs = HeartsSB3VecEnv(num_envs=512, opponent="standard_trump")
+        model = MaskablePPO("MlpPolicy", envs)
+
+    Finished episodes are followed by the next in the same step, as stable-baselines3 wants it;
+    ``infos[i]`` then has ``terminal_observation`` and ``episode`` (``r``, ``l``, ``t``), as
+    stable-baselines3's own environments have them then and only then. All other keys are always
+    there, with the same types: those of a ``HeartsEnv``'s info, and ``TimeLimit.truncated``. There
+    ``action_mask`` is that of the observation it comes with, also where an episode has just ended.
+    """
+
+    @documented
+    def __init__(  # noqa: D417  # `documented` describes the others
+        self,
+        num_envs: int = 1,
+        rules: Rules | str = "two_player",
+        players: int | None = None,
+        *,
+        num_threads: int = 1,
+        seed: int | None = None,
+        render_mode: str | None = None,
+        render_for: str = "current_player",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        """Environments that wait for ``reset``.
+
+        Args:
+            num_envs: how many.
+            num_threads: threads that share the opponents' work.
+            seed: of the first environment, the next counting up; None: random. A later
+                ``seed(n)``, as models call it, counts from the next reset.
+            render_mode: ``rgb_array``: ``render()`` draws the first environment, as
+                ``VecVideoRecorder`` wants it; or None.
+            render_for: whose cards are shown: a player's name, ``all``, or ``current_player``: the
+                learner's, also while an opponent is to move.
+            render_scale: of pictures, as a multiple of 960 x 720; 0.25 to 4.
+            render_names: what the players are called in pictures.
+        """
+        self.arena = Arena(num_envs, EpisodeOptions.of(rules, players, **options), num_threads)
+        self.rules = self.arena.rules
+        if render_mode is not None:
+            check_choice("render_mode", render_mode, ("rgb_array",))
+        self.render_mode: str | None = render_mode
+        self._drawer = Drawer(self.rules, render_mode, render_for, render_scale, render_names)
+        self._actions: Array | None = None
+        self._infos: list[dict[str, Any]] = []
+        self._begun = False
+        self._start = time.time()
+        super().__init__(
+            self.arena.num_envs, self.arena.space, spaces.Discrete(self.rules.num_actions)
+        )
+        self.metadata["render_fps"] = HeartsEnv.metadata["render_fps"]
+        self._make_scratch()
+        if seed is not None:
+            self.seed(seed)
+        self._random = np.random.default_rng(None if seed is None else check_env_seed(seed))
+
+    @property
+    def opponents(self) -> OpponentPool:
+        """The pool that opponents are drawn from; additions count from the next episodes on."""
+        return self.arena.pool
+
+    def reset(self) -> Any:
+        """Begin new episodes everywhere; returns the observations."""
+        if any(self._options):
+            raise HeartsError("options: a vector environment takes none; omit them")
+        seeds = self._seeds
+        if self._begun and all(seed is None for seed in seeds):
+            self.arena.begin(np.arange(self.num_envs))
+        else:
+            self.arena.reset(env_seeds(seeds, self.num_envs, self._random))
+        self._begun = True
+        self._reset_seeds()
+        self._reset_options()
+        self._infos = self._first_infos(np.arange(self.num_envs))
+        self.reset_infos = [info.copy() for info in self._infos]
+        self._add_masks(self.reset_infos)
+        return self.arena.observe()
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """The next reset counts up from this seed; None: from a random one."""
+        return super().seed(None if seed is None else check_any_seed(seed))
+
+    def step_async(self, actions: Array) -> None:
+        """Keep the actions for ``step_wait``."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, Array, Array, list[dict[str, Any]]]:
+        """Play the actions: observations, rewards, dones, infos."""
+        if self._actions is None or not self._begun:
+            raise HeartsError("step: nothing to wait for; call reset and step_async first")
+        actions, self._actions = self._actions, None
+        rewards, done, finished = self.arena.step(actions)
+        infos = [info.copy() for info in self._infos]  # wrappers write to them
+        if finished is not None:
+            self._add_final(infos, finished)
+            games = finished.games
+            self.arena.begin(games)
+            for game, info in zip(games.tolist(), self._first_infos(games), strict=True):
+                self._infos[game] = info
+        self._add_masks(infos)
+        return self.arena.observe(), rewards.astype(np.float32), done, infos
+
+    @property
+    def episode_seeds(self) -> NDArray[np.int64]:
+        """The seeds of the episodes under way, a new array (num_envs,); they reveal all cards."""
+        return self.arena.deals.copy()
+
+    def _make_scratch(self) -> None:
+        """What the infos of all episodes share until they end; its arrays are read-only."""
+        facts = {name: values[0] for name, values in self.arena.no_facts(1).items()}
+        self._no_info = read_only_values({"TimeLimit.truncated": False, **facts})
+
+    def _first_infos(self, games: Array) -> list[dict[str, Any]]:
+        """The infos of some environments, each until its episode ends."""
+        infos = [{**self._no_info, "seat": seat} for seat in self.arena.learner[games]]
+        if self.arena.text_infos:
+            for info, opponent in zip(infos, self.arena.opponents(games), strict=True):
+                info["opponent"] = opponent
+        return infos
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_scratch()
+        self._infos = self._first_infos(np.arange(self.num_envs)) if self._begun else []
+
+    def _add_masks(self, infos: list[dict[str, Any]]) -> None:
+        """Add the masks that belong to the observations of now."""
+        if not self.arena.form.mask_in_info:
+            return
+        for info, mask in zip(infos, self.arena.masks(), strict=True):
+            info["action_mask"] = mask
+
+    def _add_final(self, infos: list[dict[str, Any]], finished: Finished) -> None:
+        now = round(time.time() - self._start, 6)
+        names = list(finished.facts)
+        rows = zip(
+            finished.games.tolist(),
+            self.arena.form.split(self.arena.observe(finished.games)),
+            finished.returns.tolist(),
+            finished.lengths.tolist(),
+            zip(*finished.facts.values(), strict=True),
+            strict=True,
+        )
+        for place, (game, last, total, length, facts) in enumerate(rows):
+            values = {
+                "terminal_observation": last,
+                "episode": {"r": total, "l": length, "t": now},
+                "TimeLimit.truncated": bool(self.arena.truncated[game]),
+            }
+            values.update(zip(names, facts, strict=True))
+            infos[game] = values
+            if self.arena.text_infos:
+                infos[game] = info = DeferredDeal(values | {"deal": ""})
+                info.write, info.subject = finished.text, place
+
+    def close(self) -> None:
+        """Do nothing: nothing is held open."""
+
+    # -- saving ------------------------------------------------------------------------------------
+    def state(self) -> dict[str, Array]:
+        """Everything that the episodes under way need to continue, arrays by name; between steps.
+
+        A pool's opponents are not in it, only their random numbers and who sits where.
+
+        Raises:
+            HeartsError: if the episodes are matches, or none has begun.
+        """
+        if not self._begun:
+            raise HeartsError("state: there is none yet; call reset first")
+        return self.arena.state() | {"seeding": generator_state(self._random)}
+
+    def restore(self, state: Mapping[str, Array]) -> Observation:
+        """Continue from what ``state`` returned, with the same arguments; returns the observations.
+
+        Raises:
+            HeartsError: if `state` is of other environments; call ``reset`` then.
+        """
+        self._begun = False
+        self.arena.restore(state)
+        restore_generator(self._random, state.get("seeding", np.zeros(0, np.uint64)))
+        self._begun = True
+        self._reset_seeds()
+        self._infos = self._first_infos(np.arange(self.num_envs))
+        return self.arena.observe()
+
+    # -- what models ask of single environments ---------------------------------------------------
+    def action_masks(self) -> NDArray[np.int8]:
+        """What each learner may do now, a new array (num_envs, n) int8."""
+        return self.arena.masks()
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether environments have an attribute or method of this name."""
+        return attr_name in ("action_masks", "render_mode", "rules", "opponents") or (
+            attr_name in self.__dict__
+        )
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The attribute of each environment; all share them."""
+        if not self.has_attr(attr_name):
+            raise AttributeError(f"{type(self).__name__} has no attribute {attr_name!r}")
+        value = getattr(self, attr_name)
+        return [value for _ in self._places(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of all environments; single ones have none of their own."""
+        if indices is not None and len(self._places(indices)) != self.num_envs:
+            raise HeartsError(f"{attr_name}: the environments share their attributes; set all")
+        setattr(self, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """``action_masks`` of each environment, as sb3-contrib asks for it; no other method."""
+        if method_name != "action_masks" or method_args or method_kwargs:
+            raise AttributeError(f"{type(self).__name__}: environments have no {method_name!r}")
+        masks = self.arena.masks()
+        return list(masks if indices is None else masks[self._places(indices)])
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
+        """False for each: nothing is wrapped; True for ``Monitor``, whose work is done here."""
+        from stable_baselines3.common.monitor import Monitor
+
+        return [wrapper_class is Monitor for _ in self._places(indices)]
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """A picture of the first environment alone; None for each without a render mode."""
+        if self.render_mode is None:
+            return [None] * self.num_envs
+        if not self._begun:
+            raise HeartsError("render: there is no game yet; call reset first")
+        batch, learner = self.arena.batch, int(self.arena.learner[0])
+        frame = self._drawer.draw(batch.game(0), mover=learner)
+        assert isinstance(frame, np.ndarray)
+        return [frame]
+
+    def _places(self, indices: int | Iterable[int] | None) -> list[int]:
+        if indices is None:
+            return list(range(self.num_envs))
+        return [indices] if isinstance(indices, int) else list(indices)

@@ -1,0 +1,406 @@
+"""Gymnasium's vector environment: many learners at once, opponents inside, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Unpack
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from hearts_agents.envs.arena import Arena, Finished, env_seeds, objects
+from hearts_agents.envs.options import EpisodeOptions, Options, documented
+from hearts_agents.envs.pool import OpponentPool
+from hearts_env import HeartsError, Rules
+from hearts_env.envs.drawing import Drawer
+from hearts_env.envs.form import Observation
+from hearts_env.envs.infos import DeferredDeal, read_only
+from hearts_env.support.arguments import check_number, is_word, whole
+from hearts_env.support.arrays import Array, Ints
+from hearts_env.support.errors import did_you_mean, quoted
+
+
+class HeartsVectorEnv(VectorEnv[Observation, Array, Array]):
+    """Many episodes, each with one learner: ``gymnasium.make_vec("hearts_env/Hearts-v0", ...)``.
+
+    When the episode of an environment has ended, ``autoreset_mode`` says when the next begins:
+
+    - ``SAME_STEP``: in the same step. The observation is then the first of the new episode, and
+      ``infos["final_obs"]`` and ``infos["final_info"]`` describe the one that ended.
+    - ``NEXT_STEP``: in the next step, which plays nothing there and pays 0, whatever the action;
+      the mask before it has action 0 alone.
+    - ``DISABLED``: by ``reset(options={"reset_mask": ended})``, before the next step.
+
+    Environment i after ``reset(seed=s)`` plays the episodes of a single ``HeartsEnv`` after
+    ``reset(seed=s + i)``; only agents other than the baselines that draw random numbers of their
+    own (and ``pro`` where it samples) draw different ones, being asked for many games at once.
+
+    ``infos`` has ``action_mask`` (num_envs, n) int8, and otherwise the keys of a ``HeartsEnv``'s
+    info, an array each; ``infos["final_info"]`` has them too, with ``episode`` (``r`` and ``l``,
+    the return and the length). A ``deal`` is written when it is read, and costs nothing until
+    then; cards passed in an exchange are in deck order there. The seeds of the current episodes,
+    which reveal every card, are ``envs.unwrapped.episode_seeds``.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    @documented
+    def __init__(  # noqa: D417  # `documented` describes the others
+        self,
+        num_envs: int = 1,
+        rules: Rules | str = "two_player",
+        players: int | None = None,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        max_episode_steps: int | None = None,
+        num_threads: int = 1,
+        render_mode: str | None = None,
+        render_for: str = "current_player",
+        render_scale: float = 1.0,
+        render_names: Sequence[str] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        """Environments that wait for ``reset``.
+
+        Args:
+            num_envs: how many.
+            autoreset_mode: when an episode follows one that has ended: Gymnasium's
+                ``AutoresetMode`` or its name, ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.
+            max_episode_steps: what Gymnasium passes on from the ``spec`` of a single environment;
+                a number that cuts no deal short, or None. It changes nothing.
+            num_threads: threads that share the opponents' work.
+            render_mode: must be None; render single environments instead.
+            render_for: as in the single environment; checked, but without effect.
+            render_scale: likewise.
+            render_names: likewise.
+        """
+        if render_mode is not None:
+            raise HeartsError(
+                f"render_mode: {quoted(render_mode)} is not for many environments; "
+                "render a single one, from gymnasium.make",
+                value=render_mode,
+            )
+        self._mode = _check_mode(autoreset_mode)
+        given = EpisodeOptions.of(rules, players, **options)
+        if max_episode_steps is not None:
+            longest = given.max_steps
+            if longest is None:
+                raise HeartsError(
+                    f"max_episode_steps: {quoted(max_episode_steps)}, but a match has no length; "
+                    "take max_deals"
+                )
+            check_number("max_episode_steps", max_episode_steps, longest, None, other=", or None")
+        self.arena = Arena(num_envs, given, num_threads)
+        self.arena.acts_when_over = self._mode is AutoresetMode.NEXT_STEP
+        self.rules = self.arena.rules
+        self.num_envs = self.arena.num_envs
+        Drawer(self.rules, None, render_for, render_scale, render_names)
+        self.single_observation_space = self.arena.space
+        self.single_action_space = spaces.Discrete(self.rules.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.metadata = {**type(self).metadata, "autoreset_mode": self._mode}
+        self._begun = False
+        self._names = objects(self.num_envs, "")  # of the opponents
+        self._set: dict[str, list[Any]] = {}  # what users have set, one an environment
+        self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        """What every step's infos share: read-only arrays."""
+        n = self.num_envs
+        facts = self._with_action_masks(np.zeros(0), self.arena.no_facts(n))
+        infos = _with_masks(facts, np.ones(n, np.bool_))
+        self._no_infos = {name: read_only(values) for name, values in infos.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_scratch()
+
+    @property
+    def opponents(self) -> OpponentPool:
+        """The pool that opponents are drawn from; additions count from the next episodes on."""
+        return self.arena.pool
+
+    @property
+    def autoreset_mode(self) -> AutoresetMode:
+        """When an episode follows one that has ended; settled when the environments are made."""
+        return self._mode
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin new episodes, everywhere or where a mask says so.
+
+        Args:
+            seed: of the first environment, the next counting up; or a list; None: the
+                next episodes of the last seed's sequence, at first of a random one.
+            options: ``{"reset_mask": ...}``, an array (num_envs,) of bool: only there; the others
+                play on. For given deals use a single environment.
+
+        Raises:
+            HeartsError: if the seed or an option is invalid; nothing has changed then.
+        """
+        rows = self._rows_of(options)
+        if rows is not None and self._begun:
+            self._reset_some(rows, seed)
+        elif seed is None and self._begun:
+            self.arena.begin(np.arange(self.num_envs))
+        else:
+            seeds = env_seeds(seed, self.num_envs, self.np_random)
+            super().reset(seed=whole(seed))
+            self.arena.reset(seeds)
+        self._begun = True
+        self._names = self.arena.opponents(np.arange(self.num_envs))
+        return self.arena.observe(), self._infos()
+
+    def _reset_some(self, rows: Ints, seed: int | list[int | None] | None) -> None:
+        """Begin episodes in `rows`: of new seeds, where they are given, or the next."""
+        if seed is not None:
+            seeds = env_seeds(seed, self.num_envs, self.np_random)
+            each: Any = [seed] * self.num_envs if whole(seed) is not None else seed
+            anew = np.array([row for row in rows.tolist() if each[row] is not None], np.int64)
+            self.arena.set_seeds(anew, seeds[anew])
+        self.arena.begin(rows)
+
+    def _rows_of(self, options: object) -> Ints | None:
+        """The environments that the options of a reset name; None: all."""
+        if options is None or (isinstance(options, Mapping) and not options):
+            return None
+        if not isinstance(options, Mapping) or set(options) != {"reset_mask"}:
+            raise HeartsError(
+                f"options: {quoted(options)} are not for many environments; give reset_mask alone, "
+                "or other options to a single one, from gymnasium.make",
+                value=options,
+            )
+        mask = options["reset_mask"]
+        if not isinstance(mask, np.ndarray) or (mask.shape, mask.dtype) != ((self.num_envs,), "?"):
+            shown = f"{mask.shape} {mask.dtype}" if isinstance(mask, np.ndarray) else quoted(mask)
+            raise HeartsError(
+                f"options: reset_mask is {shown}; give a NumPy array of shape ({self.num_envs},) "
+                "and dtype bool"
+            )
+        if not mask.any():
+            raise HeartsError("options: reset_mask is False everywhere; set it where to reset")
+        if not self._begun and not mask.all():
+            raise HeartsError("options: reset_mask at the first reset; leave it out")
+        return np.flatnonzero(mask)
+
+    def step(self, actions: Array) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
+        """Play one action in each environment, and everything up to the next decision there."""
+        if not self._begun:
+            raise gymnasium.error.ResetNeeded("call reset before the first step")
+        stays = self._mode is not AutoresetMode.SAME_STEP
+        waiting = np.flatnonzero(self.arena.over) if stays else _NONE
+        if len(waiting) and self._mode is AutoresetMode.DISABLED:
+            raise gymnasium.error.ResetNeeded(
+                f"the episodes of environments {', '.join(map(str, waiting[:5]))}"
+                f"{', ...' if len(waiting) > 5 else ''} are over; "
+                'call reset(options={"reset_mask": terminated | truncated}) first'
+            )
+        rewards, done, finished = self.arena.step(actions)
+        truncated = self.arena.truncated.copy()
+        final: dict[str, Any] = {}
+        if finished is not None and not stays:
+            waiting = finished.games
+            final = self._final(finished, done)
+        if len(waiting):
+            self.arena.begin(waiting)
+            self._names[waiting] = self.arena.opponents(waiting)
+        infos = self._infos() | final
+        if finished is not None and stays:
+            infos = self._with_results(infos, finished)
+        return self.arena.observe(), rewards, done & ~truncated, truncated, infos
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """What each learner may do now, a new array (num_envs, n) int8."""
+        return self.arena.masks()
+
+    @property
+    def episode_seeds(self) -> NDArray[np.int64]:
+        """The seeds of the episodes under way, a new array (num_envs,); they reveal all cards."""
+        return self.arena.deals.copy()
+
+    def _infos(self) -> dict[str, Any]:
+        infos = self._no_infos.copy()
+        if self.arena.form.mask_in_info:
+            infos["action_mask"] = self.arena.masks()
+        infos["seat"] = self.arena.learner.copy()
+        if self.arena.text_infos:
+            infos["opponent"] = self._names.copy()
+        return infos
+
+    def _with_action_masks(self, masks: Array, facts: dict[str, Array]) -> dict[str, Array]:
+        """`facts` with the masks before them, where infos have masks."""
+        return {"action_mask": masks, **facts} if self.arena.form.mask_in_info else facts
+
+    def _final(self, finished: Finished, done: Array) -> dict[str, Any]:
+        """What infos have in SAME_STEP where episodes have ended; before the next ones begin."""
+        n, games = self.num_envs, finished.games
+        blank = np.zeros((n, self.rules.num_actions), np.int8)
+        facts = self._with_action_masks(blank, self._facts(finished, self._no_infos))
+        final = self._with_texts(_with_masks(facts, done), finished)
+        final["episode"] = _with_masks(
+            {"r": _spread(n, games, finished.returns), "l": _spread(n, games, finished.lengths)},
+            done,
+        )
+        final["_episode"] = done.copy()
+        return {
+            "final_obs": self._last_observations(games),
+            "_final_obs": done.copy(),
+            "final_info": final,
+            "_final_info": done.copy(),
+        }
+
+    def _last_observations(self, games: Ints) -> Observation:
+        """What the learners of `games` see at the end.
+
+        As Gymnasium has it an array of objects, None where no episode has ended; without texts,
+        where infos are arrays of numbers, one like that of a step's observations, zeros there.
+        """
+        last = self.arena.observe(games)
+        if self.arena.text_infos:
+            observations = np.empty(self.num_envs, dtype=object)
+            each = self.arena.form.split(last)
+            observations[games] = np.fromiter(each, object, len(games))
+            return observations
+        if isinstance(last, dict):
+            return {key: _spread(self.num_envs, games, values) for key, values in last.items()}
+        return _spread(self.num_envs, games, last)
+
+    def _with_results(self, infos: dict[str, Any], finished: Finished) -> dict[str, Any]:
+        """`infos` of a step that has ended episodes, the next of which have not begun."""
+        return self._with_texts(infos | self._facts(finished, infos), finished)
+
+    def _with_texts(self, told: dict[str, Any], finished: Finished) -> dict[str, Any]:
+        """`told` with the deals that have ended, where infos have texts."""
+        if not self.arena.text_infos:
+            return told
+        deferred = DeferredDeal(told)
+        deferred.write, deferred.subject = partial(_texts, self.num_envs), finished
+        return deferred
+
+    def _facts(self, finished: Finished, others: dict[str, Any]) -> dict[str, Any]:
+        """What ended episodes tell, in arrays of all environments, where `others` tell the rest.
+
+        Their deals are written when they are read.
+        """
+        facts = {"deal": others["deal"]} if self.arena.text_infos else {}
+        for name, values in finished.facts.items():
+            facts[name] = others[name].copy()
+            facts[name][finished.games] = values
+        return facts
+
+    # -- what is asked of single environments -----------------------------------------------------
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """What a method of each environment returns, or its attribute, as Gymnasium has it.
+
+        There is one method: ``action_masks``.
+
+        Raises:
+            AttributeError: if environments have nothing of this name; it says what they have.
+        """
+        if name == "action_masks" and not args and not kwargs:
+            return tuple(self.arena.masks())
+        return self.get_attr(name)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """An attribute of each environment: one of ``SHARED`` or ``OWN``, or what you have set.
+
+        Raises:
+            AttributeError: if environments have none of this name; it says what they have.
+        """
+        if is_word(name):  # others cannot even be looked for
+            if name in self._set:
+                return tuple(self._set[name])
+            if name in SHARED:
+                return (getattr(self, SHARED[name]),) * self.num_envs
+            if name in OWN:
+                return tuple(OWN[name](self.arena))
+        raise AttributeError(
+            f"{type(self).__name__}: environments have no {quoted(name)}; "
+            f"{did_you_mean(str(name), ('action_masks', *OWN, *SHARED, *self._set))}"
+        )
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Give environments an attribute of yours: a list or tuple of one each, or one for all.
+
+        Raises:
+            HeartsError: if it is one that they have anyway, or there is not one for each.
+        """
+        if not is_word(name):
+            raise HeartsError(
+                f"name: {quoted(name)} is not the name of an attribute; give text", value=name
+            )
+        if name == "action_masks" or name in OWN or name in SHARED:
+            raise HeartsError(f"{name}: settled when the environments are made; make others")
+        each = [*values] if isinstance(values, list | tuple) else [values] * self.num_envs
+        if len(each) != self.num_envs:
+            raise HeartsError(
+                f"values: {len(each)} for {self.num_envs} environments; give one each"
+            )
+        self._set[name] = each
+
+
+_NONE: Ints = np.zeros(0, np.int64)
+
+SHARED = {
+    "rules": "rules",
+    "opponents": "opponents",
+    "observation_space": "single_observation_space",
+    "action_space": "single_action_space",
+    "metadata": "metadata",
+    "render_mode": "render_mode",
+    "spec": "spec",
+}
+"""Attributes of single environments that all have in common, and how they are called here."""
+
+OWN: dict[str, Callable[[Arena], Iterable[Any]]] = {
+    "seat": lambda arena: arena.learner.copy(),
+    "episode_seed": lambda arena: arena.deals.tolist(),
+    "game": lambda arena: map(arena.batch.game, range(arena.num_envs)),
+}
+"""Attributes that every environment has for itself."""
+
+
+def _check_mode(mode: object) -> AutoresetMode:
+    """`mode`, an ``AutoresetMode`` or its name or value, in any case."""
+    if isinstance(mode, AutoresetMode):
+        return mode
+    known = {m.value.lower(): m for m in AutoresetMode}
+    word = mode.lower().replace("_", "") if isinstance(mode, str) else ""
+    if word not in known:
+        raise HeartsError(
+            f"autoreset_mode: {quoted(mode)} is unknown; known: "
+            f"{', '.join(m.name for m in AutoresetMode)}",
+            value=mode,
+        )
+    return known[word]
+
+
+def _with_masks(facts: dict[str, Array], there: NDArray[np.bool_]) -> dict[str, Any]:
+    """`facts`, each with Gymnasium's mask of the environments that have it."""
+    infos: dict[str, Any] = {}
+    for name, values in facts.items():
+        infos[name] = values
+        infos[f"_{name}"] = there.copy()
+    return infos
+
+
+def _texts(n: int, finished: Finished) -> Array:
+    """The deals that have ended as text, an array of `n` objects; "" for all others."""
+    texts = objects(n, "")
+    for i, g in enumerate(finished.games.tolist()):
+        texts[g] = finished.text(i)
+    return texts
+
+
+def _spread(n: int, games: Array, values: Array) -> Array:
+    """An array for all environments with `values` in those of `games`."""
+    out = np.zeros((n, *values.shape[1:]), values.dtype)
+    out[games] = values
+    return out

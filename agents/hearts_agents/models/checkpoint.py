@@ -1,0 +1,289 @@
+"""Checkpoints: the files of trained players, read and written without running code from them.
+
+A checkpoint is one safetensors file: the policy's weights, and in the header, as text, what they
+are for. Nothing in it can run code, and playing does not need torch.
+
+| header key | value |
+|---|---|
+| `format` | `hearts-env player` |
+| `version` | `1` |
+| `encoder` | JSON: `name`, `size` of an observation, `layout` (digest of its blocks, or null) |
+| `rules` | JSON: all fields of ``Rules`` |
+| `network` | JSON: `kind` (`mlp`), `layers` (sizes, input to output), `activation` |
+| `training` | JSON: opponents, decisions, seed, figures; for people |
+| `digest` | of everything else (see ``_tensors``); files of older versions lack it |
+
+Tensors, float32 or float16: `policy.{i}.weight` (outputs, inputs) and `policy.{i}.bias` (outputs),
+i from 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearts_agents.models.tensors import DIGEST, digest_of, read_tensors, write_tensors
+from hearts_env.encoders import ENCODERS, Encoder, make_encoder
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arrays import Array
+from hearts_env.support.errors import CheckpointError, HeartsError, did_you_mean, quoted
+from hearts_env.support.files import kind_of
+
+FORMAT = "hearts-env player"
+VERSION = 1
+CHECKPOINT_NAME = "checkpoint.safetensors"
+"""The player's file in a run folder."""
+
+ACTIVATIONS = ("relu", "tanh")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a player's weights are for."""
+
+    rules: Rules
+    encoder: str
+    layers: tuple[int, ...]
+    """Sizes of the layers, from the observation to the actions."""
+    activation: str
+    training: dict[str, Any] = field(default_factory=dict)
+    """How the weights came about; for people, nothing depends on it."""
+
+    @property
+    def num_weights(self) -> int:
+        """How many numbers the network has."""
+        return sum((a + 1) * b for a, b in zip(self.layers[:-1], self.layers[1:], strict=True))
+
+    def header(self) -> dict[str, str]:
+        """The header of the file."""
+        encoder = make_encoder(self.encoder)
+        values = {
+            "encoder": {
+                "name": self.encoder,
+                "size": math.prod(encoder.space(self.rules).shape),
+                "layout": layout_of(encoder, self.rules),
+            },
+            "rules": self.rules.to_dict(),
+            "network": {
+                "kind": "mlp",
+                "layers": list(self.layers),
+                "activation": self.activation,
+            },
+            "training": self.training,
+        }
+        header = {name: json.dumps(value, allow_nan=False) for name, value in values.items()}
+        return {"format": FORMAT, "version": str(VERSION)} | header
+
+
+def layout_of(encoder: Encoder, rules: Rules) -> str | None:
+    """A digest of what each place of an observation means; None if an encoder has no ``blocks``."""
+    blocks = getattr(encoder, "blocks", None)
+    if blocks is None:
+        return None
+    layout = [[block.name, block.seat, block.size] for block in blocks(rules)]
+    return hashlib.sha256(json.dumps(layout).encode()).hexdigest()[:16]
+
+
+def save_checkpoint(
+    path: str | Path, tensors: Mapping[str, Array], meta: Checkpoint, *, half: bool = False
+) -> None:
+    """Write a player's file, whole or not at all.
+
+    Args:
+        path: the file.
+        tensors: ``policy.{i}.weight`` and ``policy.{i}.bias``, as the module describes.
+        meta: what they are for.
+        half: round the weights to float16, for half the size; those too large for it are refused.
+
+    Raises:
+        CheckpointError: if the tensors do not agree with `meta`, or are not finite.
+    """
+    dtype = np.float16 if half else np.float32
+    with np.errstate(over="ignore"):
+        arrays = {name: np.ascontiguousarray(a, dtype) for name, a in tensors.items()}
+    _check_tensors(str(path), {name: a.shape for name, a in arrays.items()}, meta)
+    for name, array in arrays.items():
+        if not np.isfinite(tensors[name]).all():
+            raise CheckpointError(f"{name}: not all weights are finite; the training diverged")
+        if not np.isfinite(array).all():
+            raise CheckpointError(
+                f"{name}: weights above 65,504 do not fit into 16 bits; save them in 32 "
+                "(checkpoint.half=false)"
+            )
+    write_tensors(Path(path), arrays, meta.header())
+
+
+def read_checkpoint(path: str | Path) -> tuple[dict[str, Array], Checkpoint]:
+    """The tensors of a player's file, and what they are for. Never runs code from the file.
+
+    Args:
+        path: the file, or a run folder that has a ``checkpoint.safetensors``.
+
+    Raises:
+        CheckpointError: if there is no such file, or it is cut short, is not a checkpoint, or does
+            not agree with itself or with this version's encoders and rules.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise CheckpointError(
+            f"checkpoint: {quoted(path)} is not a path; give a file or a run folder", value=path
+        )
+    file = Path(path)
+    if kind_of(file) == "folder":
+        if kind_of(file / CHECKPOINT_NAME) != "file":
+            raise CheckpointError(
+                f"checkpoint: the folder {str(path)!r} has no {CHECKPOINT_NAME}; give a run folder "
+                "or a player's file"
+            )
+        file = file / CHECKPOINT_NAME
+    if kind_of(file) == "other":
+        raise CheckpointError(
+            f"checkpoint: {quoted(str(path))} is not an ordinary file; give a player's file",
+            value=path,
+        )
+    if kind_of(file) != "file":
+        raise CheckpointError(
+            f"checkpoint: there is no file {quoted(str(path))}; check the path", value=path
+        )
+    where = str(file)
+    try:
+        tensors, header = read_tensors(file)
+    except CheckpointError as error:
+        raise CheckpointError(
+            f"checkpoint: {where!r} is not a whole safetensors file ({error}); it was cut short or "
+            "is something else: give a file that `hearts train` or export_policy wrote"
+        ) from None
+    meta = _parse_header(where, header, tensors)
+    _check_tensors(where, {name: tensor.shape for name, tensor in tensors.items()}, meta)
+    for name, tensor in tensors.items():
+        if tensor.dtype not in (np.float32, np.float16):
+            raise CheckpointError(
+                f"{name}: is {tensor.dtype} in {where!r}; a player's weights are float32 or float16"
+            )
+        if not np.isfinite(tensor).all():
+            raise CheckpointError(
+                f"{name}: has values that are not finite in {where!r}; the training diverged: "
+                "take an earlier checkpoint"
+            )
+    return {name: tensor.astype(np.float32) for name, tensor in tensors.items()}, meta
+
+
+def _parse_header(
+    where: str, header: Mapping[str, str], tensors: Mapping[str, Array]
+) -> Checkpoint:
+    """The header's content, checked against this version's encoders and rules."""
+    stated = header.get("format")
+    if stated != FORMAT:
+        raise CheckpointError(
+            f"format: {where!r} says {stated!r} and not {FORMAT!r}; it is a safetensors file of "
+            "something else: give a player that `hearts train` wrote"
+        )
+    if header.get("version") != str(VERSION):
+        raise CheckpointError(
+            f"version: {where!r} is of version {header.get('version')!r}, this package reads "
+            f"{VERSION}; install the version that wrote it"
+        )
+    if DIGEST in header and header[DIGEST] != digest_of(tensors, header):
+        raise CheckpointError(
+            f"digest: the content of {where!r} is not what was written; the file is damaged: take "
+            "another copy, or one of the run's checkpoints/"
+        )
+    parsed: dict[str, dict[str, Any]] = {}
+    for name in ("encoder", "rules", "network", "training"):
+        try:
+            parsed[name] = json.loads(header[name])
+            json.dumps(parsed[name], allow_nan=False)  # finite, and no deeper than can be written
+        except (KeyError, ValueError, RecursionError):
+            parsed[name] = []  # type: ignore[assignment]
+        if not isinstance(parsed[name], dict):
+            raise CheckpointError(
+                f"{name}: missing or damaged in the header of {where!r}; write the file again with "
+                "save_checkpoint"
+            )
+    try:
+        rules = Rules.from_dict(parsed["rules"])
+    except (HeartsError, TypeError) as error:
+        raise CheckpointError(f"rules: those in {where!r} cannot be played: {error}") from None
+    encoder = _check_encoder(where, parsed["encoder"], rules)
+    layers, activation = _check_network(where, parsed["network"])
+    for end, need, what in (
+        (0, parsed["encoder"]["size"], "observation"),
+        (-1, rules.num_actions, "actions"),
+    ):
+        if layers[end] != need:
+            raise CheckpointError(
+                f"network.layers: {list(layers)} in {where!r} do not fit the {what}; "
+                f"needed is the size {need}"
+            )
+    return Checkpoint(rules, encoder, layers, activation, parsed["training"])
+
+
+def _check_encoder(where: str, stated: Mapping[str, Any], rules: Rules) -> str:
+    name = stated.get("name")
+    if not isinstance(name, str) or name not in ENCODERS:
+        raise CheckpointError(
+            f"encoder: {where!r} needs {name!r}, which is not registered; "
+            f"{did_you_mean(str(name), ENCODERS)}; register_encoder adds your own"
+        )
+    encoder = ENCODERS[name]
+    size = math.prod(encoder.space(rules).shape)
+    if stated.get("size") != size:
+        raise CheckpointError(
+            f"encoder: {name!r} has observations of size {size} here, but of "
+            f"{stated.get('size')!r} in {where!r}; install the version that wrote it, or train "
+            "again",
+            value=name,
+        )
+    if stated.get("layout") != layout_of(encoder, rules):
+        raise CheckpointError(
+            f"encoder: {name!r} has the layout {layout_of(encoder, rules)!r} here, but "
+            f"{stated.get('layout')!r} in {where!r}; install the version that wrote it, or train "
+            "again",
+            value=name,
+        )
+    return name
+
+
+def _check_network(where: str, stated: Mapping[str, Any]) -> tuple[tuple[int, ...], str]:
+    kind, layers, activation = (stated.get(name) for name in ("kind", "layers", "activation"))
+    if kind != "mlp":
+        raise CheckpointError(f"network.kind: {kind!r} in {where!r} is unknown; known: mlp")
+    if activation not in ACTIVATIONS:
+        raise CheckpointError(
+            f"network.activation: {activation!r} in {where!r}; "
+            f"{did_you_mean(str(activation), ACTIVATIONS)}",
+            value=activation,
+        )
+    sizes = layers if isinstance(layers, list) else []
+    if len(sizes) < 2 or not all(type(size) is int and size > 0 for size in sizes):
+        raise CheckpointError(
+            f"network.layers: {layers!r} in {where!r} is not a list of sizes; "
+            "give two or more above 0",
+            value=layers,
+        )
+    return tuple(sizes), str(activation)
+
+
+def _check_tensors(where: str, shapes: Mapping[str, tuple[int, ...]], meta: Checkpoint) -> None:
+    expected: dict[str, tuple[int, ...]] = {}
+    for i, (inputs, outputs) in enumerate(zip(meta.layers[:-1], meta.layers[1:], strict=True)):
+        expected[f"policy.{i}.weight"] = (outputs, inputs)
+        expected[f"policy.{i}.bias"] = (outputs,)
+    for name, shape in expected.items():
+        if shapes.get(name) != shape:
+            raise CheckpointError(
+                f"{name}: has shape {shapes.get(name)} in {where!r}; its layers "
+                f"{list(meta.layers)} need {shape}"
+            )
+    for name in shapes:
+        if name not in expected:
+            raise CheckpointError(
+                f"{name}: no layer of {where!r} uses this tensor; write the file again"
+            )

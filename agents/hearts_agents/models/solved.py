@@ -1,0 +1,88 @@
+"""Players of tiny decks that play a policy computed by ``hearts solve``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hearts_agents.base import Actions, ByRules, Chances, DrawingAgent
+from hearts_env import HeartsError, PlayerView, Rules
+from hearts_env.batch.views import BatchView
+from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load
+
+
+class SolvedAgent(DrawingAgent):
+    """Plays the policy of an equilibrium in either seat, drawing from its probabilities."""
+
+    def __init__(self, solved: Equilibrium, seed: int | None = None) -> None:
+        """A player of the rules of `solved`, whose draws follow from `seed`."""
+        super().__init__(seed)
+        self.solved = solved
+        self.rules = solved.rules
+        self.name = f"solved {solved.rules.name}"
+        self.plays = solved.rules.name
+
+    def can_play(self, rules: Rules) -> bool:
+        """Whether a deal of `rules` is one of those solved."""
+        return self.rules.is_same_deal(rules)
+
+    def check_rules(self, rules: Rules) -> None:
+        """Refuse rules other than those solved.
+
+        Raises:
+            HeartsError: if they are others.
+        """
+        if not self.can_play(rules):
+            raise HeartsError(
+                f"rules: this policy was solved for {self.rules.name!r} and cannot play "
+                f"{rules.name!r}; play its rules, or solve yours with hearts solve"
+            )
+
+    def action_probs(self, views: BatchView) -> Chances:
+        """The probabilities of the actions in many views, ``(len(views), num_actions) float64``."""
+        tree = self.solved.tree
+        self.check_rules(views.rules)
+        views = BatchView(self.rules, views.vectors, views.players)
+        return tree.chances_in(views, self.solved.chances)
+
+    def act_batch(self, views: BatchView) -> Actions:
+        """The actions chosen in many views, ``(len(views),) int64``."""
+        return self.draw(self.action_probs(views))
+
+    def act(self, view: PlayerView) -> int:
+        """The action chosen by the player whose turn it is in `view`."""
+        return int(self.act_batch(BatchView.of([view]))[0])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SolvedAgent:
+        """A player with draws of its own; the policy, which is never changed, is shared."""
+        return self.sharing_copy(memo)
+
+
+class EquilibriumAgent(ByRules):
+    """Plays the exact equilibrium that comes with the package, of micro or of mini."""
+
+    name = "equilibrium"
+    plays = " and ".join(SHIPPED)
+
+    def player_of(self, rules: Rules) -> DrawingAgent:
+        """The player of the equilibrium of these rules.
+
+        Raises:
+            HeartsError: if none comes with the package.
+        """
+        names = [name for name in SHIPPED if Rules.preset(name).is_same_deal(rules)]
+        if not names:
+            raise HeartsError(
+                f"rules: equilibrium plays {self.plays} only; {rules.name!r} is another game: "
+                "give --rules mini, or solve yours with hearts solve and give its file"
+            )
+        return SolvedAgent(load(names[0]))
+
+
+def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:
+    """The player of a file that ``hearts solve --out`` wrote.
+
+    Raises:
+        CheckpointError: if it is not such a file, or is of another version.
+    """
+    return SolvedAgent(load(path), seed)

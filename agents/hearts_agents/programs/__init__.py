@@ -1,0 +1,1 @@
+"""Players that are programs of any language: ``exec:COMMAND``, the protocol and the processes."""

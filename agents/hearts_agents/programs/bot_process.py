@@ -1,0 +1,267 @@
+"""A program that answers lines with lines: started, asked within limits, and ended with its group.
+
+Nothing here knows what the lines say; ``program_agent`` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import weakref
+
+from hearts_agents.programs.subprocesses import close_pipes, kill_child, start_child
+from hearts_env import HeartsError
+from hearts_env.support import clock
+
+if sys.platform != "win32":
+    import fcntl
+
+CRASHED, LATE, ILLEGAL = "crashed", "late", "illegal"
+"""What a program can do wrong; ``hearts_train.measure.guard`` counts by these words."""
+LAST_WORDS = "; its last words: "
+"""What stands in a message before what the program wrote to its standard error."""
+REFUSED = "refused"
+"""What it may do when it is told the rules."""
+
+_MOST_KEPT = 4096  # bytes of what it wrote to its standard error
+_MOST_WORDS = 300  # characters of that in a message
+_CHUNK = 1 << 16
+_PIPE = 1 << 20  # bytes of what was sent and not read yet; Linux allows this many
+_LOOK_MILLISECONDS = 50  # how often it is looked at whether it still runs
+_LAST_SECONDS = 1.0  # to end by itself: after `bye`, and to be asked for its exit status
+
+
+class BotError(HeartsError):
+    """A program that crashed, was late or answered with nonsense.
+
+    Attributes:
+        kind: `CRASHED`, `LATE`, `ILLEGAL` or `REFUSED`.
+    """
+
+    def __init__(self, message: str, kind: str = CRASHED) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class BotProcess:
+    """A program that was started."""
+
+    def __init__(self, command: list[str]) -> None:
+        """Start it, without waiting for it.
+
+        Raises:
+            BotError: if it cannot be started.
+        """
+        if sys.platform == "win32":
+            raise BotError("programs are asked through pipes that Windows has not; use Linux")
+        try:
+            process = start_child(command, stderr=subprocess.PIPE, bufsize=0)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise BotError(
+                f"it cannot be started ({reason}); make it executable, or name its interpreter "
+                "too, as in exec:python3 bot.py"
+            ) from None
+        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._to, self._back, self._words = (
+            pipe.fileno() for pipe in (process.stdin, process.stdout, process.stderr)
+        )
+        for pipe in (self._to, self._back, self._words):
+            os.set_blocking(pipe, False)
+        if hasattr(fcntl, "F_SETPIPE_SZ"):  # so that whole messages can be sent ahead
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(self._to, fcntl.F_SETPIPE_SZ, _PIPE)
+        self._poll = select.poll()
+        self._poll.register(self._back, select.POLLIN)
+        self._poll.register(self._words, select.POLLIN)
+        self._unsent = bytearray()
+        self._due = 0
+        """Answers to lines that were sent, not yet taken."""
+        self._read = bytearray()
+        self._kept = bytearray()
+        self.left_by_itself = False
+        """Whether it ended after its last lines, so that it had not to be killed."""
+        self._end = weakref.finalize(self, _kill, process, os.getpid())
+
+    def ask(self, lines: bytes, seconds: float, most: int) -> bytes:
+        """Send lines, and get the one line that answers them: ``send`` and ``answer``."""
+        self.send(lines)
+        return self.answer(seconds, most)
+
+    def send(self, lines: bytes, answers: int = 1) -> None:
+        """Send lines that this many lines are to answer; what the pipe does not take is sent later.
+
+        Raises:
+            BotError: if it has written a line that nobody asked for. It is ended.
+        """
+        try:
+            if not self._due:
+                self._receive()
+                if self._read:
+                    raise self._failed(ILLEGAL, "wrote a line that nobody asked for")
+            self._due += answers
+            self._unsent += lines
+            self._push()
+        except BotError:
+            raise
+        except BaseException:  # Ctrl-C: half a message may have been sent
+            self.kill()
+            raise
+
+    def answer(self, seconds: float, most: int) -> bytes:
+        """The line that answers what was sent first of all that is not answered, without its end.
+
+        Args:
+            seconds: for it, from now on.
+            most: its bytes.
+
+        Raises:
+            BotError: if it ends, is late, or writes a longer line. It is ended.
+        """
+        try:
+            line = self._line(clock.now() + seconds, seconds, most)
+        except BotError:
+            raise
+        except BaseException:
+            self.kill()
+            raise
+        self._due -= 1
+        return line
+
+    def _line(self, deadline: float, seconds: float, most: int) -> bytes:
+        while (end := self._read.find(b"\n")) < 0:
+            if len(self._read) > most:
+                raise self._failed(ILLEGAL, f"wrote a line of more than {most:,} bytes")
+            left = deadline - clock.now()
+            if left <= 0:
+                raise self._failed(LATE, f"gave no answer within {seconds:g} s")
+            ready = self._poll.poll(min(1 + left * 1000, _LOOK_MILLISECONDS))
+            # What it has started may hold its output open.
+            is_open = bool(ready) or self._process.poll() is None
+            for pipe, _ in ready:
+                if pipe == self._to:
+                    self._push()
+                elif pipe == self._words:
+                    self._listen()
+                else:
+                    is_open = self._receive()
+            if not is_open and b"\n" not in self._read:
+                raise self._failed(CRASHED, "its process " + self._how_it_ended())
+        line = bytes(self._read[:end])
+        del self._read[: end + 1]
+        if len(line) > most:
+            raise self._failed(ILLEGAL, f"wrote a line of more than {most:,} bytes")
+        return line
+
+    def _push(self) -> None:
+        """Write what the pipe takes."""
+        try:
+            if self._unsent:
+                del self._unsent[: os.write(self._to, self._unsent)]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:  # its end is seen where it is read from
+            self._unsent.clear()
+        if self._unsent:
+            self._poll.register(self._to, select.POLLOUT)
+        else:
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(self._to)
+
+    def _receive(self) -> bool:
+        """Read what there is; whether its output is still open."""
+        try:
+            data = os.read(self._back, _CHUNK)
+        except BlockingIOError:
+            return True
+        self._read += data
+        return bool(data)
+
+    def _listen(self) -> bool:
+        """Keep the end of what it has written to its standard error; whether there was any."""
+        try:
+            data = os.read(self._words, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(self._words)
+            return False
+        self._kept += data
+        del self._kept[:-_MOST_KEPT]
+        return True
+
+    def _how_it_ended(self) -> str:
+        try:
+            status = self._process.wait(_LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        if status >= 0:
+            return f"ended with status {status}"
+        try:
+            return f"was ended by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"was ended by signal {-status}"
+
+    def failed(self, what: str) -> BotError:
+        """End it for an answer that makes no sense; returns the error to raise."""
+        return self._failed(ILLEGAL, what)
+
+    def _failed(self, kind: str, what: str) -> BotError:
+        for _ in range(16):  # at most a megabyte, should it never stop
+            if not self._listen():
+                break
+        self.kill()
+        words = self.last_words()
+        return BotError(what + (LAST_WORDS + words if words else ""), kind)
+
+    def last_words(self) -> str:
+        """The last lines of its standard error, in one line without control characters."""
+        lines = self._kept.decode(errors="replace").split("\n")
+        text = " / ".join(line.strip() for line in lines[-4:] if line.strip())
+        shown = "".join(c if c.isprintable() else "?" for c in text)
+        return shown if len(shown) <= _MOST_WORDS else "..." + shown[3 - _MOST_WORDS :]
+
+    def close(self, lines: bytes = b"") -> None:
+        """Send last lines, give it a moment to end by itself, and end it."""
+        if not self._end.alive:
+            return
+        self._unsent += lines
+        until = clock.now() + _LAST_SECONDS
+        try:
+            self._push()
+            while self._unsent and clock.now() < until:  # it may be slow to read
+                time.sleep(0.001)
+                self._push()
+        except OSError:
+            pass
+        except BaseException:
+            self.kill()
+            raise
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LAST_SECONDS)
+                self.left_by_itself = True
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it now, with all that it has started."""
+        self._end()
+
+
+def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
+    if os.getpid() != owner:  # a forked copy of this process has ended
+        return
+    kill_child(process)
+    close_pipes(process)

@@ -1,0 +1,404 @@
+"""Agents that are programs of their own: ``exec:./bot --flag``, over lines of JSON.
+
+docs/external_agents.md has the protocol, ``external_schema.json`` its messages. A program is
+started when it is first asked, and again after it failed; one that fails `_MOST_FAILURES` times in
+a row is not started again for this player.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearts_agents.base import Actions, Agent
+from hearts_agents.programs.bot_process import ILLEGAL, REFUSED, BotError, BotProcess
+from hearts_agents.programs.view_lines import ViewLines, dump
+from hearts_agents.specs import EXEC
+from hearts_env import HeartsError, PlayerView, Rules, __version__
+from hearts_env.batch.views import BatchView
+from hearts_env.support.arguments import check_any_seed
+from hearts_env.support.errors import quoted
+from hearts_env.support.files import kind_of
+
+PROTOCOL = 1
+SECONDS, START_SECONDS, BATCH = 10.0, 20.0, 256
+_MOST_SECONDS, _MOST_BATCH = 86_400.0, 65_536
+_MOST_FAILURES = 3
+_MOST_READY, _MOST_ACTION = 10_000, 100  # bytes of an answer: to hello; for each view
+_MOST_NAME = 100
+_AHEAD, _ALONE = 2, 32
+"""Messages of many views, and of one, that may be on their way when more are sent; of those of one
+as many at once."""
+
+Failure = tuple[int, str, str]
+"""A row of the views, `kind` of a ``BotError`` and what happened."""
+
+
+class ExternalAgent(Agent):
+    """A program that is asked over lines of JSON."""
+
+    plays = "what the program says"
+
+    def __init__(
+        self,
+        command: str,
+        seed: int | None = None,
+        *,
+        seconds: float = SECONDS,
+        start_seconds: float = START_SECONDS,
+        batch: int = BATCH,
+    ) -> None:
+        """Nothing is started yet.
+
+        Args:
+            command: the program and its arguments, split as a shell does.
+            seed: told to the program; None: it takes its own.
+            seconds: for the answer to one message.
+            start_seconds: for the start, until it is ready.
+            batch: views in one message at most.
+
+        Raises:
+            HeartsError: if there is no such program, or an argument is out of its range.
+        """
+        self.name = EXEC + command
+        self.command = command
+        self._words = _split(command)
+        self._seed = None if seed is None else check_any_seed(seed)
+        self.seconds = _limit("seconds", seconds)
+        self.start_seconds = _limit("start_seconds", start_seconds)
+        if batch.__class__ is not int or not 1 <= batch <= _MOST_BATCH:
+            raise HeartsError(
+                f"batch: {batch!r} is not usable; give 1 to {_MOST_BATCH:,}", value=batch
+            )
+        self.batch = batch
+        self._rules: Rules | None = None
+        self._process: BotProcess | None = None
+        self._lines: ViewLines | None = None
+        self.takes_many = False
+        """Whether the program, once started, takes many views in one message."""
+        self.left_by_itself = False
+        """Whether the program, once closed, ended without being killed."""
+        self._is_due, self._is_said = True, False  # the message that games begin
+        self._failures = 0
+        self._running: dict[int, int] | None = None
+        """The seats in the games that are not over, if whoever asks tells of them."""
+        self._news = b""  # said before the next message
+
+    # -- as an agent ------------------------------------------------------------------------------
+    def check_rules(self, rules: Rules) -> None:
+        """Start the program and tell it the rules, which it may refuse.
+
+        Raises:
+            BotError: if it refuses them or does not start; its `kind` says which.
+        """
+        try:
+            self.start(rules)
+        except BotError as error:
+            message = f"agent: {self.name!r}: {error}; see hearts agents --check"
+            raise BotError(message, error.kind) from None
+
+    def act(self, view: PlayerView) -> Any:
+        """The program's answer, an action where it named one that the rules have.
+
+        Raises:
+            BotError: if it fails.
+        """
+        return self.act_batch(BatchView.of([view]))[0]
+
+    def act_batch(self, views: BatchView) -> Actions:
+        """The program's answers, ``(len(views),) int64``; a list where one is no action at all.
+
+        Raises:
+            BotError: if it fails.
+        """
+        given, failures = self.answers(views)
+        if failures:
+            _, kind, text = failures[0]
+            raise BotError(f"agent: {self.name!r}: {text}", kind)
+        plain = all(a.__class__ is int and -1 <= a < views.rules.num_actions for a in given)
+        return np.array(given, np.int64) if plain else given  # type: ignore[return-value]
+
+    def reseed(self, seed: int) -> None:
+        """Tell the program, before it is next asked, to begin anew with `seed`."""
+        self._seed = check_any_seed(seed)
+        self._is_due = True
+
+    def begin(self, seats: Sequence[int]) -> None:
+        """Tell the program, before it is next asked, that games begin, numbered from 0.
+
+        From then on ``answers`` is told which game a view is of, and ``over`` which are over.
+
+        Args:
+            seats: of each game, which seat the program has.
+        """
+        self._running = dict(enumerate(seats))
+        self._is_due = True
+
+    def over(self, games: Sequence[int], scores: Sequence[Sequence[int]]) -> None:
+        """Tell the program, before it is next asked or ended, that some of these games are over.
+
+        Args:
+            games: which.
+            scores: of each, every seat's, from seat 0 on.
+        """
+        if self._running is None or not games:
+            return
+        seats = [self._running.pop(game) for game in games]
+        if self._is_said and not self._is_due and self._process is not None:
+            own = [each[seat] for each, seat in zip(scores, seats, strict=True)]
+            self._news += _line("over", games=[*games], own=own, scores=[[*s] for s in scores])
+            self._is_said = bool(self._running)
+
+    def answers(
+        self, views: BatchView, games: Sequence[int] | None = None
+    ) -> tuple[list[Any], list[Failure]]:
+        """What the program answers, None where it fails; and its failures, one for each such row.
+
+        While it thinks about one message the next are made and sent. A failure costs the views of
+        the message that was due. The others are asked about after a new start.
+
+        Args:
+            views: what it is asked about.
+            games: of those that ``begin`` has told, that of each view; None: it is not told.
+        """
+        given: list[Any] = []
+        failures: list[Failure] = []
+        asked: deque[int] = deque()  # the end of each message that is not answered
+        sent = 0
+        while len(given) < len(views):
+            first = len(given)
+            try:
+                process = self._started(views.rules)
+                are_many = self.takes_many and self.batch > 1
+                while sent < len(views) and len(asked) <= (_AHEAD if are_many else _ALONE):
+                    end = min(sent + (self.batch if are_many else _ALONE), len(views))
+                    asked.extend([end] if are_many else range(sent + 1, end + 1))
+                    part = views.subset(np.arange(sent, end))
+                    named = None if games is None else games[sent:end]
+                    self._send(process, part, named, are_many=are_many)
+                    sent = end
+                given += self._answer(process, asked[0] - first)
+                asked.popleft()
+                self._failures = 0
+            except BotError as error:
+                self._process = None  # it has been ended
+                self._failures += 1
+                size = self.batch if self.takes_many else 1
+                last = asked[0] if asked else min(first + size, len(views))
+                last = len(views) if self._is_given_up else last
+                kind = ILLEGAL if error.kind == REFUSED else error.kind
+                failures += [(row, kind, str(error)) for row in range(first, last)]
+                given += [None] * (last - first)
+                asked.clear()
+                sent = last
+            except BaseException:
+                self._process = None
+                raise
+        return given, failures
+
+    def start(self, rules: Rules) -> None:
+        """Start the program, unless it runs and knows these rules.
+
+        Raises:
+            BotError: if it refuses them or does not start; its `kind` says which.
+        """
+        self._started(rules)
+
+    def close(self) -> None:
+        """End the program; it starts again when it is asked again."""
+        process, self._process, self._running = self._process, None, None
+        self._failures = 0
+        if process is not None:
+            last = _line("over") if self._is_said else b""
+            process.close(self._news + last + _line("bye"))
+            self.left_by_itself = process.left_by_itself
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        limits = self.seconds, self.start_seconds, self.batch
+        return _remade, (self.command, self._seed, *limits)
+
+    # -- the conversation -------------------------------------------------------------------------
+    @property
+    def _is_given_up(self) -> bool:
+        return self._failures >= _MOST_FAILURES
+
+    def _started(self, rules: Rules) -> BotProcess:
+        """The program, which knows the rules."""
+        if self._process is not None:
+            if self._rules is rules or self._rules == rules:
+                return self._process
+            self.close()
+        if self._is_given_up:
+            raise BotError(f"failed {self._failures} times in a row; it is not started again")
+        self._rules, self._lines = rules, ViewLines(rules)
+        self._is_due, self._is_said, self._news = True, False, b""
+        process = BotProcess(self._words)
+        hello = _line(
+            "hello",
+            protocol=PROTOCOL,
+            engine=f"hearts-env {__version__}",
+            rules={"name": rules.name, **rules.to_dict()},
+            deck=list(rules.deck),
+            actions=[rules.action_name(action) for action in range(rules.num_actions)],
+            seconds=self.seconds,
+            batch=self.batch,
+        )
+        ready = _message(process, process.ask(hello, self.start_seconds, _MOST_READY))
+        if ready.get("type") == "refuse":
+            process.close(_line("bye"))
+            reason = " ".join(str(ready.get("reason", "it gave no reason")).split())
+            shown = "".join(c if c.isprintable() else "?" for c in reason)[:300]
+            raise BotError(f"refuses {rules.name}: {shown}", REFUSED)
+        if ready.get("type") != "ready":
+            raise process.failed(f"answered hello with {_kind(ready)}; ready or refuse was due")
+        if ready.get("protocol") != PROTOCOL:
+            raise process.failed(
+                f"speaks protocol {quoted(ready.get('protocol'))}; this is protocol {PROTOCOL}"
+            )
+        self.takes_many = ready.get("batch") is True
+        self._process = process
+        return process
+
+    def _send(
+        self, process: BotProcess, views: BatchView, games: Sequence[int] | None, *, are_many: bool
+    ) -> None:
+        """Ask about some views, in one message or one by one, and do not wait."""
+        assert self._lines is not None
+        texts = self._lines.write(views)
+        messages = 1 if are_many else len(texts)
+        if len(texts) == messages:
+            names = [""] * messages if games is None else [f'"game":{game},' for game in games]
+            lines = zip(names, texts, strict=True)
+            text = "".join([f'{{"type":"act",{name}"view":{view}}}\n' for name, view in lines])
+        else:
+            named = "" if games is None else f'"games":{dump([*games])},'
+            text = f'{{"type":"acts",{named}"views":[{",".join(texts)}]}}\n'
+        news, self._news = self._news, b""
+        begin = self._beginning() if self._is_due else b""
+        process.send(news + begin + text.encode(), messages)
+
+    def _answer(self, process: BotProcess, size: int) -> list[Any]:
+        """The actions that answer the first message that is not answered, about `size` views."""
+        assert self._lines is not None
+        answer = _message(process, process.answer(self.seconds, _MOST_READY + _MOST_ACTION * size))
+        is_one = size == 1
+        given = [answer.get("action")] if is_one else answer.get("actions")
+        due = "action" if is_one else "actions"
+        if answer.get("type") != due:
+            raise process.failed(f"answered with {_kind(answer)}; {due} was due")
+        if due not in answer or not isinstance(given, list):
+            raise process.failed(f"answered with {quoted(given)} where {due} should stand")
+        if len(given) != size:
+            raise process.failed(f"gave {len(given)} actions for {size} views")
+        numbers = self._lines.numbers
+        return [numbers.get(a, a) if a.__class__ is str else a for a in given]
+
+    def _beginning(self) -> bytes:
+        """What is said before the first view after a start, a reseeding or ``begin``."""
+        over = _line("over") if self._is_said else b""
+        self._is_due, self._is_said = False, True
+        # JavaScript's numbers are exact up to here.
+        seed = None if self._seed is None else self._seed % 2**53
+        if not self._running:
+            return over + _line("game", seed=seed)
+        seats = self._running
+        return over + _line("game", seed=seed, games=[*seats], players=[*seats.values()])
+
+
+def external_factory(base: str) -> Callable[..., ExternalAgent]:
+    """The factory of ``exec:COMMAND``."""
+    command = base.removeprefix(EXEC)
+
+    def factory(
+        seed: int | None = None,
+        seconds: float = SECONDS,
+        start_seconds: float = START_SECONDS,
+        batch: int = BATCH,
+    ) -> ExternalAgent:
+        return ExternalAgent(
+            command, seed, seconds=seconds, start_seconds=start_seconds, batch=batch
+        )
+
+    return factory
+
+
+def program_files(command: str) -> list[Path]:
+    """The files of a program: those that its arguments name, and what is started.
+
+    An interpreter that is found on the PATH does not count where an argument names a file.
+    """
+    words = _split(command)
+    files = [Path(word) for word in words[1:] if kind_of(word) == "file"]
+    found = shutil.which(words[0])
+    is_plain = os.sep not in words[0]
+    return files if found is None or (is_plain and files) else [Path(found), *files]
+
+
+def _remade(
+    command: str, seed: int | None, seconds: float, start_seconds: float, batch: int
+) -> ExternalAgent:
+    return ExternalAgent(command, seed, seconds=seconds, start_seconds=start_seconds, batch=batch)
+
+
+def _split(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise HeartsError(
+            f"agent: the command in {quoted(EXEC + command)} cannot be read ({error}); close every "
+            "quotation mark",
+            value=EXEC + command,
+        ) from None
+    if not words:
+        raise HeartsError(
+            f"agent: {EXEC!r} names no program; write it as in exec:./bot --flag", value=EXEC
+        )
+    if shutil.which(words[0]) is None:
+        there = kind_of(words[0])
+        what = (
+            "cannot be executed; make it executable (chmod +x), or name its interpreter too, as in "
+            "exec:python3 bot.py"
+            if there
+            else "is not a program here or on the PATH; check it, relative to the present folder"
+        )
+        raise HeartsError(
+            f"agent: {quoted(EXEC + command)}: {quoted(words[0])} {what}", value=EXEC + command
+        )
+    return words
+
+
+def _limit(name: str, value: object) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 < value <= _MOST_SECONDS:  # type: ignore[operator]
+        raise HeartsError(
+            f"{name}: {quoted(value)} is not usable; give seconds above 0, up to a day", value=value
+        )
+    return float(value)  # type: ignore[arg-type]
+
+
+def _line(kind: str, **fields: Any) -> bytes:
+    return (dump({"type": kind, **fields}) + "\n").encode()
+
+
+def _kind(message: dict[str, Any]) -> str:
+    return f"a message of type {quoted(message.get('type'))}"
+
+
+def _message(process: BotProcess, line: bytes) -> dict[str, Any]:
+    """The object in a line of the program."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        message = None
+    if not isinstance(message, dict):
+        text = line[:200].decode(errors="replace")
+        raise process.failed(f"wrote {quoted(text)}, which is not a JSON object")
+    return message

@@ -1,0 +1,115 @@
+"""Views as JSON, as programs outside read them; the schema is ``external_schema.json``.
+
+The keys are the attributes of ``PlayerView``: nothing is told that a view does not know. What costs
+time is put together from pieces that are made once.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from hearts_env import Rules
+from hearts_env import kernel as k
+from hearts_env.batch.views import BatchView
+from hearts_env.cards import SUITS, list_of
+from hearts_env.position import PHASES
+
+_MOST_PIECES = 60_000  # of each kind; some 40 MB in all
+_SHIFTS = np.arange(k.PLAYS_A_WORD) * k.PLAY_BITS
+
+
+def dump(value: Any) -> str:
+    """A value as JSON in one line, without spaces."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+class ViewLines:
+    """Writes the views of one set of rules."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self._names = [dump(rules.action_name(a)) for a in range(rules.num_actions)]
+        self.numbers = {rules.action_name(a): a for a in range(rules.num_actions)}
+        self._plays = [
+            f"[{code >> 6},{self._names[code & 63]}]" if code & 63 < len(rules.deck) else ""
+            for code in range(64 * rules.players)
+        ]
+        self._pieces: dict[int, str] = {}
+        self._taken_so_far: dict[tuple[int, ...], str] = {}
+        self._deals: dict[tuple[int, ...], str] = {}
+        self._points, self._tricks, self._shown, self._totals = (
+            k.every_seat(field, rules.players) for field in (k.POINTS, k.TRICKS, k.VOIDS, k.TOTALS)
+        )
+        self._voids = [
+            dump("".join(suit for i, suit in enumerate(SUITS) if mask >> i & 1))
+            for mask in range(1 << len(SUITS))
+        ]
+        rotation = rules.pass_rotation if rules.pass_count else ("hold",)
+        self._directions = [dump(direction) for direction in rotation]
+        self._seats = [*map(str, range(rules.players)), "null"]  # -1: nobody
+        self._first = f'{{"rules":{dump(rules.name)},"player":'
+
+    def write(self, views: BatchView) -> list[str]:
+        """The views as JSON objects, in their order."""
+        for kept in (self._pieces, self._taken_so_far, self._deals):
+            if len(kept) > _MOST_PIECES:
+                kept.clear()
+        begin = int(self.rules.vector[k.R_HISTORY])
+        words = views.vectors[:, begin:, None] >> _SHIFTS & (1 << k.PLAY_BITS) - 1
+        plays = words.reshape(len(views), -1).tolist()
+        rows = views.vectors[:, :begin].tolist()
+        legal, players = views.legal_masks.tolist(), views.players.tolist()
+        return list(map(self._view, rows, plays, players, legal))
+
+    def _view(self, s: list[int], plays: list[int], player: int, legal: int) -> str:
+        cards, seats, seat = self._cards, self._seats, k.SEAT * player
+        end = s[k.NUM_PLAYED]
+        history = [self._plays[code] for code in plays[:end]]
+        trick = history[end - s[k.TRICK_LEN] :]
+        taken = *s[self._points], *s[self._tricks], *s[self._shown]
+        deal = (
+            *(s[k.PASSED + seat], s[k.RECEIVED + seat], s[k.DEALER], s[k.DEAL_NUMBER]),
+            *(s[k.KITTY], s[k.KITTY_TAKER], *s[self._totals]),
+        )
+        return (
+            f'{self._first}{player},"phase":"{PHASES[s[k.PHASE]]}"'
+            f',"hand":{cards(s[k.HANDS + seat])}'
+            f',"legal":{cards(legal if s[k.PLAYER] == player else 0)}'
+            f',"trick":[{",".join(trick)}],"leader":{seats[s[k.LEADER]]}'
+            f',"winner":{seats[s[k.WINNER]]}'
+            f',"hearts_broken":{"true" if s[k.BROKEN] else "false"}'
+            f',"history":[{",".join(history)}]'
+            f"{self._taken_so_far.get(taken) or self._of_taken(taken)}"
+            f"{self._deals.get(deal) or self._of_deal(deal)}"
+        )
+
+    def _of_taken(self, numbers: tuple[int, ...]) -> str:
+        """What follows from points, tricks and suits shown to be void, of every seat each."""
+        n = self.rules.players
+        voids = ",".join([self._voids[mask] for mask in numbers[2 * n :]])
+        points, tricks = [*numbers[:n]], [*numbers[n : 2 * n]]
+        text = f',"points":{points},"tricks_taken":{tricks},"voids":[{voids}]'
+        self._taken_so_far[numbers] = text
+        return text
+
+    def _of_deal(self, numbers: tuple[int, ...]) -> str:
+        """What does not change, or seldom, while a deal is played."""
+        passed, received, dealer, number, kitty, taker, *totals = numbers
+        direction = self._directions[number % len(self._directions)]
+        text = (
+            f',"passed":{self._cards(passed)},"received":{self._cards(received)}'
+            f',"direction":{direction},"dealer":{dealer},"deal_number":{number}'
+            f',"totals":{totals},"kitty":{self._cards(kitty)},"kitty_taker":{self._seats[taker]}}}'
+        )
+        self._deals[numbers] = text
+        return text
+
+    def _cards(self, mask: int) -> str:
+        piece = self._pieces.get(mask)
+        if piece is None:
+            piece = "[" + ",".join([self._names[action] for action in list_of(mask)]) + "]"
+            self._pieces[mask] = piece
+        return piece

@@ -1,0 +1,453 @@
+"""Thousands of games of one rule set at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import kernel as k
+from hearts_env.batch import kernel as loops
+from hearts_env.batch.views import BatchView
+from hearts_env.encoders import Encoder, make_encoder, write_many
+from hearts_env.encoders.bits import BitsEncoder
+from hearts_env.encoders.flat import FlatEncoder
+from hearts_env.game.game import Game
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import (
+    array_in_memory,
+    check_actions,
+    check_array,
+    check_choice,
+    check_flag,
+    check_is,
+    check_number,
+    check_seed,
+    check_seeds,
+    illegal_actions,
+    whole_numbers,
+)
+from hearts_env.support.arrays import Array
+from hearts_env.support.errors import HeartsError
+from hearts_env.support.workers import Workers
+
+_FREEZE_FROM = 1024  # games; a batch this large is made for long and quick runs
+_CHUNK = 64  # observations that are cast at once: they stay in the nearest cache
+
+
+class _OnDevice:
+    """Makes ``BatchGame(device="cuda")`` a ``CudaBatch``, which has an ``__init__`` of its own."""
+
+    def __new__(cls, *args: Any, device: str = "cpu", **options: Any) -> Any:
+        if check_choice("device", device, ("cpu", "cuda")) == "cpu":
+            return super().__new__(cls)
+        # Few need numba's CUDA, so it is not imported before.
+        return import_module("hearts_env.batch.cuda").CudaBatch(*args, **options)
+
+
+class BatchGame(_OnDevice):
+    """Many games side by side, for self-play: every player is moved from outside.
+
+    Game i is ``Game.deal(rules, seed=int(batch.seeds[i]))`` whatever the number of games or
+    threads. With `autodeal` a finished game is followed by a new deal at once: ``done`` and
+    ``scores()`` then describe the finished one, ``player`` and observations the new one.
+
+    ``legal``, ``(num_games,) int64``, has the legal actions of each game's player to act as a bit
+    mask over actions, 0 where a game is over; like ``states`` it is for reading alone.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | str,
+        num_games: int,
+        seed: int = 0,
+        *,
+        observation: str | Encoder = "flat",
+        autodeal: bool = True,
+        num_threads: int = 1,
+        freeze: bool | None = None,
+        device: str = "cpu",
+    ) -> None:
+        """Deal `num_games` games.
+
+        Args:
+            rules: the rules, or a preset's name.
+            num_games: 1 to ten million.
+            seed: from which all seeds of deals follow.
+            observation: an encoder or its name.
+            autodeal: whether the next deal of a finished game begins at once.
+            num_threads: threads that share the work.
+            freeze: compile ``step`` for these rules alone, which takes a second once for each rule
+                set and makes it nearly twice as fast; None: with 1,024 games and more.
+            device: where the games are; "cuda", experimental, gives a ``CudaBatch`` instead
+                (``hearts_env.batch.cuda``), whose arrays are on a GPU.
+
+        Raises:
+            HeartsError: if an argument is invalid; the message names it.
+        """
+        self.rules = Rules.make(rules)
+        self.num_games = check_number("num_games", num_games, 1, loops.MAX_GAMES)
+        self.num_threads = check_number("num_threads", num_threads, 1, 1024)
+        self.seed = check_seed(seed)
+        self.autodeal = check_flag("autodeal", autodeal)
+        self._is_frozen = (
+            self.num_games >= _FREEZE_FROM if freeze is None else check_flag("freeze", freeze)
+        )
+        self.encoder = make_encoder(observation)
+        self.space = self.encoder.space(self.rules)
+        n = self.num_games
+        self.states: k.Vector = np.empty((n, self.rules.state_size), np.int64)
+        self.states[:] = loops.empty_state(self.rules)
+        self.legal: k.Vector = np.zeros(n, np.int64)
+        self.seeds: k.Vector = np.zeros(n, np.int64)
+        self.done: NDArray[np.bool_] = np.zeros(n, np.bool_)
+        self._deals: k.Vector = np.zeros(n, np.int64)
+        self._scores: k.Vector = np.zeros((n, self.rules.players), np.int64)
+        self._all: k.Vector = np.arange(n)
+        self._workers = Workers(self.num_threads)
+        self._random: NDArray[np.uint64] = np.empty(n, np.uint64)
+        loops.seed_random(self._random, self.seed)
+        self.reset()
+
+    # -- reading ----------------------------------------------------------------------------------
+    @property
+    def player(self) -> k.Vector:
+        """Whose turn it is in each game, ``(num_games,) int64``; -1 where a game is over."""
+        return self.states[:, k.PLAYER].copy()
+
+    def scores(self) -> k.Vector:
+        """The scores of the last finished deal of each game, ``(num_games, players) int64``."""
+        return self._scores.copy()
+
+    def observe(
+        self, out: Array | None = None, *, games: Array | None = None, players: Array | None = None
+    ) -> Array:
+        """The view of each game's player to act, encoded, ``(num_games, *space.shape)``.
+
+        Args:
+            out: written in place and returned, of the space's dtype, or float32 or float16: a
+                NumPy array, or another library's in main memory that knows DLPack, as torch's;
+                None: a new array of the space's dtype.
+            games: the rows of these games only.
+            players: whose views, instead of the player's to act.
+
+        Raises:
+            HeartsError: if `out` has another shape or dtype, or is not contiguous.
+        """
+        rows = self._rows(games)
+        array = self._check_out(out, (len(rows), *self.space.shape), self._dtypes)
+        if players is None:  # a game that is over is shown as seat 0 sees it
+            seats = np.maximum(self.states[rows, k.PLAYER], 0)
+        else:
+            seats = self._check_seats(players, len(rows))
+        self._workers.share(
+            lambda part, _: self._observe(rows[part], seats[part], array[part]), len(rows)
+        )
+        return array if out is None else out
+
+    def _observe(self, rows: k.Vector, seats: k.Vector, out: Array) -> None:
+        if out.dtype == self.space.dtype:
+            write_many(self.encoder, self.rules, self.states, rows, seats, out)
+            return
+        own = np.empty((min(len(rows), _CHUNK), *self.space.shape), self.space.dtype)
+        for first in range(0, len(rows), _CHUNK):
+            some = slice(first, first + _CHUNK)
+            part = own[: len(rows[some])]
+            write_many(self.encoder, self.rules, self.states, rows[some], seats[some], part)
+            out[some] = part
+
+    def masks(self, out: Array | None = None, *, games: Array | None = None) -> Array:
+        """The legal actions of each game's player to act, ``(num_games, num_actions) int8``.
+
+        `out` is written in place and returned; it may be what ``observe`` takes.
+        """
+        rows = self._rows(games)
+        array = self._check_out(out, (len(rows), self.rules.num_actions), (np.dtype(np.int8),))
+        loops.write_masks(self.legal, rows, array.reshape(-1))
+        return array if out is None else out
+
+    def random_actions(self, *, games: Array | None = None) -> k.Vector:
+        """A uniformly random legal action of each game, ``(num_games,) int64``; 0 where it is over.
+
+        Game i draws from a stream of its own, whatever the number of games or threads.
+        """
+        rows = self._rows(games)
+        actions = np.zeros(len(rows), np.int64)
+        loops.choose(self.legal, rows, self._random, actions)
+        return actions
+
+    def views(self, games: Array | None = None) -> BatchView:
+        """What the players to act may know; of some games only."""
+        rows = self._rows(games)
+        vectors = np.empty((len(rows), self.rules.state_size), np.int64)
+        players = np.empty(len(rows), np.int64)
+        r = self.rules.vector
+        self._workers.share(
+            lambda part, _: loops.write_views(
+                r, self.states, rows[part], vectors[part], players[part]
+            ),
+            len(rows),
+        )
+        return BatchView(self.rules, vectors, players)
+
+    def game(self, index: int) -> Game:
+        """An independent ``Game`` in the state of game `index`, with its past: ``Game.from_state``.
+
+        Raises:
+            HeartsError: if `index` is not a game of this batch.
+        """
+        index = check_number("index", index, 0, self.num_games - 1)
+        return Game._with_past(self.rules, self.states[index])
+
+    # -- playing ----------------------------------------------------------------------------------
+    def play(self, actions: Array, *, games: Array | None = None) -> None:
+        """Do one action in each game, or in some games only; all or, on an error, none.
+
+        Raises:
+            IllegalActionError: if actions are illegal; the message names their games.
+            HeartsError: if `actions` is not one whole number for each game.
+        """
+        rows = self._rows(games, once=True)
+        acts = check_actions(actions, len(rows))
+        self._check_legal(rows, acts)
+        self.done[rows if games is not None else slice(None)] = False
+        r, tables = self.rules.vector, self._tables
+        self._workers.share(
+            lambda part, _: loops.play(r, tables, rows[part], acts[part], self.seed, self.autodeal),
+            len(rows),
+        )
+
+    def step(
+        self,
+        actions: Array,
+        observations: Array | None = None,
+        masks: Array | None = None,
+    ) -> tuple[Array, Array]:
+        """Do one action in each game and show what comes next: the inner loop of self-play.
+
+        The same as ``play(actions)``, ``observe(observations)`` and ``masks(masks)``, but each game
+        is played, dealt anew where it ended, and shown while it is in the nearest cache.
+
+        Args:
+            actions: one whole number for each game.
+            observations: written in place, ``(num_games, *space.shape)`` of the space's dtype,
+                float32 or float16, as ``observe`` takes it; None: a new array of the space's dtype.
+            masks: written in place, ``(num_games, num_actions) int8``; None: a new array.
+
+        Returns:
+            `observations` and `masks`.
+
+        Raises:
+            IllegalActionError: if actions are illegal; the message names their games.
+            HeartsError: if an array has another shape or dtype, is not contiguous or writeable, or
+                two of the three overlap. Nothing has been played.
+        """
+        given, rows, n = (observations, masks), self._all, self.num_games
+        acts = check_actions(actions, len(rows))
+        observations = self._check_out(
+            observations, (n, *self.space.shape), self._dtypes, "observations"
+        )
+        masks = self._check_out(masks, (n, self.rules.num_actions), (np.dtype(np.int8),), "masks")
+        if np.may_share_memory(observations, masks):
+            raise HeartsError("masks: shares memory with observations; give an array of its own")
+        for name, out in (("observations", observations), ("masks", masks)):
+            if np.may_share_memory(acts, out):  # checked before they are written over
+                raise HeartsError(f"{name}: shares memory with actions; give an array of its own")
+        self._check_legal(rows, acts)
+        r, tables = self.rules.vector, self._tables
+        is_fused = type(self.encoder) in (FlatEncoder, BitsEncoder)
+        is_fused &= observations.dtype == self.space.dtype
+        one_pass = (
+            loops.frozen_step(self.rules)
+            if self._is_frozen and is_fused
+            else functools.partial(loops.step, r)
+        )
+
+        def work(part: slice, _: int) -> None:
+            if is_fused:
+                one_pass(
+                    tables,
+                    rows[part],
+                    acts[part],
+                    self.seed,
+                    self.autodeal,
+                    observations[part],
+                    masks[part].reshape(-1),
+                )
+                return
+            for first in range(part.start, part.stop, _CHUNK):
+                some = slice(first, min(first + _CHUNK, part.stop))
+                self.done[some] = False
+                loops.play(r, tables, rows[some], acts[some], self.seed, self.autodeal)
+                seats = np.maximum(self.states[some, k.PLAYER], 0)
+                self._observe(rows[some], seats, observations[some])
+                loops.write_masks(self.legal, rows[some], masks[some].reshape(-1))
+
+        self._workers.share(work, n)
+        return (
+            observations if given[0] is None else given[0],
+            masks if given[1] is None else given[1],
+        )
+
+    def reset(self, seeds: Array | None = None, *, games: Array | None = None) -> None:
+        """Begin new deals: the next of each game, or those of given `seeds`; of some games only.
+
+        Raises:
+            DealError: if `seeds` is not one integer in [0, 2**63) for each game.
+        """
+        rows = self._rows(games, once=True)
+        if seeds is None:
+            loops.next_seeds(rows, self.seeds, self._deals, self.seed)
+        else:
+            self.seeds[rows] = check_seeds(seeds, len(rows))
+        self.done[rows] = False
+        r = self.rules.vector
+        self._workers.share(
+            lambda part, _: loops.deal(r, self.states, rows[part], self.seeds, self.legal),
+            len(rows),
+        )
+
+    def revoke(self, *, games: Array) -> None:
+        """End these games as ``Game.revoke`` does: the player to act in each pays for all.
+
+        Finished games are left alone; with `autodeal` the next deal does not follow by itself.
+        """
+        rows = self._rows(games, once=True)
+        loops.revoke(self.rules.vector, self.states, rows, self.legal, self.done, self._scores)
+
+    # -- saving -----------------------------------------------------------------------------------
+    def state(self) -> dict[str, Array]:
+        """All that the games need to go on, new arrays by name.
+
+        A game is kept as its seed and ``actions``, ``(num_games, most of a deal) int8``, -1 where
+        none has been done yet: a state that is restored can only be one that play leads to.
+        """
+        own = {name: array.copy() for name, array in self._arrays().items()}
+        return own | {"actions": self._past(self._all)}
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from what ``state`` gave, in a batch of the same rules, size and seed.
+
+        Raises:
+            HeartsError: if the arrays are missing, of other shapes, or hold impossible values; the
+                batch is unchanged.
+        """
+        check_is("state", state, Mapping, "give what BatchGame.state() has returned")
+        own = self._arrays()
+        actions = np.broadcast_to(np.int8(-1), (self.num_games, _most_actions(self.rules)))
+        given = {
+            name: check_array(f"state.{name}", state.get(name), like)
+            for name, like in {**own, "actions": actions}.items()
+        }
+        if (given["seeds"] < 0).any() or (given["deals"] < 0).any():
+            raise HeartsError(
+                "state: seeds and deals are not integers from 0; give the whole state of a batch"
+            )
+        states, legal = np.empty_like(self.states), np.empty_like(self.legal)
+        states[:] = loops.empty_state(self.rules)
+        r, everyone = self.rules.vector, np.arange(self.num_games)
+        loops.deal(r, states, everyone, np.array(given["seeds"]), legal)
+        bad = loops.replay_actions(r, states, given["actions"].copy(), legal)
+        if bad >= 0:
+            raise HeartsError(
+                f"state.actions: those of game {bad} cannot be played in the deal of its seed; "
+                "give the whole state of a batch"
+            )
+        self.states[:], self.legal[:] = states, legal
+        for name, array in own.items():
+            array[:] = given[name]
+
+    def _arrays(self) -> dict[str, Array]:
+        """The arrays that ``state`` copies and ``restore`` writes to, beside ``actions``."""
+        return {
+            "seeds": self.seeds,
+            "deals": self._deals,
+            "done": self.done,
+            "scores": self._scores,
+            "random": self._random,
+        }
+
+    def _past(self, rows: k.Vector) -> NDArray[np.int8]:
+        """The actions so far in each of `rows`, ``(len(rows), most of a deal)``; then -1."""
+        actions = np.full((len(rows), _most_actions(self.rules)), -1, np.int8)
+        start = np.empty(self.rules.state_size, np.int64)
+        past = np.empty(k.MAX_PAST, np.int64)
+        loops.read_actions(self.rules.vector, self.states, rows, start, past, actions)
+        return actions
+
+    # -- helpers ----------------------------------------------------------------------------------
+    def _rows(self, games: Array | None, *, once: bool = False) -> k.Vector:
+        """The numbers of games, checked; `once`: none may come twice."""
+        if games is None:
+            return self._all
+        rows = whole_numbers(games)
+        if rows is None or rows.ndim != 1:
+            raise HeartsError("games: not whole numbers in one dimension; give an array of them")
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.num_games):
+            raise HeartsError(f"games: some are out of range; give 0 to {self.num_games - 1}")
+        if once and len(rows) > 1:
+            ordered = np.sort(rows)
+            twice = ordered[1:][ordered[1:] == ordered[:-1]]
+            if len(twice):
+                raise HeartsError(f"games: {twice[0]} comes twice; name each game once")
+        return rows
+
+    def _check_seats(self, players: Array, size: int) -> k.Vector:
+        seats = whole_numbers(players)
+        if seats is None or seats.shape != (size,):
+            raise HeartsError(f"players: not a seat for each game; give {size} whole numbers")
+        if seats.size and not (seats.min() >= 0 and seats.max() < self.rules.players):
+            raise HeartsError(f"players: some are out of range; give 0 to {self.rules.players - 1}")
+        return seats
+
+    def _check_legal(self, rows: k.Vector, acts: k.Vector) -> None:
+        bad = np.zeros(len(rows), np.bool_)
+        if not loops.find_illegal(self.legal, rows, acts, bad):
+            return
+        any_over = bool((self.legal[rows[bad]] == 0).any())
+        raise illegal_actions(rows[bad], acts[bad], any_over=any_over)
+
+    @property
+    def _dtypes(self) -> tuple[Any, ...]:
+        """Of observations, the encoder's own first."""
+        return (self.space.dtype, np.dtype(np.float32), np.dtype(np.float16))
+
+    @property
+    def _tables(self) -> loops.Tables:
+        """The arrays that play changes."""
+        return loops.Tables(
+            self.states, self.legal, self.done, self._scores, self.seeds, self._deals
+        )
+
+    def _check_out(
+        self,
+        out: Array | None,
+        shape: tuple[int, ...],
+        dtypes: tuple[Any, ...],
+        name: str = "out",
+    ) -> Array:
+        if out is None:
+            return np.empty(shape, dtypes[0])
+        out = array_in_memory(name, out)
+        if out.shape != shape or out.dtype not in dtypes:
+            known = " or ".join(dict.fromkeys(map(str, dtypes)))
+            raise HeartsError(
+                f"{name}: shape {out.shape} and dtype {out.dtype}; needed are {shape} and {known}"
+            )
+        if not out.flags.carray:
+            raise HeartsError(
+                f"{name}: the array is not C-contiguous, aligned and writeable; give one that is"
+            )
+        return out
+
+    def __repr__(self) -> str:
+        return f"<BatchGame {self.rules.name}: {self.num_games} games>"
+
+
+def _most_actions(rules: Rules) -> int:
+    """The most actions that a deal has: exchange, cards, the choice after a moon or a revoke."""
+    return rules.players * (rules.hand_size + rules.pass_count) + 1

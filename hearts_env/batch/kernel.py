@@ -1,0 +1,266 @@
+"""Compiled loops over many games, for any rules or frozen to one rule set."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import kernel as k
+from hearts_env.encoders.flat import write_row
+from hearts_env.rules.rules import Rules
+from hearts_env.seeds import stream_seed
+from hearts_env.support.bits import put_word
+from hearts_env.support.jit import inlined, jit
+
+MAX_GAMES = 10_000_000
+"""Of a batch."""
+
+_REVOKE = 63
+"""Stands for a revoke among the actions of a state."""
+
+
+def empty_state(rules: Rules) -> k.Vector:
+    """A new state of these rules before anything is dealt."""
+    state = np.empty(rules.state_size, np.int64)
+    k.clear(state)
+    return state
+
+
+@jit
+def read_actions(
+    r: k.Vector,
+    states: k.Vector,
+    rows: k.Vector,
+    start: k.Vector,
+    past: k.Vector,
+    out: NDArray[np.int8],
+) -> None:
+    """Write the actions so far of each of `rows`; of one player's exchanged cards lowest first."""
+    for i in range(len(rows)):
+        for n in range(k.read_past(r, states[rows[i]], start, past)):
+            out[i, n] = past[n] if past[n] >= 0 else _REVOKE
+
+
+@jit
+def replay_actions(
+    r: k.Vector, states: k.Vector, actions: NDArray[np.int8], legal: k.Vector
+) -> int:
+    """Do the actions of each game, just dealt; returns the first with an illegal one, or -1."""
+    for g in range(len(states)):
+        s = states[g]
+        for n in range(actions.shape[1]):
+            action = int(actions[g, n])
+            if action < 0:
+                break
+            if action == _REVOKE and s[k.PHASE] != k.OVER:
+                k.revoke(s)
+            elif k.step(r, s, action) < 0:
+                return g
+        legal[g] = k.legal_mask(r, s)
+    return -1
+
+
+@jit
+def write_legal(r: k.Vector, states: k.Vector, out: k.Vector) -> None:
+    """Write the legal actions of each of `states` as a bit mask, in place."""
+    for i in range(len(states)):
+        out[i] = k.legal_mask(r, states[i])
+
+
+@inlined
+def _write_mask(mask: int, masks: NDArray[np.int8], start: int, width: int) -> None:
+    """Write the lowest `width` bits of `mask` over ``masks[start:]``; rows are written in order."""
+    if start + 64 <= len(masks):  # what it writes too much, the rows after it write over
+        put_word(masks, start, np.uint64(mask))
+    else:
+        for j in range(width):
+            masks[start + j] = mask >> j & 1
+
+
+@jit
+def write_masks(legal: k.Vector, rows: k.Vector, masks: NDArray[np.int8]) -> None:
+    """Write a mask for each of `rows`, one after the other, in place."""
+    width = len(masks) // len(rows) if len(rows) else 0
+    for i in range(len(rows)):
+        _write_mask(legal[rows[i]], masks, i * width, width)
+
+
+@jit
+def seed_random(random: NDArray[np.uint64], seed: int) -> None:
+    """Begin the stream of random actions of each game, in place."""
+    for g in range(len(random)):
+        random[g] = k.mix(k.mix(np.uint64(seed)) + np.uint64(g))
+
+
+@jit
+def choose(legal: k.Vector, rows: k.Vector, random: NDArray[np.uint64], actions: k.Vector) -> None:
+    """Write a random legal action for each of `rows` whose game is not over, in place."""
+    for i in range(len(rows)):
+        g = rows[i]
+        if legal[g]:
+            actions[i] = k.random_card(random[g : g + 1], legal[g])
+
+
+@inlined
+def shown_seat(s: k.Vector) -> int:
+    """Whose view is shown: that of the player to act, or of seat 0 where the game is over."""
+    return s[k.PLAYER] if s[k.PLAYER] >= 0 else 0  # not max(), which CUDA lacks (numba 0.66-0.68)
+
+
+@jit
+def write_views(
+    r: k.Vector, states: k.Vector, rows: k.Vector, vectors: k.Vector, players: k.Vector
+) -> None:
+    """Write for each of `rows` who is to act, and what that player may know, in place."""
+    for i in range(len(rows)):
+        s = states[rows[i]]
+        players[i] = shown_seat(s)
+        k.write_view(r, s, players[i], vectors[i])
+
+
+@jit
+def find_illegal(legal: k.Vector, rows: k.Vector, actions: k.Vector, bad: NDArray[np.bool_]) -> int:
+    """Mark the rows whose action, any whole number, is illegal; returns how many."""
+    count = 0
+    for i in range(len(rows)):
+        action = actions[i]
+        inside = 0 <= action < k.MAX_ACTIONS
+        bad[i] = not inside or not legal[rows[i]] >> action & 1
+        count += bad[i]
+    return count
+
+
+@inlined
+def _next_seed(g: int, deals: k.Vector, seed: int) -> np.int64:
+    """The seed of the next deal of game `g`, which does not depend on the number of games."""
+    deals[g] += 1
+    return stream_seed(seed, g, deals[g])
+
+
+@jit
+def next_seeds(rows: k.Vector, seeds: k.Vector, deals: k.Vector, seed: int) -> None:
+    """Write the seed of the next deal of each of `rows`, in place."""
+    for i in range(len(rows)):
+        seeds[rows[i]] = _next_seed(rows[i], deals, seed)
+
+
+@jit
+def deal(r: k.Vector, states: k.Vector, rows: k.Vector, seeds: k.Vector, legal: k.Vector) -> None:
+    """Deal each of `rows` by its seed, in place."""
+    for i in range(len(rows)):
+        g = rows[i]
+        k.deal(r, states[g], seeds[g], -1, -1)
+        legal[g] = k.legal_mask(r, states[g])
+
+
+class Tables(NamedTuple):
+    """What play changes, a row a game."""
+
+    states: k.Vector
+    """``(games, rules.state_size)``."""
+    legal: k.Vector
+    """``(games,)``: legal actions as bit masks."""
+    done: NDArray[np.bool_]
+    """``(games,)``: whether the last action ended the deal."""
+    scores: k.Vector
+    """``(games, players)``: of the last finished deal."""
+    seeds: k.Vector
+    """``(games,)``: of the deals."""
+    deals: k.Vector
+    """``(games,)``: the number of the deal in the game's stream of seeds."""
+
+
+@inlined
+def _play_one(r: k.Vector, tables: Tables, g: int, action: int, seed: int, autodeal: int) -> None:
+    s = tables.states[g]
+    k.play_inline(r, s, action)
+    if s[k.PHASE] == k.OVER:
+        tables.done[g] = True
+        for p in range(r[k.R_PLAYERS]):
+            tables.scores[g, p] = k.score(r, s, p)
+        if autodeal:
+            tables.seeds[g] = _next_seed(g, tables.deals, seed)
+            k.deal(r, s, tables.seeds[g], -1, -1)
+    tables.legal[g] = k.legal_mask(r, s)
+
+
+@jit
+def play(
+    r: k.Vector, tables: Tables, rows: k.Vector, actions: k.Vector, seed: int, autodeal: int
+) -> None:
+    """Play an action in each of `rows`, and deal anew where it ended, in place."""
+    for i in range(len(rows)):
+        _play_one(r, tables, rows[i], actions[i], seed, autodeal)
+
+
+@inlined
+def step(
+    r: k.Vector,
+    tables: Tables,
+    rows: k.Vector,
+    actions: k.Vector,
+    seed: int,
+    autodeal: int,
+    observations: NDArray[np.int8],
+    masks: NDArray[np.int8],
+) -> None:
+    """Play, deal anew, observe and mask each of `rows`; `masks` is one row after the other."""
+    width = len(masks) // len(rows) if len(rows) else 0
+    for i in range(len(rows)):
+        g = rows[i]
+        tables.done[g] = False
+        _play_one(r, tables, g, actions[i], seed, autodeal)
+        s = tables.states[g]
+        write_row(r, s, shown_seat(s), observations[i])
+        _write_mask(tables.legal[g], masks, i * width, width)
+
+
+@functools.lru_cache(maxsize=64)
+def frozen_step(rules: Rules) -> Callable[..., None]:
+    """``step`` without its first argument, compiled for these rules alone.
+
+    Whatever the rules decide is decided when it is compiled: it takes about half the time. The
+    compiler's cache tells rule sets apart by what the function closes over, so that has to be the
+    vector and nothing else.
+    """
+    r = rules.vector
+
+    @jit
+    def frozen(
+        tables: Tables,
+        rows: k.Vector,
+        actions: k.Vector,
+        seed: int,
+        autodeal: int,
+        observations: NDArray[np.int8],
+        masks: NDArray[np.int8],
+    ) -> None:
+        step(r, tables, rows, actions, seed, autodeal, observations, masks)
+
+    return frozen
+
+
+@jit
+def revoke(
+    r: k.Vector,
+    states: k.Vector,
+    rows: k.Vector,
+    legal: k.Vector,
+    done: NDArray[np.bool_],
+    scores: k.Vector,
+) -> None:
+    """End each of `rows` that is not over, as ``kernel.revoke`` does, in place."""
+    for i in range(len(rows)):
+        g = rows[i]
+        s = states[g]
+        if s[k.PHASE] == k.OVER:
+            continue
+        k.revoke(s)
+        legal[g] = 0
+        done[g] = True
+        for p in range(r[k.R_PLAYERS]):
+            scores[g, p] = k.score(r, s, p)

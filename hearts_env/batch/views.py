@@ -1,0 +1,83 @@
+"""What the players to act in many games may know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env import kernel as k
+from hearts_env.batch.kernel import write_legal
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_is
+from hearts_env.support.arrays import Array
+from hearts_env.support.errors import HeartsError
+from hearts_env.views.view import PlayerView
+
+
+class BatchView:
+    """What the player to act may know in each of many games, and nothing else.
+
+    ``vectors`` is ``(len, rules.state_size) int64``, states in which everything hidden is empty;
+    ``players`` is ``(len,) int64``, whose views they are. ``views[i]`` is a ``PlayerView``.
+    """
+
+    __slots__ = ("players", "rules", "vectors")
+
+    def __init__(self, rules: Rules, vectors: k.Vector, players: k.Vector) -> None:
+        self.rules = rules
+        self.vectors = vectors
+        self.players = players
+
+    @classmethod
+    def of(cls, views: list[PlayerView]) -> BatchView:
+        """The views of a list, all of the same rules.
+
+        Raises:
+            HeartsError: if the list is empty, or its views are of different rules.
+        """
+        try:
+            views = list(views)
+        except TypeError:
+            views = []
+        if not views:
+            raise HeartsError("views: there are none; give one or more")
+        for view in views:
+            check_is("views", view, PlayerView, "give game.view(player)")
+        if any(view.rules != views[0].rules for view in views):
+            names = sorted({view.rules.name for view in views})
+            raise HeartsError(
+                f"views: of different rules ({', '.join(names)}); give one batch each"
+            )
+        vectors = np.stack([view.vector for view in views])
+        return cls(views[0].rules, vectors, np.array([view.player for view in views], np.int64))
+
+    @property
+    def legal_masks(self) -> k.Vector:
+        """What each player may do, as bit masks over actions, ``(len,) int64``."""
+        out = np.empty(len(self), np.int64)
+        write_legal(self.rules.vector, self.vectors, out)
+        return out
+
+    @property
+    def legal_table(self) -> NDArray[np.bool_]:
+        """What each player may do, ``(len, num_actions) bool``."""
+        table: NDArray[np.bool_] = (
+            self.legal_masks[:, None] >> np.arange(self.rules.num_actions) & 1
+        ) == 1
+        return table
+
+    def subset(self, rows: Array) -> BatchView:
+        """The views of some rows."""
+        vectors, players = self.vectors[rows], self.players[rows]
+        return BatchView(self.rules, np.ascontiguousarray(vectors), np.ascontiguousarray(players))
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, row: int) -> PlayerView:
+        return PlayerView(self.rules, self.vectors[row].copy(), int(self.players[row]))
+
+    def __iter__(self) -> Iterator[PlayerView]:
+        return (self[row] for row in range(len(self)))

@@ -1,0 +1,142 @@
+"""How an environment draws its table: in which mode, for whom, how large, under which names.
+
+One home for all environments, PettingZoo's, Gymnasium's and stable-baselines3's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_choice, check_range
+from hearts_env.support.errors import HeartsError, quoted
+
+if TYPE_CHECKING:
+    from hearts_env.game.game import Game
+
+RENDER_MODES = ("ansi", "rgb_array", "human", "svg")
+SCALES = (0.25, 4.0)
+"""The smallest and the largest ``render_scale``; 1 is a picture of 960 x 720."""
+
+FPS = 2
+_WIDTH = 960
+
+
+class Drawer:
+    """What an environment draws, and the window in which it does.
+
+    Attributes:
+        mode: One of ``RENDER_MODES``, or None.
+        shown_for: Whose cards are shown: ``player_0``, ``current_player`` or ``all``; it may
+            be changed.
+        names: What the players are called in pictures.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        mode: str | None,
+        shown_for: str,
+        scale: float = 1.0,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        """How the tables of one environment are drawn; nothing is drawn yet.
+
+        Args:
+            rules: what is played.
+            mode: one of ``RENDER_MODES``; None: nothing is drawn.
+            shown_for: a player's name, ``current_player`` or ``all``.
+            scale: of pictures, as a multiple of 960 x 720; text is not affected.
+            names: of the players in pictures; None: ``player_0`` and so on.
+
+        Raises:
+            HeartsError: if one of them is unknown or out of range; the message names it.
+        """
+        if mode is not None:
+            check_choice("render_mode", mode, RENDER_MODES)
+        self.mode = mode
+        self._seats = {f"player_{seat}": seat for seat in range(rules.players)}
+        self.shown_for = check_choice(
+            "render_for", shown_for, ("current_player", "all", *self._seats)
+        )
+        hint = ", 1 for 960 x 720"
+        self._width = round(_WIDTH * check_range("render_scale", scale, *SCALES, hint))
+        self.names = [*self._seats] if names is None else _check_names(names, rules)
+        self._window: Any = None
+
+    def draw(
+        self,
+        game: Game,
+        *,
+        mover: int | None = None,
+        totals: Sequence[int | Fraction] | None = None,
+        message: str = "",
+        is_over: bool = False,
+    ) -> str | NDArray[np.uint8] | None:
+        """The table as ``shown_for`` may see it.
+
+        Args:
+            game: what is on the table.
+            mover: whose cards ``current_player`` shows; None: those of whoever is to act.
+            totals: scores before this deal.
+            message: said across the table.
+            is_over: play has been stopped.
+
+        Returns:
+            Text (``ansi``), an SVG document (``svg``), (height, width, 3) uint8 (``rgb_array``),
+            or None: ``human`` shows a window, and without a mode nothing is drawn.
+        """
+        if self.mode is None:
+            gymnasium.logger.warn(
+                "You are calling render method without specifying any render mode."
+            )
+            return None
+        from hearts_env import render
+        from hearts_env.render.picture import picture_of
+
+        shown: int | str = self._seats.get(self.shown_for, self.shown_for)
+        picture = picture_of(
+            game,
+            mover if shown == "current_player" and mover is not None else shown,
+            names=self.names,
+            totals=totals,
+            message=message,
+            is_over=is_over,
+        )
+        if self.mode == "ansi":
+            return render.render_ansi(picture)
+        if self.mode == "svg":
+            return render.render_svg(picture, self._width)
+        frame = render.render_rgb(picture, self._width)
+        if self.mode == "rgb_array":
+            return frame
+        if self._window is None:
+            self._window = render.Window("Hearts", fps=FPS)
+        self._window.show(frame)
+        return None
+
+    def close(self) -> None:
+        """Close the window, where there is one."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_window": None}  # a copy opens its own
+
+
+def _check_names(names: object, rules: Rules) -> list[str]:
+    known = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else []
+    if len(known) != rules.players or not all(isinstance(name, str) and name for name in known):
+        raise HeartsError(
+            f"render_names: {quoted(names)} does not name {rules.players} players; give one name "
+            "a player, from player_0 on",
+            value=names,
+        )
+    return known

@@ -1,0 +1,155 @@
+"""Chips: the three ways to settle a deal, in exact fractions.
+
+``settle`` settles one deal of a match, with the pool carried to it; ``chips_of`` a deal on its
+own. ``net_chips`` is the compiled form of the latter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from numbers import Rational
+
+from hearts_env import kernel as k
+from hearts_env.options import SETTLEMENTS
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_choice
+from hearts_env.support.errors import HeartsError, quoted
+from hearts_env.support.jit import jit
+
+Number = int | Fraction
+
+
+SHARES = 420
+"""What winners share is handed out in 420ths: 1 / n is a whole number of them for 1 to 7."""
+
+
+def settle(
+    method: str, points: Sequence[Number], pool: Number = 0
+) -> tuple[list[Fraction], Fraction]:
+    """What each player wins in chips by a deal, and the pool that is carried over; exact.
+
+    Args:
+        method: ``simple``, ``sweepstakes`` or ``howell``.
+        points: points that each player took (not negative).
+        pool: chips carried over from the deals before.
+
+    Returns:
+        (net of each player, new pool); sum(net) + new pool == pool.
+
+    Raises:
+        HeartsError: if the method is unknown, or there are negative or inexact points or pool.
+    """
+    check_choice("settlement", method, SETTLEMENTS[1:])
+    try:
+        paid = [_exact(p) for p in points]
+    except TypeError:
+        paid = []
+    if len(paid) < 2 or any(p < 0 for p in paid):
+        raise HeartsError(
+            f"points: {quoted(points)} cannot be settled in chips; give the points of each of two "
+            "players or more, whole and not negative",
+            value=points,
+        )
+    given = pool
+    try:
+        pool = _exact(pool)
+    except TypeError:
+        pool = Fraction(-1)
+    if pool < 0:
+        raise HeartsError(
+            f"pool: got {quoted(given)}; give chips, an int or a Fraction, not negative",
+            value=given,
+        )
+    total, n = sum(paid, Fraction()), len(paid)
+    if method == "howell":  # everyone pays h (n - 1) and takes out T - h
+        return [total - n * h for h in paid], pool
+    pot = pool + total
+    if method == "simple":
+        winners = [h == min(paid) for h in paid]
+    else:
+        winners = [h == 0 for h in paid]
+        if not any(winners) or sum(winners) == n - 1:
+            return [-h for h in paid], pot
+    share = pot / sum(winners)
+    return [won * share - h for won, h in zip(winners, paid, strict=True)], Fraction()
+
+
+def _exact(number: object) -> Fraction:
+    """A number of chips as a fraction of Python's own ints."""
+    if isinstance(number, bool) or not isinstance(number, Rational):
+        raise TypeError
+    return Fraction(int(number.numerator), int(number.denominator))
+
+
+def chips_of(rules: Rules | str, points: Sequence[Number]) -> list[Fraction]:
+    """What each player wins in chips by a deal on its own, where each took these points.
+
+    No pool is carried over: what the deal leaves in one (``sweepstakes``) is won by nobody.
+
+    Raises:
+        HeartsError: if the rules settle in points, or the points cannot be settled or are not one
+            for each player.
+    """
+    rules = Rules.make(rules)
+    check_in_chips(rules)
+    net = settle(rules.settlement, points)[0]
+    if len(net) != rules.players:
+        raise HeartsError(
+            f"points: {quoted(points)} are those of {len(net)} players; give one number for each "
+            f"of {rules.players}",
+            value=points,
+        )
+    return net
+
+
+def check_in_chips(rules: Rules, field: str = "chips") -> None:
+    """Refuse rules that settle in points.
+
+    Raises:
+        HeartsError: if they do; `field` begins the message.
+    """
+    if rules.settlement == "points":
+        raise HeartsError(
+            f"{field}: {rules.name!r} settles in points; take rules with a settlement in chips, "
+            "such as 'hoyle'"
+        )
+
+
+# ---- of a state, compiled -----------------------------------------------------------------------
+@jit
+def settled(r: k.Vector, s: k.Vector, p: int) -> int:
+    """The points of seat `p` that are settled: those taken, or what it pays after a revoke.
+
+    Chips ignore moons and ``no_trick_points``.
+    """
+    return k.score(r, s, p) if s[k.REVOKER] >= 0 else s[k.POINTS + k.SEAT * p]
+
+
+def points_settled(rules: Rules, vector: k.Vector) -> list[int]:
+    """The points of each seat that are settled, from the state of a deal."""
+    return [int(settled(rules.vector, vector, p)) for p in range(rules.players)]
+
+
+@jit
+def net_chips(r: k.Vector, s: k.Vector, p: int) -> int:
+    """What seat `p` wins in chips by a deal on its own, in 420ths; ``chips_of``, compiled."""
+    players = r[k.R_PLAYERS]
+    own = settled(r, s, p)
+    total, least, without = 0, own, 0
+    for q in range(players):
+        taken = settled(r, s, q)
+        total += taken
+        least = min(least, taken)
+        without += taken == 0
+    if r[k.R_SETTLEMENT] == k.SETTLE_HOWELL:
+        return SHARES * (total - players * own)
+    if r[k.R_SETTLEMENT] == k.SETTLE_SWEEPSTAKES:
+        winners = 0 if without == players - 1 else without
+        won = own == 0
+    else:
+        winners = 0
+        for q in range(players):
+            winners += settled(r, s, q) == least
+        won = own == least
+    return (SHARES // winners * total if won and winners else 0) - SHARES * own

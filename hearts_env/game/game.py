@@ -1,0 +1,629 @@
+"""One deal from the hands to the scores: checks, clone, undo and text around the compiled core."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hearts_env import kernel as k
+from hearts_env._turn import LEGAL, step, write_scores, write_view
+from hearts_env.cards import list_of, parse_card
+from hearts_env.game.chips import chips_of, points_settled
+from hearts_env.game.grammar import Entry, Transcript, format_transcript, parse
+from hearts_env.position import Position
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import (
+    check_count,
+    check_is,
+    check_player,
+    check_seed,
+    whole,
+    whole_numbers,
+)
+from hearts_env.support.errors import (
+    DealError,
+    HeartsError,
+    IllegalActionError,
+    NotationError,
+    quoted,
+)
+from hearts_env.support.jit import entry_of
+from hearts_env.views.deals import deal_masks
+from hearts_env.views.view import PlayerView
+from hearts_env.views.worlds import state_in_world
+
+_INT64 = np.dtype(np.int64)
+_SEATS: tuple[int | None, ...] = (None, *range(k.MAX_PLAYERS))
+_MAX_TOTAL = 2**53
+
+_step, _write_view = step, write_view
+"""As games call them: from the first game on without the look-up of types."""
+
+
+def _prepare(r: k.Vector, s: k.Vector) -> None:
+    global _step, _write_view
+    _step = entry_of(step, r, s, 0)
+    _write_view = entry_of(write_view, r, s, 0, s)
+
+
+class Game(Position):
+    """The play of one deal, everything known; knows nothing of reinforcement learning.
+
+    Cards are strings, in deck order; actions are whole numbers (action i is ``rules.deck[i]``).
+    ``game.vector`` is the state as the compiled core has it: read it, but change it only by
+    ``play``, ``undo`` and ``revoke``.
+    """
+
+    __slots__ = ("_actions", "_start", "_status")
+
+    def __init__(
+        self,
+        rules: Rules | str,
+        hands: Sequence[Iterable[str]],
+        kitty: Iterable[str] | None = None,
+        *,
+        deal_number: int = 0,
+        dealer: int = 0,
+        totals: Sequence[int] | None = None,
+    ) -> None:
+        """A known deal.
+
+        Args:
+            rules: the rules, or a preset's name.
+            hands: the cards of each seat.
+            kitty: the cards not dealt; None: whatever the hands leave.
+            deal_number: which deal of a match it is; picks the rotation of the exchange.
+            dealer: seat that dealt; the next is the eldest hand.
+            totals: scores before this deal in a match, one a seat.
+
+        Raises:
+            DealError: if a card is missing, dealt twice or not in the deck, or another argument is
+                out of range.
+        """
+        rules = Rules.make(rules)
+        masks = deal_masks(rules, hands, kitty)
+        vector = np.empty(rules.state_size, np.int64)
+        k.clear(vector)
+        vector[k.every_seat(k.HANDS, rules.players)] = masks[:-1]
+        vector[k.KITTY] = masks[-1]
+        vector[k.DEAL_NUMBER] = check_count("deal_number", deal_number, 2**31)
+        vector[k.DEALER] = check_count("dealer", dealer, rules.players)
+        self._set_totals(rules, vector, totals)
+        k.start(rules.vector, vector)
+        self._begin(rules, vector)
+
+    @classmethod
+    def deal(
+        cls,
+        rules: Rules | str,
+        seed: int,
+        deal_number: int | None = None,
+        dealer: int | None = None,
+        *,
+        totals: Sequence[int] | None = None,
+    ) -> Game:
+        """The deal of `seed`, the same on every machine; the cards depend on `seed` alone.
+
+        Args:
+            rules: the rules, or a preset's name.
+            seed: 0 .. 2**63 - 1.
+            deal_number: picks the rotation of the exchange; None: drawn from the seed.
+            dealer: seat that dealt; None: drawn from the seed.
+            totals: scores before this deal in a match, one a seat.
+        """
+        rules = Rules.make(rules)
+        vector = np.empty(rules.state_size, np.int64)
+        k.clear(vector)
+        cls._set_totals(rules, vector, totals)
+        number = -1 if deal_number is None else check_count("deal_number", deal_number, 2**31)
+        seat = -1 if dealer is None else check_count("dealer", dealer, rules.players)
+        k.deal(rules.vector, vector, check_seed(seed), number, seat)
+        game = cls.__new__(cls)
+        game._begin(rules, vector)
+        return game
+
+    @classmethod
+    def from_state(cls, rules: Rules | str, vector: k.Vector) -> Game:
+        """The game in this state of the compiled core, with the past that led to it.
+
+        A state does not hold in which order a player chose the cards to pass: they count as chosen
+        in deck order.
+
+        Args:
+            rules: the rules, or a preset's name.
+            vector: a whole state, as ``game.vector`` or a row of ``batch.states``; copied.
+
+        Raises:
+            DealError: if play under these rules cannot lead to `vector`, for example to a view.
+        """
+        rules = Rules.make(rules)
+        state = whole_numbers(vector)
+        if state is None or state.shape != (rules.state_size,):
+            raise DealError(
+                f"vector: {quoted(vector)} is not a state; give {rules.state_size} whole numbers",
+                value=vector,
+            )
+        game = None
+        if _is_readable(rules, state):
+            with contextlib.suppress(IllegalActionError):  # nobody revokes in a finished game
+                game = cls._with_past(rules, state)
+        if game is None or not np.array_equal(game.vector, state):
+            raise DealError(
+                f"vector: play under {rules.name!r} does not lead to this state; "
+                "give a vector of these rules"
+            )
+        return game
+
+    @classmethod
+    def from_view(cls, view: PlayerView, world: Sequence[Iterable[str]], seed: int = 0) -> Game:
+        """The game as it would be if the hidden cards were `world`, with the past that led to it.
+
+        The player of `view` cannot tell it from the game that is really played: its view of it is
+        equal to `view`. What the others passed in an exchange, a world leaves open: of all that it
+        allows, one is drawn uniformly.
+
+        Args:
+            view: what a player knows.
+            world: the present hand of each seat and, last, the dead cards, as `view.worlds()` and
+                `view.sample_worlds` give them.
+            seed: of that draw; a whole number from 0.
+
+        Raises:
+            DealError: if `world` does not agree with all that the view shows; the message says
+                what cannot be.
+            HeartsError: if `view` is not a view, or `seed` is not a whole number from 0.
+        """
+        check_is("view", view, PlayerView, "give game.view(player)")
+        rng = random.Random(f"hearts passes {check_seed(seed)}")
+        state = state_in_world(view, world, rng)
+        try:
+            return cls.from_state(view.rules, state)
+        except DealError:
+            raise DealError(
+                "world: with these cards play could not have gone as the view shows; take one of "
+                "view.worlds() or view.sample_worlds(n, seed)"
+            ) from None
+
+    @classmethod
+    def _with_past(cls, rules: Rules, state: k.Vector) -> Game:
+        """``from_state`` for a state that is known to be one."""
+        r = rules.vector
+        start, actions = np.empty(len(state), np.int64), np.empty(k.MAX_PAST, np.int64)
+        past = actions[: k.read_past(r, state, start, actions)]
+        done = past[:-1] if len(past) and past[-1] == -1 else past
+        game = cls.__new__(cls)
+        game._begin(rules, start)
+        game._actions = done.tolist()
+        game._status = int(k.replay(r, game.vector, done))
+        if len(done) < len(past):
+            game.revoke()
+        return game
+
+    def _begin(self, rules: Rules, vector: k.Vector) -> None:
+        self.rules = rules
+        self.vector = vector
+        self._start = vector.copy()
+        self._actions: list[int] = []
+        self._status = int(k.status(rules.vector, vector))
+        if _step is step:
+            _prepare(rules.vector, vector)
+
+    @staticmethod
+    def _set_totals(rules: Rules, vector: k.Vector, totals: Sequence[int] | None) -> None:
+        if totals is None:
+            return
+        try:
+            numbers = [whole(total) for total in totals]
+        except TypeError:
+            numbers = []
+        known = [n for n in numbers if n is not None and -_MAX_TOTAL < n < _MAX_TOTAL]
+        if not len(known) == len(numbers) == rules.players:
+            raise DealError(
+                f"totals: {quoted(totals)} is not a score for each seat; "
+                f"give {rules.players} whole numbers",
+                value=totals,
+            )
+        vector[k.every_seat(k.TOTALS, rules.players)] = known
+
+    # -- play -------------------------------------------------------------------------------------
+    @property
+    def player(self) -> int | None:
+        """The seat whose turn it is; None when the game is over."""
+        return _SEATS[self._status >> 54 & 15]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all is played."""
+        return self._status >> 58 == k.OVER
+
+    @property
+    def legal_mask(self) -> int:
+        """What the player to act may do, as a bit mask over actions; 0 when the game is over."""
+        return self._status & LEGAL
+
+    def legal_actions(self) -> list[int]:
+        """What the player to act may do, ascending; empty when the game is over."""
+        return list_of(self._status & LEGAL)
+
+    def play(self, action: int | str) -> None:
+        """Do an action: a number, or a card's name.
+
+        Raises:
+            IllegalActionError: if the rules do not allow it; the game is unchanged.
+        """
+        if action.__class__ is not int:
+            action = self.action_of(action)
+        try:
+            status = _step(self.rules.vector, self.vector, action)
+        except OverflowError:  # a number beyond 64 bits
+            status = -1
+        if status < 0:
+            raise IllegalActionError(self.why_illegal(action))
+        self._status = status
+        self._actions.append(action)
+
+    def _enter(self, action: int, status: int) -> int:
+        """Note an action that compiled code has done in ``vector``, and the ``status`` it gave.
+
+        Returns the seat whose turn it is now, -1: the game is over.
+        """
+        self._status = status
+        self._actions.append(action)
+        return (status >> 54 & 15) - 1
+
+    def action_of(self, action: object) -> int:
+        """The number of an action given as a number or as a card's name.
+
+        Raises:
+            IllegalActionError: if `action` is neither.
+        """
+        return action_number(self.rules, action)
+
+    def why_illegal(self, action: int | str) -> str:
+        """Why the rules do not allow `action` now, and what they allow; nothing if they do.
+
+        Raises:
+            IllegalActionError: if `action` is neither a number nor a card's name.
+        """
+        action = self.action_of(action)
+        if self.is_over:
+            return "action: the game is over; start another with Game.deal"
+        if action in self.legal_actions():
+            return ""
+        name = self.rules.action_name
+        legal = ", ".join(f"{a} ({name(a)})" for a in self.legal_actions())
+        if not 0 <= action < self.rules.num_actions:
+            return f"action: {quoted(action)} is not an action of these rules; legal now: {legal}"
+        return (
+            f"action: {action} ({name(action)}) is not legal for player {self.player}; "
+            f"legal now: {legal}"
+        )
+
+    def revoke(self) -> None:
+        """End the deal as after an illegal action at a card table: the player to act pays for all.
+
+        Raises:
+            IllegalActionError: if the game is over.
+        """
+        if self.is_over:
+            raise IllegalActionError("action: the game is over; nobody can revoke")
+        k.revoke(self.vector)
+        self._status = int(k.status(self.rules.vector, self.vector))
+        self._actions.append(-1)
+
+    def undo(self) -> None:
+        """Take back the last action.
+
+        Raises:
+            IllegalActionError: if nothing has been played.
+        """
+        if not self._actions:
+            raise IllegalActionError("undo: nothing has been played; play an action first")
+        self._actions.pop()
+        self.vector[:] = self._start
+        played = np.array(self._actions, np.int64)
+        self._status = int(k.replay(self.rules.vector, self.vector, played))
+
+    @property
+    def actions(self) -> list[int]:
+        """All actions so far, from the exchange on; -1 for a revoke."""
+        return list(self._actions)
+
+    def start(self) -> Game:
+        """The same deal before anything was played."""
+        return Game._restore(self.rules, self._start.copy(), [])
+
+    # -- what only the whole game shows ------------------------------------------------------------
+    def hand(self, player: int) -> tuple[str, ...]:
+        """The cards that a seat holds now."""
+        return self._cards(self.vector[k.HANDS + k.SEAT * self._check(player)])
+
+    def passed(self, player: int) -> tuple[str, ...]:
+        """The cards that a seat has chosen to pass."""
+        return self._cards(self.vector[k.PASSED + k.SEAT * self._check(player)])
+
+    def received(self, player: int) -> tuple[str, ...]:
+        """The cards that a seat was passed, once delivered."""
+        return self._cards(self.vector[k.RECEIVED + k.SEAT * self._check(player)])
+
+    def voids(self, player: int) -> str:
+        """The suits that a seat has shown to be void in, like ``"CS"``."""
+        return self._voids(player)
+
+    def points(self) -> list[int]:
+        """The points of the cards that each seat has taken so far, before any moon."""
+        return self._points()
+
+    # -- results ----------------------------------------------------------------------------------
+    def scores(self) -> list[int]:
+        """The score of each seat: card points with moon and ``no_trick_points``, never chips.
+
+        Before the end as if the deal stopped now, without moon.
+        """
+        out = np.empty(self.rules.players, _INT64)
+        write_scores(self.rules.vector, self.vector, out)
+        scores: list[int] = out.tolist()
+        return scores
+
+    def chips(self) -> list[Fraction]:
+        """What each seat wins in chips by this deal on its own, as the rules settle it; exact.
+
+        Before the end as if the deal stopped now. Where a match carries a pool from deal to deal,
+        ``match.last_net`` is what a deal paid there.
+
+        Raises:
+            HeartsError: if the rules settle in points.
+        """
+        return chips_of(self.rules, points_settled(self.rules, self.vector))
+
+    def margins(self) -> list[float]:
+        """The margin of each seat: the others' mean score less its own."""
+        scores = self.scores()
+        total, others = sum(scores), len(scores) - 1
+        return [(total - own) / others - own for own in scores]
+
+    # -- copies -----------------------------------------------------------------------------------
+    def clone(self) -> Game:
+        """An independent game in the same state, with the same past."""
+        game = Game.__new__(Game)
+        game.rules = self.rules
+        game.vector = self.vector.copy()
+        game._start = self._start
+        game._actions = self._actions.copy()
+        game._status = self._status
+        return game
+
+    __copy__ = clone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Game:
+        return self.clone()
+
+    @classmethod
+    def _restore(cls, rules: Rules, start: k.Vector, actions: list[int]) -> Game:
+        game = cls.__new__(cls)
+        game._begin(rules, start)
+        for action in actions:
+            if action == -1:
+                game.revoke()
+            else:
+                game.play(action)
+        return game
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Game._restore, (self.rules, self._start, self._actions)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Game):
+            return NotImplemented
+        return self.rules == other.rules and bool(np.array_equal(self.vector, other.vector))
+
+    __hash__ = None  # type: ignore[assignment]  # a game changes
+
+    # -- views and text ---------------------------------------------------------------------------
+    def view(self, player: int) -> PlayerView:
+        """All that `player` may know now, and nothing else; later play does not change it.
+
+        Raises:
+            HeartsError: if `player` is not a seat.
+        """
+        rules = self.rules
+        if player.__class__ is not int or not 0 <= player < rules.players:
+            player = check_player(player, rules.players)
+        state = self.vector
+        out = np.empty(len(state), _INT64)
+        _write_view(rules.vector, state, player, out)
+        return PlayerView(rules, out, player)
+
+    def to_text(self, tags: Mapping[str, str] | None = None) -> str:
+        """The hand history: rules, deal and play, readable by people and by ``from_text``.
+
+        Args:
+            tags: further fields of the header, such as ``{"Player 0": "You"}``.
+
+        Raises:
+            NotationError: if the name of a tag is not allowed.
+        """
+        rules, dealt = self.rules, self._start
+        seats = range(rules.players)
+        return format_transcript(
+            Transcript(
+                rules,
+                hands=tuple([self._cards(dealt[k.HANDS + k.SEAT * seat]) for seat in seats]),
+                kitty=self._cards(dealt[k.KITTY]),
+                deal_number=self.deal_number,
+                dealer=self.dealer,
+                totals=self.totals,
+                entries=tuple(self._entries()),
+                scores=" ".join(map(str, self.scores())) if self.is_over else None,
+                tags={} if tags is None else tags,
+            )
+        )
+
+    def _entries(self) -> Iterator[Entry]:
+        """The play so far, as a hand history writes it."""
+        rules, history = self.rules, self.history
+        n, count = rules.players, rules.pass_count
+        if self.direction != "hold":
+            passed = tuple([rules.deck[a] for a in self._actions[: n * count] if a != -1])
+            for seat in range(-(-len(passed) // count)):
+                yield Entry("pass", seat, passed[seat * count : (seat + 1) * count])
+        cards = tuple([card for _, card in history])
+        for start in range(0, len(cards), n):
+            yield Entry("trick", history[start][0], cards[start : start + n], start // n + 1)
+        if self.moon_choice is not None:
+            yield Entry("moon", int(self.vector[k.SHOOTER]), (self.moon_choice,))
+        if self.revoker is not None:
+            yield Entry("revoke", self.revoker)
+
+    @classmethod
+    def from_text(cls, text: str) -> Game:
+        """The one game that a hand history states, each play checked.
+
+        Raises:
+            NotationError: the line, what is wrong with it, and what would be right.
+        """
+        transcripts = parse(text)
+        if len(transcripts) != 1:
+            raise NotationError(f"history: {len(transcripts)} games in the text; give exactly one")
+        return play_transcript(transcripts[0])
+
+    def _repr_svg_(self) -> str:
+        """The table with all hands open: how notebooks show a game.
+
+        Whoever has a game may know everything; ``game.view(player)`` shows what one player sees.
+        """
+        from hearts_env.render import render_svg
+        from hearts_env.render.picture import picture_of
+
+        return render_svg(picture_of(self, "all"))
+
+    def __repr__(self) -> str:
+        turn = "over" if self.is_over else f"{self.phase}, player {self.player} to act"
+        return f"<Game {self.rules.name}: {turn}, {len(self._actions)} actions>"
+
+
+def action_number(rules: Rules, action: object) -> int:
+    """The number of an action given as a number or as a card's name.
+
+    Raises:
+        IllegalActionError: if `action` is neither; a number may be out of range for these rules.
+    """
+    if isinstance(action, np.integer):  # what policies mostly return
+        return int(action)
+    if isinstance(action, str):
+        try:
+            return rules.index[parse_card(action)]
+        except NotationError as error:
+            raise IllegalActionError(f"action: {error}") from None
+        except KeyError:
+            raise IllegalActionError(
+                f"action: {quoted(action)} is not in the deck of these rules; "
+                "choose from legal_actions()",
+                value=action,
+            ) from None
+    if isinstance(action, np.ndarray) and action.size == 1:
+        action = action.reshape(()).item()
+    number = whole(action)
+    if number is None:
+        raise IllegalActionError(
+            f"action: {quoted(action)} ({type(action).__name__}) is no action; "
+            "give a whole number or a card's name",
+            value=action,
+        )
+    return number
+
+
+def play_transcript(transcript: Transcript) -> Game:
+    """The game that a transcript states, each play checked.
+
+    Raises:
+        NotationError: the line, what is wrong with it, and what would be right.
+    """
+    try:
+        game = Game(
+            transcript.rules,
+            transcript.hands,
+            transcript.kitty,
+            deal_number=transcript.deal_number,
+            dealer=transcript.dealer,
+            totals=transcript.totals,
+        )
+    except HeartsError as error:
+        raise NotationError(
+            f"line {transcript.line}: the deal above is impossible: {error}"
+        ) from None
+    for entry in transcript.entries:
+        try:
+            _play_entry(game, entry)
+        except HeartsError as error:
+            raise NotationError(f"line {entry.line}: {error}") from None
+    stated = transcript.scores
+    if stated is not None and game.is_over:
+        scores = " ".join(map(str, game.scores()))
+        if stated.split() != scores.split():
+            raise NotationError(
+                f"history: [Scores] says {quoted(stated)}; the play gives {scores}", value=stated
+            )
+    return game
+
+
+def _play_entry(game: Game, entry: Entry) -> None:
+    """Play a line of a hand history."""
+    _check_turn(game, entry)
+    if entry.kind == "moon":
+        game.play(len(game.rules.deck) + (entry.cards[0] == "others"))
+        return
+    if entry.kind == "revoke":
+        game.revoke()
+        return
+    text = quoted(entry.text)
+    if entry.kind == "trick" and (game.trick or entry.trick != game.trick_number + 1):
+        raise NotationError(
+            f"{text}: trick {game.trick_number + 1} is not finished or comes first; put it in order"
+        )
+    for card in entry.cards:
+        if entry.kind == "pass":
+            _check_turn(game, entry)
+        elif game.phase != "play":
+            raise NotationError(
+                f"{text}: {card} cannot be played in the phase {game.phase}; correct it"
+            )
+        game.play(game.rules.index.get(card, card))
+
+
+def _check_turn(game: Game, entry: Entry) -> None:
+    """Refuse a line that belongs to another seat or another phase."""
+    text, phase = quoted(entry.text), "play" if entry.kind == "trick" else entry.kind
+    if game.is_over:
+        raise NotationError(f"{text}: it follows the end of the deal; leave it out")
+    if phase not in (game.phase, "revoke") or entry.seat != game.player:
+        raise NotationError(
+            f"{text}: it is not this player's turn ({game.phase}); player {game.player} is to act"
+        )
+
+
+def _is_readable(rules: Rules, state: k.Vector) -> bool:
+    """Whether the past of a state can be read: its deal and its history are within bounds."""
+    n, number = rules.players, int(state[k.NUM_PLAYED])
+    left = (1 << len(rules.deck)) - 1
+    for p in range(n):
+        held = int(k.hand_at_start(state, p))
+        passed = int(state[k.PASSED + k.SEAT * p])
+        dealt = held & ~int(state[k.RECEIVED + k.SEAT * p]) | passed
+        if dealt & ~left or dealt.bit_count() != rules.hand_size or passed & ~dealt:
+            return False
+        left &= ~dealt
+    return (
+        left == state[k.KITTY]
+        and 0 <= number <= n * rules.hand_size
+        and all(code & 63 < len(rules.deck) for code in k.plays(rules.vector, state, 0, number))
+        and all(-_MAX_TOTAL < total < _MAX_TOTAL for total in state[k.every_seat(k.TOTALS, n)])
+        and 0 <= state[k.DEALER] < n
+        and 0 <= state[k.DEAL_NUMBER] < 2**31
+        and -1 <= state[k.MOON_CHOICE] <= 1
+    )

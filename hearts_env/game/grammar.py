@@ -1,0 +1,315 @@
+"""Hand histories as text: the grammar, which knows no game.
+
+``parse`` reads text into transcripts; ``format_transcript`` writes one. A `Transcript` holds what
+the text states: its cards and numbers are well formed, but nothing has been played yet;
+``game.play_transcript`` does that.
+
+A hand history is a header of bracketed fields, followed by one line for each hand of the exchange,
+each trick and the rest (docs/notation.md)::
+
+    [Rules "two_player"]
+    [Deal "0"]
+    [Dealer "0"]
+    [Hand 0 "2C 6C QC ..."]
+    [Hand 1 "4C 8C TC ..."]
+    [Kitty "2H AD"]
+    [Scores "20 0"]
+
+    1. 0: 2C 4C
+    2. 1: QS 2S
+
+``pass 2: 3C 4C QS`` are the cards that seat 2 passes; ``7. 1: AH QS`` is trick 7, led by seat 1;
+``moon 1: others`` is a choice after a moon; ``revoke 0`` an illegal action that ended the deal.
+``#`` begins a comment. Several games follow one another, each with its header. Fields with other
+names, such as ``[Player 0 "You"]`` and ``[Date "2026-11-21"]``, are tags and do not affect the
+play.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from hearts_env.cards import parse_card
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_is
+from hearts_env.support.errors import HeartsError, NotationError, quoted
+
+_FIELD = re.compile(r'\[\s*([^\W\d]\w{0,39})(?:\s+(\d{1,9}))?\s+"(.*?)"\s*\]\s*(?:#.*)?$')
+_BEGINS = re.compile(r"\[\s*Rules\b")
+_TAG = re.compile(r"[^\W\d]\w{0,39}(?: (?:0|[1-9][0-9]{0,8}))?")
+_TRICK = re.compile(r"(\d{1,9})\.\s*(\d{1,9})\s*:\s*(.+)$")
+_PASS = re.compile(r"pass\s+(\d{1,9})\s*:\s*(.*)$")
+_MOON = re.compile(r"moon\s+(\d{1,9})\s*:\s*(off|others)$")
+_REVOKE = re.compile(r"revoke\s+(\d{1,9})$")
+_FIELDS = ("Rules", "Deal", "Dealer", "Totals", "Hand", "Kitty", "Scores")
+_TYPO = 0.75  # how alike (difflib's ratio) a name and a field's must be to count as a misspelling
+
+
+class Entry(NamedTuple):
+    """One line of the play.
+
+    Attributes:
+        kind: ``trick``, ``pass``, ``moon`` or ``revoke``.
+        seat: who leads, passes, chooses or revokes.
+        cards: the cards played or passed; after a moon the choice, ``off`` or ``others``.
+        trick: the number of the trick, from 1; 0 for other lines.
+        line: the number of the line in the text, from 1; 0 when it comes from a game.
+        text: the line itself, for messages.
+    """
+
+    kind: str
+    seat: int
+    cards: tuple[str, ...] = ()
+    trick: int = 0
+    line: int = 0
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Transcript:
+    """A deal and its play as a text states them, not yet checked against the rules.
+
+    Attributes:
+        rules: the rules.
+        hands: the cards of each seat as written.
+        kitty: the cards not dealt; None: whatever the hands leave.
+        deal_number: which deal of a match it is.
+        dealer: the seat that dealt.
+        totals: the scores before this deal in a match; None: zeros.
+        entries: the lines of the play, in order.
+        scores: the final scores as the header states them; None: it does not.
+        tags: further fields of the header by name, in order.
+        line: the line of the text at which the header was complete.
+    """
+
+    rules: Rules
+    hands: tuple[tuple[str, ...], ...]
+    kitty: tuple[str, ...] | None = None
+    deal_number: int = 0
+    dealer: int = 0
+    totals: tuple[int, ...] | None = None
+    entries: tuple[Entry, ...] = ()
+    scores: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    line: int = 0
+
+
+# ---- writing ------------------------------------------------------------------------------------
+def format_transcript(transcript: Transcript) -> str:
+    """The text of a transcript; ``parse`` reads it back.
+
+    Raises:
+        NotationError: if `tags` is not a mapping, or a name in it is not allowed for a tag.
+    """
+    rules, tags = transcript.rules, transcript.tags
+    check_is("tags", tags, Mapping, 'give {"Date": "2026-11-21"} or the like', NotationError)
+    name = rules.name.replace('"', "'")
+    lines = [f'[Rules "{name}"]', *_tag_lines(rules, tags)]
+    lines += [f'[Deal "{transcript.deal_number}"]', f'[Dealer "{transcript.dealer}"]']
+    if transcript.totals is not None and any(transcript.totals):
+        lines.append(f'[Totals "{" ".join(map(str, transcript.totals))}"]')
+    for seat, hand in enumerate(transcript.hands):
+        lines.append(f'[Hand {seat} "{" ".join(hand)}"]')
+    if transcript.kitty is not None:
+        lines.append(f'[Kitty "{" ".join(transcript.kitty)}"]')
+    if transcript.scores is not None:
+        lines.append(f'[Scores "{transcript.scores}"]')
+    lines += ["", *map(_entry_line, transcript.entries), ""]
+    return "\n".join(lines)
+
+
+def _tag_lines(rules: Rules, tags: Mapping[str, str]) -> Iterator[str]:
+    for name, value in tags.items():
+        if not _TAG.fullmatch(str(name)) or not _is_tag(name):
+            raise NotationError(
+                f"tags: {quoted(name)} is not allowed as the name of a tag; give a word that is "
+                "not a field, optionally with a seat, like 'Date' or 'Player 0'",
+                value=name,
+            )
+        _check_name(name)
+        _check_seat(name, rules.players)
+        # One line, its end unmistakable: quotes and brackets become single quotes and round ones.
+        words = "".join(c if c.isprintable() else " " for c in str(value)).split()
+        plain = " ".join(words).translate({ord('"'): "'", ord("["): "(", ord("]"): ")"})
+        yield f'[{name} "{plain}"]'
+
+
+@functools.lru_cache(maxsize=256)  # the same few names come in game after game
+def _check_name(name: str) -> None:
+    """Refuse the name of a field that is a misspelt known one, or has a seat it must not have."""
+    word, _, seat = name.partition(" ")
+    if word in _FIELDS:
+        if seat and word != "Hand":
+            raise NotationError(f"[{name}]: it is not a field; leave the number out: [{word}]")
+        return
+    for known in (*_FIELDS, "Player"):
+        alike = difflib.SequenceMatcher(None, word.lower(), known.lower()).ratio()
+        if word != known and alike >= _TYPO:
+            raise NotationError(f"[{name}]: it is not a field; did you mean [{known}]?")
+
+
+def _check_seat(name: str, players: int) -> None:
+    """Refuse the tag of a player whose seat these rules do not have."""
+    word, _, seat = name.partition(" ")
+    if word == "Player" and not (seat and int(seat) < players):
+        raise NotationError(
+            f"[{name}]: it does not name a seat of these rules; give 0 to {players - 1}"
+        )
+
+
+def _entry_line(entry: Entry) -> str:
+    kind, seat, cards, trick, _, _ = entry
+    if kind == "trick":
+        return f"{trick}. {seat}: {' '.join(cards)}"
+    return f"revoke {seat}" if kind == "revoke" else f"{kind} {seat}: {' '.join(cards)}"
+
+
+# ---- reading ------------------------------------------------------------------------------------
+def parse(text: str) -> list[Transcript]:
+    """All deals of a text, in order.
+
+    Raises:
+        NotationError: the line, what is wrong with it, and what would be right.
+    """
+    if not isinstance(text, str):
+        raise NotationError(f"history: {type(text).__name__} is not text; give a hand history")
+    transcripts: list[Transcript] = []
+    header: dict[str, str] = {}
+    entries: list[Entry] = []
+    deal: Transcript | None = None  # the header, once a line of the play follows it
+
+    def finish(at: int) -> None:
+        nonlocal header, entries, deal
+        if header or entries:
+            transcripts.append(replace(deal or _read_deal(header, at), entries=tuple(entries)))
+        header, entries, deal = {}, [], None
+
+    number = 0
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line.startswith("["):  # a field's value may hold the sign of a comment
+            line = line.partition("#")[0].strip()
+        if not line:
+            continue
+        if line.startswith("["):
+            begins = bool(_BEGINS.match(line)) and not all(map(_is_tag, header))
+            if entries or begins:
+                finish(number)
+            _read_field(line, number, header)
+            continue
+        if deal is None:
+            deal = _read_deal(header, number)
+        entries.append(_read_entry(line, number, deal.rules))
+    finish(number)
+    if not transcripts:
+        raise NotationError('history: the text has no game; it begins with [Rules "two_player"]')
+    return transcripts
+
+
+def _is_tag(name: str) -> bool:
+    return name.partition(" ")[0] not in _FIELDS
+
+
+def _read_field(line: str, number: int, header: dict[str, str]) -> None:
+    match = _FIELD.match(line)
+    if not match:
+        raise NotationError(
+            f'line {number}: {quoted(line)} is not a field; write [Name "value"], like '
+            f"{', '.join(_FIELDS)} or a tag of your own",
+            value=line,
+        )
+    name = match[1] + (f" {int(match[2])}" if match[2] is not None else "")
+    try:
+        _check_name(name)
+    except NotationError as error:
+        raise NotationError(f"line {number}: {error}") from None
+    if name in header:
+        raise NotationError(f"line {number}: [{name}] is given twice; give it once")
+    header[name] = match[3]
+
+
+def _read_deal(header: dict[str, str], line: int) -> Transcript:
+    """The transcript of a header that is complete at this line, without its play."""
+    if "Rules" not in header:
+        raise NotationError(
+            f'line {line}: the header is missing; a game begins with [Rules "two_player"]'
+        )
+    try:
+        rules = Rules.from_text(header["Rules"].replace("'", '"'))
+    except HeartsError as error:
+        raise NotationError(f"line {line}: the deal above is impossible: {error}") from None
+    try:
+        seats = [f"Hand {seat}" for seat in range(rules.players)]
+        for seat, name in enumerate(seats):
+            if name not in header:
+                raise NotationError(
+                    f'[Hand {seat}]: the cards of this seat are missing; add [Hand {seat} "..."]'
+                )
+        tags = {name: value for name, value in header.items() if _is_tag(name)}
+        for name in tags:
+            _check_seat(name, rules.players)
+        for name in header:
+            if name.partition(" ")[0] == "Hand" and name not in seats:
+                raise NotationError(
+                    f"[{name}]: it does not name a seat of these rules; "
+                    f"give 0 to {rules.players - 1}"
+                )
+        (deal,), (dealer,) = (_numbers(f, header.get(f, "0")) for f in ("Deal", "Dealer"))
+        return Transcript(
+            rules,
+            hands=tuple(tuple(header[name].split()) for name in seats),
+            kitty=tuple(header["Kitty"].split()) if "Kitty" in header else None,
+            deal_number=deal,
+            dealer=dealer,
+            totals=_numbers("Totals", header["Totals"]) if "Totals" in header else None,
+            scores=header.get("Scores"),
+            tags=tags,
+            line=line,
+        )
+    except NotationError as error:
+        raise NotationError(f"line {line}: {error}") from None
+
+
+def _numbers(field: str, text: str) -> tuple[int, ...]:
+    try:
+        numbers = tuple(int(word) for word in text.split())
+    except ValueError:
+        numbers = ()
+    if not numbers or (field != "Totals" and len(numbers) != 1):
+        raise NotationError(f"[{field}]: {quoted(text)} is not a whole number; give one")
+    return numbers
+
+
+def _read_entry(line: str, number: int, rules: Rules) -> Entry:
+    """A line of the play."""
+    if match := _TRICK.match(line):
+        if len(match[3].split()) > rules.players:
+            raise NotationError(
+                f"line {number}: {quoted(line)} has too many cards; give {rules.players}",
+                value=line,
+            )
+        cards = _cards(match[3], number)
+        return Entry("trick", int(match[2]), cards, int(match[1]), number, line)
+    if match := _PASS.match(line):
+        return Entry("pass", int(match[1]), _cards(match[2], number), 0, number, line)
+    if match := _MOON.match(line):
+        return Entry("moon", int(match[1]), (match[2],), 0, number, line)
+    if match := _REVOKE.match(line):
+        return Entry("revoke", int(match[1]), (), 0, number, line)
+    raise NotationError(
+        f"line {number}: {quoted(line)} is not understood; write '1. 0: 2C 4C', 'pass 0: 2C', "
+        "'moon 0: off' or 'revoke 0'",
+        value=line,
+    )
+
+
+def _cards(words: str, number: int) -> tuple[str, ...]:
+    try:
+        return tuple(map(parse_card, words.split()))
+    except NotationError as error:
+        raise NotationError(f"line {number}: {error}") from None

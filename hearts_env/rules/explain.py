@@ -1,0 +1,278 @@
+"""Rules in plain words, made from the fields of ``Rules``."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hearts_env.cards import SUIT_NAMES, SUITS
+from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.rules import FIELD_DOCS, FIELDS, Rules
+
+_NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+
+SUMMARIES = {
+    "two_player": "two-player Hearts: 28 cards, two of them dead, hearts are trump",
+    "mini": "two-player Hearts with 12 cards, small enough to be solved to any precision",
+    "micro": "two-player Hearts with 8 cards, small enough to be solved exactly",
+    "classic": "four players, three cards passed, no points on the first trick",
+    "no_pass": "four players without an exchange; a shooter may choose",
+    "party": "three to seven players, low cards removed so that all is dealt",
+    "kitty": "as party with the whole deck; the first trick takes the rest of the cards",
+    "omnibus": "as party; the jack of diamonds takes ten points off",
+    "hoyle": "the game of 1913 for chips: hearts only, no moon",
+    "black_jack": "hoyle in which the jack of spades costs ten",
+    "black_lady": "hoyle in which the queen of spades costs ten",
+}
+"""A line on each preset."""
+
+
+def option_rows(rules: Rules) -> list[tuple[str, str, str]]:
+    """Every option as (name, value as ``name=value`` takes it, what it is)."""
+    plain = rules.to_dict()
+    return [(name, _shown(plain[name]), meaning_of(name)) for name in FIELDS]
+
+
+def meaning_of(field: str) -> str:
+    """What a field of ``Rules`` means: the first sentence of its docstring, without capital."""
+    first = FIELD_DOCS.get(field, "").split("\n\n")[0].split(". ")[0]
+    return first[:1].lower() + first[1:].removesuffix(".")
+
+
+def _shown(value: object) -> str:
+    # Without spaces, which separate the words of a rule set's text.
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def explain(rules: Rules) -> list[str]:
+    """The rules as sentences, in the order of play."""
+    told = [*_deal(rules), *_exchange(rules), *_play(rules), *_scoring(rules), *_settlement(rules)]
+    return [*told, *(rule.sentence for rule in match_rules(rules))]
+
+
+def players_of(name: str) -> str:
+    """The numbers of players of a preset, like ``3-7``."""
+    numbers = PRESETS[name][0]
+    return f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
+def _count(number: int) -> str:
+    return _NUMBERS[number] if 0 < number < len(_NUMBERS) else str(number)
+
+
+def _cards(number: int) -> str:
+    return f"{_count(number)} card{'s' if number != 1 else ''}"
+
+
+def _deals(number: int) -> str:
+    return f"{_count(number)} deal{'s' if number != 1 else ''}"
+
+
+def _points(number: int) -> str:
+    return f"{_count(number)} point{'s' if abs(number) != 1 else ''}"
+
+
+def _suit(letter: str) -> str:
+    return SUIT_NAMES[SUITS.index(letter)]
+
+
+def _deal(rules: Rules) -> Iterator[str]:
+    deck = rules.deck
+    by_suit = {suit: "".join(card[0] for card in deck if card[1] == suit) for suit in SUITS}
+    if len(set(by_suit.values())) == 1 and rules.removed:
+        cards = f"{len(deck)} cards ({' '.join(by_suit['C'])} of each suit)"
+    elif rules.removed:
+        cards = f"{len(deck)} cards (without {' '.join(rules.removed)})"
+    else:
+        cards = f"{len(deck)} cards"
+    yield f"{_count(rules.players).capitalize()} players, {cards}; ace is high."
+    rest = ""
+    if rules.kitty_size:
+        verb = "is" if rules.kitty_size == 1 else "are"
+        rest = f"; {_cards(rules.kitty_size)} {verb} left face down, the kitty"
+    yield f"Everybody gets {_cards(rules.hand_size)}{rest}."
+
+
+def _exchange(rules: Rules) -> Iterator[str]:
+    if not rules.pass_count:
+        return
+    if set(rules.pass_rotation) == {"hold"}:
+        yield "Nothing is exchanged: pass_rotation is hold in every deal, whatever pass_count is."
+        return
+    ways = {"left": "to the left", "right": "to the right", "across": "across"}
+    *turns, last = [ways.get(direction, "not at all") for direction in rules.pass_rotation]
+    where = f"in turn {', '.join(turns)} and {last}, deal by deal" if turns else f"always {last}"
+    yield (
+        f"Before play everybody passes {_cards(rules.pass_count)}, unseen and all at once: {where}."
+    )
+
+
+def _play(rules: Rules) -> Iterator[str]:
+    yield {
+        "lowest_club": "Whoever holds the lowest club in any hand leads it to the first trick.",
+        "any_club": "Whoever holds the lowest club in any hand leads any club to the first trick.",
+        "eldest_hand": "The player after the dealer leads to the first trick.",
+    }[rules.first_lead]
+    queen = " The queen of spades may always be played instead." if rules.queen_any_time else ""
+    yield f"Follow the suit led if you can; if not, play any card.{queen}"
+    if not rules.points_on_first_trick:
+        yield "On the first trick no card that costs points, unless you hold nothing else."
+    trump = f"the highest trump ({_suit(rules.trump)}) in it, else " if rules.trump else ""
+    yield f"A trick goes to {trump}the highest card of the suit led; its taker leads the next."
+    if rules.break_on is None:
+        yield "Hearts may be led at any time."
+        return
+    broken = {
+        "heart": "by a heart played",
+        "void": "by somebody unable to follow suit, or a heart played",
+    }[rules.break_on]
+    queen = ", or the queen of spades played" if rules.queen_breaks_hearts else ""
+    unless = {
+        "only_hearts": "unless you hold only hearts",
+        "spades_or_hearts": "unless you hold only spades and hearts",
+        "queen_frees_hearts": "unless you hold only hearts, or hearts and the queen of spades",
+    }[rules.unbroken_lead]
+    yield f"Hearts may not be led before they are broken ({broken}{queen}), {unless}."
+
+
+def _scoring(rules: Rules) -> Iterator[str]:
+    in_deck = {card: rules.card_points.get(card, 0) for card in rules.deck}
+    hearts = {worth for card, worth in in_deck.items() if card[1] == "H"}
+    parts = []
+    if len(hearts) == 1 and any(hearts):
+        parts.append(f"a heart {_points(hearts.pop())}")
+        in_deck = {card: worth for card, worth in in_deck.items() if card[1] != "H"}
+    parts += [
+        f"{card} {worth:+d}" if worth < 0 else f"{card} {_points(worth)}"
+        for card, worth in in_deck.items()
+        if worth
+    ]
+    yield f"In the tricks you take, {', '.join(parts)}; few points are good."
+    if rules.kitty_to != "nobody":
+        to = {
+            "first_trick": "the first trick",
+            "last_trick": "the last trick",
+            "first_heart": "the trick with the first heart",
+            "first_penalty": "the first trick with a card that costs points",
+        }[rules.kitty_to]
+        yield f"The kitty goes to whoever takes {to}, is turned up, and counts like taken cards."
+    elif rules.kitty_size:
+        yield "The kitty is dead: nobody sees or gets it."
+    n = _points(rules.moon_points)
+    if rules.moon != "none":
+        what = {
+            "others_plus": f"scores nothing for them; each other player scores {n}",
+            "self_minus": f"takes {n} off; the others score nothing",
+            "choose": f"chooses: {n} off, or {n} for each other player",
+        }[rules.moon]
+        dead = " (dead ones apart)" if rules.kitty_size and rules.kitty_to == "nobody" else ""
+        yield f"Whoever takes every card that costs points{dead} shoots the moon and {what}."
+    if rules.no_trick_points:
+        unless = ", unless the moon was shot" if rules.moon != "none" else ""
+        off = _points(-rules.no_trick_points)
+        yield f"Whoever takes no trick gets {off} off{unless}."
+
+
+def _settlement(rules: Rules) -> Iterator[str]:
+    if rules.settlement == "points":
+        return
+    yield {
+        "simple": "After a deal everybody pays a chip a point; the fewest points take the pot.",
+        "sweepstakes": (
+            "After a deal everybody pays a chip a point; those without any share the pool. "
+            "If there are none, or one player took all, it stays for the next deal, and what is "
+            "left at the end is divided equally."
+        ),
+        "howell": ("After a deal everybody pays each other player a chip for every point taken."),
+    }[rules.settlement]
+    unpaid = ["the moon"] if rules.moon != "none" else []
+    unpaid += ["the points off for no trick"] if rules.no_trick_points else []
+    if unpaid:
+        verb = "counts" if unpaid == ["the moon"] else "count"
+        yield f"Chips are paid for cards alone: {' and '.join(unpaid)} {verb} only in the scores."
+
+
+# ---- the end of a match --------------------------------------------------------------------------
+class Example(NamedTuple):
+    """Deals of a match, and whether they decide it."""
+
+    before: tuple[int, ...]
+    """The totals before the first of these deals, one a seat."""
+    deals: tuple[tuple[int, ...], ...]
+    """What each seat scores in each deal; where the rules settle in chips, its points."""
+    winner: int | None
+    """The seat that has won after the last of them; None: another deal is played."""
+
+
+class MatchRule(NamedTuple):
+    """A sentence about the end of a match, with examples that hold if the sentence is true."""
+
+    sentence: str
+    examples: tuple[Example, ...] = ()
+
+
+def match_rules(rules: Rules) -> list[MatchRule]:
+    """How a match ends, sentence by sentence; the examples leave ``max_deals`` aside."""
+    found = list(_end_by_points(rules) if rules.settlement == "points" else _end_by_chips(rules))
+    if rules.max_deals:
+        deals = _deals(rules.max_deals)
+        found.append(
+            MatchRule(f"After {deals} it ends in any case, even with a shared first place.")
+        )
+    return found
+
+
+def _end_by_points(rules: Rules) -> Iterator[MatchRule]:
+    n, score, is_reached = rules.players, rules.end_score, rules.end_when == "reached"
+    limit = score if is_reached else score + 1
+    # Seat 0 is near the limit, the others are far from it, the last seat farthest.
+    near, all_near = (limit - 5, *(limit - 20 - seat for seat in range(1, n))), (limit - 5,) * n
+    rest = (0,) * (n - 1)
+    yield MatchRule(
+        f"Deals are played until a total has reached {score}."
+        if is_reached
+        else f"Deals are played until a total is above {score}; at exactly {score} play continues.",
+        (Example(near, ((4, *rest),), None), Example(near, ((5, *rest),), n - 1)),
+    )
+    past = tuple(6 + 7 * seat for seat in range(n))
+    plays_on = rules.tie == "all_past_limit"
+    shared = [Example(all_near, ((5,) * n,), None)]
+    if n > 2:
+        shared.append(Example((limit - 5, *(limit - 20,) * (n - 1)), ((5, *rest),), None))
+    if not plays_on:
+        shared.append(Example(all_near, (past,), 0))
+    yield MatchRule(
+        "The lowest total wins; if it is shared, another deal is played.", tuple(shared)
+    )
+    if plays_on:
+        after = map(operator.add, all_near, past)
+        past_it = f"to {score} or more" if is_reached else f"above {score}"
+        told = [" and ".join(map(str, totals)) for totals in (all_near, after)]
+        yield MatchRule(
+            f"If one deal takes every total {past_it}, another deal is played too, even if one "
+            f"total is lower: a match that goes from {told[0]} to {told[1]} is not over. It ends "
+            "after the next deal that leaves a lowest total which is not shared.",
+            (
+                Example(all_near, (past,), None),
+                Example(all_near, (past, (1, *rest)), 0),
+                Example(all_near, (past, (7, *rest)), None),
+            ),
+        )
+
+
+def _end_by_chips(rules: Rules) -> Iterator[MatchRule]:
+    n, stake = rules.players, rules.stake
+    start, loses = (stake,) * n, (stake, *(0,) * (n - 1))
+    ahead = (stake, *(stake - 1,) * (n - 2), stake + n - 2)  # the last seat
+    yield MatchRule(f"Everybody starts with {stake} chips.")
+    target = f", or somebody has won {rules.target}" if rules.target else ""
+    yield MatchRule(
+        f"The match ends when somebody has lost all chips{target}.",
+        (Example(ahead, ((1, *(0,) * (n - 1)),), None), Example(ahead, (loses,), n - 1)),
+    )
+    yield MatchRule(
+        "Most chips win; if the first place is shared, another deal is played.",
+        (Example(start, (loses,), None),) if n > 2 else (),
+    )

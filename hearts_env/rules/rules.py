@@ -1,0 +1,586 @@
+"""Rule sets: one frozen field per house rule."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_env.cards import (
+    ALL_CARDS,
+    HEARTS_AND_QUEEN,
+    SUITS,
+    rank_of,
+    suit_of,
+)
+from hearts_env.options import (
+    BREAKS,
+    FIRST_LEADS,
+    KITTIES,
+    MOONS,
+    SETTLEMENTS,
+    UNBROKEN_LEADS,
+)
+from hearts_env.rules.presets import PRESETS
+from hearts_env.rules.values import as_cards, as_points, as_rotation, one_of, read_value
+from hearts_env.support.arguments import check_flag, check_number, is_word, whole
+from hearts_env.support.errors import RulesError, did_you_mean, quoted
+
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "trump": (None, *SUITS),
+    "first_lead": FIRST_LEADS,
+    "break_on": BREAKS,
+    "unbroken_lead": UNBROKEN_LEADS,
+    "moon": MOONS,
+    "kitty_to": KITTIES,
+    "end_when": ("reached", "exceeded"),
+    "tie": ("lowest_shared", "all_past_limit"),
+    "settlement": SETTLEMENTS,
+}
+# Least and greatest value; the greatest keep every sum far inside 64 bits.
+_RANGES: dict[str, tuple[int, int]] = {
+    "players": (2, 7),
+    "hand_size": (1, 26),
+    "moon_points": (0, 10**6),
+    "no_trick_points": (-(10**6), 0),
+    "pass_count": (0, 26),
+    "end_score": (1, 10**9),
+    "stake": (1, 10**9),
+}
+_OPTIONAL_RANGES = {"max_deals": (1, 10**9), "target": (1, 10**9)}
+_MAX_TEXT = 10_000  # characters; all fields written out take some 500
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rules:
+    """Every rule of a game, as the rule book (docs/rules.md) names them.
+
+    Checked when made: rules that cannot be played raise ``RulesError``, which names the field, the
+    value and the fix. Rules with equal fields are equal and hash alike, whatever preset they came
+    from.
+    """
+
+    players: int = 4
+    """Seats at the table. 2 to 7; default 4."""
+    removed: tuple[str, ...] = ()
+    """Cards left out of the pack. Default: none."""
+    hand_size: int = 13
+    """Cards dealt to each player; what is left is the kitty. 1 to 26; default 13."""
+    trump: str | None = None
+    """Suit that beats every other. ``"C"``, ``"D"``, ``"S"`` or ``"H"``; default None: no trump."""
+    first_lead: str = "lowest_club"
+    """Who leads first, and what. Default ``"lowest_club"``.
+
+    ``lowest_club``: whoever holds the lowest club in any hand leads it. ``any_club``: the same
+    player leads any club. ``eldest_hand``: the seat after the dealer leads any card.
+    """
+    break_on: str | None = "heart"
+    """What breaks hearts; with None they may be led at any time. Default ``"heart"``.
+
+    ``heart``: a heart that is played. ``void``: also any failure to follow suit.
+    """
+    unbroken_lead: str = "only_hearts"
+    """When a heart may be led although hearts are not broken. Default ``"only_hearts"``.
+
+    ``only_hearts``: from a hand of hearts alone. ``spades_or_hearts``: also from a hand of spades
+    and hearts. ``queen_frees_hearts``: also from a hand of hearts and the queen of spades.
+    """
+    points_on_first_trick: bool = True
+    """Whether a player void in the suit led may play a penalty card to trick 1. Default True.
+
+    With False a hand of nothing else is an exception.
+    """
+    queen_any_time: bool = False
+    """Whether QS may be played instead of following suit. Default False."""
+    queen_breaks_hearts: bool = False
+    """Whether QS, played, breaks hearts too. Default False."""
+    card_points: Mapping[str, int] = field(default_factory=lambda: HEARTS_AND_QUEEN)
+    """Points by card: penalties positive, bonuses negative, all others 0.
+
+    Whole numbers of -1,000,000 to 1,000,000. Default: every heart 1, QS 13.
+    """
+    moon: str = "others_plus"
+    """What happens when one player takes every penalty card. Default ``"others_plus"``.
+
+    ``others_plus``: the shooter scores 0, every other player `moon_points`. ``self_minus``: the
+    shooter scores minus `moon_points`, the others 0. ``choose``: the shooter chooses between these
+    two after the last trick. ``none``: nothing special.
+    """
+    moon_points: int = 26
+    """How much shooting the moon is worth. 0 to 1,000,000; default 26."""
+    no_trick_points: int = 0
+    """Added to the score of a player who took no trick, unless the moon was shot.
+
+    -1,000,000 to 0; default 0.
+    """
+    kitty_to: str = "nobody"
+    """Whoever takes this trick is awarded the kitty. Default ``"nobody"``.
+
+    ``nobody``: the kitty is dead and never shown. ``first_trick``, ``last_trick``,
+    ``first_heart``: the first trick with a heart. ``first_penalty``: the first trick with a card
+    that costs points.
+    """
+    pass_count: int = 0
+    """Cards that each player passes before play. 0 to 26; default 0."""
+    pass_rotation: tuple[str, ...] = ("hold",)
+    """Where the passed cards go, deal by deal. Default ``("hold",)``.
+
+    1 to 16 of ``left``, ``right``, ``across`` and ``hold`` (no exchange), used in turn.
+    """
+    end_score: int = 100
+    """The total at which a match ends. 1 to 1,000,000,000; default 100."""
+    end_when: str = "reached"
+    """Whether that total must be reached or exceeded. ``"reached"`` (default) or ``"exceeded"``."""
+    tie: str = "lowest_shared"
+    """When another deal is played although a total is there. Default ``"lowest_shared"``.
+
+    ``lowest_shared``: while the lowest total is shared. ``all_past_limit``: also after one deal
+    has taken all totals past the limit.
+    """
+    max_deals: int | None = None
+    """A match ends after this many deals at the latest. Default None: no limit.
+
+    1 to 1,000,000,000.
+    """
+    settlement: str = "points"
+    """Score sheet, or one of three ways to settle each deal in chips. Default ``"points"``.
+
+    ``points``: scores add up. ``simple``: the fewest points take the pot. ``sweepstakes``: those
+    without any share the pool. ``howell``: everybody pays each other player for every point.
+    """
+    stake: int = 100
+    """Chips of each player at the start (chips only). 1 to 1,000,000,000; default 100."""
+    target: int | None = None
+    """Chips won above the stake that end a match (chips only). Default None: no target.
+
+    1 to 1,000,000,000.
+    """
+
+    def __new__(cls, **fields: Any) -> Rules:
+        """Refuse unknown fields with the nearest known one."""
+        _refuse_unknown(fields)
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        put = functools.partial(object.__setattr__, self)
+        for name, (low, high) in _RANGES.items():
+            put(name, check_number(name, getattr(self, name), low, high, RulesError))
+        for name, (low, high) in _OPTIONAL_RANGES.items():
+            if getattr(self, name) is not None:
+                value = getattr(self, name)
+                put(name, check_number(name, value, low, high, RulesError, " or None"))
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if not isinstance(value, str | None) or value not in choices:
+                raise RulesError(
+                    f"{name}: unknown value {quoted(value)}; {one_of(value, choices)}", value=value
+                )
+        for name in ("points_on_first_trick", "queen_any_time", "queen_breaks_hearts"):
+            put(name, check_flag(name, getattr(self, name), RulesError))
+        put("removed", as_cards("removed", self.removed))
+        put("card_points", as_points(self.card_points))
+        put("pass_rotation", as_rotation(self.pass_rotation))
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse what each field allows but all together cannot be played."""
+        deck = self.deck
+        needed = self.players * self.hand_size
+        if needed > len(deck):
+            raise RulesError(
+                f"hand_size: {self.players} players with {self.hand_size} cards each need {needed} "
+                f"cards, the deck has {len(deck)}; deal at most {len(deck) // self.players} each "
+                "or remove fewer cards"
+            )
+        if self.first_lead != "eldest_hand" and not any(card[1] == "C" for card in deck):
+            raise RulesError(
+                f"first_lead: {self.first_lead!r} needs clubs and the deck has none; "
+                "take 'eldest_hand' or leave a club in the deck"
+            )
+        if self.pass_count > self.hand_size:
+            raise RulesError(
+                f"pass_count: {self.pass_count} cards cannot be passed from a hand of "
+                f"{self.hand_size}; pass at most {self.hand_size}"
+            )
+        if self.kitty_to != "nobody" and needed == len(deck):
+            raise RulesError(
+                f"kitty_to: {self.kitty_to!r} needs a kitty, but all {needed} cards are dealt; "
+                "take 'nobody', or a smaller hand_size"
+            )
+        points = [self.card_points.get(card, 0) for card in deck]
+        if not any(points):
+            raise RulesError(
+                "card_points: no card of the deck is worth points, so nobody can win; "
+                'give some, like {"QS": 13}'
+            )
+        if self.settlement != "points" and min(points) < 0:
+            bonus = next(card for card in deck if self.card_points.get(card, 0) < 0)
+            raise RulesError(
+                f"settlement: {self.settlement!r} is not defined with bonus cards ({bonus}: "
+                f"{self.card_points[bonus]}); take 'points' or no negative card_points"
+            )
+        if self.settlement == "sweepstakes" and self.players == 2:
+            raise RulesError(
+                "settlement: 'sweepstakes' could never be won by one of two players; "
+                "take 'simple' or 'howell', or 3 players or more"
+            )
+
+    # -- what follows from the fields -------------------------------------------------------------
+    @functools.cached_property
+    def deck(self) -> tuple[str, ...]:
+        """All cards in use; action i is ``deck[i]``."""
+        return tuple(card for card in ALL_CARDS if card not in self.removed)
+
+    @functools.cached_property
+    def index(self) -> Mapping[str, int]:
+        """The number of each card of the deck."""
+        return MappingProxyType({card: number for number, card in enumerate(self.deck)})
+
+    @property
+    def num_actions(self) -> int:
+        """Size of the action space: the deck, and two choices under ``moon = "choose"``."""
+        return len(self.deck) + 2 * (self.moon == "choose")
+
+    def action_name(self, action: int) -> str:
+        """The name of an action: the card's, or ``moon:off`` and ``moon:others`` after a moon.
+
+        Raises:
+            HeartsError: if the rules have no such action.
+        """
+        number = check_number("action", action, 0, self.num_actions - 1)
+        if number < len(self.deck):
+            return self.deck[number]
+        return ("moon:off", "moon:others")[number - len(self.deck)]
+
+    @property
+    def kitty_size(self) -> int:
+        """How many cards are not dealt."""
+        return len(self.deck) - self.players * self.hand_size
+
+    @functools.cached_property
+    def max_margin(self) -> float:
+        """The largest possible size of a margin in a deal: others' mean score minus one's own.
+
+        ``reward="margin"`` divides by it, so that rewards lie in [-1, 1]. Derived in the rule book,
+        section "Margins".
+        """
+        points = sorted(self.card_points.get(card, 0) for card in self.deck)
+        # How many cards can be taken at most, and how many can be dead.
+        taken, dead = len(points), 0
+        if self.kitty_to == "nobody":
+            taken, dead = taken - self.kitty_size, self.kitty_size
+        elif self.kitty_to == "first_heart":  # dead where it has all the hearts
+            hearts = sum(card[1] == "H" for card in self.deck)
+            dead = self.kitty_size if hearts <= self.kitty_size else 0
+        elif self.kitty_to == "first_penalty":  # dead where it has all the penalty cards
+            costly = sum(p > 0 for p in points)
+            dead = self.kitty_size if costly <= self.kitty_size else 0
+        penalties = [p for p in points if p > 0]  # the least first
+        bonuses = [-p for p in points if p < 0]  # the largest first
+        total, bonus = sum(penalties[-taken:]), sum(bonuses[:taken])
+        idle, others = -self.no_trick_points, self.players - 1
+        # Some player has the bonus cards that cannot be dead.
+        forced = free = sum(bonuses[dead:])
+        if self.kitty_to == "first_penalty":  # dead with all the penalty cards in it, or not at all
+            forced, free = sum(bonuses), sum(bonuses[max(dead - len(penalties), 0) :])
+        # Ahead with the bonus cards, or without a trick; behind a player with the bonus cards and
+        # others without a trick. The penalty cards come on top.
+        ahead = max(bonus, idle - forced / others)
+        behind = (bonus + idle * (others - 1)) / others
+        sizes: list[float] = [total]  # a revoke
+        if len(penalties) <= dead:  # nobody need have a penalty card
+            sizes += [max(bonus, idle - free / others), behind]
+        if self.moon == "none":
+            sizes += [total / others + ahead, total + behind]
+            sizes.append(total - forced + idle)  # behind with all tricks
+            return float(max(sizes))
+        if penalties:
+            sizes.append(self.moon_points + bonus)
+        if len(penalties) > 1 and self.hand_size > 1:
+            # No moon: two players have penalty cards, one perhaps no more than the least of them.
+            least = penalties[0]
+            sizes.append(total / others + ahead if others > 1 else total - 2 * least + bonus)
+            sizes.append(total - least - least / others + behind)
+        return float(max(sizes))
+
+    @functools.cached_property
+    def vector(self) -> NDArray[np.int64]:
+        """The rules as the compiled core reads them, int64, read-only; layout in ``kernel``."""
+        from hearts_env import kernel  # numba, below it, takes a while and tells no rules
+
+        r = np.zeros(kernel.RULES_SIZE, np.int64)
+        deck = self.deck
+        masks = {
+            suit: sum(1 << i for i, card in enumerate(deck) if card[1] == suit) for suit in SUITS
+        }
+        r[kernel.R_PLAYERS] = self.players
+        r[kernel.R_NUM_CARDS] = len(deck)
+        r[kernel.R_HAND_SIZE] = self.hand_size
+        r[kernel.R_TRUMP] = -1 if self.trump is None else SUITS.index(self.trump)
+        r[kernel.R_FIRST_LEAD] = FIRST_LEADS.index(self.first_lead)
+        r[kernel.R_BREAK_ON] = BREAKS.index(self.break_on)
+        r[kernel.R_UNBROKEN_LEAD] = UNBROKEN_LEADS.index(self.unbroken_lead)
+        r[kernel.R_POINTS_FIRST] = self.points_on_first_trick
+        r[kernel.R_QUEEN_ANY_TIME] = self.queen_any_time
+        r[kernel.R_QUEEN_BREAKS] = self.queen_breaks_hearts
+        r[kernel.R_MOON] = MOONS.index(self.moon)
+        r[kernel.R_MOON_POINTS] = self.moon_points
+        r[kernel.R_NO_TRICK] = self.no_trick_points
+        r[kernel.R_KITTY_TO] = KITTIES.index(self.kitty_to)
+        r[kernel.R_SETTLEMENT] = SETTLEMENTS.index(self.settlement)
+        r[kernel.R_PASS_COUNT] = self.pass_count
+        r[kernel.R_ROTATION_LEN] = len(self.pass_rotation)
+        r[kernel.R_DECK] = (1 << len(deck)) - 1
+        r[kernel.R_PENALTY] = sum(
+            1 << i for i, card in enumerate(deck) if self.card_points.get(card, 0) > 0
+        )
+        r[kernel.R_POINT_CARDS] = sum(
+            1 << i for i, card in enumerate(deck) if card in self.card_points
+        )
+        r[kernel.R_QUEEN] = 1 << self.index["QS"] if "QS" in self.index else 0
+        r[kernel.R_KITTY_SIZE] = self.kitty_size
+        r[kernel.R_NUM_ACTIONS] = self.num_actions
+        r[kernel.R_TOTAL_SCALE] = (
+            self.end_score if self.settlement == "points" else self.stake * self.players
+        )
+        r[kernel.R_HISTORY] = kernel.SEATS + kernel.SEAT * self.players
+        r[kernel.R_STATE_SIZE] = r[kernel.R_HISTORY] + kernel.history_words(
+            self.players * self.hand_size
+        )
+        r[kernel.R_SUIT_MASK : kernel.R_SUIT_MASK + 4] = [masks[suit] for suit in SUITS]
+        steps = {"left": 1, "right": self.players - 1, "across": self.players // 2, "hold": 0}
+        for i, direction in enumerate(self.pass_rotation):
+            r[kernel.R_ROTATION + i] = steps[direction]
+        for i, card in enumerate(deck):
+            r[kernel.R_POINTS_OF + i] = self.card_points.get(card, 0)
+            r[kernel.R_SUIT_OF + i] = suit_of(card)
+            r[kernel.R_RANK_OF + i] = rank_of(card)
+        return np.frombuffer(r.tobytes(), np.int64)  # of bytes: it cannot be made writeable
+
+    @functools.cached_property
+    def state_size(self) -> int:
+        """How many numbers a game's state has: the length of ``Game.vector``."""
+        from hearts_env import kernel
+
+        return int(self.vector[kernel.R_STATE_SIZE])
+
+    # -- making others ----------------------------------------------------------------------------
+    @classmethod
+    def preset(cls, name: str, players: int | None = None) -> Rules:
+        """A game of the rule book; `players` where it is played by several numbers.
+
+        Raises:
+            RulesError: if the preset is unknown, or not for this number of players.
+        """
+        if not (is_word(name) and name in PRESETS):
+            near = did_you_mean(quoted(name).strip("'"), PRESETS)
+            raise RulesError(f"rules: no preset {quoted(name)}; {near}", value=name)
+        numbers, _ = PRESETS[str(name)]
+        if players is None:
+            players = 4 if 4 in numbers else numbers[0]
+        number = whole(players)
+        if number is not None and number not in numbers:
+            span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"exactly {numbers[0]}"
+            raise RulesError(
+                f"players: {name} is not played by {quoted(players)}; give {span}", value=players
+            )
+        number = check_number("players", players, numbers[0], numbers[-1], RulesError)
+        return _preset(name, number)
+
+    @classmethod
+    def make(cls, rules: str | Rules, players: int | None = None) -> Rules:
+        """`rules` itself, or the rules that its text describes: what a `rules` argument takes."""
+        if isinstance(rules, str):
+            return cls.from_text(rules, players)
+        if not isinstance(rules, Rules):
+            raise RulesError(
+                f"rules: {quoted(rules)} is not a game; give Rules or one of {', '.join(PRESETS)}",
+                value=rules,
+            )
+        if players is not None and whole(players) != rules.players:
+            raise RulesError(
+                f"players: the rules are for {rules.players}, not for {quoted(players)}; "
+                "leave players out, or give a preset's name",
+                value=players,
+            )
+        return rules
+
+    def replace(self, **changes: Any) -> Rules:
+        """The same rules with some fields changed, checked again."""
+        _refuse_unknown(changes)
+        return dataclasses.replace(self, **changes)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Rules:
+        """Rules from named fields (lists for tuples, as JSON and YAML give them).
+
+        Raises:
+            RulesError: if `fields` is not a mapping of fields, or the rules cannot be played.
+        """
+        if not isinstance(fields, Mapping):
+            raise RulesError(
+                f"rules: {quoted(fields)} are not named fields; give a mapping", value=fields
+            )
+        _refuse_unknown(fields)
+        return cls(**fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, of types that JSON knows."""
+        plain = {name: getattr(self, name) for name in FIELDS}
+        return plain | {
+            "removed": list(self.removed),
+            "card_points": dict(self.card_points),
+            "pass_rotation": list(self.pass_rotation),
+        }
+
+    @functools.cached_property
+    def name(self) -> str:
+        """The nearest preset's name and what differs from it: ``party players=5 trump="S"``.
+
+        ``from_text`` reads it back.
+        """
+        best: tuple[int, int, str] | None = None
+        for order, (preset, (numbers, _)) in enumerate(PRESETS.items()):
+            for players in numbers:
+                base = _preset(preset, players)
+                words = [preset]
+                if players != (4 if 4 in numbers else numbers[0]):
+                    words.append(f"players={players}")
+                differing = [f for f in FIELDS if getattr(self, f) != getattr(base, f)]
+                plain = self.to_dict()
+                words += [f"{f}={json.dumps(plain[f], separators=(',', ':'))}" for f in differing]
+                key = (len(differing) + (self.players != players) * 100, order, " ".join(words))
+                best = key if best is None else min(best, key)
+        assert best is not None
+        return best[2]
+
+    @classmethod
+    def from_text(cls, text: str, players: int | None = None) -> Rules:
+        """Rules from a preset's name, followed by ``field=value`` words.
+
+        Values are as in JSON, or None, True and False as in Python; strings need no quotes.
+
+        Raises:
+            RulesError: if the preset or a field is unknown, a value is refused, a field is given
+                twice, or the number of players is not `players`.
+        """
+        if not isinstance(text, str):
+            raise RulesError(f"rules: {quoted(text)} is not text; give a preset's name", value=text)
+        if len(text) > _MAX_TEXT:
+            raise RulesError(
+                f"rules: a text of {len(text):,} characters; give a preset's name and the fields "
+                f"that differ, {_MAX_TEXT:,} at most"
+            )
+        if players is not None and whole(players) is None:
+            check_number("players", players, *_RANGES["players"], RulesError)
+        players = whole(players)
+        words = text.split()
+        if not words:
+            raise RulesError(
+                f"rules: {quoted(text)} names no preset; known: {', '.join(PRESETS)}", value=text
+            )
+        changes: dict[str, Any] = {}
+        for word in words[1:]:
+            name, equals, value = word.partition("=")
+            if not equals:
+                raise RulesError(
+                    f"rules: {quoted(word)} is not a field with a value; write field=value",
+                    value=word,
+                )
+            _refuse_unknown([name])
+            if name in changes:
+                raise RulesError(
+                    f"{name}: {quoted(word)} gives it a second time; give it once", value=word
+                )
+            changes[name] = read_value(name, value)
+        stated = changes.pop("players", None)
+        if None not in (stated, players) and stated != players:
+            raise RulesError(
+                f"players: {quoted(players)}, but the rules {quoted(text)} are for "
+                f"{quoted(stated)}; give it once",
+                value=players,
+            )
+        base = cls.preset(words[0], players if stated is None else stated)
+        return base.replace(**changes) if changes else base
+
+    def __str__(self) -> str:
+        return self.name
+
+    # Rules are the key of every cache that is asked at each step, and seldom made.
+    @functools.cached_property
+    def _fields(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in FIELDS)
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(self._fields)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rules):
+            return NotImplemented
+        return self is other or (self._hash == other._hash and self._fields == other._fields)
+
+    @functools.cached_property
+    def _of_a_deal(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in FIELDS if name not in _ENDS)
+
+    def is_same_deal(self, other: object) -> bool:
+        """Whether deals and observations are the same: all but what only says when a match ends.
+
+        A player of one can play the other: ``end_score``, ``end_when``, ``tie``, ``max_deals`` and
+        ``target`` are not compared. Observations tell totals as shares of the end score.
+        """
+        if self is other:
+            return True
+        return isinstance(other, Rules) and self._of_a_deal == other._of_a_deal
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rules.from_dict, (self.to_dict(),)
+
+
+@functools.cache
+def _preset(name: str, players: int) -> Rules:
+    return Rules(**PRESETS[name][1](players))
+
+
+def _docstrings() -> dict[str, str]:
+    """The text below each field of `Rules`, which Python does not keep; empty without source."""
+    try:
+        source = inspect.getsource(sys.modules[__name__])
+    except OSError:  # only the compiled file is there
+        return {}
+    head = source[source.index("class Rules:") : source.index("def __new__")]
+    found = re.findall(r'^    (\w+): [^\n]+\n    """(.+?)"""$', head, re.M | re.S)
+    return {name: inspect.cleandoc(text) for name, text in found}
+
+
+_ENDS = ("end_score", "end_when", "tie", "max_deals", "target")
+FIELDS = tuple(f.name for f in dataclasses.fields(Rules))
+FIELD_DOCS = _docstrings()
+"""The documentation of each field: what it means, its values, its default."""
+if Rules.__doc__ and FIELD_DOCS:  # for `help(Rules)`
+    _told = "\n".join(f"{name}: {text}" for name, text in FIELD_DOCS.items())
+    Rules.__doc__ = (
+        f"{inspect.cleandoc(Rules.__doc__)}\n\nFields:\n{textwrap.indent(_told, '    ')}"
+    )
+
+
+def _refuse_unknown(names: Iterable[object]) -> None:
+    for name in names:
+        if not (is_word(name) and name in FIELDS):
+            near = did_you_mean(quoted(name).strip("'"), FIELDS)
+            raise RulesError(f"rules: no rule is named {quoted(name)}; {near}", value=name)

@@ -1,0 +1,114 @@
+"""Values of rules' fields, as users write them: cards, points, directions, text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hearts_env.cards import CardPoints, parse_card, sort_cards
+from hearts_env.options import DIRECTIONS, MAX_ROTATION
+from hearts_env.support.arguments import check_number, is_word
+from hearts_env.support.errors import MOST_QUOTED, NotationError, RulesError, did_you_mean, quoted
+
+MAX_POINTS = 10**6  # with at most 52 cards, every sum stays far inside 64 bits
+_PYTHON_WORDS = {"None": None, "True": True, "False": False}
+
+
+def one_of(value: object, choices: tuple[Any, ...]) -> str:
+    """What else could be given, for a message."""
+    if isinstance(value, str):
+        if value == "None" and None in choices:
+            return "write None without quotes"
+        return did_you_mean(value, choices)
+    return "known: " + ", ".join(str(c) for c in choices)
+
+
+def read_value(name: str, text: str) -> Any:
+    """The value of the field `name` as ``Rules.from_text`` takes it.
+
+    Raises:
+        RulesError: if it cannot be read, or a key is there twice.
+    """
+
+    def entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise RulesError(f"{name}: {key[:MOST_QUOTED]} is named twice; name it once")
+        return dict(pairs)
+
+    if text in _PYTHON_WORDS:
+        return _PYTHON_WORDS[text]
+    try:
+        return json.loads(text, object_pairs_hook=entries)
+    except json.JSONDecodeError:
+        return text
+    except RulesError:
+        raise
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists within lists
+        raise RulesError(
+            f"{name}: {quoted(text)} is too long or too deeply nested; give a number, a word, a "
+            "list or a mapping",
+            value=text,
+        ) from None
+
+
+def as_cards(name: str, cards: object) -> tuple[str, ...]:
+    """Cards by name, in deck order, from a list or from text with spaces.
+
+    Raises:
+        RulesError: if it is not that, or a card is named twice.
+    """
+    if isinstance(cards, str):
+        cards = cards.split()
+    try:
+        names = [parse_card(card) for card in cards]  # type: ignore[attr-defined]
+    except TypeError:
+        raise RulesError(
+            f'{name}: {quoted(cards)} is not a list of cards; write ["2D", "2C"]', value=cards
+        ) from None
+    except NotationError as error:
+        raise RulesError(f"{name}: {error}") from None
+    for card in names:
+        if names.count(card) > 1:
+            raise RulesError(f"{name}: {card} is named twice; name each card once")
+    return sort_cards(names)
+
+
+def as_points(points: object) -> CardPoints:
+    """The points of cards from a mapping.
+
+    Raises:
+        RulesError: if it is not one of cards to whole numbers, or a card is named twice.
+    """
+    if not isinstance(points, Mapping):
+        raise RulesError(
+            f'card_points: {quoted(points)} is no mapping of cards to points; write {{"QS": 13}}',
+            value=points,
+        )
+    by_card: dict[str, int] = {}
+    for card, worth in points.items():
+        (name,) = as_cards("card_points", [card])
+        if name in by_card:
+            raise RulesError(f"card_points: {name} is named twice; name each card once")
+        by_card[name] = check_number(
+            f"card_points[{name}]", worth, -MAX_POINTS, MAX_POINTS, RulesError
+        )
+    return CardPoints(by_card)
+
+
+def as_rotation(rotation: object) -> tuple[str, ...]:
+    """The directions of passing, one after another, from one word or a list.
+
+    Raises:
+        RulesError: if there are too many or none, or one is unknown.
+    """
+    words = (rotation,) if isinstance(rotation, str) else rotation
+    fix = f"give 1 to {MAX_ROTATION} of {', '.join(DIRECTIONS)}"
+    if not isinstance(words, list | tuple) or not 1 <= len(words) <= MAX_ROTATION:
+        raise RulesError(f"pass_rotation: {quoted(rotation)} cannot be used; {fix}", value=rotation)
+    for word in words:
+        if not (is_word(word) and word in DIRECTIONS):
+            raise RulesError(f"pass_rotation: {quoted(word)} is not a direction; {fix}", value=word)
+    return tuple(words)

@@ -1,0 +1,331 @@
+"""Files: written whole or not at all, read up to a limit, and held by one process at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import json
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from hearts_env.support.errors import CheckpointError, HeartsError, quoted
+
+if sys.platform != "win32":
+    import fcntl
+
+_NOT_SUPPORTED = (
+    errno.EINVAL,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+    errno.EBADF,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+)
+"""What fsync answers for a folder on file systems that cannot do it."""
+
+_MOST_OF_NAME = 50
+"""Characters of a file's name that the name of its unfinished file begins with."""
+_LONGEST_NAME = 240
+"""Bytes of a file's name, so that its lock, ``.NAME.lock``, can be named too."""
+_LEFTOVER = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
+
+
+def append_all(file: io.FileIO, data: bytes, path: Path) -> None:
+    """Append all of `data` to an unbuffered file, so that it outlives this process.
+
+    A buffered file would try once more, when it is closed, to write what could not be written.
+
+    Raises:
+        OSError: if it cannot be written, on `path`; a part of it may stand at the end.
+    """
+    left = memoryview(data)
+    try:
+        while left:  # a disk that becomes full takes a part, and refuses the next
+            left = left[file.write(left) :]
+        os.fsync(file.fileno())
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Make `data` the content of a file: after a crash there is the old content or the new one.
+
+    A link goes on leading to where it led. A device or a pipe is written to, and stays one.
+
+    Raises:
+        OSError: the file cannot be written (its ``filename`` is `path`); the old content stands.
+            Only if the disk fails after the new content is in place (EIO from the fsync of the
+            folder) may the file hold the new content.
+    """
+    with writing_whole(path) as file:
+        file.write(data)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Make `value`, in JSON for people to read, the content of a file; see ``write_whole``.
+
+    Raises:
+        OSError: as there.
+    """
+    write_whole(path, (json.dumps(value, indent=1) + "\n").encode())
+
+
+@contextlib.contextmanager
+def writing_whole(path: Path) -> Iterator[IO[bytes]]:
+    """As ``write_whole``, what is written in this block; it need not be in memory at once.
+
+    Raises:
+        OSError: as there, also for those of the block.
+    """
+    given = path
+    try:
+        if path.is_symlink():
+            path = Path(os.path.realpath(path))
+        if kind_of(path) == "other":
+            with path.open("wb") as file:
+                yield file
+            return
+        with _replacing(path) as file:
+            yield file
+    except OSError as error:  # a full disk does not say by itself which file it was
+        if error.errno is not None:
+            error.filename, error.filename2 = str(given), None
+        raise
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file beside an ordinary one, or beside nothing, and put it in its place."""
+    short = path.name[:_MOST_OF_NAME]  # a name as long as a file system allows gets no longer
+    temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    if os.name == "posix":  # the new name, too, outlives a loss of power
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring a folder's names to the disk, where the file system and the permissions allow it.
+
+    The file is whole and in place by now, so the lack of a guarantee is not a failure. A disk that
+    cannot write (EIO, ENOSPC) is one: what seems to be there may be gone after a loss of power.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written to, but not read
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NOT_SUPPORTED:
+            raise
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def removed_if_unused(folder: Path) -> Iterator[None]:
+    """Remove a folder that was made for this block if the block fails and leaves nothing in it."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+        raise
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the unfinished files of ``writing_whole`` whose process is gone."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if (found := _LEFTOVER.fullmatch(path.name)) and not _is_alive(int(found[1])):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """What is at a path: ``file``, ``folder``, ``other``; "" where nothing is, or can be.
+
+    A name that is too long for the system, or has a null character, is one where nothing can be.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return ""
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+
+
+def read_limited(path: Path, limit: int, what: str) -> bytes:
+    """The content of an ordinary file of at most `limit` bytes.
+
+    Args:
+        path: the file.
+        limit: in bytes; what is larger cannot be meant.
+        what: what it should be, to name in the message: "a hand history".
+
+    Raises:
+        HeartsError: it is a device or a pipe, or too large.
+        OSError: it is not there or cannot be read.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):  # asked before opening: a pipe would wait for ever
+        raise HeartsError(f"file: {str(path)!r} is not an ordinary file; give {what}")
+    with path.open("rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise HeartsError(
+            f"file: {str(path)!r} is too large for {what}; give one of at most {limit:,} bytes"
+        )
+    return data
+
+
+def check_file_name(path: Path, name: str) -> None:
+    """Refuse what cannot be the name of a file to write: a folder, nothing, or too long a name.
+
+    Args:
+        path: what was given.
+        name: the option or argument, which begins the message.
+
+    Raises:
+        HeartsError: if it is one of them.
+    """
+    if len(os.fsencode(path.name)) > _LONGEST_NAME:
+        raise HeartsError(
+            f"{name}: {quoted(path.name)} is too long for a file; give another name",
+            value=path.name,
+        )
+    if kind_of(path) == "folder" or path.name in ("", ".."):
+        raise HeartsError(f"{name}: {str(path)!r} is a folder; give the name of a file")
+
+
+def check_output(path: Path, name: str) -> None:
+    """Refuse a file that could not be written, before what goes into it is computed.
+
+    Args:
+        path: what was given.
+        name: the option or argument, which begins the message.
+
+    Raises:
+        HeartsError: if it cannot name a file, or its folder is not there.
+    """
+    check_file_name(path, name)
+    if not path.parent.is_dir():
+        raise HeartsError(f"{name}: there is no folder {path.parent}; make it first")
+
+
+def lock_beside(path: Path) -> Path:
+    """The lock file of a file: beside it, or, for a link, beside what the link leads to.
+
+    So those who name the file and those who name a link to it hold the same lock.
+    """
+    path = Path(os.path.realpath(path))
+    return path.with_name(f".{path.name}.lock")
+
+
+@contextlib.contextmanager
+def held(path: Path, what: str) -> Iterator[None]:
+    """Hold the lock file `path` in this block, so that only one process works on something.
+
+    The lock belongs to the process, not to the file: after a kill it is free again.
+
+    Args:
+        path: the lock file, as from ``lock_beside``; made here, and removed at the end.
+        what: what is held, to name in the message: "run: 'runs/demo'".
+
+    Raises:
+        CheckpointError: another process holds it.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    handle = _locked(path, what)
+    try:
+        yield
+    finally:
+        # Removed while it is held: whoever has opened it meanwhile finds that it is gone.
+        with contextlib.suppress(OSError):
+            if _is_at(handle, path):
+                path.unlink()
+        os.close(handle)
+
+
+def _locked(path: Path, what: str) -> int:
+    """A handle of the lock file, locked where the file system has locks."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(handle, 20, 0).decode(errors="replace").strip() or "unknown"
+            os.close(handle)
+            raise CheckpointError(
+                f"{what} is in use by process {owner}; wait for it, or stop it"
+            ) from None
+        except OSError:  # a file system without locks
+            return handle
+        if _is_at(handle, path):
+            # On a full disk the owner stays unknown; what is written next names its own file.
+            with contextlib.suppress(OSError):
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            return handle
+        os.close(handle)  # its holder removed it in the meantime
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether an open file is the one at `path`, and not one that was there before."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def is_held(path: Path) -> bool:
+    """Whether some process holds the lock file `path` now (``held``); never waits, writes nothing.
+
+    False where that cannot be told: on Windows, or a file system without locks.
+    """
+    if sys.platform == "win32":
+        return False
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return False
+
+
+def _is_alive(process: int) -> bool:
+    if sys.platform == "win32":  # there a signal 0 is Ctrl-C
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):  # gone, or no number of a process
+        return False
+    except OSError:  # somebody else's, or a system that does not say
+        return True
+    return True

@@ -1,0 +1,154 @@
+"""Deals: which there are, how likely each is, and the reading of one that somebody gives.
+
+All ways to deal the cards are equally likely. So are the tables at which a deal can be played: who
+dealt it, and which deal of a match it is, where anything depends on them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from hearts_env.cards import list_of, parse_card
+from hearts_env.rules.rules import Rules
+from hearts_env.support.errors import DealError, NotationError, quoted
+
+Deal = tuple[tuple[str, ...], ...]
+"""The cards dealt to each seat and, last, those not dealt."""
+
+
+def num_deals(rules: Rules | str) -> int:
+    """In how many ways the cards can be dealt to the seats, the kitty being what is left; exact."""
+    rules = Rules.make(rules)
+    ways, left = 1, len(rules.deck)
+    for _ in range(rules.players):
+        ways *= math.comb(left, rules.hand_size)
+        left -= rules.hand_size
+    return ways
+
+
+def most_cards(rules: Rules) -> int:
+    """How many cards a player passes and plays in a deal, at most: none are passed in some."""
+    passes = rules.pass_count if set(rules.pass_rotation) != {"hold"} else 0
+    return rules.hand_size + passes
+
+
+def all_deals(rules: Rules | str) -> Iterator[Deal]:
+    """Every deal, each as likely as any other: ``1 / num_deals(rules)``.
+
+    Made one by one, in lexicographic order: by the hand of seat 0 in deck order, then by that of
+    seat 1, and so on. ``Game(rules, deal[:-1])`` plays one.
+    """
+    rules = Rules.make(rules)
+    deck = rules.deck
+    return (
+        tuple(tuple([deck[i] for i in list_of(mask)]) for mask in masks)
+        for masks in all_masks(rules)
+    )
+
+
+def all_masks(rules: Rules) -> Iterator[tuple[int, ...]]:
+    """``all_deals`` as bit masks of cards."""
+
+    def go(seats: int, left: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if not seats:
+            yield (sum(1 << card for card in left),)
+            return
+        for chosen in itertools.combinations(left, rules.hand_size):
+            hand = sum(1 << card for card in chosen)
+            rest = tuple([card for card in left if not hand >> card & 1])
+            for others in go(seats - 1, rest):
+                yield (hand, *others)
+
+    return go(rules.players, tuple(range(len(rules.deck))))
+
+
+def all_tables(rules: Rules | str) -> list[tuple[int, int]]:
+    """The tables at which a deal is another game: (deal_number, dealer), all equally likely.
+
+    The deal number picks the direction of the exchange; who dealt counts where the eldest hand
+    leads. Where neither does, the one table is ``(0, 0)``, as for ``Game(rules, hands)``.
+    """
+    rules = Rules.make(rules)
+    numbers = len(rules.pass_rotation) if rules.pass_count else 1
+    dealers = rules.players if rules.first_lead == "eldest_hand" else 1
+    return list(itertools.product(range(numbers), range(dealers)))
+
+
+def table_of(rules: Rules, deal_number: int, dealer: int) -> tuple[int, int]:
+    """The one of ``all_tables`` at which a deal is the same game as at this one."""
+    number = deal_number % len(rules.pass_rotation) if rules.pass_count else 0
+    return number, dealer if rules.first_lead == "eldest_hand" else 0
+
+
+def deal_masks(
+    rules: Rules, hands: Sequence[Iterable[str]], kitty: Iterable[str] | None
+) -> list[int]:
+    """The card masks of all hands and of the kitty, checked.
+
+    Raises:
+        DealError: if a card is missing, dealt twice or not in the deck.
+    """
+    given = list_piles(hands)
+    if len(given) != rules.players:
+        raise DealError(
+            f"hands: give {rules.players} hands, one list of cards for each seat; got "
+            f"{quoted(hands)}",
+            value=hands,
+        )
+    names = [f"hands[{seat}]" for seat in range(rules.players)]
+    piles = {**dict(zip(names, given, strict=True)), "kitty": kitty}
+    masks = pile_masks(rules, piles)
+    for name, mask in zip(piles, masks, strict=True):
+        size = rules.kitty_size if name == "kitty" else rules.hand_size
+        if mask.bit_count() != size:
+            raise DealError(f"{name}: it has {mask.bit_count()} cards; the rules deal {size}")
+    return masks
+
+
+def list_piles(piles: Sequence[Iterable[str]]) -> list[Iterable[str]]:
+    """The elements of a sequence; empty where it is text, or no sequence at all."""
+    try:
+        return [] if isinstance(piles, str) else [piles[i] for i in range(len(piles))]
+    except (TypeError, KeyError, IndexError):
+        return []
+
+
+def pile_masks(rules: Rules, piles: Mapping[str, Iterable[str] | None]) -> list[int]:
+    """The card masks of several piles of one deck, by their names; None: whatever is left.
+
+    Raises:
+        DealError: if a card is not in the deck or lies in two places; a message begins with the
+            name of the pile.
+    """
+    owner: dict[str, str] = {}
+    masks = []
+    for name, cards in piles.items():
+        mask = 0
+        if cards is None:
+            cards = [card for card in rules.deck if card not in owner]
+        elif isinstance(cards, str):
+            cards = cards.split()
+        try:
+            cards = list(cards)
+        except TypeError:
+            raise DealError(
+                f"{name}: {quoted(cards)} is not a list of cards; give one, like ['2C', 'QS']",
+                value=cards,
+            ) from None
+        for card in cards:
+            try:
+                card = parse_card(card)
+            except NotationError as error:
+                raise DealError(f"{name}: {error}") from None
+            if card not in rules.index:
+                raise DealError(f"{name}: {card} is not in the deck of these rules; leave it out")
+            if card in owner:
+                raise DealError(
+                    f"{name}: {card} is dealt twice, also in {owner[card]}; deal it once"
+                )
+            owner[card] = name
+            mask |= 1 << rules.index[card]
+        masks.append(mask)
+    return masks

@@ -1,0 +1,245 @@
+"""What one player may know of a game, and what follows from it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hearts_env import kernel as k
+from hearts_env.cards import SUIT_NAMES, SUITS, list_of
+from hearts_env.position import Position
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_number, check_seed
+from hearts_env.support.errors import HeartsError
+from hearts_env.views.hidden import unseen_mask
+from hearts_env.views.worlds import Worlds
+
+_TASKS = {"pass": "choose a card to pass", "play": "play a card", "moon": "choose"}
+MAX_WORLDS = 1_000_000
+
+World = tuple[tuple[str, ...], ...]
+"""The players' present hands and, last, the dead cards."""
+
+
+class PlayerView(Position):
+    """All that one player may know of a game, and nothing else: what every agent receives.
+
+    ``vector`` is a state of the compiled core in which everything hidden is empty.
+    """
+
+    __slots__ = ("player",)
+
+    def __init__(self, rules: Rules, vector: k.Vector, player: int) -> None:
+        self.rules = rules
+        self.vector = vector
+        self.player = player
+
+    # The player's own cards are plain fields: there is nobody else's to ask for.
+    @property
+    def hand(self) -> tuple[str, ...]:
+        """The cards that the player holds."""
+        return self._cards(self.vector[k.HANDS + k.SEAT * self.player])
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """The cards that the player has chosen to pass."""
+        return self._cards(self.vector[k.PASSED + k.SEAT * self.player])
+
+    @property
+    def received(self) -> tuple[str, ...]:
+        """The cards that the player was passed."""
+        return self._cards(self.vector[k.RECEIVED + k.SEAT * self.player])
+
+    @property
+    def voids(self) -> tuple[str, ...]:
+        """The suits that each seat has shown to be void in, like ``"CS"``."""
+        return tuple(self._voids(p) for p in range(self.rules.players))
+
+    @property
+    def points(self) -> list[int]:
+        """The points of the cards that each seat has taken so far, before any moon."""
+        return self._points()
+
+    @property
+    def current_player(self) -> int | None:
+        """The seat whose turn it is; None when the game is over."""
+        return self._seat(k.PLAYER)
+
+    @property
+    def legal_mask(self) -> int:
+        """What this player may do now, as a bit mask over actions; 0 when another is to act."""
+        if self.vector[k.PLAYER] != self.player:
+            return 0
+        return int(k.legal_mask(self.rules.vector, self.vector))
+
+    def legal_actions(self) -> list[int]:
+        """What this player may do now, ascending; empty when another is to act."""
+        return list_of(self.legal_mask)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The cards whose place the player has not seen."""
+        return self._cards(unseen_mask(self.rules.vector, self.vector, self.player))
+
+    def to_text(self) -> str:
+        """The view in words and cards, for people and language models."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        rules, me = self.rules, self.player
+        yield f"Hearts ({rules.name}), you are player {me} of {rules.players}."
+        if any(self.totals):
+            yield "Match totals: " + _by_seat(self.totals)
+        if self.direction != "hold":
+            yield f"Exchange: {rules.pass_count} cards {self.direction}."
+            if self.passed:
+                yield "You passed: " + " ".join(self.passed)
+            if self.received:
+                yield "You received: " + " ".join(self.received)
+        for number, trick in enumerate(self.tricks, 1):
+            yield f"Trick {number}: " + ", ".join(f"player {p} {card}" for p, card in trick)
+        if self.trick:
+            yield "This trick: " + ", ".join(f"player {p} {card}" for p, card in self.trick)
+        yield "Points taken: " + _by_seat(self.points)
+        shown = [
+            f"player {p} has no {' or '.join(SUIT_NAMES[SUITS.index(s)] for s in suits)}"
+            for p, suits in enumerate(self.voids)
+            if suits
+        ]
+        if shown:
+            yield "Shown: " + "; ".join(shown)
+        if self.kitty_taker is not None:
+            yield f"The kitty {' '.join(self.kitty)} went to player {self.kitty_taker}."
+        if rules.break_on is not None:
+            yield "Hearts are broken." if self.hearts_broken else "Hearts are not broken."
+        yield "Your hand: " + (" ".join(self.hand) or "empty")
+        if self.current_player is None:
+            yield "The deal is over."
+        elif self.current_player != me:
+            yield f"Player {self.current_player} is to act."
+        else:
+            task = _TASKS[self.phase]
+            names = " ".join(rules.action_name(action) for action in self.legal_actions())
+            yield f"You are to {task}. Legal: {names}"
+
+    def key(self) -> str:
+        """The player's information state: one line of text, for tables of what to do where.
+
+        Two keys are equal exactly when the views are: when the player cannot tell the two
+        situations apart. It has all that happened, in order, as far as the player has seen it
+        (perfect recall), but for the order in which cards to pass were chosen, which makes no
+        difference to anything. It is written in cards and seats, not from the layout of
+        ``vector``, so that a table saved by one version can be read by another.
+        """
+        me = f"player {self.player}"
+        deal, own, play = self._deal_facts(), self._own_facts(), self._play_facts()
+        return "; ".join((self.rules.name, me, *deal, *own, *play))
+
+    def public_key(self) -> str:
+        """What all players know, as a part of ``key``: everything but the player's own cards."""
+        return "; ".join((self.rules.name, *self._deal_facts(), *self._play_facts()))
+
+    # What makes up ``key``; everything else in a view follows from it.
+    def _deal_facts(self) -> Iterator[str]:
+        rules = self.rules
+        if rules.pass_count or rules.first_lead == "eldest_hand" or self.dealer or self.deal_number:
+            yield f"deal {self.deal_number} by {self.dealer}"
+        if any(self.totals):
+            yield "totals " + " ".join(map(str, self.totals))
+
+    def _own_facts(self) -> Iterator[str]:
+        yield " ".join(("hand", *self.hand))
+        if self.passed:
+            yield " ".join(("passed", *self.passed))
+        if self.received:
+            yield " ".join(("received", *self.received))
+
+    def _play_facts(self) -> Iterator[str]:
+        rules, v = self.rules, self.vector
+        if v[k.NUM_PLAYED]:
+            yield "played " + " ".join(f"{p}:{card}" for p, card in self.history)
+        if rules.queen_any_time:  # else what was played tells all of this
+            if self.hearts_broken:
+                yield "broken"
+            if any(shown := self.voids):
+                yield "void " + " ".join(f"{p}:{suits}" for p, suits in enumerate(shown) if suits)
+            if v[k.DODGED] >= 0:
+                yield f"dodged {SUITS[v[k.DODGED]]}"
+        if self.kitty_taker is not None:
+            yield " ".join(("kitty", *self.kitty))
+        if self.current_player is not None:
+            yield f"{self.phase} {self.current_player}"
+        elif self.revoker is not None:
+            yield f"revoke {self.revoker}"
+        else:
+            yield f"over {self.moon_choice}" if self.moon_choice else "over"
+
+    # -- worlds -----------------------------------------------------------------------------------
+    @property
+    def num_worlds(self) -> int:
+        """How many worlds are still possible, exactly."""
+        return Worlds(self).count
+
+    def worlds(self) -> Iterator[World]:
+        """All worlds still possible, in a fixed order: the present hands and, last, the dead cards.
+
+        Uses all that play has shown: voids, the first lead, a heart led before hearts were broken,
+        a penalty card on a first trick that forbids it, cards passed.
+
+        Raises:
+            HeartsError: if there are more than a million.
+        """
+        worlds = Worlds(self)
+        if worlds.count > MAX_WORLDS:
+            raise HeartsError(
+                f"worlds: {worlds.count:,} are possible, more than {MAX_WORLDS:,}; "
+                "use sample_worlds(n, seed)"
+            )
+        return (tuple(self._cards(mask) for mask in world) for world in worlds)
+
+    def sample_worlds(self, n: int, seed: int) -> list[World]:
+        """`n` worlds drawn uniformly and independently from those still possible.
+
+        Args:
+            n: 0 to a million.
+            seed: a whole number from 0; the same worlds for the same seed.
+
+        Raises:
+            HeartsError: if `n` or `seed` is something else.
+        """
+        n = check_number("n", n, 0, MAX_WORLDS)
+        seed = check_seed(seed)
+        draw = Worlds(self).sampler(random.Random(f"hearts {seed}"))
+        return [tuple(self._cards(mask) for mask in draw()) for _ in range(n)]
+
+    # -- copies -----------------------------------------------------------------------------------
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PlayerView):
+            return NotImplemented
+        return (
+            self.player == other.player
+            and self.rules == other.rules
+            and bool(np.array_equal(self.vector, other.vector))
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PlayerView, (self.rules, self.vector, self.player)
+
+    def _repr_svg_(self) -> str:
+        """The table as this player sees it: how notebooks show a view."""
+        from hearts_env.render import render_svg
+        from hearts_env.render.picture import picture_of_view
+
+        return render_svg(picture_of_view(self, self.player))
+
+    def __repr__(self) -> str:
+        return f"<PlayerView of player {self.player}: {self.rules.name}, {self.phase}>"
+
+
+def _by_seat(values: Sequence[int]) -> str:
+    return ", ".join(f"player {p} {value}" for p, value in enumerate(values))
