@@ -13,13 +13,13 @@ import typer
 
 from hearts_train import console
 from hearts_train.command.cli_options import (
+    AllowCode,
     Backend,
     Json,
     Players,
     Plot,
     RulesName,
     Seed,
-    Trust,
     Workers,
     check_new,
     check_plot,
@@ -127,7 +127,7 @@ def calibrate(
     rules: RulesName = None,
     seed: Seed = 0,
     plot: Plot = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
     """Measure how much models of a player reveal of its hidden hand."""

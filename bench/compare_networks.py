@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hearts_env.support.files import write_json
 from hearts_train.command.reports import prepare
-from hearts_train.measure.comparison import Trial, check_max_pairs
+from hearts_train.measure.comparison import Trial, check_max_deals
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.sequential import Question
 
@@ -33,7 +33,7 @@ def main() -> None:
     for one, two in itertools.combinations(args.runs, 2):
         trial = Trial([one, two], None, Question(0.0, args.high), seed=1, workers=args.workers)
         prepare(trial)
-        record = trial.run(check_max_pairs(1_000_000)).to_json()
+        record = trial.run(check_max_deals(1_000_000)).to_json()
         for name in ("agent", "other"):
             record[name] = short[record[name]]
         for agent in record["agents"]:

@@ -42,7 +42,7 @@ from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
 from hearts_train.measure.duel import Duel
-from hearts_train.measure.evaluation import Contest, Entrant, check_pairs
+from hearts_train.measure.evaluation import Contest, Entrant, check_deals
 from hearts_train.measure.intervals import finite_values
 
 
@@ -50,9 +50,9 @@ class Plays(NamedTuple):
     """Duplicate deals of two players, with the games as they ended.
 
     Attributes:
-        margins: ``(pairs,)``, the agent's mean margin of both plays of each deal.
-        singles: ``(pairs, 2)``, its margin in each play, in seat 0 and in seat 1.
-        states: Of each seating ``(pairs, rules.state_size)``, the games at their end.
+        margins: ``(deals,)``, the agent's mean margin of both plays of each deal.
+        singles: ``(deals, 2)``, its margin in each play, in seat 0 and in seat 1.
+        states: Of each seating ``(deals, rules.state_size)``, the games at their end.
         rules: What was played.
     """
 
@@ -63,7 +63,7 @@ class Plays(NamedTuple):
 
 
 def play_pairs(
-    agent: Entrant, opponent: Entrant, rules: Rules | str, pairs: int, seed: int = 0
+    agent: Entrant, opponent: Entrant, rules: Rules | str, deals: int, seed: int = 0
 ) -> Plays:
     """Play duplicate deals of two players, and keep the games: those of an evaluation's block.
 
@@ -73,7 +73,7 @@ def play_pairs(
     contest = Contest([agent, opponent], rules, seed)
     check_two_players(contest.rules)
     duel = _Kept(contest.contenders[0], contest.contenders[1], contest.rules, contest.seed)
-    scores = duel.play(0, check_pairs(pairs)).scores
+    scores = duel.play(0, check_deals(deals)).scores
     singles = (scores[:, 1] - scores[:, 0]).reshape(-1, 2).astype(np.float64)
     return Plays(singles.mean(1), singles, duel.kept, contest.rules)
 

@@ -67,7 +67,7 @@ def share(hits: int, of: int) -> dict[str, Any]:
 
 
 def coverage(margins: Floats, truth: float, size: int, evaluations: int) -> dict[str, Any]:
-    """How often the intervals of evaluations of `size` pairs contain the truth."""
+    """How often the intervals of evaluations of `size` deals contain the truth."""
     normal = bootstrap = 0
     for number in range(evaluations):
         part = margins[number * size : (number + 1) * size]
@@ -76,7 +76,7 @@ def coverage(margins: Floats, truth: float, size: int, evaluations: int) -> dict
         low, high = bootstrap_interval(part, seed=number)
         bootstrap += low <= truth <= high
     return {
-        "pairs": size,
+        "deals": size,
         "normal": share(normal, evaluations),
         "bootstrap": share(bootstrap, evaluations),
     }
@@ -103,25 +103,25 @@ def error_rates(
     rows = []
     for truth in (question.low, question.middle, question.high, float(margins.mean())):
         answers = {"low": 0, "high": 0}
-        pairs, covered, plain, above = [], 0, 0, 0
+        deals, covered, plain, above = [], 0, 0, 0
         for number in range(tests):
             test = test_once(question, margins, truth, rng, reach)
             state = test.states[-1]
             answers[state.verdict] += 1
-            pairs.append(state.pairs)
+            deals.append(state.deals)
             if number < estimates:
                 middle, (low, high) = test.estimate()
                 covered += low <= truth <= high
                 above += middle > truth
-                plain += abs(state.mean - truth) <= Z95 * math.sqrt(state.variance / state.pairs)
+                plain += abs(state.mean - truth) <= Z95 * math.sqrt(state.variance / state.deals)
         rows.append(
             {
                 "truth": truth,
                 "low": share(answers["low"], tests),
                 "high": share(answers["high"], tests),
-                "mean_pairs": float(np.mean(pairs)),
-                "p95_pairs": float(np.quantile(pairs, 0.95)),
-                "fixed_pairs": question.fixed_pairs(float(margins.var())),
+                "mean_deals": float(np.mean(deals)),
+                "p95_deals": float(np.quantile(deals, 0.95)),
+                "fixed_deals": question.fixed_deals(float(margins.var())),
                 "interval_covers": share(covered, estimates),
                 "plain_interval_covers": share(plain, estimates),
                 "estimate_above": share(above, estimates),
@@ -175,12 +175,12 @@ def simulate_seeds(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def played(rules: str, agent: str, other: str, pairs: int) -> Floats:
+def played(rules: str, agent: str, other: str, deals: int) -> Floats:
     """The margins of a pairing; of `alike` those of another, all but one in twenty level."""
     if agent != "alike":
-        return evaluate(agent, other, rules, pairs, seed=1).margins
-    margins = evaluate("standard_trump", "standard", rules, pairs, seed=1).margins
-    return np.where(np.random.default_rng(1).random(pairs) < 0.05, margins, 0.0)
+        return evaluate(agent, other, rules, deals, seed=1).margins
+    margins = evaluate("standard_trump", "standard", rules, deals, seed=1).margins
+    return np.where(np.random.default_rng(1).random(deals) < 0.05, margins, 0.0)
 
 
 def simulate_coverage(args: argparse.Namespace) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def simulate_coverage(args: argparse.Namespace) -> dict[str, Any]:
         if rules == "micro":
             truth, source = exact_margin(rules, agent, other), "exact"
         else:
-            truth = evaluate(agent, other, rules, args.truth_pairs, seed=2).margin
-            source = f"{args.truth_pairs:,} other pairs"
+            truth = evaluate(agent, other, rules, args.truth_deals, seed=2).margin
+            source = f"{args.truth_deals:,} other deals"
         for size in SIZES:
             row = coverage(margins, truth, size, args.evaluations)
             covers.append(
@@ -226,7 +226,7 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=1000)
     parser.add_argument("--tests", type=int, default=1000)
     parser.add_argument("--estimates", type=int, default=500)
-    parser.add_argument("--truth-pairs", type=int, default=1_000_000)
+    parser.add_argument("--truth-deals", type=int, default=1_000_000)
     parser.add_argument("--part", choices=("coverage", "tests", "seeds"), default="coverage")
     parser.add_argument("--out", type=Path, metavar="FILE")
     args = parser.parse_args()

@@ -48,7 +48,7 @@ def train(seconds: int, seed: int) -> dict[str, Any]:
         "decisions": json.loads(rows[-1])["decisions"],
         "margin": pro["margin"],
         "ci95": pro["ci95"],
-        "pairs": pro["pairs"],
+        "deals": pro["deals"],
     }
 
 

@@ -55,11 +55,11 @@ def left(margins: Floats, variates: list[Floats]) -> dict[str, Any]:
     return {"left": share, "ci95": list(percentiles(ratios))}
 
 
-def timed(work: Callable[[], Floats], pairs: int) -> tuple[Floats, float]:
+def timed(work: Callable[[], Floats], deals: int) -> tuple[Floats, float]:
     """What `work` gives, and its processor milliseconds a duplicate deal."""
     begin = time.process_time()
     found = work()
-    return found, 1000 * (time.process_time() - begin) / pairs
+    return found, 1000 * (time.process_time() - begin) / deals
 
 
 Luck = Callable[[Rules, k.Vector, int, Policy, Table], Floats]
@@ -75,12 +75,12 @@ def over_seats(find: Luck, plays: Plays, place: int, policy: Policy, table: Tabl
     return sign * (found[0] + found[1]) / 2
 
 
-def measure(agent: str, other: str, rules: str, pairs: int, seed: int) -> dict[str, Any]:
+def measure(agent: str, other: str, rules: str, deals: int, seed: int) -> dict[str, Any]:
     """All variates of a pairing."""
     play_pairs(agent, other, rules, 4, seed)  # compiled
     begin = time.process_time()
-    plays = play_pairs(agent, other, rules, pairs, seed)
-    cost = 1000 * (time.process_time() - begin) / pairs
+    plays = play_pairs(agent, other, rules, deals, seed)
+    cost = 1000 * (time.process_time() - begin) / deals
     margins, table = plays.margins, Table(plays.rules)
     policies = [make_agent(name, seed=0).action_probs for name in (agent, other)]
 
@@ -88,7 +88,7 @@ def measure(agent: str, other: str, rules: str, pairs: int, seed: int) -> dict[s
         "size of the deal's value": lambda: np.abs(deal_value(plays.rules, plays.states[0], 0)),
         **{
             f"clones {one} and {two}": lambda one=one, two=two: (
-                evaluate(one, two, rules, pairs, seed).margins
+                evaluate(one, two, rules, deals, seed).margins
             )
             for one, two in CLONES
             if (one, two) != (agent, other)
@@ -104,7 +104,7 @@ def measure(agent: str, other: str, rules: str, pairs: int, seed: int) -> dict[s
     }
     rows, hidden = [], []
     for name, work in works.items():
-        variate, ms = timed(work, pairs)
+        variate, ms = timed(work, deals)
         if variate.any():
             rows.append({"variate": name, "ms": ms, "mean": float(variate.mean())})
             rows[-1] |= left(margins, [variate - (variate.mean() if "card" not in name else 0.0)])
@@ -118,7 +118,7 @@ def measure(agent: str, other: str, rules: str, pairs: int, seed: int) -> dict[s
         "agent": agent,
         "opponent": other,
         "rules": rules,
-        "pairs": pairs,
+        "deals": deals,
         "ms": cost,
         "sd": float(margins.std()),
         "single_sd": float(plays.singles.std()),
@@ -134,7 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--pairs", type=int, default=1000)
+    parser.add_argument("--deals", type=int, default=1000)
     parser.add_argument("--also", metavar="A,B", help="Two agents more, like two networks.")
     parser.add_argument("--out", type=Path, metavar="FILE")
     args = parser.parse_args()
@@ -145,13 +145,13 @@ def main() -> None:
     found, short = [], short_names([name for row in pairings for name in row[:2]])
     for agent, other, rules in pairings:
         names = {"agent": short[agent], "opponent": short[other]}
-        found.append(measure(agent, other, rules, args.pairs, seed=3) | names)
+        found.append(measure(agent, other, rules, args.deals, seed=3) | names)
         print(found[-1], flush=True)
     also = " --also A,B" if args.also else ""
     record = {
         "version": __version__,
         "platform": platform_versions(),
-        "command": f"python bench/variates.py --pairs {args.pairs}{also}",
+        "command": f"python bench/variates.py --deals {args.deals}{also}",
         "pairings": found,
     }
     if args.out is not None:

@@ -25,12 +25,12 @@ def play(track: Track, split: str) -> bool:
     """Play what is missing on the deals of a split; returns whether it was stopped."""
     tables, key, seed = read_field(), f"{track.name} {split}", track.seed(split)
     if tables.get(key, {}).get("seed") != seed:
-        pairs = _MOST.get(track.name, track.pairs)
-        tables[key] = {"seed": seed, "pairs": pairs, "pairings": []}
+        deals = _MOST.get(track.name, track.deals)
+        tables[key] = {"seed": seed, "deals": deals, "pairings": []}
     table = tables[key]
     for pair in list(missing(table, track.field)):
         with console.progress(f"{key}, {' against '.join(pair)}") as tell:
-            played = tournament(pair, track.rules, table["pairs"], seed, tell)
+            played = tournament(pair, track.rules, table["deals"], seed, tell)
         if played.interrupted:
             return True
         table["pairings"] += pairings_of(played)

@@ -45,7 +45,7 @@ class Training:
     rules: str
     decisions: int
     opponents: tuple[str, ...]
-    pairs: int
+    deals: int
     seed: int = 1
     """Of the deals: other ones than those of the learning curve."""
     settings: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ TRAININGS |= {
         36_000_000,
         ("pimc",),
         5_000,
-        settings=("evaluation.opponents=[]", "evaluation.final_pairs=1000", *settings),
+        settings=("evaluation.opponents=[]", "evaluation.final_deals=1000", *settings),
     )
     for name, settings in _STAGES.items()
 }
@@ -151,17 +151,17 @@ COMMANDS = {
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
     "complexity": ["bench complexity"],
     "matches": [
-        "matches match --against pimc --pairs 1500 --totals 80,60",
-        "matches match --against pimc --pairs 1200",
+        "matches match --opponents pimc --deals 1500 --totals 80,60",
+        "matches match --opponents pimc --deals 1200",
     ],
     "matches-champion": [
-        "matches champion?search=16&match=true --against champion?search=16 --pairs 400 "
+        "matches champion?search=16&match=true --opponents champion?search=16 --deals 400 "
         "--totals 80,60"
     ],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-champion": [
-        f"attack {agent} --attackers belief,lbr_endings --tricks 4 --pairs {pairs}"
-        for agent, pairs in (("champion", 1_000), ("champion?greedy=false", 300))
+        f"attack {agent} --attackers belief,lbr_endings --tricks 4 --deals {deals}"
+        for agent, deals in (("champion", 1_000), ("champion?greedy=false", 300))
     ],
     "attack-micro": [
         f"attack {agent} --rules micro" for agent in ("standard", "pro", "pimc", "equilibrium")
@@ -175,10 +175,10 @@ COMMANDS = {
     ],
     **{
         f"attack-{agent}": [
-            f"attack {'../' * (agent == 'demo-0')}{agent} --attackers {attackers} --pairs {pairs} "
+            f"attack {'../' * (agent == 'demo-0')}{agent} --attackers {attackers} --deals {deals} "
             "--seconds 120"
         ]
-        for agent, attackers, pairs in (
+        for agent, attackers, deals in (
             ("standard", "all", 200),
             ("demo-0", "all", 200),
             ("pro", "belief,endings,lbr_endings,trained", 100),
@@ -205,7 +205,7 @@ class Figure:
 
     agent: str
     opponent: str
-    pairs: int
+    deals: int
     seed: int = 0
     rules: str = "two_player"
 
@@ -220,7 +220,7 @@ class Figure:
     def command(self) -> str:
         """The command line that measures the same."""
         return shlex.join(
-            f"hearts evaluate {self.agent} --against {self.opponent} --pairs {self.pairs} "
+            f"hearts evaluate {self.agent} --opponents {self.opponent} --deals {self.deals} "
             f"--seed {self.seed} --rules {self.rules} --json".split()
         )
 
@@ -273,8 +273,8 @@ def measure(figure: Figure) -> None:
     prepare(contest)
     is_begun = kept.exists()
     out, resume = (None, kept) if is_begun else (kept, None)
-    with contest.recorded(figure.pairs, out, resume):
-        [result] = contest.evaluations(figure.pairs, lambda *_: console.progress(figure.name))
+    with contest.recorded(figure.deals, out, resume):
+        [result] = contest.evaluations(figure.deals, lambda *_: console.progress(figure.name))
     if result.interrupted:
         raise KeyboardInterrupt
     write(figure.name, result.to_json())
@@ -340,7 +340,7 @@ def train(figure: str, seed: int) -> None:
     opponents = list(training.opponents)
     rules = Rules.preset(training.rules)
     evaluations = evaluate_against(
-        str(run), opponents, rules, training.pairs, training.seed, command=command
+        str(run), opponents, rules, training.deals, training.seed, command=command
     )
     if len(evaluations) < len(opponents) or evaluations[-1].interrupted:
         raise KeyboardInterrupt

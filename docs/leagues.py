@@ -33,24 +33,24 @@ STEPS = [
     f"add {SOLVING.replace(',', ' ')} --rules two_player",
     f"run --rules two_player --agents {SOLVING} --until 0.3",
     "add pimc_belief --rules two_player",
-    "run --rules two_player --pairs 48",
+    "run --rules two_player --deals 48",
     "add easy standard standard_trump --rules every",
     f"run --agents {QUICK} --until 0.1",
     *(
         step
         for game in ("party --players 5", "hoyle --players 2")
-        for step in (f"add pro --rules {game}", f"run --rules {game} --pairs 16")
+        for step in (f"add pro --rules {game}", f"run --rules {game} --deals 16")
     ),
     f"run --agents {QUICK} --until 0.03",
     "add pro --rules classic",
-    "run --rules classic --pairs 16",
+    "run --rules classic --deals 16",
     f"run --rules two_player --agents {SOLVING} --until 0.1",
     "run --rules mini --until 0.03",
     f"run --rules two_player --agents {PLAYOUT} --until 0.03",
     f"run --rules two_player --agents {SOLVING} --until 0.03",
-    "run --rules two_player --pairs 1000",
+    "run --rules two_player --deals 1000",
     "add --built-in --rules every",
-    *(f"run --pairs {pairs}" for pairs in (16, 100, 1000)),
+    *(f"run --deals {deals}" for deals in (16, 100, 1000)),
     "run --until 0.03",
 ]
 

@@ -27,7 +27,7 @@ def coverage(record: dict[str, Any]) -> Rows:
             f"`{row['agent']}`, `{row['opponent']}`, `{row['rules']}`",
             f"{row['truth']:+.3f}",
             row["truth_from"],
-            str(row["pairs"]),
+            str(row["deals"]),
             percent(row["normal"]),
             percent(row["bootstrap"]),
         ]
@@ -58,9 +58,9 @@ def tests(record: dict[str, Any]) -> Rows:
                     f"{row['truth']:.3g}",
                     percent(wrong) if is_low or is_high else "-",
                     f"{asked:.0%}" if is_low or is_high else "-",
-                    f"{row['mean_pairs']:,.0f}",
-                    f"{row['fixed_pairs']:,}",
-                    f"{1 - row['mean_pairs'] / row['fixed_pairs']:.0%}",
+                    f"{row['mean_deals']:,.0f}",
+                    f"{row['fixed_deals']:,}",
+                    f"{1 - row['mean_deals'] / row['fixed_deals']:.0%}",
                 ]
             )
     head = ["question", "truth", "wrong", "asked", "deals, mean", "fixed size", "saved"]
@@ -101,8 +101,8 @@ def networks(record: dict[str, Any]) -> Rows:
             f"{row['agent']}, {row['other']}",
             "rather 0.1 than 0" if row["verdict"] == "high" else "rather 0 than 0.1",
             f"{row['margin']:+.2f} ({row['ci95'][0]:+.2f} to {row['ci95'][1]:+.2f})",
-            f"{row['pairs']:,}",
-            f"{row['fixed_pairs']:,}",
+            f"{row['deals']:,}",
+            f"{row['fixed_deals']:,}",
             f"{row['seconds']:.0f}",
         ]
         for row in record["comparisons"]

@@ -421,7 +421,7 @@ def strengths(*names: str) -> str:
             continue
         record = read_result(name)
         pair = [f"`{record['agent']}`", f"`{record['opponent']}`"]
-        rows.append([*pair, interval(record), f"{record['pairs']:,}"])
+        rows.append([*pair, interval(record), f"{record['deals']:,}"])
     return table(["player", "against", "margin", "duplicate deals"], rows)
 
 
@@ -463,10 +463,10 @@ def learned(recipe: str) -> str:
     if not runs:
         return unmeasured(recipe)
     first, trained = runs[0]["evaluations"][0], f"{runs[0]['decisions'] / 1e6:.1f} M decisions"
-    pairs = f"over {first['pairs']:,} duplicate deals"
+    deals = f"over {first['deals']:,} duplicate deals"
     if len(runs) == 1:
         rows = [[f"`{record['opponent']}`", interval(record)] for record in runs[0]["evaluations"]]
-        told = f"One trained player (seed {runs[0]['seed']}; {trained}), {pairs}, 95 % intervals."
+        told = f"One trained player (seed {runs[0]['seed']}; {trained}), {deals}, 95 % intervals."
         return table(["against", "margin"], rows) + f"\n{told}\n"
     rows = []
     for place, first in enumerate(runs[0]["evaluations"]):
@@ -478,7 +478,7 @@ def learned(recipe: str) -> str:
     return (
         table(["against", "margin", "deals won"], rows)
         + f"\nMean ± standard deviation of {len(runs)} trained players (seeds {seeds}; {trained} "
-        f"each),\neach {pairs}.\n"
+        f"each),\neach {deals}.\n"
     )
 
 
@@ -511,7 +511,7 @@ def arms(group: str = "arm") -> str:
     millions, example = runs[0]["decisions"] / 1e6, f"{group}_{list(_ARMS[group])[-1]}"
     return text + (
         f"\nMean ± standard deviation over seeds, {millions:.0f} M decisions each; "
-        f"margins over {runs[0]['evaluations'][0]['pairs']:,}\nduplicate deals "
+        f"margins over {runs[0]['evaluations'][0]['deals']:,}\nduplicate deals "
         f"(`python docs/figures.py {example} ...`). Minutes count the exact evaluations, on cores\n"
         "that had other work too.\n"
     )
@@ -667,7 +667,7 @@ def benchmark_tracks() -> str:
         [
             f"`{track.name}`",
             f"`{track.rules}`",
-            f"{track.pairs:,}",
+            f"{track.deals:,}",
             ", ".join(f"`{name}`" for name in track.field),
             "exact" if track.is_exact else "",
         ]
@@ -722,7 +722,7 @@ def attacked(name: str) -> str:
     for record in records:
         gains = {gain["attacker"]: gain for gain in record["gains"]}
         cells = [gain_of(gains[word]) if word in gains else "" for word in words]
-        last = points(record["exploitability"]) if is_exact else f"{record['gains'][0]['pairs']:,}"
+        last = points(record["exploitability"]) if is_exact else f"{record['gains'][0]['deals']:,}"
         rows.append([f"`{record['agent'].removeprefix('../')}`", *cells, last])
     last = "best response" if is_exact else "duplicate deals"
     return table(["attacked", *(f"`{word}`" for word in words), last], rows)
@@ -820,7 +820,7 @@ def league_games() -> str:
         standings = {row["agent"]: row for row in record["result"]["standings"]}
         cells = [interval(standings[name]) if name in standings else "" for name in names]
         played = record["result"]["pairings"]
-        few = min((row["pairs"] for row in played), default=0)
+        few = min((row["deals"] for row in played), default=0)
         wide = max(((row["ci95"][1] - row["ci95"][0]) / 2 for row in played), default=0.0)
         rows.append([f"`{game}`", *cells, f"{few:,}", f"± {wide:.2f}" * bool(played)])
     hours = sum(record["run"]["hours"] for record in records.values())

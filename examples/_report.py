@@ -85,9 +85,9 @@ class Report:
             rules: the game that it has learnt.
         """
         agent = player if hasattr(player, "act") else _Learner(player, observation)
-        pairs = self.choose(full=5_000, smoke=500)
-        played = evaluate(agent, "easy", rules, pairs=pairs, seed=1)
-        self._margins.append({"margin": played.margin, "ci95": list(played.ci95), "pairs": pairs})
+        deals = self.choose(full=5_000, smoke=500)
+        played = evaluate(agent, "easy", rules, deals=deals, seed=1)
+        self._margins.append({"margin": played.margin, "ci95": list(played.ci95), "deals": deals})
 
     def finish(self) -> None:
         """Print the report, and write it where ``--json`` says."""
@@ -138,7 +138,7 @@ class _Learner(EncoderAgent):
 
 def _told(margin: dict[str, Any]) -> str:
     low, high = margin["ci95"]
-    return f"{margin['margin']:+.2f} ± {(high - low) / 2:.2f} ({margin['pairs']:,} duplicate deals)"
+    return f"{margin['margin']:+.2f} ± {(high - low) / 2:.2f} ({margin['deals']:,} duplicate deals)"
 
 
 def _version(name: str) -> str:

@@ -100,7 +100,7 @@ def registered_agents(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture(autouse=True)
 def trusts_no_files(monkeypatch: pytest.MonkeyPatch):
-    """What a command with --trust has said does not hold for the next test."""
+    """What a command with --allow-code has said does not hold for the next test."""
     monkeypatch.setenv(TRUST, "")
 
 

@@ -156,7 +156,7 @@ def evaluations(_: int) -> Iterator[Any]:
         ("pro", "standard_trump", "two_player"),
         ("standard", "easy", "classic"),
     ):
-        yield evaluate(make_agent(agent), make_agent(opponent), rules, pairs=40, seed=6).margins
+        yield evaluate(make_agent(agent), make_agent(opponent), rules, deals=40, seed=6).margins
 
 
 def solutions(_: int) -> Iterator[Any]:

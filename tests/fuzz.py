@@ -636,7 +636,7 @@ def read_solved(data: Data, folder: Path) -> None:
 SETTINGS = {
     "agents": [{"name": name, "options": {}} for name in ("easy", "pro")],
     "rules": {"players": 2},
-    "pairs": 4,
+    "deals": 4,
 }
 """What is asked for when a file of results is gone on with."""
 
@@ -678,7 +678,7 @@ def metrics_samples() -> list[Data]:
         {"kind": "update", "decisions": 100, "updates": 1, "seconds": 1.0, "loss": 0.5}
         | {"decisions_per_second": 100.0},
         {"kind": "evaluation", "decisions": 100, "updates": 1, "seconds": 2.0, "round": 0}
-        | {"opponent": "pro", "margin": -1.0, "ci95": [-2.0, 0.0], "seed": 1, "pairs": 50}
+        | {"opponent": "pro", "margin": -1.0, "ci95": [-2.0, 0.0], "seed": 1, "deals": 50}
         | {"won": 0.5},
     ]
     return [

@@ -33,7 +33,7 @@ RECIPE = recipe(
     "ppo={num_steps: 8, batch_size: 256, num_epochs: 2}",
     "network={trunk: [64], policy: [64], value: [64]}",
     "budget.decisions=200000",
-    "evaluation={times: 4, pairs: 50, opponents: [standard]}",
+    "evaluation={times: 4, deals: 50, opponents: [standard]}",
     "checkpoint.every_seconds=0.3",
 )
 

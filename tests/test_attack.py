@@ -467,7 +467,7 @@ class Final:
 
 def test_a_player_from_outside_is_closed_when_it_is_asked_nothing_more():
     entered = Final()
-    assert evaluate(entered, "easy", "micro", pairs=20).faults == 0
+    assert evaluate(entered, "easy", "micro", deals=20).faults == 0
     assert Final.closed == 4  # both seats, in both blocks
     assert not vars(entered)
 
@@ -506,13 +506,13 @@ def test_a_stopped_attack_says_so(capsys):
 @pytest.mark.slow
 def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
     kept = tmp_path / "kept.jsonl"
-    words = ["standard", "--attackers", "belief,pimc", "--pairs", 20, "--tricks", 3]
+    words = ["standard", "--attackers", "belief,pimc", "--deals", 20, "--tricks", 3]
     done = run(*words, "--out", kept, "--json")
     assert done.exit_code == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["exploitability"] is None
     assert record["gains"][0]["margin"] > 4
-    assert record["gains"][0]["pairs"] == 20
+    assert record["gains"][0]["deals"] == 20
     lines = kept.read_bytes().splitlines(keepends=True)
     kept.write_bytes(b"".join(lines[:2]))  # as if it had been stopped after the first block
     again = json.loads(run("--resume", kept, "--json").stdout)
@@ -570,14 +570,14 @@ def test_what_asks_an_agent_for_its_policy_takes_any_class(tmp_path, given):
 @pytest.mark.slow
 def test_mistakes_are_told(tmp_path):
     evaluated = tmp_path / "evaluated.jsonl"
-    words = ["evaluate", "easy", "--against", "easy", "--pairs", "2", "--out", str(evaluated)]
+    words = ["evaluate", "easy", "--opponents", "easy", "--deals", "2", "--out", str(evaluated)]
     assert CliRunner().invoke(app, words).exit_code == 0
     for words, said in [
         ([], ["agent"]),
         (["pro", "--rules", "micro", "--out", tmp_path / "x"], ["--out"]),
         (["pro", "--attackers", ","], ["--attackers", "','"]),
         (["pro", "--seconds", 0, "--attackers", "all"], ["--seconds", "0"]),
-        (["pro", "--pairs", 1], ["pairs", "1"]),
+        (["pro", "--deals", 1], ["deals", "1"]),
         (["--resume", evaluated], ["--resume"]),
         (["--resume", tmp_path / "none"], [str(tmp_path / "none")]),
     ]:

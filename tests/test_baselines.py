@@ -441,7 +441,7 @@ def test_an_empty_batch_has_no_actions():
 # ---- strength ------------------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "other", "margin", "pairs"),
+    ("name", "other", "margin", "deals"),
     [
         ("standard", "easy", 2.2, 2000),
         ("standard_trump", "standard", 2.0, 2000),
@@ -450,10 +450,10 @@ def test_an_empty_batch_has_no_actions():
         ("pro_trump", "pro", -0.5, 300),
     ],
 )
-def test_strength_over_duplicate_pairs_is_as_published(name, other, margin, pairs):
-    batch = BatchGame("two_player", 2 * pairs, autodeal=False)
-    batch.reset(np.repeat(np.arange(pairs) + 500, 2))
-    seat = np.tile([0, 1], pairs)  # the other way round in the second game of a pair
+def test_strength_over_duplicate_pairs_is_as_published(name, other, margin, deals):
+    batch = BatchGame("two_player", 2 * deals, autodeal=False)
+    batch.reset(np.repeat(np.arange(deals) + 500, 2))
+    seat = np.tile([0, 1], deals)  # the other way round in the second game of a pair
     agents = make_agent(name, 1), make_agent(other, 2)
     while not batch.done.all():
         for who, agent in enumerate(agents):
@@ -462,9 +462,9 @@ def test_strength_over_duplicate_pairs_is_as_published(name, other, margin, pair
             if len(games):
                 batch.play(agent.act_batch(batch.views(games)), games=games)
     scores = batch.scores()
-    row = np.arange(2 * pairs)
-    margins = (scores[row, 1 - seat] - scores[row, seat]).reshape(pairs, 2).mean(axis=1)
-    error = margins.std() / pairs**0.5
+    row = np.arange(2 * deals)
+    margins = (scores[row, 1 - seat] - scores[row, seat]).reshape(deals, 2).mean(axis=1)
+    error = margins.std() / deals**0.5
     assert abs(margins.mean() - margin) < 4 * error + 0.05
 
 

@@ -55,7 +55,7 @@ CHAMPIONS = {
     "classic": "272fc87b7f46400c3ce1fb94855d8fead8630d997d37d296aaf968993ac8be89",
 }
 """The tracks whose field has the champion, and the SHA-256 of its file of weights there."""
-FEW = ("--track", "micro", "--pairs", "4")
+FEW = ("--track", "micro", "--deals", "4")
 OLD = Path(__file__).parent / "data" / "benchmark_v1.json"
 """A result that the package wrote when version 1 was the newest: of `standard`, two deals."""
 MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
@@ -80,7 +80,7 @@ def test_the_deals_are_those_of_the_protocol(track, split):
     text = f"HeartsBench v1 {track.name} {split}".encode()
     seed = int(hashlib.sha256(text).hexdigest()[:16], 16) // 2
     assert track.seed(split) == seed
-    assert deals_digest(Rules.from_text(track.rules), seed, track.pairs) == track.digest(split)
+    assert deals_digest(Rules.from_text(track.rules), seed, track.deals) == track.digest(split)
 
 
 def test_version_2_has_the_deals_of_version_1_and_the_champion_as_one_more_player():
@@ -123,7 +123,7 @@ def test_the_field_plays_as_it_did_when_it_got_its_version():
     assert {name for name, _, _ in played} == everybody
     assert {rules for name, rules, _ in played if name == "champion"} == set(CHAMPIONS)
     for (name, rules, seed), margins in played.items():
-        found = evaluate(Lowest(), name, rules, pairs=4, seed=seed).margins
+        found = evaluate(Lowest(), name, rules, deals=4, seed=seed).margins
         assert list(found) == margins, (name, rules)
 
 
@@ -176,7 +176,7 @@ def test_a_result_of_version_1_holds():
 
 @pytest.mark.slow
 def test_an_older_version_is_played_and_gone_on_with(tmp_path, monkeypatch):
-    few = ("--track", "two_player", "--pairs", 2)
+    few = ("--track", "two_player", "--deals", 2)
     newest, out = tmp_path / "newest.json", tmp_path / "first.json"
     assert run("standard", *few, "--out", newest).exit_code == 0
     play = bench.Contest.play
@@ -213,16 +213,16 @@ def test_a_result_says_what_was_played(kept):
         "micro",
         "dev",
     )
-    assert (result["pairs"], result["is_full"]) == (4, False)
+    assert (result["deals"], result["is_full"]) == (4, False)
     assert result["agent"]["name"] == "standard-v1"
     assert Rules.from_dict(result["rules_in_full"]) == Rules.preset("micro")
     seed = TRACKS["micro"].seed("dev")
-    assert result["deals"]["sha256"] == deals_digest(Rules.preset("micro"), seed, 4)
+    assert result["dealt"]["sha256"] == deals_digest(Rules.preset("micro"), seed, 4)
     names = [figures["opponent"] for figures in result["opponents"]]
     assert names == list(TRACKS["micro"].field)
     assert set(record["run"]["ms_per_card"]) == set(names)
     assert "ms_per_card" not in json.dumps(result)
-    against_easy = evaluate("standard", "easy", "micro", pairs=4, seed=seed)
+    against_easy = evaluate("standard", "easy", "micro", deals=4, seed=seed)
     figures = result["opponents"][0]
     assert figures["margins"] == list(against_easy.margins)
     assert figures["ci95"] == pytest.approx(against_easy.ci95)
@@ -238,7 +238,7 @@ def test_a_result_says_what_was_played(kept):
 
 
 def test_the_worst_deals_are_the_worst_of_all_blocks():
-    found = evaluate("standard", "easy", "two_player", pairs=40, seed=2)
+    found = evaluate("standard", "easy", "two_player", deals=40, seed=2)
     order = sorted(range(40), key=lambda number: (found.margins[number], number))
     assert [deal.number for deal in found.worst] == order[:5]
     assert [-deal.lost / 2 for deal in found.worst] == sorted(found.margins)[:5]
@@ -253,15 +253,15 @@ def test_the_mean_over_the_field_counts_a_deal_once(kept):
 
 
 def test_exploitability_is_exact_where_the_agent_can_be_asked(tmp_path):
-    perfect = Benchmark("equilibrium", "micro", pairs=2)
+    perfect = Benchmark("equilibrium", "micro", deals=2)
     assert perfect.exploitability(silent)["exploitability"] == pytest.approx(0, abs=1e-9)
     code = tmp_path / "mine.py"
     code.write_text(MINE.format(0))
-    found = Benchmark(f"{code}:Mine", "micro", pairs=2).exploitability(silent)
+    found = Benchmark(f"{code}:Mine", "micro", deals=2).exploitability(silent)
     assert found["exploitability"] > 0.1
     assert not found["one_draw"]
     code.write_text(MINE.format(0).replace("view.legal_actions()[0]", "99"))
-    found = Benchmark(f"{code}:Mine", "micro", pairs=2).exploitability(silent)
+    found = Benchmark(f"{code}:Mine", "micro", deals=2).exploitability(silent)
     assert found["exploitability"] is None
     assert "99" in found["why"]
 
@@ -388,7 +388,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
         file = tmp_path / f"mine{number}.py"
         file.write_text(body)
         here, there = (
-            bench.Benchmark(f"{file}:Mine", "micro", pairs=2, isolate=isolate).exploitability(
+            bench.Benchmark(f"{file}:Mine", "micro", deals=2, isolate=isolate).exploitability(
                 silent
             )
             for isolate in (False, True)
@@ -410,7 +410,7 @@ def test_an_isolated_agent_has_the_same_exploitability(tmp_path):
 def test_an_isolated_agent_without_a_policy_says_why(tmp_path, answer, why):
     file = tmp_path / "mine.py"
     file.write_text(LEADS_LOW + f"    def action_probs(self, views):\n        {answer}\n")
-    found = bench.Benchmark(f"{file}:Mine", "micro", pairs=2, isolate=True)
+    found = bench.Benchmark(f"{file}:Mine", "micro", deals=2, isolate=True)
     record = found.exploitability(silent)
     assert record["exploitability"] is None
     assert why in record["why"]
@@ -449,7 +449,7 @@ def test_a_result_of_another_version_is_refused(kept, tmp_path, field, value, wo
 
 
 def test_what_was_begun_under_a_version_that_is_not_here_is_refused(tmp_path):
-    about = {"protocol": "HeartsBench v7", "track": "micro", "split": "dev", "pairs": 2}
+    about = {"protocol": "HeartsBench v7", "track": "micro", "split": "dev", "deals": 2}
     contest = bench.Contest(["easy", "easy"], "micro", 0)
     with contest.recorded(2, tmp_path / "x.json.part", None, about):
         pass
@@ -460,7 +460,7 @@ def test_what_was_begun_under_a_version_that_is_not_here_is_refused(tmp_path):
 def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
     code, moved, out = tmp_path / "mine.py", tmp_path / "moved.py", tmp_path / "mine.json"
     code.write_text(MINE.format(0))
-    assert run(f"{code}:Mine", "--track", "micro", "--pairs", 2, "--out", out).exit_code == 0
+    assert run(f"{code}:Mine", "--track", "micro", "--deals", 2, "--out", out).exit_code == 0
     code.rename(moved)
     assert run("--verify", out, f"{moved}:Mine").exit_code == 0
     moved.write_text(MINE.format(-1))
@@ -491,7 +491,7 @@ def test_a_stopped_benchmark_goes_on_to_the_same_result(kept, tmp_path, monkeypa
     assert f"hearts benchmark --resume {out}" in stopped.stderr
     assert not out.exists()
     mistake(run("standard", *FEW, "--out", out), "out")
-    mistake(run("--resume", out, "--pairs", 3), "--pairs")
+    mistake(run("--resume", out, "--deals", 3), "--deals")
     monkeypatch.setattr(bench.Contest, "play", play)
     resumed = run("--resume", out)
     assert resumed.exit_code == 0, resumed.stderr
@@ -539,8 +539,8 @@ def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
     mistake(run("pro", "--track", "min"), "track", "mini")
     mistake(run("pro", "--split", "tset"), "split", "test")
     mistake(run("pro", "--budget", "2ms"), "budget", "50ms")
-    mistake(run("pro", "--pairs", 1), "pairs")
-    mistake(run("pro", "--track", "micro", "--pairs", 5001), "pairs", "5,000")
+    mistake(run("pro", "--deals", 1), "deals")
+    mistake(run("pro", "--track", "micro", "--deals", 5001), "deals", "5,000")
     mistake(run("nobody"), "agent", "nobody")
     mistake(run("pimc", "--track", "classic"), "rules")
     mistake(run("pro", "--out", kept), "out")
@@ -553,7 +553,7 @@ def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
 
 def test_a_file_of_evaluate_is_not_resumed(tmp_path):
     out = tmp_path / "x.json"
-    evaluate("easy", "standard", "micro", pairs=2, out=bench.unfinished(out))
+    evaluate("easy", "standard", "micro", deals=2, out=bench.unfinished(out))
     mistake(run("--resume", out), "resume", "--resume")
 
 
@@ -565,7 +565,7 @@ def test_progress_names_every_opponent():
         labels.append(label)
         yield lambda done, total: None
 
-    Benchmark("easy", "micro", pairs=2).run(show=show)
+    Benchmark("easy", "micro", deals=2).run(show=show)
     assert labels[1] == "easy-v1 against standard-v1 (2 of 6)"
     assert labels[-1] == "easy-v1, exploitability"
 
@@ -611,7 +611,7 @@ def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
         assert figures["opponent"] in shape.text
         assert format_margin(figures["margin"], figures["ci95"]) in shape.text
     assert format_margin(result["margin"], result["ci95"]) in shape.text
-    assert result["deals"]["sha256"] in shape.text
+    assert result["dealt"]["sha256"] in shape.text
     assert f"{result['exploitability']['exploitability']:.4f}" in shape.text
     assert "These are not all of the protocol's deals" in shape.text
     assert shape.text.count("Trick 3") >= 2
@@ -675,7 +675,7 @@ def test_the_page_of_a_full_result_has_the_field_against_itself(kept, tmp_path):
     figures = format_margin(*(table["pairings"][0][name] for name in ("margin", "ci95")))
     for is_full, seed in ((False, 0), (True, 0), (True, 1)):
         record["result"]["is_full"] = is_full
-        record["result"]["deals"]["seed"] += seed  # other deals
+        record["result"]["dealt"]["seed"] += seed  # other deals
         has_table = is_full and not seed
         benchmark_page.write_page(record, tmp_path / "page.html")
         text = Shape((tmp_path / "page.html").read_text(encoding="utf-8")).text
@@ -691,13 +691,13 @@ def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trust
     (tmp_path / "mine.py").write_text(MINE.format(0))
     assert run("mine.py:Mine", *FEW, "--out", "mine.json").exit_code == 0
     (tmp_path / "mine.py").write_text("raise SystemExit('ran')")
-    mistake(run("--verify", "mine.json"), "verify", "'mine.json'", "--trust")
+    mistake(run("--verify", "mine.json"), "verify", "'mine.json'", "--allow-code")
     for name in ("exec:./bot", "pimc_belief?model=exec:./bot", "pimc_belief?model=mine.py:Mine"):
-        with refused(HeartsError, "verify", "mine.json", hint="--trust"):
+        with refused(HeartsError, "verify", "mine.json", hint="--allow-code"):
             check_recorded(name, "verify: 'mine.json'")
     (tmp_path / "mine.py").write_text(MINE.format(0))
     assert run("--verify", "mine.json", "mine.py:Mine").exit_code == 0
-    assert run("--verify", "mine.json", "--trust").exit_code == 0
+    assert run("--verify", "mine.json", "--allow-code").exit_code == 0
 
 
 def save_small(path, rules):
@@ -712,9 +712,9 @@ def save_small(path, rules):
 
 def test_the_decisions_of_the_training_are_told(tmp_path):
     save_small(tmp_path / "mine.safetensors", "micro")
-    known = Benchmark(str(tmp_path / "mine.safetensors"), "micro", pairs=2)
-    claimed = Benchmark("pro", "micro", pairs=2, decisions=5)
-    told = [b.settings()["decisions"] for b in (known, claimed, Benchmark("pro", "micro", pairs=2))]
+    known = Benchmark(str(tmp_path / "mine.safetensors"), "micro", deals=2)
+    claimed = Benchmark("pro", "micro", deals=2, decisions=5)
+    told = [b.settings()["decisions"] for b in (known, claimed, Benchmark("pro", "micro", deals=2))]
     assert told == [1234, 5, None]
     mistake(run("pro", *FEW, "--decisions", "-1"), "decisions", "-1")
 
@@ -728,7 +728,7 @@ def test_the_shipped_table_of_the_field_is_what_it_plays():
         assert whole["seed"] == TRACKS[name].seed(split)
         assert not list(missing(whole, TRACKS[name].field))
         assert len(whole["pairings"]) == size * (size - 1)
-    played = evaluate("standard", "pro", track.rules, track.pairs, track.seed("test"))
+    played = evaluate("standard", "pro", track.rules, track.deals, track.seed("test"))
     shipped = pairing_of(table, "standard-v1", "pro-v1")
     assert shipped["margin"] == pytest.approx(played.margin, abs=1e-9)
     assert shipped["ci95"] == pytest.approx(played.ci95, abs=1e-9)
@@ -737,7 +737,7 @@ def test_the_shipped_table_of_the_field_is_what_it_plays():
 @pytest.mark.slow
 def test_the_shipped_table_of_mini_has_the_champion_as_it_plays():
     track, table = TRACKS["mini"], read_field()["mini dev"]
-    played = evaluate("easy", "champion", track.rules, track.pairs, track.seed("dev"))
+    played = evaluate("easy", "champion", track.rules, track.deals, track.seed("dev"))
     shipped = pairing_of(table, "easy-v1", "champion-v1")
     assert shipped["margin"] == pytest.approx(played.margin, abs=1e-9)
     back = pairing_of(table, "champion-v1", "easy-v1")
@@ -749,7 +749,7 @@ def test_the_shipped_table_of_mini_has_the_champion_as_it_plays():
 def test_faults_are_told_with_their_reason(tmp_path):
     code, out = tmp_path / "mine.py", tmp_path / "r.json"
     code.write_text("class Mine:\n    def act(self, view):\n        raise OSError('no plan')\n")
-    words = ["benchmark", f"{code}:Mine", "--track", "micro", "--pairs", "4", "--out", str(out)]
+    words = ["benchmark", f"{code}:Mine", "--track", "micro", "--deals", "4", "--out", str(out)]
     told = CliRunner().invoke(app, words)
     assert told.exit_code == 0, told.stderr
     assert "48 deals" in told.stderr
@@ -763,7 +763,7 @@ def test_faults_are_told_with_their_reason(tmp_path):
 def test_a_player_is_measured_on_the_track_that_it_was_trained_for(tmp_path):
     path = tmp_path / "mine.safetensors"
     save_small(path, "micro")
-    told = CliRunner().invoke(app, ["benchmark", str(path), "--pairs", "2"])
+    told = CliRunner().invoke(app, ["benchmark", str(path), "--deals", "2"])
     assert told.exit_code == 0, told.stderr
     assert "micro dev" in told.stdout
 
@@ -778,7 +778,7 @@ def test_the_page_of_four_players_shows_ranks_seats_and_faults(tmp_path):
     code, path = tmp_path / "<b>.py", tmp_path / "page.html"
     code.write_text("class Mine:\n    def act(self, view):\n        return 99\n")
     track = replace(TRACKS["classic"], field=("easy-v1",))
-    game = Benchmark(f"{code}:Mine", "classic", pairs=2)
+    game = Benchmark(f"{code}:Mine", "classic", deals=2)
     game.track, game.field = track, track.players()
     game.contest.pairings = [(0, 1)]
     record = game.run(show=silent)

@@ -39,7 +39,7 @@ FIELDS_OF_EVALUATE = {
     "agent",
     "opponent",
     "rules",
-    "pairs",
+    "deals",
     "margin",
     "ci95",
     "won",
@@ -109,7 +109,7 @@ def test_help_is_light_and_playing_needs_no_torch():
         "assert not {'numba', 'torch', 'rich.table', 'hearts_env'} & set(sys.modules)\n"
         "from typer.testing import CliRunner\n"
         "for args in (['agents'], ['rules', 'classic'], ['tournament', 'easy', 'standard',\n"
-        "             '--pairs', '4'], ['evaluate', 'standard', '--pairs', '4', '--json'],\n"
+        "             '--deals', '4'], ['evaluate', 'standard', '--deals', '4', '--json'],\n"
         "             ['play', '--seed', '1']):\n"
         "    assert CliRunner().invoke(cli.app, args).exit_code == 0, args\n"
         "assert not {'torch', 'stable_baselines3', 'matplotlib'} & set(sys.modules)\n"
@@ -209,14 +209,14 @@ def test_rules_for_two_numbers_of_players_are_refused():
 
 # ---- evaluate, tournament ------------------------------------------------------------------------
 def test_evaluate_prints_one_line_of_json():
-    result = run("evaluate", "standard", "--against", "easy,pro", "--pairs", 20, "--json")
+    result = run("evaluate", "standard", "--opponents", "easy,pro", "--deals", 20, "--json")
     assert result.exit_code == 0
     assert result.stdout.count("\n") == 1
     records = json.loads(result.stdout)
     assert [record["opponent"] for record in records] == ["easy", "pro"]
     for record in records:
         assert record.keys() >= FIELDS_OF_EVALUATE
-        assert record["pairs"] == 20
+        assert record["deals"] == 20
         assert record["ci95"][0] <= record["margin"] <= record["ci95"][1]
     assert "margin" in result.stderr  # the table
 
@@ -227,9 +227,9 @@ def test_evaluate_prints_a_table_and_draws(tmp_path):
     result = run(
         "evaluate",
         "standard",
-        "--against",
+        "--opponents",
         "easy",
-        "--pairs",
+        "--deals",
         20,
         "--rules",
         "party",
@@ -249,11 +249,11 @@ def test_evaluate_prints_a_table_and_draws(tmp_path):
 def test_evaluate_takes_the_rules_of_a_checkpoint(tmp_path):
     write_player(tmp_path / "player.safetensors")
     result = run(
-        "evaluate", tmp_path / "player.safetensors", "--against", "easy", "--pairs", 20, "--json"
+        "evaluate", tmp_path / "player.safetensors", "--opponents", "easy", "--deals", 20, "--json"
     )
     assert json.loads(result.stdout)[0]["rules"] == "micro"
     mistake(
-        run("evaluate", tmp_path / "player.safetensors", "--rules", "two_player", "--pairs", 20),
+        run("evaluate", tmp_path / "player.safetensors", "--rules", "two_player", "--deals", 20),
         "rules",
         "micro",
         "two_player",
@@ -274,19 +274,19 @@ class Mine:
 def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MINE)
     monkeypatch.chdir(tmp_path)
-    words = ("evaluate", "mine.py:Mine", "--against", "mine.py:Mine?last=true,random")
-    records = json.loads(run(*words, "--pairs", 10, "--rules", "mini", "--json").stdout)
+    words = ("evaluate", "mine.py:Mine", "--opponents", "mine.py:Mine?last=true,random")
+    records = json.loads(run(*words, "--deals", 10, "--rules", "mini", "--json").stdout)
     assert [record["opponent"] for record in records] == ["mine.py:Mine?last=true", "random"]
     assert records[0]["agents"][1]["options"] == {"last": True}
-    words = (*words[:3], "random", "--pairs", 10, "--rules", "mini", "--isolate", "--json")
+    words = (*words[:3], "random", "--deals", 10, "--rules", "mini", "--isolate", "--json")
     (isolated,) = json.loads(run(*words).stdout)
     assert isolated["margin"] == records[1]["margin"]
     assert isolated["isolated"]
-    ranked = run("tournament", "mine.py:Mine", "mine.py:Mine?last=true", "easy", "--pairs", 10)
+    ranked = run("tournament", "mine.py:Mine", "mine.py:Mine?last=true", "easy", "--deals", 10)
     assert ranked.exit_code == 0
     assert "mine.py:Mine?last=true" in ranked.stdout
-    mistake(run("evaluate", "mine.py:Mein", "--pairs", 10), "agent", "'Mine'")
-    mistake(run("evaluate", "mine.py:Mine?lst=1", "--pairs", 10), "lst", "'last'")
+    mistake(run("evaluate", "mine.py:Mein", "--deals", 10), "agent", "'Mine'")
+    mistake(run("evaluate", "mine.py:Mine?lst=1", "--deals", 10), "lst", "'last'")
     mistake(run("exploit", "mine.py:Mein"), "agent", "'Mine'")
 
 
@@ -294,14 +294,14 @@ def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
 def test_what_cannot_be_measured_is_refused_before_anything_is_dealt(tmp_path):
     mistake(run("evaluate", "pimc", "--rules", "classic"), "rules", "4")
     mistake(run("tournament", "easy", "equilibrium"), "rules")
-    mistake(run("play", "--against", "pimc", "--rules", "classic"), "against")
+    mistake(run("play", "--opponents", "pimc", "--rules", "classic"), "against")
     mistake(run("exploit", "equilibrium", "--rules", "micro hand_size=2"), "rules")
     mistake(run("evaluate", "easy", "--time-limit", 3), "time_limit", "isolate")
     mistake(run("evaluate", "easy", "--out", tmp_path / "no" / "results"), "--out", "folder")
 
 
 def test_tournament():
-    args = ("tournament", "easy", "standard", "standard_trump", "--pairs", 200)
+    args = ("tournament", "easy", "standard", "standard_trump", "--deals", 200)
     result = run(*args)
     assert result.exit_code == 0
     assert "1. standard_trump" in result.stdout
@@ -343,7 +343,7 @@ def test_progress_without_a_terminal_is_a_line_every_ten_seconds(clock, monkeypa
 
 @pytest.mark.slow
 def test_ctrl_c_prints_what_is_finished():
-    args = ("evaluate", "slow", "--against", "easy,pro", "--pairs", 1_000_000, "--json")
+    args = ("evaluate", "slow", "--opponents", "easy,pro", "--deals", 1_000_000, "--json")
     process = command(*args, before=SLOW_AGENT)
     assert process.stderr is not None
     while process.stderr.readline() != "playing\n":
@@ -354,7 +354,7 @@ def test_ctrl_c_prints_what_is_finished():
     assert "Traceback" not in err
     (record,) = json.loads(out)
     assert record["interrupted"]
-    assert record["pairs"] == 16
+    assert record["deals"] == 16
 
 
 @pytest.mark.parametrize(
@@ -406,10 +406,10 @@ def test_ctrl_c_waits_where_it_must():
         (["--nope"], ["", "--nope"]),
         (["evaluate"], ["agent", "--help"]),
         (["evaluate", "standart"], ["agent", "'standart'", "'standard'"]),
-        (["evaluate", "pro", "--against", "bob"], ["agent", "'bob'", "easy"]),
-        (["evaluate", "pro", "--against", ","], ["--against"]),
-        (["evaluate", "pro", "--pairs", "x"], ["", "--pairs", "--help"]),
-        (["evaluate", "pro", "--pairs", "1"], ["pairs", "2 to 10,000,000"]),
+        (["evaluate", "pro", "--opponents", "bob"], ["agent", "'bob'", "easy"]),
+        (["evaluate", "pro", "--opponents", ","], ["--opponents"]),
+        (["evaluate", "pro", "--deals", "x"], ["", "--deals", "--help"]),
+        (["evaluate", "pro", "--deals", "1"], ["deals", "2 to 10,000,000"]),
         (["evaluate", "pro", "--seed", "-1"], ["seed"]),
         (["evaluate", "pro", "--rules", "two_players"], ["rules", "'two_player'"]),
         (["evaluate", "pro", "--rules", "classic", "--players", "3"], ["players", "4", "3"]),
@@ -418,9 +418,9 @@ def test_ctrl_c_waits_where_it_must():
         (["evaluate", "nowhere.safetensors"], ["checkpoint", "nowhere.safetensors"]),
         (["tournament", "pro"], ["agents", "2"]),
         (["tournament", "pro", "pro"], ["agents", "pro"]),
-        (["play", "--against", "bob"], ["agent", "'bob'"]),
+        (["play", "--opponents", "bob"], ["agent", "'bob'"]),
         (["play", "--seat", "4"], ["seat", "4", "1"]),
-        (["play", "--against", "pro,easy"], ["against", "2", "1"]),
+        (["play", "--opponents", "pro,easy"], ["against", "2", "1"]),
         (["play", "--seed", "-3"], ["seed"]),
         (["rules", "twoplayer"], ["rules", "'two_player'"]),
         (["rules", "party", "--players", "9"], ["players", "3", "7", "9"]),
@@ -445,14 +445,14 @@ def test_files_that_are_no_checkpoints(tmp_path):
     bad = tmp_path / "bad.safetensors"
     for content in (b"", b"junk", whole[:100], whole[:-10], whole.replace(b"flat", b"flot")):
         bad.write_bytes(content)
-        mistake(run("evaluate", bad, "--pairs", 2), "", "bad.safetensors")
+        mistake(run("evaluate", bad, "--deals", 2), "", "bad.safetensors")
         assert bad.read_bytes() == content
 
 
 @pytest.mark.parametrize(
     ("args", "file"),
     [
-        (("evaluate", "easy", "--pairs", 2, "--out", "results"), "results"),
+        (("evaluate", "easy", "--deals", 2, "--out", "results"), "results"),
         (("league", "new", "add", "easy", "--rules", "micro"), "league.json"),
         (("train", "smoke", "--out", "run"), "config.yaml"),
         (("solve", "micro", "--iterations", 2, "--out", "state.npz"), "state.npz"),
@@ -502,7 +502,7 @@ def test_an_extra_is_installed_from_where_the_package_is(tmp_path, monkeypatch):
 
 def test_a_picture_is_refused_before_anything_is_played_where_nothing_draws(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = run("evaluate", "easy", "--against", "easy", "--pairs", 2, "--plot", "x.png")
+    done = run("evaluate", "easy", "--opponents", "easy", "--deals", 2, "--plot", "x.png")
     mistake(done, "--plot", errors.needs("train"))
     assert done.stdout == ""
 
@@ -519,7 +519,7 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
         "--set",
         "budget.decisions=2000",
         "--set",
-        "evaluation.pairs=20",
+        "evaluation.deals=20",
         "--json",
     )
     assert result.exit_code == 0, result.stderr
@@ -532,7 +532,7 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
     assert json.loads((out / "evaluation.json").read_text()) == record["evaluations"]
     assert (out / "evaluation.png").read_bytes().startswith(b"\x89PNG")
     assert (out / "config.yaml").exists()
-    again = run("evaluate", out, "--against", "easy", "--pairs", 20, "--json")
+    again = run("evaluate", out, "--opponents", "easy", "--deals", 20, "--json")
     assert json.loads(again.stdout)[0]["rules"] == "micro"
     mistake(run("train", "smoke", "--out", out), "run", "--resume")
 
@@ -544,7 +544,7 @@ def test_a_plot_into_no_folder_is_refused_before_anything_is_played(tmp_path):
 @pytest.mark.slow
 def test_a_tournament_is_drawn(tmp_path):
     picture = tmp_path / "margins.svg"
-    result = run("tournament", "easy", "standard", "pro", "--pairs", 20, "--plot", picture)
+    result = run("tournament", "easy", "standard", "pro", "--deals", 20, "--plot", picture)
     assert result.exit_code == 0, result.stderr
     shown = re.findall(r"<!-- (.*?) -->", picture.read_text())
     for row in re.findall(r"[+-]\d+\.\d\d ± \d\.\d\d", result.stdout.split("margin of")[1]):
@@ -597,15 +597,15 @@ def test_tables_name_runs_by_their_folder(tmp_path):
         folder.mkdir(parents=True)
         write_player(folder / CHECKPOINT_NAME)
     paths = [tmp_path / "a-very-long-path" / name for name in ("first", "second")]
-    shown = run("tournament", *paths, "easy", "--pairs", 4).stdout
+    shown = run("tournament", *paths, "easy", "--deals", 4).stdout
     assert "over first" in shown
     best = paths[0] / "checkpoints" / "best.safetensors"
     best.parent.mkdir()
     write_player(best)
-    assert "first best" in run("tournament", best, "easy", "--pairs", 4).stdout
+    assert "first best" in run("tournament", best, "easy", "--deals", 4).stdout
     assert "a-very-long-path" not in shown
     assert max(map(len, shown.splitlines())) < 100
-    shown = run("evaluate", paths[0], "--against", paths[1], "--pairs", 4).stdout
+    shown = run("evaluate", paths[0], "--opponents", paths[1], "--deals", 4).stdout
     assert "a-very-long-path" not in shown
 
 
@@ -623,12 +623,12 @@ LONG = "a" * 250
         ("benchmark --verify z.html --html z.html", "--html z.html --verify"),
         ("analyse deal.html --html deal.html", "--html deal.html FILE"),
         ("equity --out p.svg --plot p.svg", "--plot p.svg --out"),
-        ("matches easy --against pro --out kept", "--out kept"),
+        ("matches easy --opponents pro --out kept", "--out kept"),
         ("train smoke --out .", "run '.'"),
         ("evaluate easy --out /", "--out '/'"),
         ("compare easy pro --out .", "--out '.'"),
         ("attack easy --out ..", "--out '..'"),
-        ("matches easy --against pro --out .", "--out '.'"),
+        ("matches easy --opponents pro --out .", "--out '.'"),
         ("benchmark easy --out .", "--out '.'"),
         ("benchmark --resume .", "resume '.'"),
         ("benchmark --resume kept", "resume 'kept'"),
@@ -660,11 +660,11 @@ def test_a_secret_seed_comes_from_a_file(tmp_path):
     words = [
         "evaluate",
         "standard",
-        "--against",
+        "--opponents",
         "easy",
         "--rules",
         "micro",
-        "--pairs",
+        "--deals",
         "2",
         "--json",
     ]

@@ -92,7 +92,7 @@ def test_overrides_are_yaml_and_go_into_lists():
         ("ppo.magnet_coef_end=0.1", ["ppo.magnet_coef", "average"]),
         ("self_play.keep=100000", ["self_play.keep", "1000"]),
         ("ppo.num_epochs=2.5", ["ppo.num_epochs", "2.5"]),
-        ("evaluation.final_pairs=1000000000000", ["evaluation.final_pairs", "10000000"]),
+        ("evaluation.final_deals=1000000000000", ["evaluation.final_deals", "10000000"]),
         ("ppo.gamma=.nan", ["ppo.gamma", "nan"]),
         ("env.reward=margins", ["env.reward", "'margins'", "'margin'"]),
         ("env.seat=left", ["env.seat", "'left'", "random"]),

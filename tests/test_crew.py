@@ -92,7 +92,7 @@ def test_numbers_of_workers_that_are_none(workers):
 
 def test_a_backend_that_there_is_not():
     with refused(HeartsError, "backend", value="dask"):
-        evaluate("easy", "standard", pairs=2, backend="dask")
+        evaluate("easy", "standard", deals=2, backend="dask")
 
 
 def test_without_ray_it_is_said_how_to_install_it(monkeypatch):
@@ -112,7 +112,7 @@ def test_ray_that_cannot_start_is_one_line_and_nothing_of_it_is_left(error, monk
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", init)
     monkeypatch.setattr(ray, "shutdown", lambda: ended.append(True))
-    args = ["evaluate", "easy", "--rules", "micro", "--pairs", "4", "--backend", "ray"]
+    args = ["evaluate", "easy", "--rules", "micro", "--deals", "4", "--backend", "ray"]
     shown = CliRunner().invoke(app, args)
     assert shown.exit_code == 2
     assert shown.stderr.splitlines()[-1].startswith("error: backend: ")

@@ -66,7 +66,7 @@ def test_a_table_is_html_with_everything_escaped() -> None:
 
 
 def test_an_evaluation_shows_its_margin() -> None:
-    result = evaluate("standard", "easy", pairs=20, seed=1)
+    result = evaluate("standard", "easy", deals=20, seed=1)
     head, row = cells(result._repr_html_())
     shown = dict(zip(head, row, strict=True))
     half = (result.ci95[1] - result.ci95[0]) / 2
@@ -75,7 +75,7 @@ def test_an_evaluation_shows_its_margin() -> None:
 
 
 def test_a_tournament_shows_its_ranking_and_every_pairing() -> None:
-    result = tournament(["easy", "standard", "random"], "mini", pairs=20, seed=1)
+    result = tournament(["easy", "standard", "random"], "mini", deals=20, seed=1)
     rows = cells(result._repr_html_())
     assert [row[0] for row in rows[1:4]] == [f"{s.place}. {s.agent}" for s in result.standings]
     assert len(rows) == 4 + 4

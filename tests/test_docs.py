@@ -141,7 +141,7 @@ def test_commands_of_the_games_are_understood(words):
         assert settings[::2] == ["--set"] * (len(settings) // 2)
         load_config(recipe, settings[1::2])
     else:
-        result = CliRunner().invoke(app, [name, *rest, "--pairs", "2"])
+        result = CliRunner().invoke(app, [name, *rest, "--deals", "2"])
         assert result.exit_code == 0, result.stderr
 
 
@@ -226,7 +226,7 @@ def evaluation_of(margin, half, won=0.5, **more):
     """A record as an evaluation writes it."""
     ci95 = [margin - half, margin + half]
     names = {"agent": "pro", "opponent": "easy"}
-    return {**names, "margin": margin, "ci95": ci95, "won": won, "pairs": 12000, **more}
+    return {**names, "margin": margin, "ci95": ci95, "won": won, "deals": 12000, **more}
 
 
 @pytest.fixture
@@ -315,4 +315,4 @@ def test_a_figure_is_measured_into_its_file_and_goes_on_where_it_was_stopped(tmp
     record = json.loads((tmp_path / "results" / "standard-easy.json").read_text())
     assert record["margin"] == evaluate("standard", "easy", "two_player", 40, 0).margin
     assert record["command"] == figure.command
-    assert "hearts evaluate standard --against easy --pairs 40 --seed 0" in figure.command
+    assert "hearts evaluate standard --opponents easy --deals 40 --seed 0" in figure.command

@@ -463,7 +463,7 @@ def test_past_snapshots_play_as_the_player_does(algorithm, is_mixed):
 )
 def test_players_are_compared_by_how_exploitable_they_are_as_they_play(algorithm, counts, tmp_path):
     """What would be drawn by a softmax of action values is not even computed."""
-    evaluation = {"opponents": [], "exploitability": True, "times": 2, "final_pairs": 2}
+    evaluation = {"opponents": [], "exploitability": True, "times": 2, "final_deals": 2}
     recipe = RECIPE | {"env": RECIPE["env"] | {"rules": "micro"}, "budget": {"decisions": 2_000}}
     config = make_config(recipe | {"algorithm": algorithm, "evaluation": evaluation})
     run = tmp_path / "run"

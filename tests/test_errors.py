@@ -47,8 +47,8 @@ def test_a_cut_message_has_its_parts():
 
 
 def test_checks_pass_on_what_was_given():
-    with refused(HeartsError, "pairs", 10, value=11, hint=10):
-        check_number("pairs", 11, 1, 10)
+    with refused(HeartsError, "deals", 10, value=11, hint=10):
+        check_number("deals", 11, 1, 10)
     with refused(RulesError, "players", value=9):
         Rules.make("classic", players=9)
 

@@ -66,10 +66,10 @@ def figures(result: Evaluation) -> dict[str, object]:
     return {name: record[name] for name in record if "ms_per" not in name and name != "agents"}
 
 
-def play_plainly(agent, opponent, rules, pairs, seed):
+def play_plainly(agent, opponent, rules, deals, seed):
     """Every deal with the agent in every seat, one game after another: scores, agent's first."""
     rows, shooters = [], []
-    for number in range(pairs):
+    for number in range(deals):
         for seat in range(rules.players):
             game = Game.deal(rules, derived_seed(seed, number))
             while (player := game.player) is not None:
@@ -83,7 +83,7 @@ def play_plainly(agent, opponent, rules, pairs, seed):
 # ---- margins -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("rules", ["two_player", "mini", "classic", "omnibus players=5", "hoyle"])
 def test_a_deterministic_agent_is_exactly_level_with_itself(rules):
-    result = evaluate("standard", "standard", rules, pairs=40, seed=3)
+    result = evaluate("standard", "standard", rules, deals=40, seed=3)
     assert (result.margin, *result.ci95) == (0, 0, 0)
     assert not result.margins.any()
     assert result.won == pytest.approx(1 / Rules.make(rules).players)
@@ -93,25 +93,25 @@ def test_a_deterministic_agent_is_exactly_level_with_itself(rules):
 
 @pytest.mark.parametrize("name", ["two_player", "micro", "party players=3", "no_pass"])
 def test_figures_are_those_of_plain_play(name):
-    rules, pairs, seed = Rules.make(name), 30, 11
-    scores, shooters = play_plainly(Lowest(), Highest(), rules, pairs, seed)
+    rules, deals, seed = Rules.make(name), 30, 11
+    scores, shooters = play_plainly(Lowest(), Highest(), rules, deals, seed)
     margins = scores[:, 1:].mean(1) - scores[:, 0]
-    by_pair = margins.reshape(pairs, -1).mean(1)
+    by_pair = margins.reshape(deals, -1).mean(1)
     best = scores == scores.min(1, keepdims=True)
     # 1 for each lower score, a half for each equal one: ties in the middle.
     own = scores[:, :1]
     ranks = 1 + (scores < own).sum(1) + ((scores[:, 1:] == own).sum(1)) / 2
-    by_pair_ranks = ranks.reshape(pairs, -1).mean(1)
+    by_pair_ranks = ranks.reshape(deals, -1).mean(1)
 
-    result = evaluate(Lowest(), Highest(), rules, pairs, seed)
+    result = evaluate(Lowest(), Highest(), rules, deals, seed)
     assert result.margin == pytest.approx(margins.mean())
     assert np.allclose(result.margins, by_pair)
-    half = 1.96 * by_pair.std(ddof=1) / math.sqrt(pairs)
+    half = 1.96 * by_pair.std(ddof=1) / math.sqrt(deals)
     assert result.ci95 == pytest.approx((margins.mean() - half, margins.mean() + half))
     assert result.won == pytest.approx((best[:, 0] / best.sum(1)).mean())
     assert result.tied == pytest.approx((best[:, 0] & (best.sum(1) > 1)).mean())
     assert result.rank == pytest.approx(ranks.mean())
-    half = 1.96 * by_pair_ranks.std(ddof=1) / math.sqrt(pairs)
+    half = 1.96 * by_pair_ranks.std(ddof=1) / math.sqrt(deals)
     assert result.rank_ci95 == pytest.approx((ranks.mean() - half, ranks.mean() + half))
     if rules.players == 2:  # the rank says nothing beyond the deals won
         assert result.rank == pytest.approx(2 - result.won)
@@ -147,7 +147,7 @@ def test_a_margin_counted_by_hand():
         pass_count=1,
         pass_rotation=("left",),
     )
-    result = evaluate(Lowest(), Highest(), rules, pairs=200, seed=8)
+    result = evaluate(Lowest(), Highest(), rules, deals=200, seed=8)
     lost = [
         set(Game.deal(rules, derived_seed(8, number)).hand(0)) in ({"2C", "3C"}, {"3S", "QS"})
         for number in range(200)
@@ -166,11 +166,11 @@ def test_a_margin_counted_by_hand():
 
 def test_the_table_plays_as_strongly_as_the_rule_book_says():
     # Issue 2: standard over easy about +2.2, standard_trump over standard about +2.0.
-    over_easy = evaluate("standard", "easy", pairs=4000, seed=1)
+    over_easy = evaluate("standard", "easy", deals=4000, seed=1)
     assert over_easy.margin == pytest.approx(2.2, abs=0.4)
     assert over_easy.ci95[0] < over_easy.margin < over_easy.ci95[1]
-    assert evaluate("standard_trump", "standard", pairs=4000).margin == pytest.approx(2.0, abs=0.3)
-    assert evaluate("easy", "standard", pairs=1000).margin < 0
+    assert evaluate("standard_trump", "standard", deals=4000).margin == pytest.approx(2.0, abs=0.3)
+    assert evaluate("easy", "standard", deals=1000).margin < 0
 
 
 def test_chips_are_those_of_each_deal_settled_on_its_own():
@@ -183,12 +183,12 @@ def test_chips_are_those_of_each_deal_settled_on_its_own():
             while (player := game.player) is not None:
                 game.play(agents[(player - seat) % 4].act(game.view(player)))
             won.append(float(settle(rules.settlement, game.points())[0][seat]))
-    result = evaluate("standard", Lowest(), rules, pairs=30, seed=2)
+    result = evaluate("standard", Lowest(), rules, deals=30, seed=2)
     by_deal = np.array(won).reshape(30, 4).mean(1)
     assert result.chips == pytest.approx(by_deal.mean())
     half = 1.96 * by_deal.std(ddof=1) / math.sqrt(30)
     assert result.chips_ci95 == pytest.approx((by_deal.mean() - half, by_deal.mean() + half))
-    assert evaluate("standard", "easy", "classic", pairs=4).chips is None
+    assert evaluate("standard", "easy", "classic", deals=4).chips is None
 
 
 def test_points_of_1_0_6_6_pay_the_first_player_a_chip_less():
@@ -204,7 +204,7 @@ def test_a_revoked_deal_is_settled_by_what_the_offender_pays():
         def act(self, view):
             return -1
 
-    result = evaluate(NeverLegal(), "standard", "hoyle", pairs=4)
+    result = evaluate(NeverLegal(), "standard", "hoyle", deals=4)
     assert result.chips == -13  # thirteen hearts at a point each, all its own
 
 
@@ -258,41 +258,41 @@ def test_digests_tell_networks_apart(tmp_path):
         size = int(np.prod(make_encoder("flat").space(rules).shape))
         layers = [(np.zeros((rules.num_actions, size)), np.full(rules.num_actions, bias))]
         agent = snapshot(layers, rules)
-        digests.add(evaluate(agent, "easy", pairs=2).agents[0]["digest"])
+        digests.add(evaluate(agent, "easy", deals=2).agents[0]["digest"])
     assert len(digests) == 2
     assert None not in digests
 
 
 # ---- determinism ---------------------------------------------------------------------------------
 def test_same_seed_same_figures_and_another_seed_others():
-    first, again = (evaluate("easy", "standard", pairs=100, seed=5) for _ in range(2))
+    first, again = (evaluate("easy", "standard", deals=100, seed=5) for _ in range(2))
     assert figures(first) == figures(again)
-    assert first.margin != evaluate("easy", "standard", pairs=100, seed=6).margin
+    assert first.margin != evaluate("easy", "standard", deals=100, seed=6).margin
 
 
 def test_made_agents_are_reseeded():
     # Their own seed comes from the operating system, yet the figures follow from `seed`.
-    one, two = (evaluate(make_agent("easy"), "standard", pairs=50) for _ in range(2))
+    one, two = (evaluate(make_agent("easy"), "standard", deals=50) for _ in range(2))
     assert figures(one) == figures(two)
-    assert figures(replace(one, agent="easy")) == figures(evaluate("easy", "standard", pairs=50))
+    assert figures(replace(one, agent="easy")) == figures(evaluate("easy", "standard", deals=50))
 
 
 def test_an_agent_against_itself_does_not_draw_the_same_numbers():
-    result = evaluate("easy", "easy", pairs=200)
+    result = evaluate("easy", "easy", deals=200)
     assert result.margins.any()
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (7, 7), (500, 500)])
 def test_figures_do_not_depend_on_how_many_play_at_once(monkeypatch, sizes):
-    usual = evaluate("standard", "standard_trump", pairs=60, seed=2)
+    usual = evaluate("standard", "standard_trump", deals=60, seed=2)
     monkeypatch.setattr(evaluation, "_FIRST_BLOCK", sizes[0])
     monkeypatch.setattr(evaluation, "_LARGEST_BLOCK", sizes[1])
-    assert figures(evaluate("standard", "standard_trump", pairs=60, seed=2)) == figures(usual)
+    assert figures(evaluate("standard", "standard_trump", deals=60, seed=2)) == figures(usual)
 
 
 def test_more_pairs_begin_with_the_same_ones():
-    few = evaluate("standard", "standard_trump", pairs=30)
-    many = evaluate("standard", "standard_trump", pairs=70)
+    few = evaluate("standard", "standard_trump", deals=30)
+    many = evaluate("standard", "standard_trump", deals=70)
     assert (many.margins[:30] == few.margins).all()
 
 
@@ -339,35 +339,35 @@ def test_matches_in_chips():
 
 
 def test_matches_are_counted_by_seat():
-    result = evaluate("standard", "easy", pairs=400)
+    result = evaluate("standard", "easy", deals=400)
     assert result.matches > 50
     assert result.matches_won is not None
     assert 0.5 < result.matches_won < 0.9
-    few = evaluate("standard", "easy", pairs=2)
+    few = evaluate("standard", "easy", deals=2)
     assert (few.matches, few.matches_won) == (0, None)
 
 
 # ---- agents, errors, Ctrl-C ----------------------------------------------------------------------
 def test_ctrl_c_keeps_the_pairs_finished():
-    # 16 pairs are 32 games, 13 decisions each; the second block (32 pairs) is cut short.
-    result = evaluate(Stopping(32 * 13 + 100), "standard", pairs=100, seed=9)
+    # 16 deals are 32 games, 13 decisions each; the second block (32 deals) is cut short.
+    result = evaluate(Stopping(32 * 13 + 100), "standard", deals=100, seed=9)
     assert result.interrupted
-    assert result.pairs == 16
-    whole = evaluate(Lowest(), "standard", pairs=16, seed=9)
+    assert result.deals == 16
+    whole = evaluate(Lowest(), "standard", deals=16, seed=9)
     assert figures(replace(result, interrupted=False, agent="Lowest")) == figures(whole)
     with pytest.raises(KeyboardInterrupt):
-        evaluate(Stopping(5), "standard", pairs=100)
+        evaluate(Stopping(5), "standard", deals=100)
 
 
 def test_registered_agents_have_names():
     register_agent("highest of the test", lambda seed=None: Highest())
-    assert evaluate("highest of the test", "easy", pairs=4).agent == "highest of the test"
+    assert evaluate("highest of the test", "easy", deals=4).agent == "highest of the test"
 
 
-@pytest.mark.parametrize("pairs", [1, 0, -3, 2.5, "many", None, 10_000_001, 10**12])
-def test_numbers_of_pairs_out_of_range_are_refused(pairs):
-    with refused(HeartsError, "pairs"):
-        evaluate("easy", "standard", pairs=pairs)
+@pytest.mark.parametrize("deals", [1, 0, -3, 2.5, "many", None, 10_000_001, 10**12])
+def test_numbers_of_pairs_out_of_range_are_refused(deals):
+    with refused(HeartsError, "deals"):
+        evaluate("easy", "standard", deals=deals)
 
 
 def test_unknown_agent_rules_and_seed_are_refused():
@@ -381,7 +381,7 @@ def test_unknown_agent_rules_and_seed_are_refused():
 
 def test_progress_grows_to_the_end():
     told = []
-    evaluate("standard", "easy", pairs=50, progress=lambda done, total: told.append((done, total)))
+    evaluate("standard", "easy", deals=50, progress=lambda done, total: told.append((done, total)))
     shares = [done for done, _ in told]
     assert shares == sorted(shares)
     assert shares[-1] == 50
@@ -389,9 +389,9 @@ def test_progress_grows_to_the_end():
 
 
 def test_json_and_picture(tmp_path):
-    results = [evaluate("standard", name, pairs=20) for name in ("easy", "standard")]
+    results = [evaluate("standard", name, deals=20) for name in ("easy", "standard")]
     record = json.loads(json.dumps(results[0].to_json(), allow_nan=False))
-    promised = {"agent", "opponent", "rules", "pairs", "margin", "ci95", "won", "moons", "seed"}
+    promised = {"agent", "opponent", "rules", "deals", "margin", "ci95", "won", "moons", "seed"}
     assert record.keys() >= promised | {"ms_per_decision"}
     for name in ("ci95", "won_ci95", "rank_ci95"):
         low, high = record[name]
@@ -406,7 +406,7 @@ def test_json_and_picture(tmp_path):
 
 @pytest.mark.parametrize(("rules", "is_ranked"), [("classic", True), ("two_player", False)])
 def test_the_table_shows_ranks_where_three_or_more_play(capsys, rules, is_ranked):
-    result = evaluate("standard", "easy", rules, pairs=30)
+    result = evaluate("standard", "easy", rules, deals=30)
     show_evaluations([result], to_stderr=False)
     shown = capsys.readouterr().out
     half = (result.rank_ci95[1] - result.rank_ci95[0]) / 2
@@ -417,12 +417,12 @@ def test_the_table_shows_ranks_where_three_or_more_play(capsys, rules, is_ranked
 # ---- tournaments ---------------------------------------------------------------------------------
 def test_tournament_ranks_by_mean_margin():
     names = ["easy", "standard", "standard_trump"]
-    result = tournament(names, pairs=400, seed=4)
+    result = tournament(names, deals=400, seed=4)
     assert [standing.agent for standing in result.standings] == names[::-1]
     assert [standing.place for standing in result.standings] == [1, 2, 3]
     for i, j in ((0, 1), (0, 2), (1, 2)):
         margin, (low, high) = result.margin(i, j)
-        alone = evaluate(names[i], names[j], pairs=400, seed=4)
+        alone = evaluate(names[i], names[j], deals=400, seed=4)
         assert (margin, low, high) == pytest.approx((alone.margin, *alone.ci95))
         assert result.margin(j, i)[0] == -margin
     for standing in result.standings:
@@ -435,7 +435,7 @@ def test_tournament_ranks_by_mean_margin():
 
 
 def test_tournament_of_four_players_plays_both_ways():
-    result = tournament(["easy", "standard"], "classic", pairs=30)
+    result = tournament(["easy", "standard"], "classic", deals=30)
     assert set(result.evaluations) == {(0, 1), (1, 0)}
     forth, back = result.evaluations[0, 1], result.evaluations[1, 0]
     assert result.margin(1, 0)[0] == pytest.approx((back.margin - forth.margin) / 2)
@@ -443,10 +443,10 @@ def test_tournament_of_four_players_plays_both_ways():
 
 
 def test_tournament_stopped_early_keeps_whole_rounds():
-    result = tournament([Stopping(32 * 13 * 2 + 50), "standard", "easy"], pairs=100)
+    result = tournament([Stopping(32 * 13 * 2 + 50), "standard", "easy"], deals=100)
     assert result.interrupted
-    assert result.pairs == 16
-    assert {e.pairs for e in result.evaluations.values()} == {16}
+    assert result.deals == 16
+    assert {e.deals for e in result.evaluations.values()} == {16}
 
 
 def test_tournament_refuses_what_cannot_be_ranked():

@@ -141,8 +141,8 @@ def test_the_cheats_know_the_hand_where_they_are_shown_it():
 @pytest.mark.parametrize("cheat", [ComparesRows, Remembers, Inverts])
 def test_a_cheat_never_knows_the_hidden_hand_and_wins_what_the_honest_win(cheat):
     cheat.known = 0
-    cheating = evaluate(cheat(), "standard", pairs=PAIRS, seed=SEED)
-    honest = evaluate(Lowest(), "standard", pairs=PAIRS, seed=SEED)
+    cheating = evaluate(cheat(), "standard", deals=PAIRS, seed=SEED)
+    honest = evaluate(Lowest(), "standard", deals=PAIRS, seed=SEED)
     assert cheat.known == 0
     assert cheating.faults == 0
     assert cheating.margins.tolist() == honest.margins.tolist()
@@ -151,8 +151,8 @@ def test_a_cheat_never_knows_the_hidden_hand_and_wins_what_the_honest_win(cheat)
 @pytest.mark.parametrize("cheat", [ComparesRows, Remembers, Inverts])
 def test_a_cheat_gains_nothing_as_an_opponent_or_in_a_tournament(cheat):
     cheat.known = 0
-    tournament([cheat(), "standard", "easy"], pairs=20, seed=SEED)
-    evaluate("standard", cheat(), pairs=20, seed=SEED)
+    tournament([cheat(), "standard", "easy"], deals=20, seed=SEED)
+    evaluate("standard", cheat(), deals=20, seed=SEED)
     assert cheat.known == 0
 
 
@@ -169,7 +169,7 @@ class Spy(Lowest):
 @pytest.mark.parametrize("rules", ["two_player", "party players=3"])
 def test_a_player_sits_in_one_seat_and_never_sees_a_deal_again(rules):
     Spy.shown = []
-    evaluate(Spy(), Spy(), rules, pairs=20)
+    evaluate(Spy(), Spy(), rules, deals=20)
     by_player: dict[int, set] = {}
     for player, rows in Spy.shown:
         by_player.setdefault(id(player), set()).update(rows)
@@ -187,7 +187,7 @@ def test_the_numbers_that_agents_get_do_not_tell_the_seed():
         def reseed(self, seed):
             numbers.append(seed)
 
-    evaluate(Listens(), "standard", pairs=20, seed=SEED)
+    evaluate(Listens(), "standard", deals=20, seed=SEED)
     assert len(numbers) == len(set(numbers)) == 4  # two blocks, two seatings
     assert numbers[0] == secret_seed(SEED, "evaluation", "agent", 0, 0, 0)
     for number in numbers:
@@ -212,11 +212,11 @@ class Remembers:
 def test_isolated_players_have_no_memory_in_common(tmp_path):
     file = tmp_path / "remembers.py"
     file.write_text(MEMORY_OF_A_MODULE)
-    honest = evaluate(Lowest(), "standard", pairs=20, seed=SEED)
+    honest = evaluate(Lowest(), "standard", deals=20, seed=SEED)
     spec = f"{file}:Remembers"
     # In one process a module remembers what it likes: that is what isolate is for.
-    assert evaluate(spec, "standard", pairs=20, seed=SEED).margin != honest.margin
-    isolated = evaluate(spec, "standard", pairs=20, seed=SEED, isolate=True)
+    assert evaluate(spec, "standard", deals=20, seed=SEED).margin != honest.margin
+    isolated = evaluate(spec, "standard", deals=20, seed=SEED, isolate=True)
     assert isolated.margins.tolist() == honest.margins.tolist()
     assert isolated.isolated
 
@@ -295,7 +295,7 @@ def test_a_signal_to_all_leaves_an_isolated_player_to_whoever_asks_it():
 # ---- the same, isolated --------------------------------------------------------------------------
 @pytest.mark.slow
 def test_isolated_players_play_as_they_do_here():
-    here, there = (evaluate("easy", "standard", pairs=8, isolate=isolate) for isolate in (0, 1))
+    here, there = (evaluate("easy", "standard", deals=8, isolate=isolate) for isolate in (0, 1))
     assert here.margins.tolist() == there.margins.tolist()
     assert (here.won, here.moons, here.deals_digest) == (there.won, there.moons, there.deals_digest)
 
@@ -330,7 +330,7 @@ def test_an_object_of_a_class_that_cannot_be_imported_is_refused():
         pass
 
     with refused(HeartsError, "agent", "FILE.py:CLASS", value="Local"):
-        evaluate(Local(), "easy", pairs=4, isolate=True)
+        evaluate(Local(), "easy", deals=4, isolate=True)
 
 
 def test_an_agent_that_cannot_be_copied_is_refused():
@@ -339,7 +339,7 @@ def test_an_agent_that_cannot_be_copied_is_refused():
             self.file = (i for i in range(3))
 
     with refused(HeartsError, "agent", "Holds"):
-        evaluate(Holds(), "easy", pairs=4)
+        evaluate(Holds(), "easy", deals=4)
 
 
 BAD_PROCESSES = """
@@ -362,9 +362,9 @@ class Hangs:
 def test_a_process_that_ends_is_charged_and_the_rest_goes_on(tmp_path):
     file = tmp_path / "bad.py"
     file.write_text(BAD_PROCESSES)
-    result = evaluate(f"{file}:Ends", "standard", pairs=2, seed=1, isolate=True)
+    result = evaluate(f"{file}:Ends", "standard", deals=2, seed=1, isolate=True)
     # As the second seat it loses both deals; as the first it plays them out.
-    assert (result.pairs, result.faults, result.opponent_faults) == (2, 2, 0)
+    assert (result.deals, result.faults, result.opponent_faults) == (2, 2, 0)
     assert {(example.kind, example.seat) for example in result.examples} == {("crashed", 1)}
     assert "status 3" in result.examples[0].text
 
@@ -387,9 +387,9 @@ def test_a_process_that_hangs_is_ended_and_named(tmp_path):
 
 def test_a_time_limit_needs_isolation():
     with refused(HeartsError, "time_limit"):
-        evaluate("easy", "easy", pairs=4, time_limit=1.0)
+        evaluate("easy", "easy", deals=4, time_limit=1.0)
     with refused(HeartsError, "time_limit", value=0.0):
-        evaluate("easy", "easy", pairs=4, isolate=True, time_limit=0.0)
+        evaluate("easy", "easy", deals=4, isolate=True, time_limit=0.0)
 
 
 def at_the_table(agent, seed):
@@ -404,7 +404,7 @@ def at_the_table(agent, seed):
 @pytest.mark.parametrize(
     "play",
     [
-        lambda agent, seed: evaluate(agent, "easy", "micro", pairs=4, seed=seed),
+        lambda agent, seed: evaluate(agent, "easy", "micro", deals=4, seed=seed),
         lambda agent, seed: calibrate(agent, [agent], "micro", deals=2, seed=seed),
         at_the_table,
     ],
@@ -450,7 +450,7 @@ def test_an_answer_that_never_ends_is_a_fault():
         def act_batch(self, views):
             return itertools.count()
 
-    result = evaluate(Endless(), "easy", "micro", pairs=2, seed=1)
+    result = evaluate(Endless(), "easy", "micro", deals=2, seed=1)
     assert result.faults > 0
 
 
@@ -467,7 +467,7 @@ def test_an_agent_that_cannot_be_reseeded_is_named():
     for error in (RuntimeError, SystemExit):
         Stubborn.error = error
         with refused(HeartsError, "agent", "stubborn"):
-            evaluate(Stubborn(), "easy", "micro", pairs=2, seed=1)
+            evaluate(Stubborn(), "easy", "micro", deals=2, seed=1)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from tests.test_cli import command
 from tests.test_cli import run as hearts
 
 THREE = ("easy", "standard", "standard_trump")
-FEW = ("--pairs", "100")  # blocks of 16, 32 and 64
+FEW = ("--deals", "100")  # blocks of 16, 32 and 64
 SIZES = [16, 32, 64]
 MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
 
@@ -222,10 +222,10 @@ def test_a_league_of_16_deals_says_what_the_tournament_says(rules, tmp_path):
     # With one deal in each bin the intervals, too, are the tournament's.
     rules = Rules.from_text(rules)
     league.add(tmp_path / "new", THREE, [rules], seed=5)
-    play(tmp_path / "new", Goal.of(pairs=16))
+    play(tmp_path / "new", Goal.of(deals=16))
     folder = read_folder(tmp_path / "new")
     (found,) = (record["result"] for record in league_table.tables(folder))
-    expected = tournament(THREE, rules, pairs=16, seed=5)
+    expected = tournament(THREE, rules, deals=16, seed=5)
     assert len(found["standings"]) == 3
     for row, standing in zip(found["standings"], expected.standings, strict=True):
         assert row["agent"] == standing.agent
@@ -250,7 +250,7 @@ def test_blocks_are_small_at_first_and_begin_at_the_same_deals_for_all():
     firsts = [0, 16, 48, 112, 240, 496, 1008, 2032, 4080, 8176, 16368, 32752, 49136]
     for first, after in itertools.pairwise(firsts):
         assert first + block_at(first) == after
-    assert [boundary(pairs) for pairs in (0, 1, 16, 17, 1000)] == [0, 16, 16, 48, 1008]
+    assert [boundary(deals) for deals in (0, 1, 16, 17, 1000)] == [0, 16, 16, 48, 1008]
 
 
 @pytest.mark.slow
@@ -273,7 +273,7 @@ def test_a_file_cut_anywhere_is_gone_on_with(kept, copied):
     begin = sum(map(len, lines[:4]))  # game and agents
     for cut in (begin + 1, begin + len(lines[4]) - 1, len(whole) - 1):
         file.write_bytes(whole[:cut])
-        play(copied, Goal.of(pairs=100))
+        play(copied, Goal.of(deals=100))
         assert run(copied, "run", *FEW).exit_code == 0  # and the exploitabilities
         assert table_of(copied) == expected, cut
     assert len(lines_of(file)) == len(lines)  # nothing twice
@@ -324,7 +324,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypat
     assert result.exit_code == 130
     assert "stopped" in result.stderr
     assert "go on with: hearts" in result.stderr
-    assert table_of(path)[0]["pairings"][0]["pairs"] == 16
+    assert table_of(path)[0]["pairings"][0]["deals"] == 16
 
 
 def test_a_block_is_the_same_in_another_process_and_beside_other_agents(tmp_path, kept):
@@ -363,17 +363,17 @@ def test_it_goes_on_until_the_intervals_are_narrow_enough_or_the_cap_is_reached(
     (game,) = read_folder(path).games.values()
     for row in rows:  # none has played a block too many, but for the first 1,008 deals
         blocks = league_table.blocks_of(game, tuple(row["agents"]))
-        if row["pairs"] > 1008:
+        if row["deals"] > 1008:
             game.blocks.pop((*row["agents"], blocks[-1].first))
             assert league_table.half_width(game, tuple(row["agents"])) > 0.2
-    play(path, Goal.of(pairs=2000, until=0.0001))
-    assert [row["pairs"] for row in table_of(path)[0]["pairings"]] == [2032] * 3
+    play(path, Goal.of(deals=2000, until=0.0001))
+    assert [row["deals"] for row in table_of(path)[0]["pairings"]] == [2032] * 3
 
 
 def test_slow_pairings_play_last(tmp_path, monkeypatch):
     path = tmp_path / "new"
     league.add(path, THREE, [Rules.make("micro")])
-    playing = Play(folder := read_folder(path), folder.games["micro"], Goal.of(pairs=100))
+    playing = Play(folder := read_folder(path), folder.games["micro"], Goal.of(deals=100))
     cost = {("easy", "standard"): 1.0, ("easy", "standard_trump"): 90.0}
     cost["standard", "standard_trump"] = 3.0
     monkeypatch.setattr(Play, "cost", lambda self, pairing: None)
@@ -420,7 +420,7 @@ def test_built_in_players_enter_where_they_can_play(tmp_path):
         (("add", "pro", "--seed", "7"), ["seed", "0"]),
         (("add", "pro", "--rules", "every", "--players", "3"), ["--players"]),
         (("run", "--until", "0"), ["until", "0"]),
-        (("run", "--pairs", "1"), ["pairs", "1"]),
+        (("run", "--deals", "1"), ["deals", "1"]),
         (("run", "--minutes", "nan"), ["minutes", "nan"]),
         (("run", "--workers", "0"), ["workers", "0"]),
         (("table", "--rules", "classic"), ["rules", "'classic'", "micro"]),
@@ -469,7 +469,7 @@ def test_a_full_disk_names_the_file_and_keeps_what_was_written(copied, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr("hearts_env.support.files.os.fsync", full)
-        result = run(copied, "run", "--pairs", "300")
+        result = run(copied, "run", "--deals", "300")
     assert result.exit_code == 2
     assert "micro.jsonl: No space" in result.stderr
     assert game.read_bytes().startswith(before)
@@ -485,18 +485,18 @@ def test_two_processes_do_not_share_a_league(copied):
 
 @pytest.mark.slow
 def test_a_changed_and_a_missing_agent_are_named(tmp_path, monkeypatch):
-    monkeypatch.setenv(TRUST, "0")  # what --trust sets is undone with it
+    monkeypatch.setenv(TRUST, "0")  # what --allow-code sets is undone with it
     monkeypatch.chdir(tmp_path)
     code = tmp_path / "mine.py"
     code.write_text(MINE.format(0))
     assert run("new", "add", "mine.py:Mine", "easy", "--rules", "micro").exit_code == 0
-    mistake(run("new", "run", "--pairs", "16"), "", "'mine.py:Mine'", "--trust")
-    assert run("new", "run", "--pairs", "16", "--trust").exit_code == 0
+    mistake(run("new", "run", "--deals", "16"), "", "'mine.py:Mine'", "--allow-code")
+    assert run("new", "run", "--deals", "16", "--allow-code").exit_code == 0
     code.write_text(MINE.format(-1))
-    for args in (("run", "--trust"), ("verify", "--trust"), ("add", "mine.py:Mine")):
+    for args in (("run", "--allow-code"), ("verify", "--allow-code"), ("add", "mine.py:Mine")):
         mistake(run("new", *args), "agent", "'mine.py:Mine'", "digest")
     code.unlink()
-    mistake(run("new", "run", "--trust"), "agent", "mine.py")
+    mistake(run("new", "run", "--allow-code"), "agent", "mine.py")
     assert run("new", "table").exit_code == 0
 
 
@@ -589,7 +589,7 @@ def test_a_full_disk_is_named_and_the_lines_before_remain(copied, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(league_file.os, "fsync", full)
-    result = run(copied, "run", "--pairs", "240")
+    result = run(copied, "run", "--deals", "240")
     mistake(result, str(copied / "micro.jsonl"))
     assert lines_of(copied / "micro.jsonl")[: len(before)] == before
 

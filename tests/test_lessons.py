@@ -150,7 +150,7 @@ def test_the_player_is_the_average_of_the_weights():
 
 def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypatch):
     """Lessons that take longer than the budget are learnt whole, and play has all of it."""
-    evaluation = {"times": 2, "opponents": ["easy"], "pairs": 10}
+    evaluation = {"times": 2, "opponents": ["easy"], "deals": 10}
     config = recipe(budget={"minutes": 1.0}, evaluation=evaluation)
     learner = make_learner(config)
     learner.counters.seconds = learner.counters.lesson_seconds = 100.0

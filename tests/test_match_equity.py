@@ -178,7 +178,7 @@ def test_who_deals_counts_where_the_eldest_hand_leads() -> None:
 
 # ---- measured results ----------------------------------------------------------------------------
 def test_measured_results_are_those_of_the_deals(tmp_path) -> None:
-    found = measure_results("standard", "easy", "mini", pairs=40, seed=2, workers=1)
+    found = measure_results("standard", "easy", "mini", deals=40, seed=2, workers=1)
     assert found.num_deals == 80
     sums = (found.scores.sum(axis=1) * found.counts).sum()
     assert 0 < sums <= 80 * 16
@@ -188,17 +188,17 @@ def test_measured_results_are_those_of_the_deals(tmp_path) -> None:
     again = load_results(path)
     assert again.to_json() == found.to_json()
     assert again.about["agents"][0]["name"] == "standard"
-    even = measure_results("standard", rules="mini", pairs=10)
+    even = measure_results("standard", rules="mini", deals=10)
     assert sorted(map(tuple, even.scores)) == sorted((b, a) for a, b in even.scores)
 
 
 def test_ctrl_c_keeps_the_deals_finished() -> None:
-    def stop(done: float, pairs: float) -> None:
+    def stop(done: float, deals: float) -> None:
         if done > 40:
             signal.raise_signal(signal.SIGINT)
 
     found = measure_results("standard", "easy", "mini", 100, 2, stop)
-    assert (found.about["pairs"], found.about["interrupted"]) == (48, True)
+    assert (found.about["deals"], found.about["interrupted"]) == (48, True)
     whole = measure_results("standard", "easy", "mini", 48, 2)
     assert found.to_json()["rows"] == whole.to_json()["rows"]
     assert "interrupted" not in whole.about
@@ -223,23 +223,23 @@ Duel.play = stop_in_the_second_block
 @pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_stopped_command_shows_and_saves_what_was_played(tmp_path, name, status) -> None:
     out = tmp_path / "deals.json"
-    words = ("equity", "--agent", "easy", "--rules", "micro", "--pairs", 100, "--out", out)
+    words = ("equity", "--agent", "easy", "--rules", "micro", "--deals", 100, "--out", out)
     process = command(*words, before=STOPPED.format(name=name))
     shown, errors = process.communicate(timeout=HANG)
     assert process.returncode == status, errors
     assert "chance to win" in shown
     assert "16 deals" in " ".join(shown.split())
     assert "Traceback" not in errors
-    assert load_results(out).about["pairs"] == 16
+    assert load_results(out).about["deals"] == 16
     process = command(*words)
     _, errors = process.communicate(timeout=HANG)
     assert process.returncode == 2
     assert "already exists" in errors
-    assert load_results(out).about["pairs"] == 16
+    assert load_results(out).about["deals"] == 16
 
 
 def test_more_than_two_players_are_simulated() -> None:
-    found = measure_results("easy", rules="classic", pairs=6)
+    found = measure_results("easy", rules="classic", deals=6)
     drawn = simulated_equity(found, [99, 0, 0, 0], matches=200)
     assert sum(drawn.chances) == pytest.approx(1)
     assert drawn.chances[0] < 0.1

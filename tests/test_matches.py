@@ -271,7 +271,7 @@ def run(*words: str):
 
 def test_the_command_matches(tmp_path) -> None:
     out = tmp_path / "result.json"
-    words = ["standard", "--against", "easy", "--rules", "micro", "--pairs", "5"]
+    words = ["standard", "--opponents", "easy", "--rules", "micro", "--deals", "5"]
     result = run("matches", *words, "--totals", "50,60", "--out", str(out), "--json")
     assert result.exit_code == 0, result.stderr
     told = json.loads(result.stdout)
@@ -281,7 +281,7 @@ def test_the_command_matches(tmp_path) -> None:
         (["--rules", "classic"], "players 'classic' 4"),
         (["--totals", "1;2"], "--totals '1;2'"),
         (["--totals", "100,1"], "totals 100"),
-        (["--pairs", "1"], "pairs 1 2 10,000,000"),
+        (["--deals", "1"], "pairs 1 2 10,000,000"),
     ]:
         mistake(run("matches", *words[:3], *wrong), *said.split())
 
@@ -289,7 +289,7 @@ def test_the_command_matches(tmp_path) -> None:
 @pytest.mark.slow
 def test_the_command_equity(tmp_path) -> None:
     deals, plot = tmp_path / "deals.json", tmp_path / "equity.png"
-    words = ["equity", "--agent", "standard", "--rules", "mini", "--pairs", "30"]
+    words = ["equity", "--agent", "standard", "--rules", "mini", "--deals", "30"]
     result = run(*words, "--out", str(deals), "--plot", str(plot))
     assert result.exit_code == 0, result.stderr
     assert "own \\ other" in result.stdout
@@ -315,11 +315,11 @@ def test_the_command_equity(tmp_path) -> None:
 @pytest.mark.slow
 def test_chips_and_more_players_at_the_command(tmp_path) -> None:
     plot = str(tmp_path / "curve.svg")
-    words = ["--agent", "easy", "--rules", "hoyle", "--players", "2", "--pairs", "20"]
+    words = ["--agent", "easy", "--rules", "hoyle", "--players", "2", "--deals", "20"]
     result = run("equity", *words, "--plot", plot)
     assert result.exit_code == 0, result.stderr
     assert "100     0.500" in result.stdout
-    words = ["--agent", "easy", "--rules", "party", "--players", "3", "--pairs", "4"]
+    words = ["--agent", "easy", "--rules", "party", "--players", "3", "--deals", "4"]
     result = run("equity", *words, "--matches", "50", "--totals", "90,10,20", "--json")
     assert result.exit_code == 0, result.stderr
     assert sum(json.loads(result.stdout)["chances"]) == pytest.approx(1)

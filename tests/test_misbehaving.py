@@ -193,7 +193,7 @@ def charged_plainly(opponent):
 
 @pytest.mark.parametrize(("agent", "kind", "words"), KINDS)
 def test_a_misbehaving_agent_pays_for_its_deals_and_all_others_go_on(agent, kind, words):
-    result = evaluate(agent(), Lowest(), pairs=PAIRS, seed=SEED)
+    result = evaluate(agent(), Lowest(), deals=PAIRS, seed=SEED)
     margins, charged = charged_plainly(Lowest())
     assert 0 < charged < 2 * PAIRS
     assert result.margins.tolist() == margins
@@ -209,8 +209,8 @@ def test_a_misbehaving_agent_pays_for_its_deals_and_all_others_go_on(agent, kind
 
 
 def test_a_fault_of_the_opponent_is_charged_to_it():
-    mine = evaluate(Lowest(), Illegal(), pairs=PAIRS, seed=SEED)
-    theirs = evaluate(Illegal(), Lowest(), pairs=PAIRS, seed=SEED)
+    mine = evaluate(Lowest(), Illegal(), deals=PAIRS, seed=SEED)
+    theirs = evaluate(Illegal(), Lowest(), deals=PAIRS, seed=SEED)
     assert (mine.margin, mine.opponent_faults) == (-theirs.margin, theirs.faults)
     assert mine.examples[0].role == "opponent"
 
@@ -220,7 +220,7 @@ def test_a_deal_that_is_charged_costs_all_its_points():
         def act(self, view):
             return -1
 
-    result = evaluate(NeverLegal(), "standard", pairs=4)
+    result = evaluate(NeverLegal(), "standard", deals=4)
     # The queen and the seven hearts of this deck, but for those among the two dead cards.
     worth = {card: 1 for card in RULES.deck if card[1] == "H"} | {"QS": 13}
     games = [Game.deal(RULES, derived_seed(0, number)) for number in range(4)]
@@ -312,9 +312,9 @@ def test_card_names_are_as_good_as_numbers():
         def act_batch(self, views):
             return [view.rules.deck[view.legal_actions()[0]] for view in views]
 
-    plain = evaluate(Lowest(), "standard", pairs=10)
+    plain = evaluate(Lowest(), "standard", deals=10)
     for agent in (Names(), NamesInBatch()):
-        named = evaluate(agent, "standard", pairs=10)
+        named = evaluate(agent, "standard", deals=10)
         assert named.margins.tolist() == plain.margins.tolist()
         assert named.faults == 0
 
@@ -335,13 +335,13 @@ def test_an_error_is_told_with_its_line_in_the_users_code():
 
 
 def test_the_tables_name_who_misbehaved(capsys):
-    show_evaluations([evaluate(Illegal(), "standard", pairs=4, seed=SEED)], to_stderr=False)
+    show_evaluations([evaluate(Illegal(), "standard", deals=4, seed=SEED)], to_stderr=False)
     shown = capsys.readouterr()
     assert "faults" in shown.out
     assert "Illegal: misbehaved" in shown.err
     assert "deal seed" in shown.err
     assert "Your hand" in shown.err
-    result = tournament([Lowest(), Illegal(), "standard"], pairs=4, seed=SEED)
+    result = tournament([Lowest(), Illegal(), "standard"], deals=4, seed=SEED)
     show_tournament(result, to_stderr=False)
     assert "Illegal: misbehaved" in capsys.readouterr().err
     counts = {standing.agent: standing.faults for standing in result.standings}
@@ -350,7 +350,7 @@ def test_the_tables_name_who_misbehaved(capsys):
 
 
 def test_well_behaved_agents_have_no_column_of_faults(capsys):
-    show_evaluations([evaluate("easy", "standard", pairs=4)], to_stderr=False)
+    show_evaluations([evaluate("easy", "standard", deals=4)], to_stderr=False)
     shown = capsys.readouterr()
     assert "faults" not in shown.out
     assert shown.err == ""

@@ -81,7 +81,7 @@ def test_a_model_and_its_file_play_as_its_policy_does_but_legally(models, name, 
     model, file = models[name], tmp_path / "model.zip"
     model.save(file)
     expected = best_of(weights_by_hand(model, seen(views)), views)
-    for agent in (make_agent(model), make_agent(f"{file}?encoder=flat", trust=True)):
+    for agent in (make_agent(model), make_agent(f"{file}?encoder=flat", allow_code=True)):
         assert agent.act_batch(views).tolist() == expected
         assert [agent.act(view) for view in views] == expected
         for other in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
@@ -118,7 +118,7 @@ def test_a_player_is_the_model_as_it_was(models, views):
 def test_a_model_is_an_agent_wherever_agents_are_given(models):
     model = models["MaskablePPO"]
     model.policy.evaluate_actions(torch.zeros(2, SIZE), torch.zeros(2))  # as learning leaves it
-    result = evaluate(model, "easy", "micro", pairs=3)
+    result = evaluate(model, "easy", "micro", deals=3)
     assert (result.agent, result.faults) == ("MaskablePPO", 0)
     record = Contender(model, 0).to_json()
     assert (record["kind"], record["spec"]) == ("Sb3Agent", None)
@@ -131,12 +131,12 @@ def test_a_file_is_not_looked_into_without_trust(models, tmp_path, monkeypatch):
     file = tmp_path / "model.zip"
     models["PPO"].save(file)
     monkeypatch.setattr("cloudpickle.loads", lambda _: pytest.fail("unpickled"))
-    with refused(HeartsError, "trust", "--trust"):
+    with refused(HeartsError, "allow_code", "--allow-code"):
         make_agent(file)
-    with refused(HeartsError, "trust"):
-        make_agent(f"{file}?trust=true")
-    with refused(HeartsError, "trust"):
-        evaluate(str(file), "easy", "micro", pairs=2)
+    with refused(HeartsError, "allow_code"):
+        make_agent(f"{file}?allow_code=true")
+    with refused(HeartsError, "allow_code"):
+        evaluate(str(file), "easy", "micro", deals=2)
     assert is_outside(file)
     assert is_outside(f"{file}?encoder=flat")
 
@@ -144,12 +144,12 @@ def test_a_file_is_not_looked_into_without_trust(models, tmp_path, monkeypatch):
 def test_the_command_line_trusts_when_it_is_told(models, tmp_path):
     file = tmp_path / "model.zip"
     models["PPO"].save(file)
-    words = ["evaluate", str(file), "--against", "easy", "--pairs", "2", "--rules", "micro"]
+    words = ["evaluate", str(file), "--opponents", "easy", "--deals", "2", "--rules", "micro"]
     refused = CliRunner().invoke(app, words)
     assert refused.exit_code == 2
-    assert "--trust" in refused.output
+    assert "--allow-code" in refused.output
     assert os.environ[TRUST] == ""
-    result = CliRunner().invoke(app, [*words, "--trust"])
+    result = CliRunner().invoke(app, [*words, "--allow-code"])
     assert result.exit_code == 0, result.output
     assert os.environ[TRUST] == "1"  # which processes that are started inherit
     plain = Contender(str(file), 0).to_json()["digest"]
@@ -161,11 +161,15 @@ def test_the_command_line_trusts_when_it_is_told(models, tmp_path):
 def test_every_command_that_takes_agents_can_be_told_to_trust():
     commands = dict(typer.main.get_command(app).commands)
     league = commands.pop("league").commands
-    trusting = {name for name, one in league.items() if "trust" in {p.name for p in one.params}}
+    trusting = {
+        name for name, one in league.items() if "allow_code" in {p.name for p in one.params}
+    }
     assert trusting == {"add", "run", "verify"}
     agents = {"agent", "agents", "against", "opponent", "opponents", "model"}
     taking = {name for name, one in commands.items() if agents & {p.name for p in one.params}}
-    trusting = {name for name, one in commands.items() if "trust" in {p.name for p in one.params}}
+    trusting = {
+        name for name, one in commands.items() if "allow_code" in {p.name for p in one.params}
+    }
     assert {"evaluate", "tournament", "benchmark", "play", "exploit"} <= taking
     assert trusting == taking | {"train"}  # whose recipe names the opponents
 
@@ -180,23 +184,23 @@ def test_models_that_cannot_play_are_refused(models, tmp_path):
     with refused(HeartsError, "encoder", "(12,)", "(90,)", "encoder=flat"):
         make_agent(models["PPO"], encoder="bits", rules="micro")
     with refused(HeartsError, "encoder"):
-        evaluate(models["PPO"], "easy", "two_player", pairs=2)
+        evaluate(models["PPO"], "easy", "two_player", deals=2)
     with refused(HeartsError, "greedi", hint="greedy"):
         make_agent(models["PPO"], greedi=True)
     with refused(HeartsError, "rules", "micro"):
-        evaluate(make_agent(models["PPO"], rules="micro"), "easy", "mini", pairs=2)
+        evaluate(make_agent(models["PPO"], rules="micro"), "easy", "mini", deals=2)
     for data in (b"", b"PK\x05\x06" + bytes(18)):
         (tmp_path / "other.zip").write_bytes(data)
         with refused(CheckpointError, "agent", "stable-baselines3"):
-            make_agent(tmp_path / "other.zip", trust=True)
+            make_agent(tmp_path / "other.zip", allow_code=True)
     models["PPO"].save(tmp_path / "model.zip")
     whole = (tmp_path / "model.zip").read_bytes()
     at = whole.index(b"policy_class") - 2
     (tmp_path / "torn.zip").write_bytes(whole[:at] + b"[" + whole[at + 1 :])
     with refused(HeartsError, "agent"):
-        make_agent(tmp_path / "torn.zip", trust=True)
+        make_agent(tmp_path / "torn.zip", allow_code=True)
     with refused(CheckpointError, "agent", value="no/such.zip"):
-        make_agent("no/such.zip", trust=True)
+        make_agent("no/such.zip", allow_code=True)
 
 
 # ---- TorchScript and ONNX ------------------------------------------------------------------------
@@ -263,7 +267,7 @@ def test_a_model_plays_the_legal_action_that_it_weighs_most(linear, suffix, view
     if suffix == ".onnx":
         pytest.importorskip("onnxruntime")
     spec = linear[suffix] + "?encoder=flat&rules=micro"
-    agent: Any = make_agent(spec, trust=True)
+    agent: Any = make_agent(spec, allow_code=True)
     expected = best_of(seen(views).astype(np.float32) @ WEIGHTS, views)
     assert agent.act_batch(views).tolist() == expected
     assert [agent.act(view) for view in views] == expected
@@ -312,10 +316,10 @@ def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
     spec = linear[".onnx"] + "?encoder=flat"
     assert not is_outside(spec)
     assert is_outside(linear[".pt"] + "?encoder=flat")
-    result = evaluate(spec, "easy", "micro", pairs=3)
+    result = evaluate(spec, "easy", "micro", deals=3)
     assert (result.agent, result.faults) == (spec, 0)
     with refused(HeartsError, "encoder", "(90,)"):
-        evaluate(spec, "easy", "mini", pairs=2)
+        evaluate(spec, "easy", "mini", deals=2)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +362,7 @@ def test_onnx_models_that_do_not_fit_are_named(data, end, message, tmp_path, cap
 
 def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
     file = linear[".pt"]
-    with refused(HeartsError, "trust"):
+    with refused(HeartsError, "allow_code"):
         make_agent(file + "?encoder=flat")
     for end, message in {
         "": "encoder",
@@ -367,13 +371,13 @@ def test_torchscript_that_does_not_fit_is_named(linear, tmp_path):
         "?encoder=flat&dtype=complex": "dtype complex",
     }.items():
         with refused(HeartsError, *message.split()):
-            make_agent(file + end, trust=True)
+            make_agent(file + end, allow_code=True)
     torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt")
     with refused(CheckpointError, "agent", "TorchScript"):
-        make_agent(tmp_path / "weights.pt", encoder="flat", trust=True)
+        make_agent(tmp_path / "weights.pt", encoder="flat", allow_code=True)
     script(Net(), torch.zeros(2, SIZE)).save(tmp_path / "net.pt")
     with refused(HeartsError, "agent", "(1, 2)", 1):
-        make_agent(tmp_path / "net.pt", encoder="flat", rules="micro", trust=True)
+        make_agent(tmp_path / "net.pt", encoder="flat", rules="micro", allow_code=True)
 
 
 def test_a_model_without_its_library_says_what_to_install(linear, monkeypatch):

@@ -35,7 +35,7 @@ def solved(values: dict[str, float], deal: int = 1) -> endgames.Solved:
 @few("kind", BEGINNINGS, ["png"])
 def test_a_picture_is_of_the_kind_that_its_name_says(kind, tmp_path):
     path, again = tmp_path / f"x.{kind}", tmp_path / f"y.{kind.upper()}"
-    result = run("evaluate", "standard", "--against", "easy", "--pairs", 4, "--plot", path)
+    result = run("evaluate", "standard", "--opponents", "easy", "--deals", 4, "--plot", path)
     assert result.exit_code == 0, result.output
     assert path.read_bytes().startswith(BEGINNINGS[kind])
     for _ in range(2):  # the same figure gives the same file

@@ -251,7 +251,7 @@ for line in sys.stdin:
 
 def test_a_program_hears_which_games_begin_and_end_and_how(tmp_path):
     (tmp_path / "hears.py").write_text(HEARS)
-    result = evaluate(f"exec:{PYTHON} {tmp_path / 'hears.py'} {tmp_path / 'told'}", "easy", pairs=6)
+    result = evaluate(f"exec:{PYTHON} {tmp_path / 'hears.py'} {tmp_path / 'told'}", "easy", deals=6)
     processes = {}
     for line in (tmp_path / "told").read_text().splitlines():
         pid, _, text = line.partition(" ")
@@ -410,7 +410,7 @@ def test_the_examples_play_alike_deal_by_deal(twins, preset):
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
 def test_the_bot_in_javascript_is_its_twin_in_python_deal_by_deal():
     script = f"exec:node {BOTS / 'low_bot.js'}"
-    python, node = (evaluate(bot, "easy", pairs=16) for bot in (LOW, script))
+    python, node = (evaluate(bot, "easy", deals=16) for bot in (LOW, script))
     assert node.margins.tolist() == python.margins.tolist()
     assert node.margins.any()
     assert (node.faults, node.moons, node.won) == (0, python.moons, python.won)
@@ -535,11 +535,11 @@ def test_one_that_always_fails_is_not_started_for_ever(bad, tmp_path):
 )
 def test_one_that_cannot_start_ends_an_evaluation_before_anything_is_dealt(bad, how, message):
     with refused(HeartsError, *message.split()):
-        evaluate(bad(how, options="?start_seconds=0.3" * (how == "mute")), "easy", pairs=2)
+        evaluate(bad(how, options="?start_seconds=0.3" * (how == "mute")), "easy", deals=2)
 
 
 def test_an_evaluation_charges_the_program_and_goes_on(bad):
-    result = evaluate(bad("hangs", 5, "?seconds=0.2"), "easy", pairs=4)
+    result = evaluate(bad("hangs", 5, "?seconds=0.2"), "easy", deals=4)
     assert (result.faults, result.opponent_faults) == (8, 0)
     assert {example.kind for example in result.examples} == {"late"}
     assert "bad.py hangs" in result.examples[0].agent
@@ -562,7 +562,7 @@ def test_programs_end_with_their_seating(monkeypatch):
 
     monkeypatch.setattr(BotProcess, "__init__", count_start)
     monkeypatch.setattr(BotProcess, "kill", count_end)
-    result = evaluate("easy", LOW, "party players=3", pairs=2)
+    result = evaluate("easy", LOW, "party players=3", deals=2)
     assert (result.faults, result.opponent_faults) == (0, 0)
     assert (running, most) == (0, 2)
 

@@ -96,7 +96,7 @@ def test_a_block_that_nobody_played_is_refused(wrong):
     [
         (("pro", *ARGUMENTS[1:]), "agents"),
         ((*ARGUMENTS[:2], "mini", PAIRS, 5), "rules"),
-        ((*ARGUMENTS[:3], 101, 5), "pairs"),
+        ((*ARGUMENTS[:3], 101, 5), "deals"),
         ((*ARGUMENTS[:4], 6), "seed"),
         (("pro?worlds=3", *ARGUMENTS[1:]), "agents"),
     ],
@@ -111,10 +111,10 @@ def test_a_changed_agent_is_refused(tmp_path):
     code = tmp_path / "mine.py"
     body = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
     code.write_text(body.format(0))
-    evaluate(f"{code}:Mine", "easy", pairs=4, out=tmp_path / "results.jsonl")
+    evaluate(f"{code}:Mine", "easy", deals=4, out=tmp_path / "results.jsonl")
     code.write_text(body.format(-1))
     with refused(HeartsError, "resume"):
-        evaluate(f"{code}:Mine", "easy", pairs=4, resume=tmp_path / "results.jsonl")
+        evaluate(f"{code}:Mine", "easy", deals=4, resume=tmp_path / "results.jsonl")
 
 
 def digest(agent):
@@ -159,10 +159,10 @@ def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatc
 
 def test_a_file_of_another_version_is_refused(tmp_path, monkeypatch):
     file = tmp_path / "results.jsonl"
-    evaluate("easy", "easy", pairs=2, out=file)
+    evaluate("easy", "easy", deals=2, out=file)
     monkeypatch.setattr(records, "__version__", "99.0")
     for go_on in (
-        lambda: evaluate("easy", "easy", pairs=2, resume=file),
+        lambda: evaluate("easy", "easy", deals=2, resume=file),
         lambda: read_settings(file),
     ):
         with refused(HeartsError, "resume", "99.0", __version__):
@@ -234,7 +234,7 @@ Duel.play = stop_in_the_fifth_block
 @pytest.mark.parametrize(("name", "status"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_tournament_that_is_stopped_goes_on_to_the_same_result(tmp_path, name, status):
     file = tmp_path / "results.jsonl"
-    words = ("tournament", *ENTERED, "--pairs", PAIRS, "--seed", 5, "--out", file)
+    words = ("tournament", *ENTERED, "--deals", PAIRS, "--seed", 5, "--out", file)
     process = command(*words, before=STOPPED.format(name=name))
     out, err = process.communicate(timeout=HANG)
     assert process.returncode == status, err
@@ -244,39 +244,39 @@ def test_a_tournament_that_is_stopped_goes_on_to_the_same_result(tmp_path, name,
         assert "stopped early" in out
         assert f"hearts tournament --resume {file}" in err
     resumed = json.loads(run("tournament", "--resume", file, "--json").stdout)
-    whole = tournament(ENTERED, pairs=PAIRS, seed=5).to_json()
+    whole = tournament(ENTERED, deals=PAIRS, seed=5).to_json()
     assert timeless(resumed) == timeless(json.loads(json.dumps(whole)))
 
 
 def test_an_evaluation_that_is_stopped_keeps_its_blocks_and_goes_on(tmp_path, count_blocks):
     file = tmp_path / "results.jsonl"
 
-    def stop(done, pairs):
+    def stop(done, deals):
         if done > 60:
             signal.raise_signal(signal.SIGTERM)
 
     with interruptible():
         stopped = evaluate(*ARGUMENTS, stop, out=file)
-    assert (stopped.interrupted, stopped.pairs) == (True, 48)
+    assert (stopped.interrupted, stopped.deals) == (True, 48)
     count_blocks.clear()
     whole = evaluate(*ARGUMENTS, resume=file)
     assert count_blocks == [52]
     assert timeless(whole.to_json()) == timeless(evaluate(*ARGUMENTS).to_json())
     with pytest.raises(Interrupted), interruptible():  # before anything stands
-        evaluate(*ARGUMENTS, lambda done, pairs: signal.raise_signal(signal.SIGTERM))
+        evaluate(*ARGUMENTS, lambda done, deals: signal.raise_signal(signal.SIGTERM))
 
 
 @pytest.mark.slow
 def test_resume_takes_everything_from_the_file(tmp_path):
     file = tmp_path / "results.jsonl"
-    words = ("evaluate", "standard", "--against", "easy,random", "--pairs", 40, "--rules", "mini")
+    words = ("evaluate", "standard", "--opponents", "easy,random", "--deals", 40, "--rules", "mini")
     whole = json.loads(run(*words, "--seed", 3, "--out", file, "--json").stdout)
     assert read_settings(file)["seed"] == 3
     assert (
         json.loads(run("evaluate", "--resume", file, "--json").stdout)[0]["margin"]
         == (whole[0]["margin"])
     )
-    mistake(run("evaluate", "--resume", file, "--pairs", 50), "--pairs")
+    mistake(run("evaluate", "--resume", file, "--deals", 50), "--deals")
     mistake(run("evaluate", "pro", "--resume", file), "agents")
     mistake(run("tournament", "--resume", file), "resume", "--resume")
     mistake(run("evaluate", "--resume", tmp_path / "nothing"), str(tmp_path / "nothing"))

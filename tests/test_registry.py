@@ -123,7 +123,7 @@ def test_a_name_with_its_version_is_that_player_and_another_version_is_refused()
         make_agent("pro-v2")
     with refused(HeartsError, "agent", value="pro-v2"):
         register_agent("pro-v2", First)
-    assert evaluate("easy", "pro-v1", "micro", pairs=2).opponent == "pro-v1"
+    assert evaluate("easy", "pro-v1", "micro", deals=2).opponent == "pro-v1"
 
 
 def test_unknown_names_are_refused_with_the_nearest():
@@ -199,7 +199,7 @@ def test_a_package_that_is_installed_adds_its_player(tmp_path, monkeypatch):
     assert (agent.name, agent.step) == ("lowest?step=3", 3)
     assert "lowest" in agent_names()
     assert registry.is_outside("lowest")
-    assert evaluate("lowest", "lowest", "micro", pairs=2).margin == 0
+    assert evaluate("lowest", "lowest", "micro", deals=2).margin == 0
 
 
 @pytest.mark.slow
@@ -400,9 +400,9 @@ def test_agents_refuse_rules_that_they_cannot_play_wherever_they_are_seated(name
 
     def seat_everywhere():
         yield lambda: make_agent(name).check_rules(rules)
-        yield lambda: evaluate(name, "easy", rules, pairs=2)
-        yield lambda: evaluate("easy", name, rules, pairs=2)
-        yield lambda: tournament([name, "easy"], rules, pairs=2)
+        yield lambda: evaluate(name, "easy", rules, deals=2)
+        yield lambda: evaluate("easy", name, rules, deals=2)
+        yield lambda: tournament([name, "easy"], rules, deals=2)
         yield lambda: open_table(rules, [name], 1, 0, is_match=False)
         yield lambda: HeartsEnv(rules=rules, opponent=name)
         yield lambda: HeartsVectorEnv(num_envs=2, rules=rules, opponent=["easy", name])
@@ -423,8 +423,8 @@ def test_players_of_one_s_own_are_asked_too():
                 raise HeartsError("rules: mini only; take mini")
 
     with refused(HeartsError, "rules"):
-        evaluate(OnlyMini(), "easy", "micro", pairs=2)
-    assert evaluate(OnlyMini(), "easy", "mini", pairs=2).faults == 0
+        evaluate(OnlyMini(), "easy", "micro", deals=2)
+    assert evaluate(OnlyMini(), "easy", "mini", deals=2).faults == 0
     make_agent(First()).check_rules(Rules.make("classic"))  # who does not say plays everything
 
 

@@ -82,7 +82,7 @@ def sent(whole, tmp_path, monkeypatch) -> Path:
 def test_a_run_folder_runs_no_code_that_it_names(sent, setting, quick):
     config = recipe(setting)
     (sent / runs.CONFIG_NAME).write_text(config.to_yaml())
-    with pytest.raises(HeartsError, match=r"--trust") as caught:
+    with pytest.raises(HeartsError, match=r"--allow-code") as caught:
         train(resume=sent, progress=False)
     assert str(sent / runs.CONFIG_NAME) in str(caught.value)
     assert not Path("imported").exists()
@@ -96,8 +96,8 @@ def test_commands_run_no_code_that_a_run_folder_names(sent, quick):
         assert result.exit_code == 2
         (line,) = result.stderr.splitlines()
         assert "evil.py:Evil" in line
-        assert "--trust" in line
-    for words in (["runs", sent], ["plot", sent], ["evaluate", sent, "--pairs", "2"]):
+        assert "--allow-code" in line
+    for words in (["runs", sent], ["plot", sent], ["evaluate", sent, "--deals", "2"]):
         hearts.invoke(app, [*map(str, words)])
     assert not Path("imported").exists()
 
@@ -107,7 +107,7 @@ def test_a_run_folder_that_is_trusted_and_the_users_own_recipe_may_name_code(
 ):
     Path("mine.yaml").write_text((sent / runs.CONFIG_NAME).read_text())
     hearts = CliRunner()
-    ways = (["mine.yaml"], ["mine.yaml", "--resume", sent], ["--resume", sent, "--trust"])
+    ways = (["mine.yaml"], ["mine.yaml", "--resume", sent], ["--resume", sent, "--allow-code"])
     for number, words in enumerate(ways):
         os.utime("evil.py", (number, number))  # a file that has not changed is imported once
         result = hearts.invoke(app, ["train", *map(str, words)])
@@ -399,11 +399,11 @@ ODD_LINES = [
     b'{"kind": "evaluation", "decisions": 0}', b'{"kind": "update", "decisions": 1e400}',
     b'{"kind": "update", "decisions": null}', b'{"kind": "update", "decisions": true}',
     b'{"kind": ["update"], "decisions": 1}', b"[" * 100_000, b"9" * 5000,
-    b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "pairs": 2, "seed": 1, '
+    b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "deals": 2, "seed": 1, '
     b'"opponent": "easy", "margin": NaN, "won": 0.5, "seconds": 1, "ci95": [0, 1]}',
-    b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "pairs": 2, "seed": 1, '
+    b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "deals": 2, "seed": 1, '
     b'"opponent": ["easy"], "margin": 0, "won": 0.5, "seconds": 1, "ci95": [0, 1]}',
-    b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "pairs": 2, "seed": 1, '
+    b'{"kind": "evaluation", "decisions": 1, "updates": 0, "round": 0, "deals": 2, "seed": 1, '
     b'"opponent": "easy", "margin": 0, "won": 0.5, "seconds": 1, "ci95": [0, null]}',
 ]  # fmt: skip
 

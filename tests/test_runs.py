@@ -27,7 +27,7 @@ def evaluation(decisions: int, margin: float, opponent: str = "pro") -> dict[str
         "margin": margin,
         "ci95": [margin - 0.5, margin + 0.5],
         "won": 0.5,
-        "pairs": 100,
+        "deals": 100,
         "seed": 1,
         "seconds": decisions / 1e5,
         "updates": decisions // 1000,

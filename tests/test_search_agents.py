@@ -109,8 +109,8 @@ def test_fewer_worlds_are_drawn_from_the_seed() -> None:
 @few("name", TWO, TWO[1:])
 def test_whole_deals_are_played_and_won(name: str) -> None:
     rules = Rules.preset(name)
-    pairs = {"two_player": 6, "mini": 60, "micro": 150}[name]
-    result = evaluate("pimc", "easy", rules, pairs, seed=1)
+    deals = {"two_player": 6, "mini": 60, "micro": 150}[name]
+    result = evaluate("pimc", "easy", rules, deals, seed=1)
     assert result.margin > 1
     evaluate("pimc_belief", "pimc", rules, 4, seed=1)
 

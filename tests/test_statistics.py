@@ -98,8 +98,8 @@ def test_bounds_and_sizes_are_those_of_the_formulas():
         (math.log(0.1 / 0.99), math.log(90))
     )
     # (1.6449 + 1.6449)**2 * 49 = 530.3
-    assert question.fixed_pairs(49.0) == 531
-    assert Question(alpha=0.01, beta=0.1).fixed_pairs(1.0) == math.ceil(
+    assert question.fixed_deals(49.0) == 531
+    assert Question(alpha=0.01, beta=0.1).fixed_deals(1.0) == math.ceil(
         100 * (2.326348 + 1.281552) ** 2
     )
 
@@ -256,27 +256,27 @@ def test_the_estimate_holds_far_from_both_hypotheses(truth):
 
 @pytest.mark.parametrize("drift", [0.0, 0.1, -0.15])
 def test_chances_of_outcomes_are_those_of_walks(drift):
-    question, pairs = Question(-0.5, 0.5), looks(200)
-    variances = [9.0 * (1 + 60 / n) for n in pairs]
+    question, deals = Question(-0.5, 0.5), looks(200)
+    variances = [9.0 * (1 + 60 / n) for n in deals]
     states = [
         State(n, 0.0, variance, 0.0, 1 / variance, "open")
-        for n, variance in zip(pairs, variances, strict=True)
+        for n, variance in zip(deals, variances, strict=True)
     ]
     paths = sequential._Paths(question, states, 3.0, 0.05)
     rng = np.random.default_rng(9)
-    at_looks = np.diff([0, *pairs])
-    steps = rng.normal(size=(40_000, len(pairs))) * np.sqrt(at_looks) + drift * at_looks
+    at_looks = np.diff([0, *deals])
+    steps = rng.normal(size=(40_000, len(deals))) * np.sqrt(at_looks) + drift * at_looks
     walks = np.cumsum(steps, axis=1)
     ends = np.array(paths.bounds)
     for above in (True, False):
         total = 2.0
-        left = np.full(len(walks), len(pairs))
-        for place in reversed(range(len(pairs) - 1)):
+        left = np.full(len(walks), len(deals))
+        for place in reversed(range(len(deals) - 1)):
             gone = (walks[:, place] <= ends[place, 0]) | (walks[:, place] >= ends[place, 1])
             left[gone] = place
         rows = np.arange(len(walks))
-        last = left == len(pairs)
-        where = walks[rows, np.minimum(left, len(pairs) - 1)]
+        last = left == len(deals)
+        where = walks[rows, np.minimum(left, len(deals) - 1)]
         beyond = where >= total if above else where <= total
         counted = np.where(last, beyond, where > 0 if above else where < 0)
         assert paths.beyond(drift, total, above=above) == pytest.approx(counted.mean(), abs=0.01)
@@ -294,26 +294,26 @@ def test_the_interval_after_an_early_stop_is_wider_and_the_estimate_nearer_the_m
     middle, (low, high) = estimate(test.question, test.states)
     assert 0.5 < middle < state.mean
     assert low < middle < high
-    assert high - low > 2 * 1.96 * math.sqrt(state.variance / state.pairs) * 0.98
+    assert high - low > 2 * 1.96 * math.sqrt(state.variance / state.deals) * 0.98
 
 
 # ---- comparisons ---------------------------------------------------------------------------------
 def test_agents_that_play_each_other_are_tested_on_their_margins():
     result = compare(Lowest(), Highest(), "micro", Question(0.0, 1.0), seed=4)
-    played = evaluate(Lowest(), Highest(), "micro", result.pairs, seed=4)
+    played = evaluate(Lowest(), Highest(), "micro", result.deals, seed=4)
     assert result.mean == pytest.approx(played.margin)
     assert result.sd == pytest.approx(played.margins.std(ddof=1))
     assert result.deals_digest == played.deals_digest
     assert result.verdict == ("high" if played.margin > 0 else "low")
     back = compare(Highest(), Lowest(), "micro", Question(-1.0, 0.0), seed=4)
-    assert (back.pairs, back.mean) == (result.pairs, -result.mean)
+    assert (back.deals, back.mean) == (result.deals, -result.mean)
     assert {back.verdict, result.verdict} == {"low", "high"}
 
 
 def test_against_a_field_the_difference_on_the_same_deals_is_tested():
     field = ["standard", "pro"]
-    result = compare(Lowest(), Highest(), "mini", Question(0, 2.0), against=field, seed=2)
-    n = result.pairs
+    result = compare(Lowest(), Highest(), "mini", Question(0, 2.0), opponents=field, seed=2)
+    n = result.deals
     margins = [
         sum(evaluate(agent, other, "mini", n, seed=2).margins for other in field) / 2
         for agent in (Lowest(), Highest())
@@ -321,13 +321,13 @@ def test_against_a_field_the_difference_on_the_same_deals_is_tested():
     difference = margins[0] - margins[1]
     assert result.mean == pytest.approx(difference.mean())
     assert result.sd == pytest.approx(difference.std(ddof=1))
-    assert result.against == ("standard", "pro")
+    assert result.opponents == ("standard", "pro")
 
 
 @pytest.mark.slow
 def test_with_more_players_each_is_one_among_copies_of_the_other():
     rules = Rules.make("party", 3)
-    result = compare(Lowest(), Highest(), rules, Question(0, 20.0), max_pairs=64, seed=6)
+    result = compare(Lowest(), Highest(), rules, Question(0, 20.0), max_deals=64, seed=6)
     forth = evaluate(Lowest(), Highest(), rules, 64, seed=6).margins
     back = evaluate(Highest(), Lowest(), rules, 64, seed=6).margins
     assert result.mean == pytest.approx(((forth - back) / 2).mean())
@@ -340,14 +340,14 @@ def test_an_agent_is_not_better_than_itself():
 
 
 def test_what_is_not_decided_says_so():
-    result = compare("standard", "standard", "micro", Question(-0.01, 0.01), max_pairs=100)
-    assert (result.verdict, result.pairs) == ("open", 100)
+    result = compare("standard", "standard", "micro", Question(-0.01, 0.01), max_deals=100)
+    assert (result.verdict, result.deals) == ("open", 100)
 
 
 def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
     kept = tmp_path / "kept.jsonl"
     question, play = Question(-0.1, 0.1), Duel.play
-    wanted = compare("easy", "easy", "micro", question, max_pairs=900, seed=3)
+    wanted = compare("easy", "easy", "micro", question, max_deals=900, seed=3)
 
     def stop(self, first, deals, progress=None):
         if first > 200:
@@ -355,15 +355,15 @@ def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
         return play(self, first, deals, progress)
 
     monkeypatch.setattr(Duel, "play", stop)
-    some = compare("easy", "easy", "micro", question, max_pairs=900, seed=3, out=kept)
+    some = compare("easy", "easy", "micro", question, max_deals=900, seed=3, out=kept)
     assert some.interrupted
     assert some.verdict == "open"
     assert some.looks == wanted.looks[: len(some.looks)]
     monkeypatch.setattr(Duel, "play", play)
-    result = compare("easy", "easy", "micro", question, max_pairs=900, seed=3, resume=kept)
+    result = compare("easy", "easy", "micro", question, max_deals=900, seed=3, resume=kept)
     assert replace(result, seconds=0) == replace(wanted, seconds=0)
     with refused(HeartsError, "resume"):
-        compare("easy", "easy", "micro", Question(0, 0.1), max_pairs=900, seed=3, resume=kept)
+        compare("easy", "easy", "micro", Question(0, 0.1), max_deals=900, seed=3, resume=kept)
 
 
 def test_blocks_end_where_the_test_looks():
@@ -394,22 +394,22 @@ def test_a_hypothesis_that_no_margins_can_have_is_refused():
         compare("standard", "pro", "micro", Question(0, 50))
 
 
-@pytest.mark.parametrize("pairs", [63, 1, 10**8, "many"])
-def test_too_few_or_too_many_pairs_are_refused(pairs):
+@pytest.mark.parametrize("deals", [63, 1, 10**8, "many"])
+def test_too_few_or_too_many_pairs_are_refused(deals):
     with pytest.raises(HeartsError) as caught:
-        compare("standard", "easy", "micro", max_pairs=pairs)
-    assert caught.value.argument in ("pairs", "max_pairs")
-    with refused(HeartsError, "against", value="easy"):
-        compare("standard", "pro", "micro", against=["easy", "easy"])
+        compare("standard", "easy", "micro", max_deals=deals)
+    assert caught.value.argument in ("deals", "max_deals")
+    with refused(HeartsError, "opponents", value="easy"):
+        compare("standard", "pro", "micro", opponents=["easy", "easy"])
 
 
 def test_what_was_kept_for_another_test_is_refused(tmp_path, monkeypatch):
     kept = tmp_path / "kept.jsonl"
-    compare("easy", "easy", "micro", max_pairs=64, out=kept)
-    compare("easy", "easy", "micro", max_pairs=64, resume=kept)
+    compare("easy", "easy", "micro", max_deals=64, out=kept)
+    compare("easy", "easy", "micro", max_deals=64, resume=kept)
     monkeypatch.setattr(comparison, "TEST_VERSION", comparison.TEST_VERSION + 1)
     with refused(HeartsError, "resume"):
-        compare("easy", "easy", "micro", max_pairs=64, resume=kept)
+        compare("easy", "easy", "micro", max_deals=64, resume=kept)
 
 
 # ---- the command ---------------------------------------------------------------------------------
@@ -418,9 +418,9 @@ def test_an_answer_is_a_choice_and_no_saving_is_told_where_there_is_none(capsys)
     assert result.verdict == "low"
     assert result.mean > 0
     assert "10.0%" in verdict_of(result)
-    show_two(replace(result, fixed_pairs=result.pairs // 2), verbose=True, to_stderr=False)
+    show_two(replace(result, fixed_deals=result.deals // 2), verbose=True, to_stderr=False)
     assert "times as many" not in capsys.readouterr().out
-    show_two(replace(result, fixed_pairs=2 * result.pairs), verbose=True, to_stderr=False)
+    show_two(replace(result, fixed_deals=2 * result.deals), verbose=True, to_stderr=False)
     assert "2.0 times as many" in capsys.readouterr().out
 
 
@@ -456,7 +456,7 @@ def test_a_conclusion_says_who_is_better_by_how_much_and_how_sure(
     shown = -1 if better == "easy" else 1
     for figure in (middle, *ci95):
         assert f"{shown * figure:+.2f}" in told
-    assert f"{result.pairs:,}" in told
+    assert f"{result.deals:,}" in told
     assert sure in told
     record = result.to_json()
     assert (record["better"], record["conclusion"]) == (better, told)
@@ -513,8 +513,8 @@ def test_the_command_tells_the_answer_and_prints_json(tmp_path):
         (["pro", "easy", "pimc"], "agents 3"),
         (["pro", "nobody"], "agent nobody"),
         (["pro", "easy", "--low", "1"], "low 1"),
-        (["pro", "easy", "--max-pairs", "10"], "max_pairs 10"),
-        (["pro", "easy", "--against", ","], "--against"),
+        (["pro", "easy", "--max-deals", "10"], "max_deals 10"),
+        (["pro", "easy", "--opponents", ","], "--opponents"),
         (["pimc", "easy", "--rules", "classic"], "rules pimc"),
         (["pro", "easy", "--workers", "0"], "workers"),
         (["pro", "--resume", "x"], "agents --resume"),
@@ -705,8 +705,8 @@ def test_groups_of_runs_play_their_own_deals_against_the_field(tmp_path):
     second = evaluate("standard", "pro", "micro", 80, seed=5).margins[40:]
     assert result.scores[1, 1] == pytest.approx(second.mean())
     assert result.difference[0] == pytest.approx(result.iqm[0] - result.other_iqm[0])
-    words = ["compare", *runs, "vs", *others, "--against", "standard,pro", "--rules", "micro"]
-    told = run(*words, "--pairs", "40", "--seed", "5")
+    words = ["compare", *runs, "vs", *others, "--opponents", "standard,pro", "--rules", "micro"]
+    told = run(*words, "--deals", "40", "--seed", "5")
     assert told.exit_code == 0, told.stderr
     assert f"{result.scores[0, 0]:+.2f}" in told.stdout
     again = json.loads(run("compare", "--resume", kept, "--json").stdout)
@@ -715,10 +715,10 @@ def test_groups_of_runs_play_their_own_deals_against_the_field(tmp_path):
 
 
 def test_a_player_that_is_compared_with_itself_is_told_of():
-    told = run("compare", "pro", "pro-v1", "--rules", "micro", "--max-pairs", "200")
+    told = run("compare", "pro", "pro-v1", "--rules", "micro", "--max-deals", "200")
     assert "pro and pro-v1" in told.stderr
     words = ["pro", "pro-v1", "vs", "easy", "pro?worlds=20"]
-    told = run("compare", *words, "--rules", "micro", "--pairs", "4", "--against", "standard")
+    told = run("compare", *words, "--rules", "micro", "--deals", "4", "--opponents", "standard")
     assert told.stderr.count("one run") == 1
 
 
@@ -729,9 +729,9 @@ def test_a_player_that_is_compared_with_itself_is_told_of():
         (["pro", "vs", "easy"], "agents 1"),
         (["a", "b", "vs", "c", "d", "vs", "e"], "agents 2"),
         (["pro", "easy", "vs", "pimc", "easy", "--low", "1"], "--low"),
-        (["pro", "easy", "--pairs", "5"], "--pairs"),
+        (["pro", "easy", "--deals", "5"], "--deals"),
         (["pro", "pro", "vs", "pimc", "easy"], "runs 'pro'"),
-        (["pro", "easy", "vs", "pimc", "easy", "--pairs", "1"], "pairs 1"),
+        (["pro", "easy", "vs", "pimc", "easy", "--deals", "1"], "deals 1"),
     ],
 )
 def test_mistakes_about_groups_are_told_in_a_line(words, told):

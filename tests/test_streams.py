@@ -38,7 +38,7 @@ def shell(words: str, redirection: str = "", given: bytes = b"", **variables: st
 @pytest.mark.slow
 @pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, NO_UTF8])
 def test_a_terminal_without_the_letters_gets_others(variables):
-    words = "evaluate standard --against easy --pairs 4"
+    words = "evaluate standard --opponents easy --deals 4"
     status, out, err = shell(words, **variables)
     assert (status, err) == (0, b"")
     assert b"+-" in out
@@ -82,7 +82,7 @@ def test_closed_input_is_an_empty_one():
 
 @pytest.mark.slow
 def test_closed_errors_do_not_get_into_the_output():
-    status, out, _ = shell("evaluate standard --against easy --pairs 4 --json", "2>&-")
+    status, out, _ = shell("evaluate standard --opponents easy --deals 4 --json", "2>&-")
     assert status == 0
     assert len(json.loads(out)) == 1
     assert shell("rules nonsense", "<&- >&- 2>&-") == (2, b"", b"")
@@ -102,13 +102,13 @@ class Closed(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    "words", [["evaluate", "standard", "--against", "easy"], ["tournament", "easy", "standard"]]
+    "words", [["evaluate", "standard", "--opponents", "easy"], ["tournament", "easy", "standard"]]
 )
 def test_results_come_out_when_the_terminal_has_been_closed(words, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", Closed())
     monkeypatch.setenv("TERM", "xterm")
     with pytest.raises(SystemExit) as ended:
-        app([*words, "--rules", "micro", "--pairs", "4", "--json"])
+        app([*words, "--rules", "micro", "--deals", "4", "--json"])
     assert ended.value.code == 0
     assert len(json.loads(capsys.readouterr().out)) >= 1
 

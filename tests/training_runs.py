@@ -30,7 +30,7 @@ def recipe(*overrides: str) -> TrainConfig:
             "[{until: 0.6, opponents: {self: 1, easy: 1}}, {opponents: {self: 2, pro: 1}}]",
             "self_play={keep: 2, keep_every: 2}",
             "budget.decisions=720",
-            "evaluation={times: 5, pairs: 2, opponents: [standard, easy]}",
+            "evaluation={times: 5, deals: 2, opponents: [standard, easy]}",
             "checkpoint.every_seconds=1e9",
             *overrides,
         ],

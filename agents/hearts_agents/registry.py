@@ -14,7 +14,7 @@ from hearts_agents.base import Agent, as_agent
 from hearts_agents.blame import blamed
 from hearts_agents.programs.program_agent import external_factory
 from hearts_agents.specs import WEIGHTS_ALONE, is_code, is_exec, parse_options, split_spec
-from hearts_agents.trust import is_trusting
+from hearts_agents.trust import is_code_allowed
 from hearts_agents.user_code import find_code
 from hearts_env import CheckpointError, HeartsError
 from hearts_env.support.arguments import is_plain_name
@@ -144,7 +144,7 @@ def make_agent(
     agent: str | os.PathLike[str] | Any,
     seed: int | None = None,
     *,
-    trust: bool = False,
+    allow_code: bool = False,
     **options: Any,
 ) -> Agent:
     """A player by its name, from a checkpoint, from code, or as it is.
@@ -158,7 +158,7 @@ def make_agent(
             of which a player as it is now is made. Options may follow a name, as in
             ``pro?worlds=50``.
         seed: of the player's random numbers; None: from the operating system.
-        trust: load a file that can run code when it is loaded (.zip and .pt).
+        allow_code: load a file that can run code when it is loaded (.zip and .pt).
         **options: the player's own, such as ``worlds`` of ``pro``.
 
     Raises:
@@ -179,13 +179,13 @@ def make_agent(
     factory, texts = resolve(agent)
     base = unversioned(split_spec(name)[0] if texts else name)
     if base.endswith(_TRUSTED) and not is_code(base):
-        if "trust" in texts:  # a name may come from a file that somebody sent
+        if "allow_code" in texts:  # a name may come from a file that somebody sent
             raise HeartsError(
-                f"trust: cannot be said in a name like {quoted(name)}; add --trust, or in Python "
-                "make_agent(path, trust=True)",
+                f"allow_code: cannot be said in a name like {quoted(name)}; add --allow-code, or "
+                "in Python make_agent(path, allow_code=True)",
                 value=name,
             )
-        options["trust"] = trust
+        options["allow_code"] = allow_code
     known = _check_options(base, factory, {**texts, **options})
     options = parse_options(base, factory, texts) | options
     arguments = {"seed": seed, **options} if known is None or "seed" in known else options
@@ -304,12 +304,12 @@ def check_recorded(name: str, where: str) -> None:
 
     Raises:
         HeartsError: if it is a program, code or a file that must be trusted, or has one as an
-            option, and nobody has called ``trust_files``.
+            option, and nobody has called ``allow_code``.
     """
-    if runs_code(name) and not is_trusting():
+    if runs_code(name) and not is_code_allowed():
         raise HeartsError(
             f"{where} names the agent {quoted(name)}, which can run any code; if you trust whoever "
-            "wrote that file, add --trust, or in Python call hearts_agents.trust.trust_files()"
+            "wrote that file, add --allow-code, or in Python call hearts_agents.trust.allow_code()"
         )
 
 

@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from hearts_agents.blame import blamed
 from hearts_agents.models.model_agent import ModelAgent, import_library, names_in_zip, read_model
-from hearts_agents.trust import check_trust
+from hearts_agents.trust import check_code_allowed
 from hearts_env import HeartsError, Rules
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import CheckpointError, quoted
@@ -148,7 +148,7 @@ def load_sb3(
     encoder: str = "flat",
     rules: str | None = None,
     greedy: bool = True,
-    trust: bool = False,
+    allow_code: bool = False,
 ) -> Sb3Agent:
     """The player of a file that ``model.save`` of stable-baselines3 or sb3-contrib wrote.
 
@@ -158,10 +158,10 @@ def load_sb3(
         encoder: the ``observation`` that it was trained with.
         rules: the only rules that it plays; None: all whose shapes it fits.
         greedy: take the preferred action; False: draw from the policy's probabilities.
-        trust: load it; it is not looked into without.
+        allow_code: load it; it is not looked into without.
 
     Raises:
-        HeartsError: if `trust` is missing, or it is not a policy that can play.
+        HeartsError: if `allow_code` is missing, or it is not a policy that can play.
         CheckpointError: if it is not such a file.
     """
     data = read_model(path)
@@ -171,7 +171,7 @@ def load_sb3(
             f"agent: {quoted(str(path))} is not a file of stable-baselines3; give one that "
             "model.save wrote"
         )
-    check_trust(path, _PICKLE, trust=trust)
+    check_code_allowed(path, _PICKLE, allow_code=allow_code)
     save_util = import_library("stable_baselines3.common.save_util", "train", path)
     with (
         blamed(

@@ -20,7 +20,7 @@ from hearts_agents.models.model_agent import (
     read_model,
 )
 from hearts_agents.specs import WEIGHTS_ALONE
-from hearts_agents.trust import check_trust
+from hearts_agents.trust import check_code_allowed
 from hearts_env import HeartsError, Rules
 from hearts_env.support.arguments import check_choice
 from hearts_env.support.arrays import Array
@@ -131,7 +131,7 @@ def load_torchscript(
     rules: str | None = None,
     greedy: bool = True,
     dtype: str = "float32",
-    trust: bool = False,
+    allow_code: bool = False,
 ) -> TorchScriptAgent:
     """The player of a file that ``torch.jit.save`` wrote.
 
@@ -142,10 +142,10 @@ def load_torchscript(
         rules: the only rules that it plays; None: all that it fits.
         greedy: take the preferred action; False: draw from the softmax of its outputs.
         dtype: of the observations that it is given.
-        trust: load it; it is not looked into without.
+        allow_code: load it; it is not looked into without.
 
     Raises:
-        HeartsError: if `trust` or `encoder` is missing, or the model does not fit.
+        HeartsError: if `allow_code` or `encoder` is missing, or the model does not fit.
         CheckpointError: if it is not such a file.
     """
     data = read_model(path)
@@ -155,7 +155,7 @@ def load_torchscript(
         if any("data.pkl" in name for name in names):  # of torch.save
             fix = WEIGHTS_ALONE
         raise CheckpointError(f"agent: {quoted(str(path))} is not TorchScript; {fix}")
-    check_trust(path, _SCRIPT, trust=trust)
+    check_code_allowed(path, _SCRIPT, allow_code=allow_code)
     return TorchScriptAgent(
         data, str(path), dtype, encoder=encoder, rules=rules, greedy=greedy, seed=seed
     )

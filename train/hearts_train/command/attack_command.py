@@ -16,7 +16,7 @@ from hearts_train.command.cli_options import names_in
 from hearts_train.command.reports import command_line
 from hearts_train.console import Mistake
 from hearts_train.measure.attack import TRAINED, Assault, Attack
-from hearts_train.measure.evaluation import check_pairs
+from hearts_train.measure.evaluation import check_deals
 from hearts_train.measure.records import read_settings
 from hearts_train.measure.shown import format_margin, format_ms
 
@@ -30,7 +30,7 @@ class Begun:
     agent: str
     attackers: list[str]
     tricks: int | None
-    pairs: int
+    deals: int
     seed: int
     rules: dict[str, Any] | None = None
     trained: str | None = None
@@ -72,7 +72,7 @@ def prepared(
     Raises:
         HeartsError, Mistake: somebody cannot play, or a value cannot be used.
     """
-    check_pairs(begun.pairs)
+    check_deals(begun.deals)
     if not seconds > 0:
         raise Mistake(f"--seconds: {seconds:g} is out of range; give a number above 0")
     others = [name for name in begun.attackers if name != TRAINED] or ["belief"]
@@ -123,7 +123,7 @@ def measure(
     if assault.is_small:
         return assault.exactly(console.progress, command=command_line())
     return assault.over_deals(
-        begun.pairs,
+        begun.deals,
         console.progress,
         out=out,
         resume=resume,
@@ -152,7 +152,7 @@ def show(result: Attack, *, to_stderr: bool) -> None:
         over = "over all deals, exact"
     else:
         stopped = " (stopped early)" * result.interrupted
-        over = f"95 % interval over {result.gains[0].pairs:,} duplicate deals{stopped}"
+        over = f"95 % interval over {result.gains[0].deals:,} duplicate deals{stopped}"
     drawn = " (one draw)" * result.is_one_draw
     title = f"what is won from {result.agent}{drawn}, {result.rules}: points a deal, {over}"
     console.print_table(title, columns, rows, to_stderr=to_stderr)

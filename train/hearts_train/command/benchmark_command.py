@@ -43,7 +43,7 @@ class Begun(NamedTuple):
     agent: str
     track: str
     split: str
-    pairs: int | None
+    deals: int | None
     budget: str
     decisions: int | None
     isolate: bool
@@ -71,7 +71,7 @@ def play(begun: Begun, crew: Crew, out: Path | None, *, resume: bool) -> dict[st
         begun.agent,
         begun.track,
         begun.split,
-        begun.pairs,
+        begun.deals,
         begun.budget,
         protocol=begun.protocol,
         decisions=begun.decisions,
@@ -106,7 +106,7 @@ def read_begun(out: Path) -> Begun:
             protocol=protocol_number(about["protocol"], "resume"),
             agent=named_agents(parts, settings)[0],
             isolate=settings["isolate"],
-            **{name: about[name] for name in ("track", "split", "pairs", "budget", "decisions")},
+            **{name: about[name] for name in ("track", "split", "deals", "budget", "decisions")},
         )
     except (KeyError, TypeError, IndexError):
         raise HeartsError(
@@ -170,7 +170,7 @@ def title(result: dict[str, Any]) -> str:
     part = "" if result["is_full"] else ", not all of the protocol's"
     return (
         f"{short_names([agent])[agent]}, {result['protocol']}, {result['track']} "
-        f"{result['split']}: points a deal, 95 % interval over {result['pairs']:,} duplicate "
+        f"{result['split']}: points a deal, 95 % interval over {result['deals']:,} duplicate "
         f"deals{part}"
     )
 

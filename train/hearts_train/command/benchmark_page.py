@@ -85,7 +85,7 @@ def write_page(record: dict[str, Any], path: Path, file: Path | None = None) -> 
 
 def _summary(result: dict[str, Any]) -> list[str]:
     margin = format_margin(result["margin"], result["ci95"])
-    count = f"{result['pairs']:,} duplicate deals"
+    count = f"{result['deals']:,} duplicate deals"
     agent = result["agent"]["name"]
     parts = [
         f"<p><b>{html.escape(short_names([agent])[agent])}</b> {html.escape(verdict(result))}.</p>",
@@ -154,7 +154,7 @@ def _table(record: dict[str, Any]) -> list[str]:
 def _cross_table(result: dict[str, Any]) -> list[str]:
     """The field against itself on the same deals, as the package has it; full results only."""
     table = read_field().get(f"{result['track']} {result['split']}")
-    if table is None or not result["is_full"] or table["seed"] != result["deals"]["seed"]:
+    if table is None or not result["is_full"] or table["seed"] != result["dealt"]["seed"]:
         return []
     name = short_names([result["agent"]["name"]])[result["agent"]["name"]]
     mine = [{**f, "agent": name} for f in result["opponents"]]
@@ -164,7 +164,7 @@ def _cross_table(result: dict[str, Any]) -> list[str]:
     parts = [
         _SCROLLED.format("The field among itself"),
         "<table class='cards'><caption>Each player's margin over each other, with 95 % intervals; "
-        f"the field among itself on the first {table['pairs']:,} of these deals</caption>",
+        f"the field among itself on the first {table['deals']:,} of these deals</caption>",
         "<thead><tr><th scope='col'>Margin of</th>",
         f"{heads}</tr></thead><tbody>",
     ]
@@ -250,8 +250,8 @@ def _facts(record: dict[str, Any]) -> list[str]:
         "Decisions in training": "not stated"
         if result["decisions"] is None
         else f"{result['decisions']:,}",
-        "Deals": f"{result['split']}, seed {result['deals']['seed']}, {result['pairs']:,} of them",
-        "Their SHA-256": result["deals"]["sha256"],
+        "Deals": f"{result['split']}, seed {result['dealt']['seed']}, {result['deals']:,} of them",
+        "Their SHA-256": result["dealt"]["sha256"],
         "Result's SHA-256": record["sha256"],
         "Command": run["command"] or "none",
         "Processes": "one for each player" if run["isolated"] else "one",

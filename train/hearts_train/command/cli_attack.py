@@ -10,13 +10,13 @@ import typer
 from hearts_train import console
 from hearts_train.command.cli_options import (
     AgentName,
+    AllowCode,
     Backend,
     Json,
     Out,
     Resume,
     RulesName,
     Seed,
-    Trust,
     Workers,
     app,
     check_output,
@@ -25,12 +25,12 @@ from hearts_train.command.cli_options import (
 )
 from hearts_train.console import Mistake
 
-_SETTINGS = ("agent", "attackers", "rules", "tricks", "pairs", "seed", "seconds", "run", "out")
+_SETTINGS = ("agent", "attackers", "rules", "tricks", "deals", "seed", "seconds", "run", "out")
 
 
 @app.command(
     rich_help_panel="Measure",
-    epilog="Example: hearts attack runs/demo-1 --attackers all --pairs 1000 --workers 2",
+    epilog="Example: hearts attack runs/demo-1 --attackers all --deals 1000 --workers 2",
 )
 def attack(
     context: typer.Context,
@@ -44,8 +44,8 @@ def attack(
         ),
     ] = "belief,lbr,endings,lbr_endings",
     rules: RulesName = None,
-    pairs: Annotated[
-        int, typer.Option("--pairs", help="Deals, each played in both seats; small decks: all.")
+    deals: Annotated[
+        int, typer.Option("--deals", help="Deals, each played in both seats; small decks: all.")
     ] = 600,
     tricks: Annotated[
         int | None,
@@ -58,7 +58,7 @@ def attack(
     run: Annotated[
         Path | None, typer.Option("--run", metavar="DIR", help="Folder of what 'trained' learns.")
     ] = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
     out: Out = None,
@@ -80,7 +80,7 @@ def attack(
     elif agent is None:
         raise Mistake("agent: none given; name one; see 'hearts attack --help'")
     else:
-        begun = attacking.Begun(agent, attacking.attackers_in(attackers), tricks, pairs, seed)
+        begun = attacking.Begun(agent, attacking.attackers_in(attackers), tricks, deals, seed)
         begun = attacking.prepared(begun, rules_of(rules, None), seconds, run, is_kept=bool(out))
     result = attacking.measure(begun, out, resume, workers=workers, backend=backend)
     attacking.show(result, to_stderr=as_json)

@@ -8,6 +8,7 @@ import typer
 
 from hearts_train import console
 from hearts_train.command.cli_options import (
+    AllowCode,
     Backend,
     Isolate,
     Json,
@@ -17,7 +18,6 @@ from hearts_train.command.cli_options import (
     RulesName,
     Seed,
     TimeLimit,
-    Trust,
     Workers,
     app,
     check_output,
@@ -50,24 +50,24 @@ def compare(
     beta: Annotated[
         float, typer.Option("--beta", help="How often 'low' may be wrong where 'high' is true.")
     ] = 0.05,
-    against: Annotated[
+    opponents: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="AGENT,...", help="Both play these, instead of each other."
+            "--opponents", metavar="AGENT,...", help="Both play these, instead of each other."
         ),
     ] = None,
-    max_pairs: Annotated[
-        int, typer.Option("--max-pairs", help="Give up after this many deals.")
+    max_deals: Annotated[
+        int, typer.Option("--max-deals", help="Give up after this many deals.")
     ] = 1_000_000,
-    pairs: Annotated[
-        int, typer.Option("--pairs", help="With 'vs': deals of each run against each opponent.")
+    deals: Annotated[
+        int, typer.Option("--deals", help="With 'vs': deals of each run against each opponent.")
     ] = 1000,
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
     isolate: Isolate = False,
     time_limit: TimeLimit = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
     out: Out = None,
@@ -83,7 +83,7 @@ def compare(
 
     check_output(out, "--out")
     if resume is not None:
-        free = {"workers", "backend", "resume", "as_json", "trust", "verbose"}
+        free = {"workers", "backend", "resume", "as_json", "allow_code", "verbose"}
         refuse_said(context, sorted(context.params.keys() - free), "--resume", resume)
         begun = comparing.read_begun(resume)
     else:
@@ -91,10 +91,10 @@ def compare(
         comparing.refuse_other_kind(context, is_group="vs" in (agents or []))
         begun = comparing.Begun(
             *groups,
-            names_in(against, "--against") if against is not None else None,
+            names_in(opponents, "--opponents") if opponents is not None else None,
             rules_of(rules, players),
             Question(low, high, alpha, beta),
-            pairs if "vs" in (agents or []) else max_pairs,
+            deals if "vs" in (agents or []) else max_deals,
             seed,
             isolate,
             time_limit,

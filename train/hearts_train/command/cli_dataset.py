@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from hearts_train.command.cli_options import (
+    AllowCode,
     Backend,
     Json,
     Players,
     RulesName,
     Seed,
-    Trust,
     Workers,
     app,
     names_in,
@@ -83,7 +83,7 @@ def dataset(
     ] = False,
     workers: Workers = None,
     backend: Backend = "local",
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
     """Play games and record them: Parquet tables and Minari episodes."""

@@ -9,12 +9,12 @@ import typer
 
 from hearts_train.command.cli_options import (
     SEED_FORM,
+    AllowCode,
     Backend,
     Isolate,
     Json,
     Players,
     RulesName,
-    Trust,
     Workers,
     app,
     check_output,
@@ -33,7 +33,7 @@ EVERY = "every"
 league_app = typer.Typer(
     help="Let agents play each other in a folder that keeps all results and grows.",
     epilog="Example: hearts league my_league add standard pro my_agent.py:MyAgent; then "
-    "hearts league my_league run --trust",
+    "hearts league my_league run --allow-code",
     rich_markup_mode=None,
 )
 app.add_typer(league_app, name="league", rich_help_panel="Measure")
@@ -79,7 +79,7 @@ def add(
         ),
     ] = None,
     isolate: Isolate = False,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Enter agents, and begin the league if there is none; nothing is played yet.
 
@@ -110,9 +110,9 @@ def run(
     context: typer.Context,
     rules: GameName = None,
     players: Players = None,
-    pairs: Annotated[
+    deals: Annotated[
         int | None,
-        typer.Option("--pairs", help="Deals of each pairing; with --until at most."),
+        typer.Option("--deals", help="Deals of each pairing; with --until at most."),
     ] = None,
     until: Annotated[
         float | None,
@@ -125,7 +125,7 @@ def run(
     minutes: Annotated[
         float | None, typer.Option("--minutes", help="Stop each game after this many.")
     ] = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
     isolate: Isolate = False,
@@ -133,7 +133,7 @@ def run(
 ) -> None:
     """Play what is missing; stopped or killed at any moment it goes on where it stood.
 
-    Without --pairs and --until each pairing plays 1,000 deals, rounded up to the end of a block.
+    Without --deals and --until each pairing plays 1,000 deals, rounded up to the end of a block.
     Fast players play first.
     """
     from hearts_train.command.league_command import play
@@ -142,7 +142,7 @@ def run(
     play(
         context.obj,
         _played(rules, players),
-        Goal.of(pairs, until, minutes, None if agents is None else names_in(agents, "--agents")),
+        Goal.of(deals, until, minutes, None if agents is None else names_in(agents, "--agents")),
         crew=(workers, backend),
         isolate=isolate,
         as_json=as_json,
@@ -172,7 +172,7 @@ def verify(
         typer.Option("--sample", metavar="K", help="So many blocks by lot; without it all."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="What the lot follows from.")] = 0,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
     isolate: Isolate = False,

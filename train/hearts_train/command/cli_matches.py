@@ -10,13 +10,13 @@ import typer
 from hearts_train import console
 from hearts_train.command.cli_options import (
     AGENT_HELP,
+    AllowCode,
     Backend,
     Json,
     Players,
     Plot,
     RulesName,
     Seed,
-    Trust,
     Workers,
     app,
     check_apart,
@@ -46,9 +46,9 @@ def equity(
     agent: Annotated[
         str | None, typer.Option("--agent", metavar="AGENT", help="Who plays the deals.")
     ] = None,
-    against: Annotated[
+    opponents: Annotated[
         str | None,
-        typer.Option("--against", metavar="AGENT", help="Against whom; itself, if left out."),
+        typer.Option("--opponents", metavar="AGENT", help="Against whom; itself, if left out."),
     ] = None,
     rules: RulesName = None,
     players: Players = None,
@@ -58,15 +58,15 @@ def equity(
             "--results", metavar="FILE", help="Deals that --out has kept; none is played."
         ),
     ] = None,
-    pairs: Annotated[
-        int, typer.Option("--pairs", help="Deals to play, each with the agent in every seat.")
+    deals: Annotated[
+        int, typer.Option("--deals", help="Deals to play, each with the agent in every seat.")
     ] = 2000,
     totals: Totals = None,
     matches: Annotated[
         int, typer.Option("--matches", help="Matches drawn for more than two players.")
     ] = 10_000,
     seed: Seed = 0,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
     out: Annotated[
@@ -90,18 +90,18 @@ def equity(
     given = _numbers(totals)
     played = rules_of(rules, players)
     if results is not None:
-        if agent is not None or against is not None:
+        if agent is not None or opponents is not None:
             raise Mistake(f"--agent: the deals are those of {results}; omit it, or --results")
         found = load_results(results)
     else:
         _check_known(played, given, plot)
         name = agent or "pro"
-        with console.progress(f"{name} against {against or 'itself'}") as tell:
+        with console.progress(f"{name} against {opponents or 'itself'}") as tell:
             found = measure_results(
                 name,
-                against,
+                opponents,
                 played,
-                pairs,
+                deals,
                 seed,
                 tell,
                 workers=workers,
@@ -125,20 +125,20 @@ def equity(
 
 @app.command(
     rich_help_panel="Measure",
-    epilog="Example: hearts matches match --against pimc --pairs 500 --totals 80,60",
+    epilog="Example: hearts matches match --opponents pimc --deals 500 --totals 80,60",
 )
 def matches(
     agent: Annotated[str, typer.Argument(help=AGENT_HELP)],
-    against: Annotated[
-        str, typer.Option("--against", metavar="AGENT", help="The other player.")
+    opponents: Annotated[
+        str, typer.Option("--opponents", metavar="AGENT", help="The other player.")
     ] = "pimc",
-    pairs: Annotated[
-        int, typer.Option("--pairs", help="Matches, each played twice with the seats swapped.")
+    deals: Annotated[
+        int, typer.Option("--deals", help="Matches, each played twice with the seats swapped.")
     ] = 200,
     rules: RulesName = None,
     totals: Totals = None,
     seed: Seed = 0,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
     out: Annotated[
@@ -152,12 +152,12 @@ def matches(
     from hearts_train.measure.match_duel import play_matches
 
     check_new(out, "--out")
-    with console.progress(f"matches of {agent} against {against}") as tell:
+    with console.progress(f"matches of {agent} against {opponents}") as tell:
         found = play_matches(
             agent,
-            against,
+            opponents,
             rules_of(rules, None),
-            pairs,
+            deals,
             seed,
             tell,
             totals=_numbers(totals),
@@ -205,10 +205,10 @@ def _who(found: DealResults) -> str:
     """Who played the deals, in words."""
     names = [str(agent.get("name")) for agent in found.about.get("agents", [])]
     pair = f"{names[0]} against {names[1]}" if len(names) == 2 else "deals of a file"
-    pairs = found.about.get("pairs")
-    if isinstance(pairs, int):
+    deals = found.about.get("deals")
+    if isinstance(deals, int):
         stopped = ", stopped early" if found.about.get("interrupted") else ""
-        return f"{pair}, {pairs:,} deals, each from every seat{stopped}"
+        return f"{pair}, {deals:,} deals, each from every seat{stopped}"
     return f"{pair}, {found.num_deals:,} results"
 
 

@@ -10,6 +10,7 @@ import typer
 from hearts_train import console
 from hearts_train.command.cli_options import (
     AgentName,
+    AllowCode,
     Backend,
     Isolate,
     Json,
@@ -21,7 +22,6 @@ from hearts_train.command.cli_options import (
     RulesName,
     Seed,
     TimeLimit,
-    Trust,
     Workers,
     app,
     check_apart,
@@ -39,15 +39,16 @@ if TYPE_CHECKING:
 
 @app.command(
     rich_help_panel="Measure",
-    epilog="Example: hearts evaluate runs/demo-1 --against standard,pro --plot margins.pdf",
+    epilog="Example: hearts evaluate runs/demo-1 --opponents standard,pro --plot margins.pdf",
 )
 def evaluate(
     context: typer.Context,
     agent: AgentName = None,
-    against: Annotated[
-        str, typer.Option("--against", metavar="AGENT,...", help="Opponents, with commas between.")
+    opponents: Annotated[
+        str,
+        typer.Option("--opponents", metavar="AGENT,...", help="Opponents, with commas between."),
     ] = "easy,standard,standard_trump,pro",
-    pairs: Pairs = 2000,
+    deals: Pairs = 2000,
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
@@ -58,7 +59,7 @@ def evaluate(
     out: Out = None,
     resume: Resume = None,
     plot: Plot = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
     """Measure an agent on duplicate deals against others."""
@@ -76,18 +77,18 @@ def evaluate(
     check_apart(out=out or resume, plot=plot)
     played = rules_of(rules, players)
     if resume is not None:
-        (agent, *opponents), played, pairs, seed, isolate, time_limit = _resumed(
+        (agent, *names), played, deals, seed, isolate, time_limit = _resumed(
             context, resume, is_tournament=False, is_given=agent is not None
         )
     else:
-        opponents = names_in(against, "--against")
+        names = names_in(opponents, "--opponents")
     if agent is None:
         raise Mistake("agent: none given; name one; see 'hearts evaluate --help'")
     results = evaluate_against(
         agent,
-        opponents,
+        names,
         played,
-        pairs,
+        deals,
         seed,
         isolate=isolate,
         time_limit=time_limit,
@@ -115,7 +116,7 @@ def evaluate(
 def tournament(
     context: typer.Context,
     agents: Annotated[list[str] | None, typer.Argument(help="Two or more players.")] = None,
-    pairs: Pairs = 1000,
+    deals: Pairs = 1000,
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
@@ -126,7 +127,7 @@ def tournament(
     out: Out = None,
     resume: Resume = None,
     plot: Plot = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
     """Let every agent play every other, and rank them."""
@@ -144,14 +145,14 @@ def tournament(
     check_apart(out=out or resume, plot=plot)
     entered, played = agents or [], rules_of(rules, players)
     if resume is not None:
-        entered, played, pairs, seed, isolate, time_limit = _resumed(
+        entered, played, deals, seed, isolate, time_limit = _resumed(
             context, resume, is_tournament=True, is_given=bool(entered)
         )
     with console.progress("tournament") as tell:
         result = play(
             entered,
             played,
-            pairs,
+            deals,
             seed,
             tell,
             isolate=isolate,
@@ -193,8 +194,8 @@ def benchmark(
     split: Annotated[
         str, typer.Option("--split", metavar="NAME", help="Deals to look at, dev, or test.")
     ] = "dev",
-    pairs: Annotated[
-        int | None, typer.Option("--pairs", help="Fewer deals than the protocol says.")
+    deals: Annotated[
+        int | None, typer.Option("--deals", help="Fewer deals than the protocol says.")
     ] = None,
     budget: Annotated[
         str, typer.Option("--budget", metavar="TIME", help="Claimed, a card: 1ms, 50ms, free.")
@@ -222,7 +223,7 @@ def benchmark(
     verify: Annotated[
         Path | None, typer.Option("--verify", metavar="FILE", help="Play a result again.")
     ] = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
     """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
@@ -238,7 +239,7 @@ def benchmark(
     kept = verify or resume
     if kept is not None:
         option = "--verify" if verify is not None else "--resume"
-        settled = ("track", "split", "pairs", "budget", "decisions", "protocol", "out")
+        settled = ("track", "split", "deals", "budget", "decisions", "protocol", "out")
         refuse_said(context, settled, option, kept)
     if verify is not None:
         record, differing = benching.check(verify, agent, crew, isolate=isolate)
@@ -251,7 +252,7 @@ def benchmark(
         else:
             check_output(out, "--out")
             track = track or benching.track_of(agent, isolate=isolate)
-            begun = benching.Begun(agent, track, split, pairs, budget, decisions, isolate, protocol)
+            begun = benching.Begun(agent, track, split, deals, budget, decisions, isolate, protocol)
         record = benching.play(begun, crew, out or resume, resume=resume is not None)
         differing = []
     benching.show(record, to_stderr=as_json)
@@ -294,7 +295,7 @@ def _resumed(
     """What a file of results was begun with; refused is whatever the command line says besides."""
     from hearts_train.command.reports import read_begun
 
-    said = ("against", "pairs", "rules", "players", "seed", "isolate", "time_limit", "out")
+    said = ("opponents", "deals", "rules", "players", "seed", "isolate", "time_limit", "out")
     refuse_said(context, said, "--resume", resume)
     if is_given:
         raise Mistake(f"agents: with --resume they are as {resume} says; omit them")

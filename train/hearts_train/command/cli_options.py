@@ -95,16 +95,16 @@ Backend = Annotated[
 
 def _trust(given: bool) -> bool:
     if given:
-        from hearts_agents.trust import trust_files
+        from hearts_agents.trust import allow_code
 
-        trust_files()
+        allow_code()
     return given
 
 
-Trust = Annotated[
+AllowCode = Annotated[
     bool,
     typer.Option(
-        "--trust",
+        "--allow-code",
         callback=_trust,
         help="Load .zip and .pt, and code and programs that a file names: they can do anything.",
     ),
@@ -121,7 +121,7 @@ Plot = Annotated[
     typer.Option("--plot", metavar="FILE", help="Draw a picture: .png, .svg or .pdf."),
 ]
 Pairs = Annotated[
-    int, typer.Option("--pairs", help="Deals, each played with the agent in every seat.")
+    int, typer.Option("--deals", help="Deals, each played with the agent in every seat.")
 ]
 
 

@@ -9,12 +9,12 @@ import typer
 
 from hearts_train import console
 from hearts_train.command.cli_options import (
+    AllowCode,
     Json,
     Players,
     Plot,
     RulesName,
     Seed,
-    Trust,
     app,
     check_apart,
     check_output,
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 @app.command(
     rich_help_panel="Play",
-    epilog="Example: hearts play --rules party --players 5 --against standard --match",
+    epilog="Example: hearts play --rules party --players 5 --opponent standard --match",
 )
 def play(
     against: Annotated[
         str | None,
         typer.Option(
-            "--against",
+            "--opponent",
             metavar="AGENT,...",
             help="One for all seats, or one each. Default: champion in the games that it plays, "
             "else pro.",
@@ -50,7 +50,7 @@ def play(
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FILE", help="Write the deals here, too.")
     ] = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the deal or match left last.")
     ] = False,
@@ -66,7 +66,7 @@ def play(
 
     if resume:
         given = {
-            "--against": against is not None,
+            "--opponent": against is not None,
             "--rules": rules is not None,
             "--players": players is not None,
             "--seed": seed is not None,
@@ -85,7 +85,7 @@ def play(
             game = rules_of(rules, players)
             table = open_table(
                 game,
-                names_in(against or strongest(game or Rules.preset("two_player")), "--against"),
+                names_in(against or strongest(game or Rules.preset("two_player")), "--opponent"),
                 seed,
                 seat,
                 is_match=match,
@@ -298,7 +298,7 @@ def agents(
         print(wrap(plays + (f"; options: {options}" if options else "")))
     print(
         "\nAlso players: the path of a checkpoint, of a training run's folder or of a\n"
-        "solved file (.npz); model.onnx?encoder=flat and, with --trust,\n"
+        "solved file (.npz); model.onnx?encoder=flat and, with --allow-code,\n"
         "model.pt?encoder=flat of TorchScript and model.zip of stable-baselines3;\n"
         "my_agent.py:MyAgent and package.module:MyAgent; 'exec:./bot --flag', a program.\n"
         "Options follow a ?, as in pro?worlds=50."

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hearts_train.command.cli_options import Trust, app
+from hearts_train.command.cli_options import AllowCode, app
 
 
 @app.command(
@@ -59,7 +59,7 @@ def serve(
             help="A name by which browsers reach this server, beside localhost and addresses.",
         ),
     ] = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Serve a page on which people play against agents and each other, until Ctrl-C.

@@ -9,12 +9,12 @@ import typer
 
 from hearts_train import console
 from hearts_train.command.cli_options import (
+    AllowCode,
     Json,
     MaxMemory,
     Plot,
     RulesName,
     Seed,
-    Trust,
     app,
     check_apart,
     check_new,
@@ -123,7 +123,7 @@ def exploit_agents(
     seed: Seed = 0,
     max_memory: MaxMemory = 4.0,
     plot: Plot = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
     """Compute what a perfect opponent would win from players of a small deck."""
@@ -172,7 +172,7 @@ def endgame(
     max_memory: MaxMemory = 4.0,
     seed: Seed = 0,
     plot: Plot = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
     """Solve the last tricks of recorded deals, with all that is hidden."""

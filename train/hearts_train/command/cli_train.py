@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hearts_train.command.cli_options import Json, Trust, app
+from hearts_train.command.cli_options import AllowCode, Json, app
 from hearts_train.console import Mistake
 
 
@@ -31,7 +31,7 @@ def train(
         Path | None,
         typer.Option("--out", metavar="DIR", help="The run's folder; default in runs/."),
     ] = None,
-    trust: Trust = False,
+    allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
     """Train a policy, then evaluate it against the baselines."""

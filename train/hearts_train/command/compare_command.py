@@ -18,16 +18,16 @@ from hearts_train.command.cli_options import is_said
 from hearts_train.command.reports import prepare, say_how_to_go_on, show_counted_faults
 from hearts_train.console import Mistake
 from hearts_train.measure.aggregates import MIN_RUNS, GroupComparison, GroupTrial
-from hearts_train.measure.comparison import Comparison, Trial, check_max_pairs
+from hearts_train.measure.comparison import Comparison, Trial, check_max_deals
 from hearts_train.measure.contenders import Contender
-from hearts_train.measure.evaluation import check_pairs
+from hearts_train.measure.evaluation import check_deals
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.records import named_agents, read_settings
 from hearts_train.measure.sequential import HIGH, LOW, Question, SequentialTest
 
 AGAINST = ("easy", "standard", "standard_trump", "pro")
 """Whom groups of runs play where nothing else is said."""
-_OF_TWO = ("low", "high", "alpha", "beta", "max_pairs")
+_OF_TWO = ("low", "high", "alpha", "beta", "max_deals")
 
 
 class Begun(NamedTuple):
@@ -35,10 +35,10 @@ class Begun(NamedTuple):
 
     agents: list[str]
     others: list[str]
-    against: list[str] | None
+    opponents: list[str] | None
     rules: Rules | None
     question: Question
-    pairs: int
+    deals: int
     """Of groups those of each run against each opponent; else the most that are played."""
     seed: int
     isolate: bool
@@ -71,10 +71,10 @@ def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def refuse_other_kind(context: typer.Context, *, is_group: bool) -> None:
     """Refuse options of the other of the two kinds of comparison."""
-    for name in _OF_TWO if is_group else ("pairs",):
+    for name in _OF_TWO if is_group else ("deals",):
         if is_said(context, name):
             said = "--" + name.replace("_", "-")
-            why = "groups of runs play --pairs deals" if is_group else "is for groups of runs"
+            why = "groups of runs play --deals deals" if is_group else "is for groups of runs"
             raise Mistake(f"{said}: {why}; omit it")
 
 
@@ -96,33 +96,33 @@ def play(
     }
     if len(begun.agents) > 1:
         return _play_groups(begun, settings, out, resume)
-    max_pairs = check_max_pairs(begun.pairs)
-    entrants = [*begun.agents, *begun.others, *(begun.against or [])]
+    max_deals = check_max_deals(begun.deals)
+    entrants = [*begun.agents, *begun.others, *(begun.opponents or [])]
     trial = Trial(entrants, begun.rules, begun.question, begun.seed, **settings)
     prepare(trial)
     for first, second in same_players(trial.contenders[:2]):
         console.note(f"{first} and {second} are the same player: nothing can differ but luck")
     short = short_names(entrants)
-    label = f"{short[entrants[0]]} {'or' if begun.against else 'against'} {short[entrants[1]]}"
-    with trial.recorded(max_pairs, out, resume), console.progress(label) as tell:
+    label = f"{short[entrants[0]]} {'or' if begun.opponents else 'against'} {short[entrants[1]]}"
+    with trial.recorded(max_deals, out, resume), console.progress(label) as tell:
 
         def watch(test: SequentialTest, done: float) -> None:
             if not test.states:
-                tell(done, max_pairs, "no look yet")
+                tell(done, max_deals, "no look yet")
                 return
-            left = test.states[-1].pairs + test.expected_left() - done
-            tell(done, min(max_pairs, max(done + left, done + 1)), news_of(test))
+            left = test.states[-1].deals + test.expected_left() - done
+            tell(done, min(max_deals, max(done + left, done + 1)), news_of(test))
 
-        return trial.run(max_pairs, watch)
+        return trial.run(max_deals, watch)
 
 
 def _play_groups(
     begun: Begun, settings: dict[str, Any], out: Path | None, resume: Path | None
 ) -> GroupComparison:
     """Play a comparison of groups of runs; after a signal say how to go on."""
-    against = begun.against if begun.against is not None else list(AGAINST)
-    pairs = check_pairs(begun.pairs)
-    trial = GroupTrial(begun.agents, begun.others, against, begun.rules, begun.seed, **settings)
+    opponents = begun.opponents if begun.opponents is not None else list(AGAINST)
+    deals = check_deals(begun.deals)
+    trial = GroupTrial(begun.agents, begun.others, opponents, begun.rules, begun.seed, **settings)
     prepare(trial)
     for group in (trial.contenders[: trial.counts[0]], trial.contenders[trial.counts[0] :]):
         for first, second in same_players(group[: trial.counts[1]]):
@@ -131,8 +131,8 @@ def _play_groups(
                 "intervals too narrow; train with other seeds (--set seed=1)"
             )
     try:
-        with trial.recorded(pairs, out, resume), console.progress("runs") as tell:
-            return trial.run(pairs, tell)
+        with trial.recorded(deals, out, resume), console.progress("runs") as tell:
+            return trial.run(deals, tell)
     except KeyboardInterrupt:
         console.note("stopped")
         say_how_to_go_on("compare", out or resume)
@@ -180,7 +180,7 @@ def read_begun(path: Path) -> Begun:
         names[first + second :],
         Rules.from_dict(settings["rules_in_full"]),
         Question(**kind.get("compare", {})),
-        *(settings[name] for name in ("pairs", "seed", "isolate", "time_limit")),
+        *(settings[name] for name in ("deals", "seed", "isolate", "time_limit")),
     )
 
 
@@ -200,14 +200,14 @@ def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
     """Print what follows for the two groups in a sentence, then the margins of all runs."""
     _say(result.conclusion, to_stderr=to_stderr)
     names = [*result.runs, *result.others]
-    short = short_names([*names, *result.against])
+    short = short_names([*names, *result.opponents])
     scores = np.concatenate([result.scores, result.other_scores])
     rows = [
         [short[name], *(f"{score:+.2f}" for score in row)]
         for name, row in zip(names, scores, strict=True)
     ]
-    title = f"{result.rules}: margins in points a deal over {result.pairs:,} duplicate deals each"
-    columns = ["run", *(short[name] for name in result.against)]
+    title = f"{result.rules}: margins in points a deal over {result.deals:,} duplicate deals each"
+    columns = ["run", *(short[name] for name in result.opponents)]
     console.print_table(title, columns, rows, to_stderr=to_stderr)
     chance, (low, high) = result.improvement
     told = [
@@ -222,21 +222,21 @@ def show_groups(result: GroupComparison, *, to_stderr: bool) -> None:
 
 def show_two(result: Comparison, *, verbose: bool, to_stderr: bool) -> None:
     """Print what was found in a sentence, and with `verbose` the test as a table."""
-    names = [result.agent, result.other, *result.against]
+    names = [result.agent, result.other, *result.opponents]
     short = short_names(names)
     agent, other, *field = (short[name] for name in names)
-    shown = replace(result, agent=agent, other=other, against=tuple(field))
+    shown = replace(result, agent=agent, other=other, opponents=tuple(field))
     _say(shown.conclusion, to_stderr=to_stderr)
     if verbose:
-        times = result.fixed_pairs / result.pairs
+        times = result.fixed_deals / result.deals
         more = f", {times:.1f} times as many" if times >= 1.05 else ""
         below, above = result.bounds
         rows = [
             ["accepted", verdict_of(result)],
             ["margin, corrected for stopping early", told_interval(result.margin, result.ci95)],
             ["log likelihood ratio", f"{result.llr:+.2f}, bounds {below:+.2f} and {above:+.2f}"],
-            ["duplicate deals", f"{result.pairs:,}"],
-            ["a test of fixed size would need", f"{result.fixed_pairs:,}{more}"],
+            ["duplicate deals", f"{result.deals:,}"],
+            ["a test of fixed size would need", f"{result.fixed_deals:,}{more}"],
         ]
         title = f"{agent} over {other}, {result.rules}: points a deal, 95 % interval"
         columns = ["sequential test", f"{result.low:+g} or less against {result.high:+g} or more"]

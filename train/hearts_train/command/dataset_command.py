@@ -51,7 +51,7 @@ def make(folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_
     except KeyboardInterrupt:
         if is_unfinished(folder):
             words = ["hearts", "dataset", str(folder), "--resume"]
-            words += ["--trust"] * any(map(runs_code, options.agents))
+            words += ["--allow-code"] * any(map(runs_code, options.agents))
             console.note(f"kept; go on with: {shlex.join(words)}")
             if as_json:
                 _print_facts(folder, unfinished_facts(folder), interrupted=True)

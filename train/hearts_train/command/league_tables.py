@@ -32,7 +32,7 @@ def title(result: dict[str, Any]) -> str:
 
 def pairs_told(result: dict[str, Any]) -> str:
     """How many deals the pairings have played."""
-    counts = [row["pairs"] for row in result["pairings"]]
+    counts = [row["deals"] for row in result["pairings"]]
     if not counts:
         return "nothing played yet"
     few, many = min(counts), max(counts)

@@ -13,7 +13,7 @@ from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
 from hearts_train.measure.duel import Example
-from hearts_train.measure.evaluation import Contest, Evaluation, check_pairs, platform_versions
+from hearts_train.measure.evaluation import Contest, Evaluation, check_deals, platform_versions
 from hearts_train.measure.records import named_agents, read_settings
 from hearts_train.measure.summary import evaluations_table
 from hearts_train.measure.tournament import Tournament, tournament_tables
@@ -36,7 +36,7 @@ def evaluate_against(
     agent: str,
     opponents: Sequence[str],
     rules: Rules | None,
-    pairs: int,
+    deals: int,
     seed: int,
     *,
     isolate: bool = False,
@@ -48,7 +48,7 @@ def evaluate_against(
     command: str | None = None,
 ) -> list[Evaluation]:
     """Evaluate an agent against each opponent in turn; after Ctrl-C, return what is finished."""
-    check_pairs(pairs)
+    check_deals(deals)
     contest = Contest(
         [agent, *opponents],
         rules,
@@ -61,11 +61,11 @@ def evaluate_against(
     )
     prepare(contest)
     results: list[Evaluation] = []
-    with contest.recorded(pairs, out, resume):
+    with contest.recorded(deals, out, resume):
         try:
             results.extend(
                 contest.evaluations(
-                    pairs, lambda _, j: console.progress(f"{agent} against {opponents[j - 1]}")
+                    deals, lambda _, j: console.progress(f"{agent} against {opponents[j - 1]}")
                 )
             )
         except KeyboardInterrupt:
@@ -79,7 +79,7 @@ class Settings(NamedTuple):
 
     agents: list[str]
     rules: Rules
-    pairs: int
+    deals: int
     seed: int
     isolate: bool
     time_limit: float | None
@@ -100,7 +100,7 @@ def read_begun(path: Path, *, is_tournament: bool) -> Settings:
         raise HeartsError(
             f"resume: {str(path)!r} is not of this command; use hearts {right} --resume"
         )
-    rest = (settings[name] for name in ("pairs", "seed", "isolate", "time_limit"))
+    rest = (settings[name] for name in ("deals", "seed", "isolate", "time_limit"))
     return Settings(names, Rules.from_dict(settings["rules_in_full"]), *rest)
 
 
@@ -115,7 +115,7 @@ def say_how_to_go_on(command: str, kept: Path | None, blocks: Path | None = None
     if kept is None:
         return
     agents = read_settings(blocks or kept)["agents"]
-    trust = " --trust" if any(runs_code(str(agent["spec"])) for agent in agents) else ""
+    trust = " --allow-code" if any(runs_code(str(agent["spec"])) for agent in agents) else ""
     console.note(f"kept; go on with: hearts {command} --resume {kept}{trust}")
 
 

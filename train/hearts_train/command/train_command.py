@@ -48,7 +48,7 @@ def train_and_evaluate(
             console.note(
                 f"stopped after {result.decisions:,} decisions; go on with: "
                 f"hearts train --resume {result.run_dir}"
-                + " --trust"
+                + " --allow-code"
                 * any(map(runs_code, config.agents))
             )
         if as_json:
@@ -82,7 +82,7 @@ def train_and_evaluate(
         )
         for name, path in paths.items():
             print(f"{name + ':':16}{path}")
-        print(f"\nPlay against it: hearts play --against {result.run_dir}")
+        print(f"\nPlay against it: hearts play --opponent {result.run_dir}")
     if interrupted:
         raise console.stopped()
 
@@ -131,7 +131,7 @@ def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
         str(run_dir),
         opponents_of(config),
         rules,
-        settings.final_pairs,
+        settings.final_deals,
         settings.seed + 1,
         command=command_line(),
     )

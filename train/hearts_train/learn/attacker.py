@@ -68,7 +68,7 @@ def attacker_config(
         "env": {"rules": rules.name, "reward": "trick"},
         "schedule": [{"opponents": {agent: 1.0}}],
         "budget": {"minutes": None if seconds is None else seconds / 60, "decisions": decisions},
-        "evaluation": {"times": 4, "pairs": 250, "opponents": [agent], "final_pairs": 250},
+        "evaluation": {"times": 4, "deals": 250, "opponents": [agent], "final_deals": 250},
     }
     if rules.hand_size <= _SMALL_HAND:
         tree["env"]["num_envs"] = 512

@@ -20,7 +20,7 @@ from pydantic import (
 from hearts_env.batch.kernel import MAX_GAMES
 from hearts_env.support.errors import HeartsError
 from hearts_train.learn.algorithms import ALGORITHMS, Name
-from hearts_train.measure.evaluation import MAX_PAIRS, MIN_PAIRS
+from hearts_train.measure.evaluation import MAX_DEALS, MIN_DEALS
 
 SELF = "self"
 """The opponent that stands for the learner's own snapshots."""
@@ -40,7 +40,7 @@ NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0, le=1e6)]
 RateEnd = Annotated[float, Field(ge=0, le=1e6)]
 Count = Annotated[int, Field(ge=1)]
-Pairs = Annotated[int, Field(ge=MIN_PAIRS, le=MAX_PAIRS)]
+Pairs = Annotated[int, Field(ge=MIN_DEALS, le=MAX_DEALS)]
 Remembered = Annotated[int, Field(ge=1, le=10_000_000)]
 Sizes = Annotated[list[Annotated[int, Field(ge=1, le=8192)]], Field(max_length=8)]
 
@@ -280,17 +280,17 @@ class BudgetConfig(_Section):
 
 
 class EvaluationConfig(_Section):
-    """Duplicate pairs played greedily, for the learning curve and at the end."""
+    """Duplicate deals played greedily, for the learning curve and at the end."""
 
     times: Annotated[int, Field(ge=0)] = Field(
         default=10, description="rounds, evenly over the budget"
     )
-    pairs: Pairs = 500
+    deals: Pairs = 500
     opponents: list[str] = ["standard_trump", "pro"]
     exploitability: bool = Field(
         default=False, description="compute it exactly too: small decks of two players, like mini"
     )
-    final_pairs: Pairs = Field(default=5000, description="after the training")
+    final_deals: Pairs = Field(default=5000, description="after the training")
     seed: Annotated[int, Field(ge=0)] = 20_000
 
 

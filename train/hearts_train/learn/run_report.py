@@ -183,6 +183,6 @@ def format_card(meta: Checkpoint, evaluations: Sequence[Mapping[str, Any]]) -> s
         low, high = row["ci95"]
         lines.append(
             f"| {row['opponent']} | {row['margin']:+.2f} | {low:+.2f} to {high:+.2f} "
-            f"| {row['pairs']:,} | {row['seed']} | {'yes' if row['opponent'] in met else 'no'} |"
+            f"| {row['deals']:,} | {row['seed']} | {'yes' if row['opponent'] in met else 'no'} |"
         )
     return "\n".join([*lines, ""])

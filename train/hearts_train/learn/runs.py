@@ -522,7 +522,7 @@ _NUMBERS = {
 }
 _COUNTS = {
     "update": ("decisions", "updates"),
-    "evaluation": ("decisions", "updates", "round", "pairs", "seed"),
+    "evaluation": ("decisions", "updates", "round", "deals", "seed"),
     "exploitability": ("decisions", "updates", "round"),
 }
 

@@ -76,7 +76,7 @@ def train(
         run_dir: folder of a new run; None: a new one, ``runs/NAME-1`` or a higher number.
         resume: folder of a run to go on with. A `config` then replaces the run's own (a larger
             budget, say), but not its rules, observation, network or seed. Code that the run's own
-            recipe names is not run unless ``hearts_agents.trust.trust_files`` was called.
+            recipe names is not run unless ``hearts_agents.trust.allow_code`` was called.
         progress: show how it goes, on standard error.
 
     Raises:
@@ -282,7 +282,7 @@ class Trainer:
             "round": counters.evaluations,
         }
         for name in config.opponents:
-            result = evaluate(agent, name, self.learner.rules, config.pairs, config.seed)
+            result = evaluate(agent, name, self.learner.rules, config.deals, config.seed)
             if result.interrupted:  # by a second signal
                 raise Interrupted(self._stopped() or signal.SIGINT)
             row = evaluation_row(result) | {"opponent": name} | when
@@ -423,7 +423,7 @@ def evaluation_row(result: Evaluation) -> dict[str, Any]:
         "margin": result.margin,
         "ci95": list(result.ci95),
         "won": result.won,
-        "pairs": result.pairs,
+        "deals": result.deals,
         "seed": result.seed,
     }
 

@@ -28,7 +28,7 @@ from hearts_train.measure.evaluation import (
     Contest,
     Entrant,
     Stretch,
-    check_pairs,
+    check_deals,
     named,
     platform_versions,
 )
@@ -191,9 +191,9 @@ class GroupComparison:
     Attributes:
         runs: The runs of the first group, by name.
         others: Those of the second.
-        against: The opponents.
+        opponents: The opponents.
         rules: The rules, as ``Rules.from_text`` reads them.
-        pairs: Duplicate deals of each run against each opponent; each run has its own deals.
+        deals: Duplicate deals of each run against each opponent; each run has its own deals.
         scores: ``(runs, opponents)``, mean margins in points a deal.
         other_scores: The same for the second group.
         iqm: Interquartile mean of the first group, and its 95 % interval.
@@ -209,9 +209,9 @@ class GroupComparison:
 
     runs: tuple[str, ...]
     others: tuple[str, ...]
-    against: tuple[str, ...]
+    opponents: tuple[str, ...]
     rules: str
-    pairs: int
+    deals: int
     scores: Floats
     other_scores: Floats
     iqm: tuple[float, Interval]
@@ -245,8 +245,8 @@ class GroupComparison:
         if self.better is not None:
             found = f"{groups[self.better]} is better"
         return (
-            f"{found} against {', '.join(self.against)}: {margin:+.2f} points a deal (95 % "
-            f"interval over runs {low:+.2f} to {high:+.2f}); each run played {self.pairs:,} "
+            f"{found} against {', '.join(self.opponents)}: {margin:+.2f} points a deal (95 % "
+            f"interval over runs {low:+.2f} to {high:+.2f}); each run played {self.deals:,} "
             "duplicate deals against each opponent"
             + "; with so few runs the interval is too short"
             * (count < _ENOUGH_RUNS)
@@ -268,9 +268,9 @@ class GroupComparison:
 def compare_runs(
     runs: Sequence[Entrant],
     others: Sequence[Entrant],
-    against: Sequence[Entrant],
+    opponents: Sequence[Entrant],
     rules: Rules | str | None = None,
-    pairs: int = 1000,
+    deals: int = 1000,
     *,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
@@ -283,9 +283,9 @@ def compare_runs(
     Args:
         runs: players, by name, checkpoint or run folder; two or more.
         others: those of the second group; two or more.
-        against: opponents.
+        opponents: opponents.
         rules: the rules, or a preset's name; None: as for ``evaluate``.
-        pairs: duplicate deals of each run against each opponent.
+        deals: duplicate deals of each run against each opponent.
         seed: what deals and chance follow from.
         out: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
@@ -296,9 +296,9 @@ def compare_runs(
         HeartsError: if there are too few runs or opponents, one is named twice, an agent is unknown
             or cannot play the rules.
     """
-    trial = GroupTrial(runs, others, against, rules, seed, **settings)
-    with trial.recorded(check_pairs(pairs), out, resume):
-        return trial.run(pairs, progress)
+    trial = GroupTrial(runs, others, opponents, rules, seed, **settings)
+    with trial.recorded(check_deals(deals), out, resume):
+        return trial.run(deals, progress)
 
 
 class GroupTrial(Contest):
@@ -308,37 +308,37 @@ class GroupTrial(Contest):
         self,
         runs: Sequence[Entrant],
         others: Sequence[Entrant],
-        against: Sequence[Entrant],
+        opponents: Sequence[Entrant],
         rules: Rules | str | None = None,
         seed: int = 0,
         **settings: Any,
     ) -> None:
         """Make the players (see ``Contest``); nothing is played yet."""
-        for name, group in (("runs", runs), ("others", others), ("against", against)):
-            least = 1 if name == "against" else MIN_RUNS
+        for name, group in (("runs", runs), ("others", others), ("opponents", opponents)):
+            least = 1 if name == "opponents" else MIN_RUNS
             if len(group) < least:
                 raise HeartsError(f"{name}: {len(group)} given; give {least} or more")
             names = list(map(named, group))
             twice = [one for one in names if names.count(one) > 1]
             if twice:
                 raise HeartsError(f"{name}: {twice[0]!r} is there twice; name each once")
-        super().__init__([*runs, *others, *against], rules, seed, **settings)
-        self.counts = len(runs), len(others), len(against)
+        super().__init__([*runs, *others, *opponents], rules, seed, **settings)
+        self.counts = len(runs), len(others), len(opponents)
         players = self.counts[0] + self.counts[1]
         self.pairings = [
             (i, j) for i in range(players) for j in range(players, len(self.contenders))
         ]
 
-    def settings(self, pairs: int) -> dict[str, Any]:
+    def settings(self, deals: int) -> dict[str, Any]:
         """All that the blocks of a file of results follow from."""
         about = {"groups": list(self.counts)}
-        return {**super().settings(2), "pairs": pairs, "blocks": _LARGEST_BLOCK, "about": about}
+        return {**super().settings(2), "deals": deals, "blocks": _LARGEST_BLOCK, "about": about}
 
-    def run(self, pairs: int, progress: Progress | None = None) -> GroupComparison:
+    def run(self, deals: int, progress: Progress | None = None) -> GroupComparison:
         """Play all, and compare."""
         sums = np.zeros((self.counts[0] + self.counts[1], self.counts[2]))
-        stretches = list(self._stretches(pairs))
-        done, total = 0, pairs * len(self.pairings)
+        stretches = list(self._stretches(deals))
+        done, total = 0, deals * len(self.pairings)
         with closing(self.played(stretches)) as blocks:
             for stretch, block in zip(stretches, blocks, strict=True):
                 i, j = stretch.pairing
@@ -346,15 +346,15 @@ class GroupTrial(Contest):
                 done += block.deals
                 if progress is not None:
                     progress(done, total)
-        scores, others = np.split(sums / pairs, [self.counts[0]])
+        scores, others = np.split(sums / deals, [self.counts[0]])
         names = [contender.name for contender in self.contenders]
         first, players = self.counts[0], len(sums)
         return GroupComparison(
             runs=tuple(names[:first]),
             others=tuple(names[first:players]),
-            against=tuple(names[players:]),
+            opponents=tuple(names[players:]),
             rules=self.rules.name,
-            pairs=pairs,
+            deals=deals,
             scores=scores,
             other_scores=others,
             iqm=aggregate(scores),
@@ -366,10 +366,10 @@ class GroupTrial(Contest):
             command=self.command,
         )
 
-    def _stretches(self, pairs: int) -> Iterator[Stretch]:
-        """Blocks of deals: run i of either group plays those from ``i * pairs`` on."""
+    def _stretches(self, deals: int) -> Iterator[Stretch]:
+        """Blocks of deals: run i of either group plays those from ``i * deals`` on."""
         for i, j in self.pairings:
             number = i if i < self.counts[0] else i - self.counts[0]
-            for begin in range(0, pairs, _LARGEST_BLOCK):
-                size = min(_LARGEST_BLOCK, pairs - begin)
-                yield Stretch((i, j), number * pairs + begin, size)
+            for begin in range(0, deals, _LARGEST_BLOCK):
+                size = min(_LARGEST_BLOCK, deals - begin)
+                yield Stretch((i, j), number * deals + begin, size)

@@ -33,7 +33,7 @@ from hearts_env.solve.walk import num_deals
 from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.progress import Show, silent
 from hearts_train.measure.contenders import Contender, Entrant, named, rules_for
-from hearts_train.measure.evaluation import Contest, Evaluation, check_pairs
+from hearts_train.measure.evaluation import Contest, Evaluation, check_deals
 
 TRAINED = "trained"
 """The attacker that has to be trained before it can be measured."""
@@ -57,7 +57,7 @@ class Gain:
         ci95: The 95 % interval over duplicate deals; None where the margin is exact.
         ratio: The margin divided by what a best response wins; None where that is not known, or
             is nothing.
-        pairs: Duplicate deals; 0 where all deals count.
+        deals: Duplicate deals; 0 where all deals count.
         seconds: Time that it took.
         ms_per_decision: Milliseconds a decision, many games at once; None where all deals count.
         agent_faults: Deals that the agent lost by misbehaving; they count among those won.
@@ -67,7 +67,7 @@ class Gain:
     margin: float
     ci95: tuple[float, float] | None = None
     ratio: float | None = None
-    pairs: int = 0
+    deals: int = 0
     seconds: float = 0.0
     ms_per_decision: float | None = None
     agent_faults: int = 0
@@ -300,7 +300,7 @@ class Assault:
     # -- over deals -------------------------------------------------------------------------------
     def over_deals(
         self,
-        pairs: int,
+        deals: int,
         show: Show | None = None,
         *,
         out: str | os.PathLike[str] | None = None,
@@ -310,12 +310,12 @@ class Assault:
         backend: str = "local",
         command: str | None = None,
     ) -> Attack:
-        """What each attacker wins over `pairs` duplicate deals, the same for all of them.
+        """What each attacker wins over `deals` duplicate deals, the same for all of them.
 
         Ctrl-C ends it with the deals that were finished, marked as interrupted.
 
         Args:
-            pairs: duplicate deals.
+            deals: duplicate deals.
             show: shows how far each attacker is; None: nothing is shown.
             out: a file that finished blocks of deals are written to.
             resume: such a file, to be continued.
@@ -335,13 +335,13 @@ class Assault:
             backend=backend,
             command=command,
         )
-        check_pairs(pairs)
+        check_deals(deals)
         found: list[tuple[Evaluation, float]] = []
         begin = time.perf_counter()
-        with contest.recorded(pairs, out, resume, about):
+        with contest.recorded(deals, out, resume, about):
             try:
                 names = [named(attacker) for attacker in self.attackers]
-                for result in contest.evaluations(pairs, lambda i, _: show(names[i - 1])):
+                for result in contest.evaluations(deals, lambda i, _: show(names[i - 1])):
                     _check_played(result)
                     found.append((result, time.perf_counter() - begin))
                     begin = time.perf_counter()
@@ -393,7 +393,7 @@ def _gain(result: Evaluation, seconds: float) -> Gain:
         attacker=result.agent,
         margin=result.margin,
         ci95=result.ci95,
-        pairs=result.pairs,
+        deals=result.deals,
         seconds=seconds,
         ms_per_decision=result.ms_per_decision,
         agent_faults=result.opponent_faults,

@@ -41,7 +41,7 @@ from hearts_train.measure.evaluation import (
     Contest,
     Evaluation,
     ShowPairing,
-    check_pairs,
+    check_deals,
     mean_and_interval,
     platform_versions,
 )
@@ -67,7 +67,7 @@ class Benchmark:
         agent: Entrant,
         track: str = "two_player",
         split: str = "dev",
-        pairs: int | None = None,
+        deals: int | None = None,
         budget: str = "free",
         *,
         protocol: int | None = None,
@@ -83,7 +83,7 @@ class Benchmark:
             agent: an agent, or its name or checkpoint for ``make_agent``.
             track: one of the protocol's.
             split: ``dev`` or ``test``.
-            pairs: duplicate deals; None: as many as the protocol says. A result with fewer
+            deals: duplicate deals; None: as many as the protocol says. A result with fewer
                 says so.
             budget: the time that the agent claims to need for a card, one of ``BUDGETS``.
             protocol: the version of HeartsBench, one of ``protocol.VERSIONS``; None: the newest.
@@ -104,11 +104,11 @@ class Benchmark:
         self.track = tracks[check_choice("track", track, tuple(tracks))]
         self.split = check_choice("split", split, SPLITS)
         self.budget = check_choice("budget", budget, tuple(BUDGETS))
-        self.pairs = self.track.pairs if pairs is None else check_pairs(pairs)
-        if self.pairs > self.track.pairs:
+        self.deals = self.track.deals if deals is None else check_deals(deals)
+        if self.deals > self.track.deals:
             raise HeartsError(
-                f"pairs: {self.track.name} of {self.protocol} has {self.track.pairs:,} deals, got "
-                f"{self.pairs:,}; give fewer, or measure with hearts evaluate"
+                f"deals: {self.track.name} of {self.protocol} has {self.track.deals:,} deals, got "
+                f"{self.deals:,}; give fewer, or measure with hearts evaluate"
             )
         self.rules = Rules.from_text(self.track.rules)
         self.seed = self.track.seed(self.split)
@@ -128,7 +128,7 @@ class Benchmark:
             self.decisions = check_number("decisions", decisions, 0, None)
 
     def _check_deals(self) -> None:
-        found = deals_digest(self.rules, self.seed, self.track.pairs)
+        found = deals_digest(self.rules, self.seed, self.track.deals)
         if found != self.track.digest(self.split):
             raise HeartsError(
                 f"track: the deals of {self.track.name} {self.split} have the SHA-256 {found}, "
@@ -148,8 +148,8 @@ class Benchmark:
             "field_version": self.version,
             "track": self.track.name,
             "split": self.split,
-            "pairs": self.pairs,
-            "is_full": self.pairs == self.track.pairs,
+            "deals": self.deals,
+            "is_full": self.deals == self.track.deals,
             "budget": self.budget,
             "decisions": self.decisions,
         }
@@ -171,8 +171,8 @@ class Benchmark:
         if out is not None:
             check_out(out, resume=resume)
         begun, resumed = (None, parts) if resume else (parts, None)
-        with self.contest.recorded(self.pairs, begun, resumed, self.settings()):
-            evaluations = list(self.contest.evaluations(self.pairs, self._showing(show)))
+        with self.contest.recorded(self.deals, begun, resumed, self.settings()):
+            evaluations = list(self.contest.evaluations(self.deals, self._showing(show)))
         if evaluations[-1].interrupted:
             raise KeyboardInterrupt
         exact = self.exploitability(show) if self.track.is_exact else None
@@ -207,7 +207,7 @@ class Benchmark:
             "rules": self.rules.name,
             "rules_in_full": self.rules.to_dict(),
             "agent": {**self.contest.contenders[0].to_json(), "name": self.name},
-            "deals": {
+            "dealt": {
                 "seed": self.seed,
                 "sha256": evaluations[0].deals_digest,
                 "sha256_of_all": self.track.digest(self.split),
@@ -230,7 +230,7 @@ class Benchmark:
             told[name] = None if value is None else rounded(value)
         for name in ("ci95", "won_ci95", "rank_ci95"):
             told[name] = [rounded(bound) for bound in getattr(evaluation, name)]
-        for name in ("deals", "matches", "moons", "opponent_moons", "faults", "opponent_faults"):
+        for name in ("plays", "matches", "moons", "opponent_moons", "faults", "opponent_faults"):
             told[name] = getattr(evaluation, name)
         told["worst"] = [
             {
@@ -269,7 +269,7 @@ def benchmark(
     agent: Entrant,
     track: str = "two_player",
     split: str = "dev",
-    pairs: int | None = None,
+    deals: int | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -282,7 +282,7 @@ def benchmark(
         agent: an agent, or its name or checkpoint for ``make_agent``.
         track: one of the protocol's.
         split: ``dev`` or ``test``.
-        pairs: duplicate deals; None: as many as the protocol says.
+        deals: duplicate deals; None: as many as the protocol says.
         out: the file to write; finished deals are beside it until the record is whole.
         resume: continue the unfinished record of `out`.
         show: shows the progress; silent by default.
@@ -291,7 +291,7 @@ def benchmark(
     Raises:
         HeartsError: as ``Benchmark`` and its ``run``.
     """
-    bench = Benchmark(agent, track, split, pairs, **settings)
+    bench = Benchmark(agent, track, split, deals, **settings)
     return bench.run(None if out is None else Path(out), resume=resume, show=show)
 
 
@@ -349,7 +349,7 @@ def verify(
     entrant = result["agent"]["spec"] if agent is None else agent
     if entrant is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
-    settings = {name: result[name] for name in ("track", "split", "pairs", "budget", "decisions")}
+    settings = {name: result[name] for name in ("track", "split", "deals", "budget", "decisions")}
     bench = Benchmark(
         entrant,
         **settings,

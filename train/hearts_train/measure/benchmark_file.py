@@ -30,7 +30,7 @@ _NEEDED = {
     "package": str,
     "track": str,
     "split": str,
-    "pairs": int,
+    "deals": int,
     "budget": str,
     "agent": dict,
     "opponents": list,

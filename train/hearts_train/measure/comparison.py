@@ -24,7 +24,7 @@ from hearts_train.measure.evaluation import (
     Contest,
     Entrant,
     Stretch,
-    check_pairs,
+    check_deals,
     named,
     platform_versions,
 )
@@ -40,7 +40,7 @@ from hearts_train.measure.sequential import (
     looks,
 )
 
-MAX_PAIRS = 1_000_000
+MAX_DEALS = 1_000_000
 _LARGEST_BLOCK = 1024
 _MOST_EXAMPLES = 3
 
@@ -55,7 +55,7 @@ class Comparison:
     Attributes:
         agent: Name or checkpoint of the first agent.
         other: That of the second.
-        against: The field that both have played; empty: they have played each other.
+        opponents: The field that both have played; empty: they have played each other.
         rules: The rules, as ``Rules.from_text`` reads them.
         verdict: ``high``: the margin is at least `high`, as far as the error rates go; ``low``: it
             is at most `low`; ``open``: not decided.
@@ -63,16 +63,16 @@ class Comparison:
         high: The higher one.
         alpha: How often ``high`` may be wrong where the truth is `low`.
         beta: How often ``low`` may be wrong where it is `high`.
-        pairs: Duplicate deals used, each played from every seat, against each of the field.
-        max_pairs: After this many it would have ended undecided.
-        fixed_pairs: Duplicate deals that a test of fixed size needs, with the same error rates.
+        deals: Duplicate deals used, each played from every seat, against each of the field.
+        max_deals: After this many it would have ended undecided.
+        fixed_deals: Duplicate deals that a test of fixed size needs, with the same error rates.
         margin: Median-unbiased estimate of the agent's margin over the other, points a deal.
         ci95: Its 95 % interval; it takes into account that the test stops early.
         mean: The plain mean of the margins, which early stopping drives from the middle.
         sd: Standard deviation of the margins.
         llr: Log likelihood ratio at the end.
         bounds: Where it decides, ``low`` and ``high``.
-        looks: For each look the pairs, the mean and the log likelihood ratio.
+        looks: For each look the deals, the mean and the log likelihood ratio.
         seed: What the deals and the players' own chance follow from.
         seconds: How long it took this time; what was kept before a resumption is not in it.
         interrupted: Whether it was stopped from outside.
@@ -88,16 +88,16 @@ class Comparison:
 
     agent: str
     other: str
-    against: tuple[str, ...]
+    opponents: tuple[str, ...]
     rules: str
     verdict: str
     low: float
     high: float
     alpha: float
     beta: float
-    pairs: int
-    max_pairs: int
-    fixed_pairs: int
+    deals: int
+    max_deals: int
+    fixed_deals: int
     margin: float
     ci95: Interval
     mean: float
@@ -152,11 +152,11 @@ class Comparison:
             sure = "; stopped early" if self.interrupted else "; more deals would decide it"
             if self.better is None:
                 found = f"It is not known which of {name} and {rest} is better"
-        field = f" against {', '.join(self.against)}" if self.against else ""
+        field = f" against {', '.join(self.opponents)}" if self.opponents else ""
         low, high = sorted(sign * end for end in self.ci95)
         figures = (
             f"{sign * self.margin:+.2f} points a deal (95 % interval {low:+.2f} to {high:+.2f}) "
-            f"after {self.pairs:,} duplicate deals"
+            f"after {self.deals:,} duplicate deals"
         )
         return f"{found}{field}: {figures}{sure}"
 
@@ -172,8 +172,8 @@ def compare(
     rules: Rules | str | None = None,
     question: Question | None = None,
     *,
-    against: Sequence[Entrant] = (),
-    max_pairs: int = MAX_PAIRS,
+    opponents: Sequence[Entrant] = (),
+    max_deals: int = MAX_DEALS,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -189,8 +189,8 @@ def compare(
         other: the agent that it is compared with.
         rules: the rules, or a preset's name; None: as for ``evaluate``.
         question: the hypotheses and their error rates; None: a margin of 0 or 0.1, 5 % each.
-        against: a field: both play these on the same deals; empty: they play each other.
-        max_pairs: give up after this many duplicate deals.
+        opponents: a field: both play these on the same deals; empty: they play each other.
+        max_deals: give up after this many duplicate deals.
         seed: what deals and the agents' chance follow from.
         out: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
@@ -200,24 +200,24 @@ def compare(
     Raises:
         HeartsError: if an agent is unknown or cannot play the rules, or an argument is unusable.
     """
-    trial = Trial([agent, other, *against], rules, question or Question(), seed, **settings)
-    with trial.recorded(check_max_pairs(max_pairs), out, resume):
-        return trial.run(max_pairs, watch)
+    trial = Trial([agent, other, *opponents], rules, question or Question(), seed, **settings)
+    with trial.recorded(check_max_deals(max_deals), out, resume):
+        return trial.run(max_deals, watch)
 
 
-def check_max_pairs(max_pairs: object) -> int:
-    """`max_pairs` as a number of duplicate deals after which a test ends.
+def check_max_deals(max_deals: object) -> int:
+    """`max_deals` as a number of duplicate deals after which a test ends.
 
     Raises:
         HeartsError: if it is not a whole number from 64 to 10,000,000.
     """
-    pairs = check_pairs(max_pairs)
-    if pairs < FIRST_LOOK:
+    deals = check_deals(max_deals)
+    if deals < FIRST_LOOK:
         raise HeartsError(
-            f"max_pairs: {pairs} are fewer than the test needs before its first look, "
+            f"max_deals: {deals} are fewer than the test needs before its first look, "
             f"{FIRST_LOOK}; give more, or leave it out"
         )
-    return pairs
+    return deals
 
 
 class Trial(Contest):
@@ -241,7 +241,7 @@ class Trial(Contest):
         for name in opponents:
             if opponents.count(name) > 1:
                 raise HeartsError(
-                    f"against: {name!r} is there twice; name each opponent once", value=name
+                    f"opponents: {name!r} is there twice; name each opponent once", value=name
                 )
         super().__init__(entrants, rules, seed, **settings)
         self.question = question or Question()
@@ -251,17 +251,17 @@ class Trial(Contest):
         self.most_open = len(self.pairings)
         SequentialTest(self.question, self.reach)  # refuses what no margins can have
 
-    def settings(self, pairs: int) -> dict[str, Any]:
+    def settings(self, deals: int) -> dict[str, Any]:
         """All that the blocks of a file of results, and the verdict, follow from."""
         return {
             **super().settings(FIRST_LOOK),
-            "pairs": pairs,
-            "blocks": list(itertools.islice(map(len, _parts(pairs)), 8)),
+            "deals": deals,
+            "blocks": list(itertools.islice(map(len, _parts(deals)), 8)),
             "about": {"compare": asdict(self.question), "test": TEST_VERSION},
         }
 
-    def run(self, max_pairs: int, watch: Watch | None = None) -> Comparison:
-        """Play until it is decided, all pairs are played, or Ctrl-C is pressed.
+    def run(self, max_deals: int, watch: Watch | None = None) -> Comparison:
+        """Play until it is decided, all deals are played, or Ctrl-C is pressed.
 
         Raises:
             KeyboardInterrupt: there was no look yet.
@@ -276,14 +276,14 @@ class Trial(Contest):
                 watch(test, done)
 
         try:
-            for margins in self._margins(max_pairs, found, tell):
+            for margins in self._margins(max_deals, found, tell):
                 if test.add(margins).is_decided:
                     break
         except KeyboardInterrupt:
             if not test.states:
                 raise
             interrupted = True
-        result = self._result(test, max_pairs, found, interrupted=interrupted)
+        result = self._result(test, max_deals, found, interrupted=interrupted)
         return replace(result, seconds=time.perf_counter() - begin)
 
     @property
@@ -292,22 +292,22 @@ class Trial(Contest):
         return float(self.rules.max_margin) * (2 if len(self.contenders) > 2 else 1)
 
     def _margins(
-        self, max_pairs: int, found: list[Block], tell: Callable[[float], None]
+        self, max_deals: int, found: list[Block], tell: Callable[[float], None]
     ) -> Iterator[Floats]:
         """The agent's margins over the other, look by look; blocks are added to `found`."""
         signs = {pairing: 1.0 if pairing[0] == 0 else -1.0 for pairing in self.pairings}
         share = (1 if len(self.contenders) == 2 else 2) / len(self.pairings)
         stretches = [
             Stretch(pairing, part.start, len(part))
-            for part in _parts(max_pairs)
+            for part in _parts(max_deals)
             for pairing in self.pairings
         ]
-        ends = set(looks(max_pairs))
+        ends = set(looks(max_deals))
         parts: list[Floats] = []
         # Of several pairings that play the same deals in turn, only whole blocks can be told.
         in_step = self.reporting(tell) if len(self.pairings) == 1 else contextlib.nullcontext()
         with contextlib.closing(self.played(stretches)) as blocks, in_step:
-            for part in _parts(max_pairs):
+            for part in _parts(max_deals):
                 total = np.zeros(len(part))
                 for place, pairing in enumerate(self.pairings, 1):
                     found.append(next(blocks))
@@ -319,7 +319,7 @@ class Trial(Contest):
                     parts = []
 
     def _result(
-        self, test: SequentialTest, max_pairs: int, found: list[Block], *, interrupted: bool
+        self, test: SequentialTest, max_deals: int, found: list[Block], *, interrupted: bool
     ) -> Comparison:
         state, question = test.states[-1], self.question
         margin, ci95 = test.estimate()
@@ -329,24 +329,24 @@ class Trial(Contest):
                 faults[place] += count
         examples = [example for block in found for example in block.examples]
         names = [contender.name for contender in self.contenders]
-        spread = max(0.0, state.variance * (state.pairs + 1) - self.reach**2 - state.mean**2)
+        spread = max(0.0, state.variance * (state.deals + 1) - self.reach**2 - state.mean**2)
         return Comparison(
             agent=names[0],
             other=names[1],
-            against=tuple(names[2:]),
+            opponents=tuple(names[2:]),
             rules=self.rules.name,
             verdict=state.verdict,
             **asdict(question),
-            pairs=state.pairs,
-            max_pairs=max_pairs,
-            fixed_pairs=question.fixed_pairs(state.variance),
+            deals=state.deals,
+            max_deals=max_deals,
+            fixed_deals=question.fixed_deals(state.variance),
             margin=margin,
             ci95=ci95,
             mean=state.mean,
-            sd=(spread / (state.pairs - 1)) ** 0.5,
+            sd=(spread / (state.deals - 1)) ** 0.5,
             llr=state.llr,
             bounds=question.bounds,
-            looks=tuple([(s.pairs, s.mean, s.llr) for s in test.states]),
+            looks=tuple([(s.deals, s.mean, s.llr) for s in test.states]),
             seed=self.seed,
             seconds=0.0,
             interrupted=interrupted,
@@ -354,15 +354,15 @@ class Trial(Contest):
             examples=tuple(_first_of_each(examples)),
             agents=tuple([contender.to_json() for contender in self.contenders]),
             rules_in_full=self.rules.to_dict(),
-            deals_digest=deals_digest(self.rules, self.seed, state.pairs),
+            deals_digest=deals_digest(self.rules, self.seed, state.deals),
             command=self.command,
         )
 
 
-def _parts(max_pairs: int) -> Iterator[range]:
+def _parts(max_deals: int) -> Iterator[range]:
     """The deals in blocks, none of which goes past a look."""
     before = 0
-    for end in looks(max_pairs):
+    for end in looks(max_deals):
         count = -(-(end - before) // _LARGEST_BLOCK)
         edges = [before + (end - before) * i // count for i in range(count + 1)]
         yield from itertools.starmap(range, itertools.pairwise(edges))

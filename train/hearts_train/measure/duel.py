@@ -291,13 +291,13 @@ _DEALT_AT_ONCE = 2048
 """How many deals are held in memory at once."""
 
 
-def deals_digest(rules: Rules, seed: int, pairs: int) -> str:
-    """A digest of the cards of the first `pairs` deals of an evaluation, whoever plays them."""
+def deals_digest(rules: Rules, seed: int, deals: int) -> str:
+    """A digest of the cards of the first `deals` deals of an evaluation, whoever plays them."""
     hands = np.arange(rules.state_size)[k.every_seat(k.HANDS, rules.players)]
     fields = [k.DEAL_NUMBER, k.DEALER, k.KITTY, *hands]
     digest = hashlib.sha256()
-    for first in range(0, pairs, _DEALT_AT_ONCE):
-        numbers = range(first, min(first + _DEALT_AT_ONCE, pairs))
+    for first in range(0, deals, _DEALT_AT_ONCE):
+        numbers = range(first, min(first + _DEALT_AT_ONCE, deals))
         seeds = np.array([derived_seed(seed, number) for number in numbers], np.int64)
         batch = BatchGame(rules, num_games=len(seeds), autodeal=False)
         batch.reset(seeds=seeds)

@@ -26,7 +26,7 @@ from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.progress import Progress
 from hearts_train.measure.contenders import Entrant
 from hearts_train.measure.duel import Block
-from hearts_train.measure.evaluation import Contest, blocks, check_pairs, stretches_of
+from hearts_train.measure.evaluation import Contest, blocks, check_deals, stretches_of
 from hearts_train.measure.intervals import Z95
 from hearts_train.measure.pictures import BLUE, save_figure, wrapped
 
@@ -69,7 +69,7 @@ def measure_results(
     agent: Entrant,
     opponent: Entrant | None = None,
     rules: Rules | str | None = None,
-    pairs: int = 2000,
+    deals: int = 2000,
     seed: int = 0,
     progress: Progress | None = None,
     *,
@@ -86,7 +86,7 @@ def measure_results(
         opponent: that in all other seats; None: copies of the agent. Between two equal players each
             deal counts with the sides exchanged too, so that the table is even.
         rules: the rules; None: those that a checkpoint was trained for, else ``two_player``.
-        pairs: deals, each played as often as there are seats; 2 to 10,000,000.
+        deals: deals, each played as often as there are seats; 2 to 10,000,000.
         seed: what the deals and the players' own chance follow from.
         progress: called with the deals done and all of them.
         workers: processes that play; the results are the same with any number.
@@ -97,7 +97,7 @@ def measure_results(
         HeartsError: if an agent is unknown or cannot play the rules, or a number is out of range.
         KeyboardInterrupt: it was stopped before the first deals were finished.
     """
-    pairs, is_even = check_pairs(pairs), opponent is None
+    deals, is_even = check_deals(deals), opponent is None
     contest = Contest(
         [agent, agent if opponent is None else opponent],
         rules,
@@ -109,12 +109,12 @@ def measure_results(
     rows: list[Ints] = []
     interrupted = False
     try:
-        with contextlib.closing(contest.played(stretches_of([(0, 1)], blocks(pairs)))) as stream:
+        with contextlib.closing(contest.played(stretches_of([(0, 1)], blocks(deals)))) as stream:
             for block in stream:
                 scores = block.scores if contest.rules.settlement == "points" else block.points
                 rows.append(np.column_stack([scores, _dealers(contest.rules, seed, block)]))
                 if progress is not None:
-                    progress(block.first + block.deals, pairs)
+                    progress(block.first + block.deals, deals)
     except KeyboardInterrupt:
         if not rows:
             raise
@@ -122,7 +122,7 @@ def measure_results(
     found = np.concatenate(rows)
     about = {
         "agents": [contender.to_json() for contender in contest.contenders],
-        "pairs": len(found) // contest.rules.players,
+        "deals": len(found) // contest.rules.players,
         "seed": seed,
         "version": __version__,
         "command": command,

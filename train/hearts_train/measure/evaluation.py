@@ -2,7 +2,7 @@
 
 Every deal is played once with the agent in each seat, the other seats taken by copies of the
 opponent, so that good and bad cards cancel out. Such a *duplicate deal*, all plays of one deal
-together, is the unit of every interval. Arguments and results call their number ``pairs``, since
+together, is the unit of every interval. Arguments and results call their number ``deals``, since
 with two players it is two plays, with the seats swapped.
 
 - The margin of a deal is the others' mean score minus the agent's own: positive is good.
@@ -50,12 +50,12 @@ from hearts_train.measure.summary import (
 )
 
 __all__ = [
-    "MAX_PAIRS",
-    "MIN_PAIRS",
+    "MAX_DEALS",
+    "MIN_DEALS",
     "Contest",
     "Entrant",
     "Evaluation",
-    "check_pairs",
+    "check_deals",
     "evaluate",
     "mean_and_interval",
     "named",
@@ -69,8 +69,8 @@ ShowPairing = Callable[[int, int], AbstractContextManager[Progress]]
 """Shows the progress of a pairing, given by the places of the two."""
 Pairing = tuple[int, int]
 
-MIN_PAIRS = 2
-MAX_PAIRS = 10_000_000
+MIN_DEALS = 2
+MAX_DEALS = 10_000_000
 """Duplicate deals; the scores of all of them are kept, 80 bytes a deal with two players."""
 LONGEST_ANSWER = 86_400
 """Seconds that an answer may be waited for: a day."""
@@ -81,7 +81,7 @@ def evaluate(
     agent: Entrant,
     opponent: Entrant,
     rules: Rules | str | None = None,
-    pairs: int = 1000,
+    deals: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
     *,
@@ -92,7 +92,7 @@ def evaluate(
     workers: int | None = None,
     backend: str = "local",
 ) -> Evaluation:
-    """Play `pairs` duplicate deals of `agent` against `opponent` (see the module's text).
+    """Play `deals` duplicate deals of `agent` against `opponent` (see the module's text).
 
     Ctrl-C ends it with the duplicate deals finished, marked as interrupted.
 
@@ -102,7 +102,7 @@ def evaluate(
         opponent: the same for all other seats.
         rules: the rules, or a preset's name; None: those that a checkpoint was trained for, else
             ``two_player``.
-        pairs: duplicate deals, each played with the agent in every seat; 2 to 10,000,000.
+        deals: duplicate deals, each played with the agent in every seat; 2 to 10,000,000.
         seed: the same seed gives the same deals to whoever plays, and to agents that have
             ``reseed(seed)`` the same random numbers.
         progress: called after every round of play with the duplicate deals done and all of them.
@@ -117,7 +117,7 @@ def evaluate(
         HeartsError: if an agent or rule set is unknown, an agent cannot play the rules or cannot be
             copied, or there are too few or too many deals.
     """
-    pairs = check_pairs(pairs)
+    deals = check_deals(deals)
     contest = Contest(
         [agent, opponent],
         rules,
@@ -131,8 +131,8 @@ def evaluate(
     def show(_i: int, _j: int) -> AbstractContextManager[Progress]:
         return contextlib.nullcontext(progress or no_progress)
 
-    with contest.recorded(pairs, out, resume):
-        return next(contest.evaluations(pairs, show))
+    with contest.recorded(deals, out, resume):
+        return next(contest.evaluations(deals, show))
 
 
 class Stretch(NamedTuple):
@@ -211,15 +211,15 @@ class Contest:
         names = ("rules", "seed", "isolate", "time_limit", "most_open")
         return _made_again, (entrants, digests, {name: getattr(self, name) for name in names})
 
-    def settings(self, pairs: int) -> dict[str, Any]:
+    def settings(self, deals: int) -> dict[str, Any]:
         """All that the blocks of a file of results follow from."""
         return {
             "agents": [contender.to_json() for contender in self.contenders],
             "pairings": [list(pairing) for pairing in self.pairings],
             "rules": self.rules.name,
             "rules_in_full": self.rules.to_dict(),
-            "pairs": pairs,
-            "blocks": blocks(pairs),
+            "deals": deals,
+            "blocks": blocks(deals),
             "seed": self.seed,
             "isolate": self.isolate,
             "time_limit": self.time_limit,
@@ -228,7 +228,7 @@ class Contest:
     @contextmanager
     def recorded(
         self,
-        pairs: int,
+        deals: int,
         out: str | os.PathLike[str] | None,
         resume: str | os.PathLike[str] | None,
         about: dict[str, Any] | None = None,
@@ -237,7 +237,7 @@ class Contest:
 
         `about` is what the file says besides the settings; a file to continue must say the same.
         """
-        settings = self.settings(pairs) | ({} if about is None else {"about": about})
+        settings = self.settings(deals) | ({} if about is None else {"about": about})
         with results_file(out, resume, settings) as results:
             self._results = results
             try:
@@ -245,7 +245,7 @@ class Contest:
             finally:
                 self._results = None
 
-    def evaluations(self, pairs: int, show: ShowPairing) -> Iterator[Evaluation]:
+    def evaluations(self, deals: int, show: ShowPairing) -> Iterator[Evaluation]:
         """Play the pairings, one after another, and give the figures of each.
 
         After Ctrl-C the last one has the deals that were finished, marked as interrupted.
@@ -253,18 +253,18 @@ class Contest:
         Raises:
             KeyboardInterrupt: the pairing that was stopped has fewer than two deals.
         """
-        sizes = blocks(pairs)
+        sizes = blocks(deals)
         stretches = stretches_of(self.pairings, sizes)
         with contextlib.closing(self.played(stretches)) as stream:
             for pairing in self.pairings:
                 found: list[Block] = []
                 try:
-                    with show(*pairing) as progress, self.reporting(_counted(progress, pairs)):
+                    with show(*pairing) as progress, self.reporting(_counted(progress, deals)):
                         for _ in sizes:
                             found.append(next(stream))
-                            progress(sum(block.deals for block in found), pairs)
+                            progress(sum(block.deals for block in found), deals)
                 except KeyboardInterrupt:
-                    if sum(block.deals for block in found) < MIN_PAIRS:
+                    if sum(block.deals for block in found) < MIN_DEALS:
                         raise
                     yield self.summary(pairing, found, interrupted=True)
                     return
@@ -319,15 +319,15 @@ class Contest:
         self,
         pairing: Pairing,
         found: Sequence[Block],
-        pairs: int | None = None,
+        deals: int | None = None,
         *,
         interrupted: bool = False,
     ) -> Evaluation:
-        """The figures over the duplicate deals of a pairing, or over the first `pairs` of them."""
+        """The figures over the duplicate deals of a pairing, or over the first `deals` of them."""
         i, j = pairing
         contenders = (self.contenders[i], self.contenders[j])
         figures = summarize(
-            contenders, self.rules, self.seed, found, pairs, interrupted=interrupted
+            contenders, self.rules, self.seed, found, deals, interrupted=interrupted
         )
         return dataclasses.replace(figures, command=self.command)
 
@@ -354,8 +354,8 @@ def _made_again(
     return contest
 
 
-def _counted(progress: Progress, pairs: int) -> Callable[[float], None]:
-    return lambda done: progress(done, pairs)
+def _counted(progress: Progress, deals: int) -> Callable[[float], None]:
+    return lambda done: progress(done, deals)
 
 
 def stretches_of(pairings: Sequence[Pairing], sizes: Sequence[int]) -> list[Stretch]:
@@ -368,14 +368,14 @@ def stretches_of(pairings: Sequence[Pairing], sizes: Sequence[int]) -> list[Stre
     ]
 
 
-def check_pairs(pairs: object, of: str = "duplicate deals", advised: int = 1000) -> int:
-    """`pairs` as a number of duplicate deals that gives an interval and fits in memory.
+def check_deals(deals: object, of: str = "duplicate deals", advised: int = 1000) -> int:
+    """`deals` as a number of duplicate deals that gives an interval and fits in memory.
 
     Raises:
         HeartsError: if it is not a whole number from 2 to 10,000,000.
     """
     other = f" {of}, preferably {advised} or more"
-    return check_number("pairs", pairs, MIN_PAIRS, MAX_PAIRS, other=other)
+    return check_number("deals", deals, MIN_DEALS, MAX_DEALS, other=other)
 
 
 def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
@@ -394,14 +394,14 @@ def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
     return limit
 
 
-def blocks(pairs: int) -> list[int]:
+def blocks(deals: int) -> list[int]:
     """How many deals are played at once in each block: few at first, then more.
 
     There are then results early if play is stopped, and a slow agent shows progress.
     """
     sizes, size = [], _FIRST_BLOCK
-    while pairs:
-        sizes.append(min(size, pairs))
-        pairs -= sizes[-1]
+    while deals:
+        sizes.append(min(size, deals))
+        deals -= sizes[-1]
         size = min(2 * size, _LARGEST_BLOCK)
     return sizes

@@ -18,7 +18,7 @@ from hearts_train.measure.tournament import Tournament
 
 FILE = Path(str(files("hearts_train.measure") / "field.json"))
 Table = dict[str, Any]
-"""``seed``, that of the deals; ``pairs``, the duplicate deals; and ``pairings``: ``agent``,
+"""``seed``, that of the deals; ``deals``, the duplicate deals; and ``pairings``: ``agent``,
 ``opponent``, ``margin`` and ``ci95``, both ways round."""
 
 

@@ -58,7 +58,7 @@ BUILT_IN = tuple(name for name in OWN if name not in ("random", "match"))
 """Each strategy once: `random` is `easy`. `match` plays for a match, not for the deal."""
 ENOUGH = 1000
 """An interval is believed from this many deals on, where it decides whether to go on."""
-MOST_PAIRS = 1_000_000
+MOST_DEALS = 1_000_000
 """With a goal for the intervals, this many deals at most, if nothing else is said."""
 _SURE = 0.8
 """Of the deals that an interval seems to need this share is asked for at once: the rest is decided
@@ -329,13 +329,13 @@ class Goal:
     """Until when a league plays.
 
     Attributes:
-        pairs: Duplicate deals of each pairing, to the end of the block; with `until` at most.
+        deals: Duplicate deals of each pairing, to the end of the block; with `until` at most.
         until: Half the width that each pairing's interval may have; None: it does not matter.
         minutes: Each game stops after this many, wherever it stands.
         agents: Only pairings among these play; None: all.
     """
 
-    pairs: int
+    deals: int
     until: float | None = None
     minutes: float | None = None
     agents: tuple[str, ...] | None = None
@@ -343,7 +343,7 @@ class Goal:
     @classmethod
     def of(
         cls,
-        pairs: int | None = None,
+        deals: int | None = None,
         until: float | None = None,
         minutes: float | None = None,
         agents: Sequence[str] | None = None,
@@ -356,10 +356,10 @@ class Goal:
         for name, value in (("until", until), ("minutes", minutes)):
             if value is not None:
                 check_positive(name, value)
-        if pairs is None:
-            pairs = ENOUGH if until is None else MOST_PAIRS
+        if deals is None:
+            deals = ENOUGH if until is None else MOST_DEALS
         chosen = None if agents is None else tuple(agents)
-        return cls(evaluation.check_pairs(pairs), until, minutes, chosen)
+        return cls(evaluation.check_deals(deals), until, minutes, chosen)
 
     def wanted(self, game: GameFile, pairing: Pairing) -> tuple[int, int]:
         """The deals that a pairing is to have played for now, and those it seems to need in all.
@@ -368,7 +368,7 @@ class Goal:
         on as if it had not been.
         """
         played = game.played(*pairing)
-        most = boundary(self.pairs)
+        most = boundary(self.deals)
         if self.until is None:
             return most, most
         if played < ENOUGH:

@@ -55,10 +55,10 @@ def block_at(first: int) -> int:
     return size
 
 
-def boundary(pairs: int) -> int:
+def boundary(deals: int) -> int:
     """The first end of a block at which at least this many deals are played."""
     end = 0
-    while end < pairs:
+    while end < deals:
         end += block_at(end)
     return end
 

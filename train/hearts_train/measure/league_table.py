@@ -303,7 +303,7 @@ def _pairing_rows(game: GameFile, measured: Measured) -> list[dict[str, Any]]:
         rows.append(
             {
                 "agents": [one, other],
-                "pairs": int(measured.deals[i]),
+                "deals": int(measured.deals[i]),
                 "margin": rounded(margin),
                 "ci95": [rounded(margin - half), rounded(margin + half)],
                 "won": [rounded(share) for share in won],

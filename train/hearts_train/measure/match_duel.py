@@ -26,7 +26,7 @@ from hearts_env.support.progress import Progress
 from hearts_train.measure.contenders import Contender, Entrant, Seat, check_same, rules_for
 from hearts_train.measure.crew import spread
 from hearts_train.measure.duel import ROLES
-from hearts_train.measure.evaluation import check_pairs, mean_and_interval, platform_versions
+from hearts_train.measure.evaluation import check_deals, mean_and_interval, platform_versions
 from hearts_train.measure.guard import NO_ACTION
 
 _BLOCK = 32
@@ -254,7 +254,7 @@ def play_matches(
             or a number is out of range.
         KeyboardInterrupt: it was stopped before two pairs were finished.
     """
-    pairs = check_pairs(pairs, "pairs of matches", 200)
+    pairs = check_deals(pairs, "pairs of matches", 200)
     work = Matches((agent, opponent), rules, seed, totals)
     tasks = [Stretch(at, min(_BLOCK, pairs - at)) for at in range(0, pairs, _BLOCK)]
     found: list[Block] = []

@@ -27,24 +27,24 @@ class Track:
     Attributes:
         name: What it is called.
         rules: Its rules, as ``Rules.from_text`` reads them.
-        pairs: Duplicate deals that a full result has.
+        deals: Duplicate deals that a full result has.
         field: Who is played against, by name and version, ``pro-v1``.
         is_exact: Whether the exact exploitability is computed too.
         digests: SHA-256 of the deals of ``dev`` and of ``test``.
-        deals: What the seeds of its deals are made of: the version that drew them.
+        drawn_by: What the seeds of its deals are made of: the version that drew them.
     """
 
     name: str
     rules: str
-    pairs: int
+    deals: int
     field: tuple[str, ...]
     is_exact: bool
     digests: tuple[str, str]
-    deals: str = "HeartsBench v1"
+    drawn_by: str = "HeartsBench v1"
 
     def seed(self, split: str) -> int:
         """What the deals of a split follow from: from 0 to 2**63 - 1."""
-        digest = hashlib.sha256(f"{self.deals} {self.name} {split}".encode()).digest()
+        digest = hashlib.sha256(f"{self.drawn_by} {self.name} {split}".encode()).digest()
         return int.from_bytes(digest[:8], "big") >> 1
 
     def digest(self, split: str) -> str:

@@ -4,7 +4,7 @@ The generalised sequential probability ratio test of engine testing (Van den Ber
 introduction to the GSPRT*, 2020), for margins of duplicate deals, which are numbers, not results
 of games. The hypotheses are that the mean margin is `low` or less, and that it is `high` or more.
 The log likelihood ratio (LLR) is that of the two likeliest distributions of margins with these
-means: the multinomial likelihood, or empirical likelihood (Owen 2001). For n pairs with mean m and
+means: the multinomial likelihood, or empirical likelihood (Owen 2001). For n deals with mean m and
 variance v it is nearly ::
 
     n (high - low) (m - (low + high) / 2) / v
@@ -15,7 +15,7 @@ The test ends where the LLR leaves the interval from ``log(beta / (1 - alpha))``
 ``log((1 - beta) / alpha)`` (Wald 1945). Then `high` is accepted in no more than a share `alpha` of
 the tests where the truth is `low`, and `low` in no more than `beta` of those where it is `high`.
 
-- It looks at fixed numbers of pairs, each a sixteenth more than the last (``looks``): what is
+- It looks at fixed numbers of deals, each a sixteenth more than the last (``looks``): what is
   decided follows from the deals alone, not from how many processes play them. Between two looks the
   bounds may be passed by some way, so that the errors are somewhat rarer than asked.
 - One imaginary pair is counted too, half of it with the greatest margin possible and half with the
@@ -58,7 +58,7 @@ LOW, HIGH, OPEN = "low", "high", "open"
 
 
 def looks(most: int) -> list[int]:
-    """After how many pairs the test looks, ascending; the last is `most`."""
+    """After how many deals the test looks, ascending; the last is `most`."""
     counts = [min(FIRST_LOOK, most)]
     while counts[-1] < most:
         counts.append(min(most, counts[-1] + max(_STEP, counts[-1] // _GROWTH)))
@@ -114,8 +114,8 @@ class Question:
             math.log((1 - self.beta) / self.alpha),
         )
 
-    def fixed_pairs(self, variance: float) -> int:
-        """The pairs that a test of fixed size with the same error rates needs."""
+    def fixed_deals(self, variance: float) -> int:
+        """The deals that a test of fixed size with the same error rates needs."""
         z = quantile(1 - self.alpha) + quantile(1 - self.beta)
         return max(2, math.ceil(variance * (z / (self.high - self.low)) ** 2))
 
@@ -124,7 +124,7 @@ class State(NamedTuple):
     """A sequential test at a look.
 
     Attributes:
-        pairs: Duplicate deals so far.
+        deals: Duplicate deals so far.
         mean: Their mean margin.
         variance: The variance of the margins, the imaginary pair included.
         llr: The log likelihood ratio.
@@ -132,7 +132,7 @@ class State(NamedTuple):
         verdict: ``low``, ``high`` or ``open``.
     """
 
-    pairs: int
+    deals: int
     mean: float
     variance: float
     llr: float
@@ -165,17 +165,17 @@ class SequentialTest:
         self._levels, self._counts = np.array([-float(reach), float(reach)]), np.full(2, 0.5)
 
     def add(self, margins: Floats) -> State:
-        """Add the margins of the pairs since the last look, and look.
+        """Add the margins of the deals since the last look, and look.
 
         Args:
             margins: ``(n,)``, in points a deal; one or more.
         """
-        pairs = (self.states[-1].pairs if self.states else 0) + len(margins)
+        deals = (self.states[-1].deals if self.states else 0) + len(margins)
         self._count(margins)
         real = self._counts.copy()  # the imaginary pair has no part in the mean
         real[[0, -1]] -= 0.5
-        mean = float(real @ self._levels) / pairs
-        variance = float(self._counts @ (self._levels - mean) ** 2) / (pairs + 1)
+        mean = float(real @ self._levels) / deals
+        variance = float(self._counts @ (self._levels - mean) ** 2) / (deals + 1)
         question = self.question
         high, low = (
             log_likelihood(self._levels, self._counts, mean)
@@ -183,10 +183,10 @@ class SequentialTest:
         )
         llr = high.value - low.value
         # All margins higher by x are both hypotheses lower by x.
-        slope = (low.slope - high.slope) / pairs
+        slope = (low.slope - high.slope) / deals
         below, above = question.bounds
         verdict = LOW if llr <= below else HIGH if llr >= above else OPEN
-        self.states.append(State(pairs, mean, variance, llr, slope, verdict))
+        self.states.append(State(deals, mean, variance, llr, slope, verdict))
         return self.states[-1]
 
     def _count(self, margins: Floats) -> None:
@@ -197,12 +197,12 @@ class SequentialTest:
         self._counts = np.bincount(places, counts)
 
     def expected_left(self) -> float:
-        """The pairs still needed, expected if the LLR drifts as so far (Wald's identity)."""
+        """The deals still needed, expected if the LLR drifts as so far (Wald's identity)."""
         state = self.states[-1]
         below, above = self.question.bounds
         if not below < state.llr < above:
             return 0.0
-        drift = state.llr / state.pairs
+        drift = state.llr / state.deals
         squared = max(state.slope**2 * state.variance, 1e-30)
         up, down = above - state.llr, state.llr - below
         lean = 2 * drift / squared
@@ -261,8 +261,8 @@ def estimate(question: Question, states: Sequence[State]) -> tuple[float, Interv
     """The estimate and the 95 % interval of the mean after a test with these looks."""
     last = states[-1]
     sd = math.sqrt(last.variance)
-    centre, unit = (last.mean - question.middle) / sd, 1 / math.sqrt(last.pairs)
-    total = last.pairs * centre
+    centre, unit = (last.mean - question.middle) / sd, 1 / math.sqrt(last.deals)
+    total = last.deals * centre
     paths = _Paths(question, states, sd, centre)
     is_low = last.verdict == LOW
 
@@ -284,19 +284,19 @@ class _Paths:
     """The sum of standardised margins from look to look, as long as the test goes on.
 
     A random walk with normal steps of variance 1 a pair, absorbed at the bounds. Densities are
-    computed once, for the drift c; with drift d the density at y after n pairs is
+    computed once, for the drift c; with drift d the density at y after n deals is
     ``exp((d - c) y - (d**2 - c**2) n / 2)`` times as large.
     """
 
     def __init__(
         self, question: Question, states: Sequence[State], sd: float, drift: float
     ) -> None:
-        self.pairs, self.drift = [state.pairs for state in states], drift
+        self.deals, self.drift = [state.deals for state in states], drift
         self.bounds = [_sums_at_bounds(question, state, sd) for state in states]
         self.points: list[Floats] = []
         self.masses: list[Floats] = []
         before = 0
-        for n, (bottom, top) in zip(self.pairs[:-1], self.bounds, strict=False):
+        for n, (bottom, top) in zip(self.deals[:-1], self.bounds, strict=False):
             root = math.sqrt(n - before)
             # The way of the mean, as far as it lies within the bounds.
             width = _WIDTH * math.sqrt(n)
@@ -326,8 +326,8 @@ class _Paths:
         """
         sign = 1.0 if above else -1.0
         chance, before = 0.0, 0
-        for place, n in enumerate(self.pairs):
-            is_last = place == len(self.pairs) - 1
+        for place, n in enumerate(self.deals):
+            is_last = place == len(self.deals) - 1
             limit = total if is_last else self.bounds[place][int(above)]
             root = math.sqrt(n - before)
             if place == 0:
@@ -348,7 +348,7 @@ def _sums_at_bounds(question: Question, state: State, sd: float) -> Interval:
     As the LLR runs on from what it was there. Far from both hypotheses it hardly rises with the sum
     any more, or falls: there the sum does not decide when the test ends.
     """
-    total = state.pairs * (state.mean - question.middle)
+    total = state.deals * (state.mean - question.middle)
     below, above = question.bounds
     if state.slope <= 0:
         return -math.inf, math.inf

@@ -36,7 +36,7 @@ class Evaluation:
         agent: Name or checkpoint of the agent.
         opponent: Name or checkpoint of the agent in all other seats.
         rules: The rules, as ``Rules.from_text`` reads them.
-        pairs: Duplicate deals, each played with the agent in every seat: the intervals' unit.
+        deals: Duplicate deals, each played with the agent in every seat: the intervals' unit.
         margin: Points a deal by which the agent was better: others' mean score minus its own.
         ci95: Its 95 % interval, low and high.
         won: Share of the deals played that the agent won; a shared first place counts in part.
@@ -46,7 +46,7 @@ class Evaluation:
         rank_ci95: Its 95 % interval.
         moons: Moons that the agent shot.
         opponent_moons: Moons that the others shot, all together.
-        deals: Plays of a deal, players times pairs.
+        plays: Plays of a deal, players times deals.
         matches: Matches finished in stringing the deals together.
         matches_won: Share of them that the agent won, None without any; shared ones in part.
         ms_per_decision: Milliseconds per decision of the agent, many games at once.
@@ -72,7 +72,7 @@ class Evaluation:
     agent: str
     opponent: str
     rules: str
-    pairs: int
+    deals: int
     margin: float
     ci95: tuple[float, float]
     won: float
@@ -82,7 +82,7 @@ class Evaluation:
     rank_ci95: tuple[float, float]
     moons: int
     opponent_moons: int
-    deals: int
+    plays: int
     matches: int
     matches_won: float | None
     ms_per_decision: float
@@ -126,7 +126,7 @@ def evaluations_table(results: Sequence[Evaluation]) -> Shown:
     short = short_names([first.agent, *(result.opponent for result in results)])
     rows = [
         [
-            short[result.opponent] + f" (stopped: {result.pairs:,} deals)" * result.interrupted,
+            short[result.opponent] + f" (stopped: {result.deals:,} deals)" * result.interrupted,
             format_margin(result.margin, result.ci95),
             f"{result.won:.1%}",
             *([format_interval(result.rank, result.rank_ci95)] if is_ranked else []),
@@ -144,7 +144,7 @@ def evaluations_table(results: Sequence[Evaluation]) -> Shown:
     if has_faults:
         columns.append(OF_BOTH.format("faults"))
     title = (
-        f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.pairs:,} "
+        f"{short[first.agent]}, {first.rules}: points a deal, 95 % interval over {first.deals:,} "
         "duplicate deals (each from every seat)"
     )
     return Shown(title, columns, rows)
@@ -155,40 +155,40 @@ def summarize(
     rules: Rules,
     seed: int,
     blocks: Sequence[Block],
-    pairs: int | None = None,
+    deals: int | None = None,
     *,
     interrupted: bool = False,
 ) -> Evaluation:
-    """The figures over the duplicate deals of some blocks, or over the first `pairs` of them."""
-    if pairs is None:
-        pairs = sum(block.deals for block in blocks)
-    played = [block for block in blocks if block.first < pairs]
-    n, num_games = rules.players, pairs * rules.players
+    """The figures over the duplicate deals of some blocks, or over the first `deals` of them."""
+    if deals is None:
+        deals = sum(block.deals for block in blocks)
+    played = [block for block in blocks if block.first < deals]
+    n, num_games = rules.players, deals * rules.players
     scores = np.concatenate([block.scores for block in played])[:num_games]
     points = np.concatenate([block.points for block in played])[:num_games]
     shooters = np.concatenate([block.shooters for block in played])[:num_games]
     own = scores[:, :1]
     lower, level = (scores < own).sum(1), (scores == own).sum(1)  # level counts the agent
     first = np.where(lower == 0, 1 / level, 0.0)
-    margins = np.concatenate([block.margins for block in played])[:pairs]
+    margins = np.concatenate([block.margins for block in played])[:deals]
     margin, ci95 = mean_and_interval(margins)
-    won, won_ci95 = mean_and_interval(first.reshape(pairs, n).mean(1))
+    won, won_ci95 = mean_and_interval(first.reshape(deals, n).mean(1))
     ranks = 1 + lower + (level - 1) / 2
-    rank, rank_ci95 = mean_and_interval(ranks.reshape(pairs, n).mean(1))
+    rank, rank_ci95 = mean_and_interval(ranks.reshape(deals, n).mean(1))
     matches, matches_won = 0, 0.0
     for s in range(n):
         finished, taken = string_matches(rules, scores[s::n], points[s::n])
         matches, matches_won = matches + finished, matches_won + taken
     chips, chips_ci95 = None, None
     if rules.settlement != "points":
-        chips, chips_ci95 = mean_and_interval(chips_won(rules, points).reshape(pairs, n).mean(1))
+        chips, chips_ci95 = mean_and_interval(chips_won(rules, points).reshape(deals, n).mean(1))
     ms = []
     for role in range(2):
         seconds = sum(block.seconds[role] for block in played)
         decisions = sum(block.decisions[role] for block in played)
         ms.append(1000 * seconds / decisions if decisions else 0.0)
     examples = [example for block in played for example in block.examples]
-    worst = [deal for block in played for deal in block.worst if deal.number < pairs]
+    worst = [deal for block in played for deal in block.worst if deal.number < deals]
     described = [
         example
         for role in ("agent", "opponent")
@@ -198,7 +198,7 @@ def summarize(
         agent=contenders[0].name,
         opponent=contenders[1].name,
         rules=rules.name,
-        pairs=pairs,
+        deals=deals,
         margin=margin,
         ci95=ci95,
         won=won,
@@ -208,7 +208,7 @@ def summarize(
         rank_ci95=rank_ci95,
         moons=int((shooters == 0).sum()),
         opponent_moons=int((shooters > 0).sum()),
-        deals=len(scores),
+        plays=len(scores),
         matches=matches,
         matches_won=matches_won / matches if matches else None,
         ms_per_decision=ms[0],
@@ -222,7 +222,7 @@ def summarize(
         chips_ci95=chips_ci95,
         rules_in_full=rules.to_dict(),
         agents=tuple(contender.to_json() for contender in contenders),
-        deals_digest=deals_digest(rules, seed, pairs),
+        deals_digest=deals_digest(rules, seed, deals),
         isolated=contenders[0].isolate,
         platform=platform_versions(),
         margins=margins,
@@ -282,7 +282,7 @@ def plot(evaluations: Sequence[Evaluation], path: str | Path) -> None:
     axes.margins(x=0.15)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.set_xlabel("margin in points a deal, 95 % interval over duplicate deals")
-    counts = sorted({e.pairs for e in evaluations})
+    counts = sorted({e.deals for e in evaluations})
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     owner = f"{short[next(iter(names))]}: " if len(names) == 1 else ""
     title = f"{owner}{evaluations[0].rules}, {count} duplicate deals"

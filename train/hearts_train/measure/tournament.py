@@ -23,12 +23,12 @@ from hearts_env.support.errors import needs
 from hearts_env.support.progress import Progress
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import (
-    MIN_PAIRS,
+    MIN_DEALS,
     Contest,
     Entrant,
     Evaluation,
     blocks,
-    check_pairs,
+    check_deals,
     mean_and_interval,
     named,
     platform_versions,
@@ -61,17 +61,17 @@ class Tournament:
     Attributes:
         agents: Names, as they were entered.
         rules: The rules, as ``Rules.from_text`` reads them.
-        pairs: Duplicate deals of each pairing.
+        deals: Duplicate deals of each pairing.
         seed: What deals and chance follow from.
         evaluations: Every pairing that was played, as (row, column) of the table.
         standings: The ranking, best first.
-        interrupted: Whether it was stopped before all pairs were played.
+        interrupted: Whether it was stopped before all deals were played.
         command: The command line, if there was one.
     """
 
     agents: tuple[str, ...]
     rules: str
-    pairs: int
+    deals: int
     seed: int
     evaluations: dict[tuple[int, int], Evaluation]
     standings: tuple[Standing, ...]
@@ -91,7 +91,7 @@ class Tournament:
         return {
             "agents": list(self.agents),
             "rules": self.rules,
-            "pairs": self.pairs,
+            "deals": self.deals,
             "seed": self.seed,
             "interrupted": self.interrupted,
             "version": __version__,
@@ -110,7 +110,7 @@ def tournament_tables(result: Tournament) -> tuple[Shown, Shown]:
     note = " (stopped early)" if result.interrupted else ""
     title = (
         f"{result.rules}: mean margin over all others in points a deal, 95 % interval over "
-        f"{result.pairs} duplicate deals{note}"
+        f"{result.deals} duplicate deals{note}"
     )
     has_faults = any(standing.faults for standing in result.standings)
     short = short_names(result.agents)
@@ -173,7 +173,7 @@ def plot(result: Tournament, path: str | Path) -> None:
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     figure.colorbar(image, label="margin in points a deal, 95 % interval", shrink=0.7)
-    title = f"{result.rules}, {result.pairs:,} duplicate deals each"
+    title = f"{result.rules}, {result.deals:,} duplicate deals each"
     axes.set_title(wrapped(title, 40), fontsize=11)
     save_figure(figure, Path(path))
 
@@ -181,7 +181,7 @@ def plot(result: Tournament, path: str | Path) -> None:
 def tournament(
     agents: Sequence[Entrant],
     rules: Rules | str | None = None,
-    pairs: int = 1000,
+    deals: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
     *,
@@ -193,16 +193,16 @@ def tournament(
     backend: str = "local",
     command: str | None = None,
 ) -> Tournament:
-    """Let every agent play every other on `pairs` duplicate deals.
+    """Let every agent play every other on `deals` duplicate deals.
 
     Ctrl-C ends it with the deals that all pairings have finished.
 
     Args:
         agents: two or more, by name, checkpoint or as objects.
         rules: the rules, or a preset's name; None: as for ``evaluate``.
-        pairs: duplicate deals of each pairing, 2 to 10,000,000.
+        deals: duplicate deals of each pairing, 2 to 10,000,000.
         seed: what deals and the agents' chance follow from.
-        progress: called with the pairs done over all pairings, and all of them.
+        progress: called with the deals done over all pairings, and all of them.
         isolate: every player in a process of its own, which gets views only.
         time_limit: with `isolate`, seconds that a process may take for one answer.
         out: a file that finished blocks of deals are written to.
@@ -212,10 +212,10 @@ def tournament(
         command: the command line, for the results.
 
     Raises:
-        HeartsError: if there are too few agents or pairs, or an agent is entered twice, unknown, or
+        HeartsError: if there are too few agents or deals, or an agent is entered twice, unknown, or
             cannot play the rules.
     """
-    pairs = check_pairs(pairs)
+    deals = check_deals(deals)
     names = tuple(named(agent) for agent in agents)
     if len(names) < 2:
         raise HeartsError(f"agents: {len(names)} entered; a tournament needs 2 or more")
@@ -242,32 +242,32 @@ def tournament(
     ]
     if len(contest.pairings) <= _MOST_OPEN:
         contest.most_open = _MOST_OPEN
-    with contest.recorded(pairs, out, resume):
-        return _play(contest, names, pairs, progress)
+    with contest.recorded(deals, out, resume):
+        return _play(contest, names, deals, progress)
 
 
 def _play(
-    contest: Contest, names: tuple[str, ...], pairs: int, progress: Progress | None
+    contest: Contest, names: tuple[str, ...], deals: int, progress: Progress | None
 ) -> Tournament:
-    pairings, sizes = contest.pairings, blocks(pairs)
+    pairings, sizes = contest.pairings, blocks(deals)
     order = sorted(stretches_of(pairings, sizes), key=lambda stretch: stretch.first)
     found: dict[tuple[int, int], list[Block]] = {pairing: [] for pairing in pairings}
-    deals, interrupted = 0, False  # of all pairings together
+    played, interrupted = 0, False  # deals of all pairings together
 
     def report(done: float) -> None:
         if progress is not None:
-            progress(done, pairs * len(pairings))
+            progress(done, deals * len(pairings))
 
     try:
         with contextlib.closing(contest.played(order)) as stream:
             for stretch in order:
-                with contest.reporting(_shifted(report, deals - stretch.first)):
+                with contest.reporting(_shifted(report, played - stretch.first)):
                     found[stretch.pairing].append(next(stream))
-                deals += stretch.deals
-                report(deals)
+                played += stretch.deals
+                report(played)
     except KeyboardInterrupt:
         interrupted = True
-        if min(_deals(of_one) for of_one in found.values()) < MIN_PAIRS:
+        if min(_deals(of_one) for of_one in found.values()) < MIN_DEALS:
             raise
     done = min(_deals(of_one) for of_one in found.values())  # all have reached this deal
     results = {
