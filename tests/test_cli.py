@@ -294,7 +294,7 @@ def test_an_agent_of_one_s_own_is_measured_by_its_file(tmp_path, monkeypatch):
 def test_what_cannot_be_measured_is_refused_before_anything_is_dealt(tmp_path):
     mistake(run("evaluate", "pimc", "--rules", "classic"), "rules", "4")
     mistake(run("tournament", "easy", "equilibrium"), "rules")
-    mistake(run("play", "--opponents", "pimc", "--rules", "classic"), "against")
+    mistake(run("play", "--opponent", "pimc", "--rules", "classic"), "opponent")
     mistake(run("exploit", "equilibrium", "--rules", "micro hand_size=2"), "rules")
     mistake(run("evaluate", "easy", "--time-limit", 3), "time_limit", "isolate")
     mistake(run("evaluate", "easy", "--out", tmp_path / "no" / "results"), "--out", "folder")
@@ -418,9 +418,9 @@ def test_ctrl_c_waits_where_it_must():
         (["evaluate", "nowhere.safetensors"], ["checkpoint", "nowhere.safetensors"]),
         (["tournament", "pro"], ["agents", "2"]),
         (["tournament", "pro", "pro"], ["agents", "pro"]),
-        (["play", "--opponents", "bob"], ["agent", "'bob'"]),
+        (["play", "--opponent", "bob"], ["agent", "'bob'"]),
         (["play", "--seat", "4"], ["seat", "4", "1"]),
-        (["play", "--opponents", "pro,easy"], ["against", "2", "1"]),
+        (["play", "--opponent", "pro,easy"], ["opponent", "2", "1"]),
         (["play", "--seed", "-3"], ["seed"]),
         (["rules", "twoplayer"], ["rules", "'two_player'"]),
         (["rules", "party", "--players", "9"], ["players", "3", "7", "9"]),
@@ -496,7 +496,7 @@ def test_a_missing_extra_is_named(monkeypatch):
 
 def test_an_extra_is_installed_from_where_the_package_is(tmp_path, monkeypatch):
     assert '-e ".[train]"' in errors.needs("train")  # this is a checkout
-    monkeypatch.setattr(errors, "__file__", str(tmp_path / "hearts_env" / "errors.py"))
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "hearts_env" / "support" / "errors.py"))
     assert "'hearts-env[train]'" in errors.needs("train")
 
 

@@ -88,7 +88,7 @@ def test_a_deterministic_agent_is_exactly_level_with_itself(rules):
     assert not result.margins.any()
     assert result.won == pytest.approx(1 / Rules.make(rules).players)
     assert result.rank == pytest.approx((1 + Rules.make(rules).players) / 2)
-    assert result.deals == 40 * Rules.make(rules).players
+    assert result.plays == 40 * Rules.make(rules).players
 
 
 @pytest.mark.parametrize("name", ["two_player", "micro", "party players=3", "no_pass"])

@@ -281,7 +281,7 @@ def test_the_command_matches(tmp_path) -> None:
         (["--rules", "classic"], "players 'classic' 4"),
         (["--totals", "1;2"], "--totals '1;2'"),
         (["--totals", "100,1"], "totals 100"),
-        (["--deals", "1"], "pairs 1 2 10,000,000"),
+        (["--deals", "1"], "deals 1 2 10,000,000"),
     ]:
         mistake(run("matches", *words[:3], *wrong), *said.split())
 

@@ -410,7 +410,7 @@ def test_agents_refuse_rules_that_they_cannot_play_wherever_they_are_seated(name
     for seat in seat_everywhere():
         with pytest.raises(HeartsError) as caught:
             seat()
-        assert caught.value.argument in ("rules", "against")
+        assert caught.value.argument in ("rules", "opponent")
         assert caught.value.hint
         for word in words.split():
             assert word in str(caught.value)

@@ -268,7 +268,7 @@ def test_a_table_stopped_from_outside_is_kept(number, status):
     if number == "SIGINT":
         process = command("play", "--seed", "3")
     else:
-        process = command("play", "--seed", "3", "--opponents", "standard")
+        process = command("play", "--seed", "3", "--opponent", "standard")
     assert process.stdout is not None
     assert process.stdin is not None
     process.stdin.write("\n")  # one card is legal
@@ -409,7 +409,7 @@ def test_a_player_that_misbehaves_gives_no_hint_and_ends_no_deal(what, words, mo
 # ---- words typed ---------------------------------------------------------------------------------
 def test_play_shows_only_what_the_player_may_know():
     game = Game.deal("two_player", 6)
-    words = ["--opponents", "pro", "--seed", 6, "--seat", 0]
+    words = ["--opponent", "pro", "--seed", 6, "--seat", 0]
     result = run("play", *words, input="hint\nhistory\nrules\nhelp\n")
     played = {card for _, card in game.history}
     shown = result.stdout.split("Play> rules")[0].replace("Q♠", "")
@@ -516,7 +516,7 @@ def test_exchange_takes_several_cards_at_once():
     hand = game.hand(0)
     lines = f"{' '.join(hand[:4])}\n{' '.join(hand[:3])}\n"
     text = run(
-        "play", "--rules", "classic", "--opponents", "standard", "--seed", 8, input=lines
+        "play", "--rules", "classic", "--opponent", "standard", "--seed", 8, input=lines
     ).stdout
     assert re.search(r"\b4 cards .*\b3\b", text)
     assert "You pass" in text
@@ -527,7 +527,7 @@ def test_exchange_takes_several_cards_at_once():
     [("classic", "pimc", "4 players"), ("party players=3", "pimc_belief", "3 players")],
 )
 def test_an_agent_that_cannot_play_these_rules_is_refused_before_the_deal(rules, against, word):
-    mistake(run("play", "--rules", rules, "--opponents", against), "against", against, word)
+    mistake(run("play", "--rules", rules, "--opponent", against), "opponent", against, word)
     assert not (data_folder() / "tables").exists()
 
 

@@ -109,6 +109,6 @@ def needs(extra: str) -> str:
 
     In a checkout it is installed from there, elsewhere by the package's name.
     """
-    here = (Path(__file__).parents[1] / "pyproject.toml").is_file()
+    here = (Path(__file__).parents[2] / "pyproject.toml").is_file()
     command = f'pip install -e ".[{extra}]"' if here else f"pip install 'hearts-env[{extra}]'"
     return f"needs the extra `{extra}`; {command}"

@@ -10,8 +10,6 @@ import sys
 from collections.abc import Iterator
 from typing import IO, Any, Protocol, cast
 
-from hearts_env.support import clock
-
 PLAIN_EVERY = 10.0  # seconds between lines of progress where no terminal shows a bar
 
 
@@ -93,6 +91,8 @@ def progress(label: str) -> Iterator[Tell]:
 
 
 def _plain_progress(label: str) -> Tell:
+    from hearts_env.support import clock  # not needed for --help
+
     last, origin = clock.now(), (0.0, 0.0)
 
     def report(done: float, total: float, news: str = "") -> None:

@@ -104,7 +104,7 @@ def evaluate(
     if plot is not None and results:
         draw(results, plot)
         console.note(f"drawn: {plot}")
-    if len(results) < len(opponents) or results[-1].interrupted:
+    if len(results) < len(names) or results[-1].interrupted:
         say_how_to_go_on("evaluate", out or resume)
         raise console.stopped()
     say_written(out)

@@ -49,13 +49,13 @@ def open_table(
             contender.check_rules(rules)
         except HeartsError as error:
             name = contender.name
-            raise HeartsError(f"against: {name} cannot play {rules.name}: {error}") from None
+            raise HeartsError(f"opponent: {name} cannot play {rules.name}: {error}") from None
     n = rules.players
     if not 0 <= seat < n:
         raise HeartsError(f"seat: {seat} is out of range; give 0 to {n - 1}")
     if len(contenders) not in (1, n - 1):
         agents, seats = _counted(len(contenders), "agent"), _counted(n - 1, "seat")
-        raise HeartsError(f"against: {agents} for {seats}; give one for all, or one for each")
+        raise HeartsError(f"opponent: {agents} for {seats}; give one for all, or one for each")
     others = [p for p in range(n) if p != seat]
     names = ["you"] * n
     for place, p in enumerate(others):
