@@ -58,6 +58,30 @@ ALONE = {
 }
 
 
+ROOMS = {
+    "hearts_env": "support options cards kernel seeds _turn rules position render views game "
+    "encoders batch envs hearts_v0 solve openspiel",
+    "train/hearts_train": "screen measure offline learn web console command",
+}
+"""The rooms of a package, each of which may import only those before it."""
+
+
+@pytest.mark.parametrize("folder", ROOMS)
+def test_rooms_import_those_before_them(folder: str) -> None:
+    order = ROOMS[folder].split()
+    package = folder.rpartition("/")[2]
+    edges = graph(ROOT / folder)
+    rooms = {name: name.split(".")[1] for name in edges if "." in name}
+    assert set(rooms.values()) == set(order)
+    upward = [
+        (name, target)
+        for name, targets in edges.items()
+        for target in targets
+        if package not in (name, target) and order.index(rooms[target]) > order.index(rooms[name])
+    ]
+    assert upward == []
+
+
 def graph(folder: Path) -> dict[str, set[str]]:
     """The modules of a package and what each imports of it, anywhere in its text.
 
