@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import hearts_train
 from hearts_agents import make_agent
 from hearts_agents.attackers import METHODS, Attacker
 from hearts_agents.base import Agent
@@ -609,3 +610,11 @@ def test_a_trained_attacker_learns_against_the_agent_alone(tmp_path, monkeypatch
     assert record["gains"][0]["attacker"] == "trained"
     assert 0 < record["gains"][0]["margin"] <= record["exploitability"]
     assert record["agents"][1]["digest"]
+
+
+def test_what_can_be_won_is_exact_on_a_small_deck_and_a_bound_elsewhere():
+    exact = hearts_train.exploit("pro", "micro")
+    assert exact.exploitability == pytest.approx(0.3089, abs=5e-5)  # docs/results/exploit.json
+    bound = hearts_train.exploit("standard", "two_player", ["belief"], deals=4)
+    assert [gain.attacker for gain in bound.gains] == ["belief"]
+    assert bound.exploitability is None

@@ -454,3 +454,11 @@ def test_tournament_refuses_what_cannot_be_ranked():
         tournament(["easy"])
     with refused(HeartsError, "agents", value="easy"):
         tournament(["easy", "easy"])
+
+
+def test_each_of_several_opponents_is_played_as_alone():
+    both = evaluate("pro", ["easy", "standard"], "micro", deals=20, seed=4)
+    assert [found.opponent for found in both] == ["easy", "standard"]
+    for found in both:
+        alone = evaluate("pro", opponents=found.opponent, rules="micro", deals=20, seed=4)
+        assert found.margins.tolist() == alone.margins.tolist()

@@ -26,7 +26,8 @@ from hearts_agents.attackers import METHODS, Attacker, asked, played_by
 from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env.batch.views import BatchView
 from hearts_env.solve.beliefs import check_two_players, has_exact_worlds
-from hearts_env.solve.best_response import exploitability, policy_of
+from hearts_env.solve.best_response import Exploitability, exploitability, policy_of
+from hearts_env.solve.best_response import exploit as best_response
 from hearts_env.solve.response import Chooser, Responses, whole_game
 from hearts_env.solve.tree import Tree
 from hearts_env.solve.walk import num_deals
@@ -372,6 +373,42 @@ class Assault:
             rules_in_full=self.rules.to_dict(),
             **given,
         )
+
+
+def exploit(
+    agent: Entrant,
+    rules: Rules | str = "mini",
+    attackers: Sequence[Entrant] = tuple(METHODS),
+    *,
+    deals: int = 600,
+    seed: int = 0,
+    show: Show = silent,
+    **settings: Any,
+) -> Exploitability | Attack:
+    """What can be won from an agent that is known: exactly where a deck is small, else at least.
+
+    Args:
+        agent: an agent, or its name or checkpoint for ``make_agent``.
+        rules: of two players.
+        attackers: who answers the agent where the best response cannot be computed.
+        deals: duplicate deals that each attacker plays there.
+        seed: what deals and chance follow from.
+        show: shows the progress; silent by default.
+        **settings: there the other arguments of ``Assault.over_deals``, such as `workers`.
+
+    Returns:
+        On a small deck (``is_small``) its ``Exploitability``, else what each attacker wins.
+
+    Raises:
+        HeartsError: if the agent is unknown or cannot play these rules.
+    """
+    rules = Rules.make(rules)
+    if not is_small(rules):
+        return Assault(agent, attackers, rules, seed=seed).over_deals(deals, show, **settings)
+    with contextlib.closing(Contender(agent, seed)) as contender:
+        contender.check_rules(rules)
+        with show(contender.name) as progress:
+            return best_response(contender.agent, rules, contender.name, progress=progress)
 
 
 def _check_played(result: Evaluation) -> None:

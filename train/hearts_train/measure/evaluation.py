@@ -30,7 +30,7 @@ import itertools
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from hearts_env import HeartsError, Rules
 from hearts_env.seeds import secret_seed
@@ -77,9 +77,10 @@ LONGEST_ANSWER = 86_400
 _FIRST_BLOCK, _LARGEST_BLOCK = 16, 2048
 
 
+@overload
 def evaluate(
     agent: Entrant,
-    opponent: Entrant,
+    opponents: list[Entrant] | tuple[Entrant, ...],
     rules: Rules | str | None = None,
     deals: int = 1000,
     seed: int = 0,
@@ -91,15 +92,53 @@ def evaluate(
     resume: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     backend: str = "local",
-) -> Evaluation:
-    """Play `deals` duplicate deals of `agent` against `opponent` (see the module's text).
+) -> list[Evaluation]: ...
+
+
+@overload
+def evaluate(
+    agent: Entrant,
+    opponents: Entrant,
+    rules: Rules | str | None = None,
+    deals: int = 1000,
+    seed: int = 0,
+    progress: Progress | None = None,
+    *,
+    isolate: bool = False,
+    time_limit: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    backend: str = "local",
+) -> Evaluation: ...
+
+
+def evaluate(
+    agent: Entrant,
+    opponents: Entrant | list[Entrant] | tuple[Entrant, ...],
+    rules: Rules | str | None = None,
+    deals: int = 1000,
+    seed: int = 0,
+    progress: Progress | None = None,
+    *,
+    isolate: bool = False,
+    time_limit: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    backend: str = "local",
+) -> Evaluation | list[Evaluation]:
+    """Play `deals` duplicate deals of `agent` against an opponent, or each of several.
+
+    The module's text has the protocol.
 
     Ctrl-C ends it with the duplicate deals finished, marked as interrupted.
 
     Args:
         agent: an agent, or its name or checkpoint for ``make_agent``. An agent object is
             copied; it does not play itself.
-        opponent: the same for all other seats.
+        opponents: the same for all other seats; of a list or tuple each in turn, and the result is
+            a list of evaluations.
         rules: the rules, or a preset's name; None: those that a checkpoint was trained for, else
             ``two_player``.
         deals: duplicate deals, each played with the agent in every seat; 2 to 10,000,000.
@@ -118,8 +157,9 @@ def evaluate(
             copied, or there are too few or too many deals.
     """
     deals = check_deals(deals)
+    is_many = isinstance(opponents, list | tuple)
     contest = Contest(
-        [agent, opponent],
+        [agent, *opponents] if isinstance(opponents, list | tuple) else [agent, opponents],
         rules,
         seed,
         isolate=isolate,
@@ -132,7 +172,8 @@ def evaluate(
         return contextlib.nullcontext(progress or no_progress)
 
     with contest.recorded(deals, out, resume):
-        return next(contest.evaluations(deals, show))
+        found = list(contest.evaluations(deals, show))
+    return found if is_many else found[0]
 
 
 class Stretch(NamedTuple):
