@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +28,7 @@ class Message(NamedTuple):
     text: str
 
 
+@functools.cache
 def messages() -> list[Message]:
     """All of them, by module and in the order of the file."""
     trees = {

@@ -307,6 +307,7 @@ class Mine:
 """
 
 
+@pytest.mark.slow
 def test_other_weights_of_the_same_code_are_another_agent(tmp_path):
     code, weights, out = (tmp_path / name for name in ("mine.py", "weights.bin", "mine.json"))
     code.write_text(WEIGHED)
