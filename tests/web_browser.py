@@ -69,13 +69,18 @@ class Browser:
 
     def act(self, pick: int = 0) -> None:
         """Do one of the legal actions, when it is one's turn."""
-        state = self.state
-        while state["turn"] != state["you"]:
-            self.read()
-        legal = state["view"]["legal"]
-        action = legal[pick % len(legal)]
-        message = {"type": "act", "table": state["table"], "action": action}
-        assert self.ask(**message, seq=state["seq"])["type"] == "done"
+        while True:
+            while self.state["turn"] != self.state["you"]:
+                self.read()
+            legal, seq = self.state["view"]["legal"], self.state["seq"]
+            message = {"type": "act", "table": self.state["table"], "seq": seq}
+            answer = self.ask(**message, action=legal[pick % len(legal)])
+            if answer["type"] == "done":
+                return
+            # What came before was still under way: the table as it is now comes with the answer.
+            assert answer["code"] == "stale"
+            while self.state["seq"] == seq:
+                self.read()
 
     def play_on(self) -> dict[str, Any]:
         """Play to the end of the deal; returns the event that says so."""

@@ -141,9 +141,10 @@ class BotProcess:
             if len(self._read) > most:
                 raise self._failed(ILLEGAL, f"wrote a line of more than {most:,} bytes")
             left = deadline - clock.now()
-            if left <= 0:
+            ready = self._poll.poll(max(0, min(1 + left * 1000, _LOOK_MILLISECONDS)))
+            # What lies ready to be read was not late, however late it is looked at.
+            if left <= 0 and self._back not in [pipe for pipe, _ in ready]:
                 raise self._failed(LATE, f"gave no answer within {seconds:g} s")
-            ready = self._poll.poll(min(1 + left * 1000, _LOOK_MILLISECONDS))
             # What it has started may hold its output open.
             is_open = bool(ready) or self._process.poll() is None
             for pipe, _ in ready:
