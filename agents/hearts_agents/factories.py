@@ -1,0 +1,127 @@
+"""What makes players, and which options it takes: checked by name, read by type, described."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hearts_env import HeartsError
+from hearts_env.support.errors import did_you_mean
+
+Factory = Callable[..., Any]
+"""``factory(seed=None, **options)`` -> an object with ``act(view)``."""
+
+_WORDS = {"true": True, "false": False}
+
+
+def check_options(name: str, factory: Factory, options: dict[str, Any]) -> list[str] | None:
+    """Refuse options that the factory does not take, by name; returns what it takes.
+
+    None: it takes everything, or has no signature.
+    """
+    try:
+        parameters = inspect.signature(factory).parameters
+    except (TypeError, ValueError):
+        return None
+    kinds = {p.kind for p in parameters.values()}
+    if inspect.Parameter.VAR_KEYWORD in kinds:
+        return None
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    taken = [p.name for p in parameters.values() if p.kind in named]
+    known = [option for option in taken if option != "seed"]
+    for option in options:
+        if option not in known:
+            fix = did_you_mean(option, known) if known else "its only option is seed"
+            raise HeartsError(f"{option}: the agent {name!r} has no such option; {fix}")
+    return taken
+
+
+def options_of(factory: Factory) -> dict[str, Any]:
+    """The options that a factory takes, with their defaults; None for one without."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {
+        p.name: None if p.default is p.empty else p.default
+        for p in parameters
+        if p.kind in named and p.name != "seed"
+    }
+
+
+def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dict[str, Any]:
+    """The values of options given as text, by the types of the factory's parameters.
+
+    Raises:
+        HeartsError: if a text is not of its parameter's type.
+    """
+    try:
+        parameters = dict(inspect.signature(factory).parameters)
+    except (TypeError, ValueError):
+        parameters = {}
+    hints = _hints(factory)
+    return {
+        name: _parse(agent, name, text, _kinds(hints.get(name), parameters.get(name)))
+        for name, text in texts.items()
+    }
+
+
+def _hints(factory: Factory) -> dict[str, Any]:
+    target: Any = factory.__init__ if isinstance(factory, type) else factory  # type: ignore[misc]
+    target = getattr(target, "__wrapped__", target)
+    hints = {}
+    for name, hint in getattr(target, "__annotations__", {}).items():
+        try:
+            names = getattr(target, "__globals__", {})
+            hints[name] = eval(hint, dict(names)) if isinstance(hint, str) else hint
+        except Exception:  # a name that only the type checker knows: take the plain types
+            parts = {part.strip() for part in hint.split("|")}
+            plain = {"str": str, "int": int, "float": float, "bool": bool, "None": type(None)}
+            hints[name] = tuple(plain[part] for part in parts if part in plain)
+    return hints
+
+
+def _kinds(hint: Any, parameter: inspect.Parameter | None) -> set[type] | None:
+    """The plain types that a parameter takes; None if nothing says."""
+    if isinstance(hint, tuple):
+        return set(hint) or None
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        return {kind for kind in typing.get_args(hint) if isinstance(kind, type)}
+    if hint in (int, float, bool, str):
+        return {hint}
+    default = None if parameter is None else parameter.default
+    if isinstance(default, bool | int | float | str):
+        return {type(default)}
+    return None
+
+
+def _parse(agent: str, name: str, text: str, kinds: set[type] | None) -> Any:
+    lower = text.lower()
+    if (kinds is None or type(None) in kinds) and lower == "none":
+        return None
+    if (kinds is None or bool in kinds) and lower in _WORDS:
+        return _WORDS[lower]
+    if (kinds is None or int in kinds) and re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return int(text)
+    if kinds is None or float in kinds:
+        try:
+            number = float(text)
+        except ValueError:
+            pass
+        else:
+            if math.isfinite(number):
+                return number
+    if kinds is None or str in kinds or not kinds & {int, float, bool}:
+        return text
+    wanted = " or ".join(
+        words
+        for kind, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number"))
+        if kind in kinds and not (kind is int and float in kinds)
+    )
+    raise HeartsError(f"{name}: {text!r} does not fit {agent!r}; give {wanted}", value=text)
