@@ -19,40 +19,21 @@ Factory = Callable[..., Any]
 _WORDS = {"true": True, "false": False}
 
 
-def check_options(name: str, factory: Factory, options: dict[str, Any]) -> list[str] | None:
-    """Refuse options that the factory does not take, by name; returns what it takes.
-
-    None: it takes everything, or has no signature.
-    """
-    try:
-        parameters = inspect.signature(factory).parameters
-    except (TypeError, ValueError):
-        return None
-    kinds = {p.kind for p in parameters.values()}
-    if inspect.Parameter.VAR_KEYWORD in kinds:
-        return None
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    taken = [p.name for p in parameters.values() if p.kind in named]
-    known = [option for option in taken if option != "seed"]
-    for option in options:
+def check_options(name: str, factory: Factory, options: Mapping[str, Any]) -> bool:
+    """Refuse options that the factory does not take, by name; returns whether it takes a seed."""
+    parameters, takes_all = _parameters(factory)
+    known = [option for option in parameters if option != "seed"]
+    for option in () if takes_all else options:
         if option not in known:
             fix = did_you_mean(option, known) if known else "its only option is seed"
             raise HeartsError(f"{option}: the agent {name!r} has no such option; {fix}")
-    return taken
+    return takes_all or "seed" in parameters
 
 
 def options_of(factory: Factory) -> dict[str, Any]:
     """The options that a factory takes, with their defaults; None for one without."""
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):
-        return {}
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {
-        p.name: None if p.default is p.empty else p.default
-        for p in parameters
-        if p.kind in named and p.name != "seed"
-    }
+    parameters = [p for p in _parameters(factory)[0].values() if p.name != "seed"]
+    return {p.name: None if p.default is p.empty else p.default for p in parameters}
 
 
 def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -61,15 +42,22 @@ def parse_options(agent: str, factory: Factory, texts: Mapping[str, str]) -> dic
     Raises:
         HeartsError: if a text is not of its parameter's type.
     """
-    try:
-        parameters = dict(inspect.signature(factory).parameters)
-    except (TypeError, ValueError):
-        parameters = {}
-    hints = _hints(factory)
+    parameters, hints = _parameters(factory)[0], _hints(factory)
     return {
         name: _parse(agent, name, text, _kinds(hints.get(name), parameters.get(name)))
         for name, text in texts.items()
     }
+
+
+def _parameters(factory: Factory) -> tuple[dict[str, inspect.Parameter], bool]:
+    """Those that can be given by name; and whether it takes all, or has no signature."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return {}, True
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    takes_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    return {p.name: p for p in parameters if p.kind in kinds}, takes_all
 
 
 def _hints(factory: Factory) -> dict[str, Any]:

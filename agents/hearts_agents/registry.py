@@ -123,11 +123,6 @@ def loaded_from(place: str) -> Factory:
     return factory
 
 
-def is_model(value: object) -> bool:
-    """Whether `value` is a model of stable-baselines3 or sb3-contrib, or a module of torch."""
-    return maker_of_model(value) is not None
-
-
 def maker_of_model(value: object) -> str | None:
     """Who makes a player of an object of another library's; None for anything else.
 

@@ -262,9 +262,9 @@ class AgentSpec:
                     value=self.text,
                 )
             options["allow_code"] = allow_code
-        known = check_options(self.name, factory, {**texts, **options})
+        takes_seed = check_options(self.name, factory, {**texts, **options})
         options = parse_options(self.name, factory, texts) | options
-        if known is None or "seed" in known:
+        if takes_seed:
             options = {"seed": seed, **options}
         name = self.text or ""
         if self.kind not in (Kind.REGISTERED, Kind.ENTRY_POINT, Kind.CODE):
