@@ -50,7 +50,7 @@ def _known(tmp_path, monkeypatch):
 def test_a_name_is_read_once_and_a_record_names_the_same(text):
     spec = AgentSpec.parse(text)
     assert (spec.kind, spec.name, spec.runs_code) == KINDS[text]
-    assert AgentSpec.from_json(str(spec.to_json())) == pickle.loads(pickle.dumps(spec)) == spec
+    assert AgentSpec.from_json(spec.to_json()) == pickle.loads(pickle.dumps(spec)) == spec
     assert AgentSpec.parse(spec) is spec
     assert spec.label == text
 
@@ -68,8 +68,8 @@ def test_a_path_is_a_path_whatever_it_looks_like():
     for path in ("pro", "here", "mine.py:Mine"):
         spec = AgentSpec.parse(Path(path))
         assert (spec.kind, Path(spec.name)) == (Kind.RUN, Path(path))
-        assert AgentSpec.from_json(str(spec.to_json())).kind is not Kind.OWN
-    assert AgentSpec.from_json(str(AgentSpec.parse(Path("pro")).to_json())).kind is Kind.RUN
+        assert AgentSpec.from_json(spec.to_json()).kind is not Kind.OWN
+    assert AgentSpec.from_json(AgentSpec.parse(Path("pro")).to_json()).kind is Kind.RUN
 
 
 def test_an_object_is_itself_and_has_no_name():

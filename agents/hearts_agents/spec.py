@@ -107,8 +107,9 @@ class AgentSpec:
         return spec
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, record: object) -> Self:
         """The spec that a record names. It may be UNKNOWN here, and gives no permission."""
+        text = str(record)  # a file may say anything
         is_program = text.startswith(EXEC)
         if not is_program and looks_like_path(text) and kind_of(text):
             return cls(_kind_of_path(text), text, text)

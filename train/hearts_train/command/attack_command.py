@@ -60,7 +60,7 @@ def read_begun(path: Path) -> Begun:
             f"--resume: {path} is not of this command; give a file that hearts attack has kept"
         ) from None
     for name in (begun.agent, *begun.attackers):
-        AgentSpec.from_json(str(name)).check_allowed(f"--resume: {path}")
+        AgentSpec.from_json(name).check_allowed(f"--resume: {path}")
     return begun
 
 

@@ -263,7 +263,7 @@ def _facts(record: dict[str, Any]) -> list[str]:
 
 def covered(agent: dict[str, Any]) -> str:
     """What the digest of an agent in a record is of, in words."""
-    kind = AgentSpec.from_json(agent["spec"]).kind if agent["spec"] else Kind.OBJECT
+    kind = AgentSpec.from_json(agent["spec"]).kind
     files = agent.get("files", [])
     declared = [f"the files that it declares ({', '.join(files)})"] * bool(files)
     if agent["digest"] is None:
@@ -282,7 +282,7 @@ def _references(record: dict[str, Any], file: Path | None) -> list[str]:
     result, agent = record["result"], record["result"]["agent"]
     spec = agent["spec"]
     words = ["hearts", "benchmark", "--verify", "RESULT.json" if file is None else str(file)]
-    words += [spec] if spec is not None and AgentSpec.from_json(spec).runs_code else []
+    words += [spec] if AgentSpec.from_json(spec).runs_code else []
     about = f"{result['protocol']}, {result['track']} {result['split']}, {result['budget']}"
     digests = [f"result SHA-256 {record['sha256']}"]
     digests += [f"agent SHA-256 {agent['digest']}"] if agent["digest"] else []

@@ -115,8 +115,8 @@ def say_how_to_go_on(command: str, kept: Path | None, blocks: Path | None = None
     if kept is None:
         return
     agents = read_settings(blocks or kept)["agents"]
-    specs = [AgentSpec.from_json(agent["spec"]) for agent in agents if agent["spec"]]
-    trust = " --allow-code" if any(spec.runs_code for spec in specs) else ""
+    is_code = any(AgentSpec.from_json(agent["spec"]).runs_code for agent in agents)
+    trust = " --allow-code" if is_code else ""
     console.note(f"kept; go on with: hearts {command} --resume {kept}{trust}")
 
 

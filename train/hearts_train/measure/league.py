@@ -250,7 +250,7 @@ class Table:
                 raise HeartsError(
                     f"agent: {name!r} was made by a program; the league needs names", value=name
                 )
-            specs.append(AgentSpec.from_json(str(agent["spec"])))
+            specs.append(AgentSpec.from_json(agent["spec"]))
             specs[-1].check_allowed(f"league: {str(folder.path)!r}")
         try:
             contest = evaluation.Contest(specs, game.rules, folder.seed, isolate=isolate)
