@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from hearts_agents import make_agent, registry
 from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
-from hearts_agents.registry import check_recorded
+from hearts_agents.spec import AgentSpec
 from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.encoders import make_encoder
 from hearts_env.seeds import derived_seed
@@ -695,7 +695,7 @@ def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trust
     mistake(run("--verify", "mine.json"), "verify", "'mine.json'", "--allow-code")
     for name in ("exec:./bot", "pimc_belief?model=exec:./bot", "pimc_belief?model=mine.py:Mine"):
         with refused(HeartsError, "verify", "mine.json", hint="--allow-code"):
-            check_recorded(name, "verify: 'mine.json'")
+            AgentSpec.from_json(name).check_allowed("verify: 'mine.json'")
     (tmp_path / "mine.py").write_text(MINE.format(0))
     assert run("--verify", "mine.json", "mine.py:Mine").exit_code == 0
     assert run("--verify", "mine.json", "--allow-code").exit_code == 0

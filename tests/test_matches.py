@@ -209,7 +209,7 @@ def test_an_agent_registered_here_plays_in_other_processes_too() -> None:
     register_agent("last of the test", lambda seed=None: Last())
     work = Matches(("last of the test", "easy"), "micro", 0)
     there = pickle.loads(pickle.dumps(work))
-    assert there.contenders[0].spec is None  # its name is not known there
+    assert not there.contenders[0].spec.is_named  # its name is not known there
     assert isinstance(there.contenders[0].agent.player, Last)
     stretch = Stretch(0, 8)
     for one, other in zip(work(stretch), there(stretch), strict=True):

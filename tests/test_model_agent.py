@@ -19,7 +19,7 @@ from stable_baselines3 import A2C, DQN, PPO
 from typer.testing import CliRunner
 
 from hearts_agents import HeartsSB3VecEnv, OpponentPool, make_agent
-from hearts_agents.registry import is_outside
+from hearts_agents.spec import AgentSpec
 from hearts_agents.trust import TRUST
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.encoders import encode, make_encoder
@@ -137,8 +137,8 @@ def test_a_file_is_not_looked_into_without_trust(models, tmp_path, monkeypatch):
         make_agent(f"{file}?allow_code=true")
     with refused(HeartsError, "allow_code"):
         evaluate(str(file), "easy", "micro", deals=2)
-    assert is_outside(file)
-    assert is_outside(f"{file}?encoder=flat")
+    assert AgentSpec.parse(file).is_outside
+    assert AgentSpec.parse(f"{file}?encoder=flat").is_outside
 
 
 def test_the_command_line_trusts_when_it_is_told(models, tmp_path):
@@ -314,8 +314,8 @@ def test_a_module_plays_the_same_in_a_process_of_its_own():
 def test_onnx_needs_no_trust_and_is_evaluated_as_others_are(linear):
     pytest.importorskip("onnxruntime")
     spec = linear[".onnx"] + "?encoder=flat"
-    assert not is_outside(spec)
-    assert is_outside(linear[".pt"] + "?encoder=flat")
+    assert not AgentSpec.parse(spec).is_outside
+    assert AgentSpec.parse(linear[".pt"] + "?encoder=flat").is_outside
     result = evaluate(spec, "easy", "micro", deals=3)
     assert (result.agent, result.faults) == (spec, 0)
     with refused(HeartsError, "encoder", "(90,)"):

@@ -22,7 +22,7 @@ from hearts_agents.programs import bot_process, program_agent
 from hearts_agents.programs.bot_process import BotError, BotProcess
 from hearts_agents.programs.program_agent import ExternalAgent, program_files
 from hearts_agents.programs.view_lines import ViewLines
-from hearts_agents.specs import split_spec
+from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, Game, HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.rules.presets import PRESETS
@@ -317,9 +317,9 @@ def test_the_next_messages_are_sent_while_the_program_thinks(how, tmp_path):
 
 def test_a_command_is_split_as_a_shell_does_and_options_follow():
     spec = """exec:./bot --ask 'why?' "a \\" ?" b\\?c?seconds=2&batch=8"""
-    base, options = split_spec(spec)
-    assert base == """exec:./bot --ask 'why?' "a \\" ?" b\\?c"""
-    assert options == {"seconds": "2", "batch": "8"}
+    parsed = AgentSpec.parse(spec)
+    assert parsed.name == """exec:./bot --ask 'why?' "a \\" ?" b\\?c"""
+    assert parsed.options == {"seconds": "2", "batch": "8"}
     agent = make_agent(LOW + "?seconds=2&batch=8")
     assert (agent.seconds, agent.batch) == (2.0, 8)
     with refused(HeartsError, "second"):

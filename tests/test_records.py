@@ -11,12 +11,13 @@ import pytest
 from hearts_agents import champion as champions
 from hearts_agents.models.network import snapshot
 from hearts_agents.search import PimcBelief
+from hearts_agents.spec import AgentSpec
 from hearts_env import CheckpointError, HeartsError, Rules, __version__
 from hearts_env.encoders import make_encoder
 from hearts_env.support.files import held
 from hearts_env.support.interrupts import Interrupted, interruptible
 from hearts_env.support.progress import silent
-from hearts_train.measure import contenders, evaluation, records
+from hearts_train.measure import evaluation, records
 from hearts_train.measure.contenders import Contender
 from hearts_train.measure.duel import Block
 from hearts_train.measure.evaluation import Contest, evaluate
@@ -131,7 +132,7 @@ def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatc
     weights.write_bytes(b"1")
     specs = (f"{code}:Mine?weights={weights}", f"pimc_belief?model={code}:Mine")
     before = [digest(spec) for spec in specs]
-    assert [contenders._digest(None, spec) for spec in specs] == before  # not made here
+    assert [AgentSpec.parse(spec).digest() for spec in specs] == before  # not made here
     weights.write_bytes(b"2")
     code.write_text(body + "# changed\n")
     after = [digest(spec) for spec in specs]
@@ -147,7 +148,7 @@ def test_a_digest_changes_with_all_that_an_agent_is_made_of(tmp_path, monkeypatc
     one, two = (digest(PimcBelief(model=model)) for model in models)
     assert one != two
     solved = digest("equilibrium")
-    monkeypatch.setattr(contenders, "shipped_file", lambda name: weights)
+    monkeypatch.setattr("hearts_agents.models.solved.shipped_file", lambda name: weights)
     assert None not in (one, two, solved, digest("equilibrium"))
     assert digest("equilibrium") != solved
     champion, small = digest("champion"), digest("champion?small=true")
@@ -192,20 +193,14 @@ def test_files_that_cannot_be_used_are_refused(tmp_path):
 
 
 def test_each_agent_is_made_once(monkeypatch):
-    made = []
+    made, make = [], AgentSpec.make
     monkeypatch.setattr(
-        "hearts_train.measure.contenders.make_agent",
-        lambda name, seed: made.append(name) or _make(name, seed=seed),
+        "hearts_agents.spec.AgentSpec.make",
+        lambda spec, seed: made.append(spec.text) or make(spec, seed),
     )
     contest = Contest(["pro", "easy", "standard"], "two_player", 0)
     assert len(list(contest.evaluations(20, lambda *_: silent("")))) == 2
     assert made == ["pro", "easy", "standard"]
-
-
-def _make(name, seed):
-    from hearts_agents import make_agent
-
-    return make_agent(name, seed=seed)
 
 
 # ---- stopped and killed --------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from hearts_agents.envs.gym_env import HeartsEnv
 from hearts_agents.envs.pool import OpponentPool
 from hearts_agents.envs.vector import HeartsVectorEnv
 from hearts_agents.models.solved import SolvedAgent
+from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import BatchGame, CheckpointError, Game, HeartsError, Rules
 from hearts_env.encoders import make_encoder, register_encoder
 from hearts_env.solve.equilibrium import load
@@ -113,12 +114,12 @@ def test_a_name_with_its_version_is_that_player_and_another_version_is_refused()
     for name in registry.VERSIONS:
         told = registry.versioned(name)
         assert type(make_agent(told)) is type(make_agent(name))
-        assert registry.unversioned(told) == name
-        assert not registry.is_outside(told)
+        assert AgentSpec.parse(told).unversioned().text == AgentSpec.parse(told).name == name
+        assert not AgentSpec.parse(told).is_outside
     pro: Any = make_agent("pro-v1?worlds=3")
     assert pro.worlds == 3
     for other in ("pro?worlds=3", "runs/demo-v1", "mine-v2", "random"):
-        assert registry.versioned(other) == registry.unversioned(other) == other
+        assert registry.versioned(other) == AgentSpec.from_json(other).unversioned().text == other
     with refused(HeartsError, "agent", "pro-v1", value="pro-v2"):
         make_agent("pro-v2")
     with refused(HeartsError, "agent", value="pro-v2"):
@@ -198,7 +199,7 @@ def test_a_package_that_is_installed_adds_its_player(tmp_path, monkeypatch):
     agent: Any = make_agent("lowest?step=3")
     assert (agent.name, agent.step) == ("lowest?step=3", 3)
     assert "lowest" in agent_names()
-    assert registry.is_outside("lowest")
+    assert AgentSpec.parse("lowest").is_outside
     assert evaluate("lowest", "lowest", "micro", deals=2).margin == 0
 
 
@@ -233,11 +234,11 @@ def test_specs_that_import_code_from_outside_are_known(spec, outside, monkeypatc
     point = importlib.metadata.EntryPoint("theirs", "no_such_module:Agent", "hearts_agents")
     monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
     register_agent("mine", First)
-    assert registry.is_outside(spec) == outside
+    assert AgentSpec.from_json(spec).is_outside == outside
     register_agent("theirs", First)  # stands before the entry point, here and nowhere else
-    assert registry.find_factory("theirs") is First
-    assert registry.is_registered_here("theirs")
-    assert not registry.is_outside("theirs")
+    parsed = AgentSpec.parse("theirs")
+    assert (parsed.kind, parsed.factory) == (Kind.REGISTERED, First)
+    assert not parsed.is_outside
 
 
 def test_options_follow_a_question_mark():

@@ -108,8 +108,7 @@ def test_only_agents_of_the_list_can_be_named(name, client, monkeypatch):
     def fail(*args: Any, **options: Any) -> Any:
         raise AssertionError("made from what a browser said")
 
-    for module in ("hearts_agents.registry", "hearts_train.measure.contenders"):
-        monkeypatch.setattr(f"{module}.make_agent", fail)
+    monkeypatch.setattr("hearts_agents.spec.AgentSpec.make", fail)
     with browsing(client) as browser:
         assert browser.create("two_player", name)["code"] == "unknown_agent"
         table = browser.create("two_player", "easy")["table"]

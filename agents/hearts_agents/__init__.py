@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hearts_agents.base import Agent, Player, as_agent
-from hearts_agents.registry import agent_names, make_agent, register_agent
+from hearts_agents.registry import agent_names, register_agent
+from hearts_agents.spec import make_agent
 
 if TYPE_CHECKING:
     from hearts_agents.envs.gym_env import HeartsEnv

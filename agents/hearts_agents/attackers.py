@@ -17,7 +17,7 @@ import numpy as np
 from hearts_agents.base import Actions, Agent, Chances, check_rules
 from hearts_agents.blame import blamed
 from hearts_agents.caching_agent import CachingAgent
-from hearts_agents.registry import make_agent
+from hearts_agents.spec import make_agent
 from hearts_env import HeartsError, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.kernel import write_views

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -71,6 +72,10 @@ class Agent:
         chances = np.zeros((len(views), views.rules.num_actions))
         chances[np.arange(len(views)), self.act_batch(views)] = 1.0
         return chances
+
+    def digest_parts(self, rules: Rules | None = None) -> Iterable[bytes] | None:
+        """What its digest is of, with `rules` for what it plays these with; None: nothing own."""
+        return None
 
     def reseed(self, seed: int) -> None:
         """Restart the random numbers from `seed`, in place; nothing happens if there are none."""

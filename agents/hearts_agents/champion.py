@@ -7,6 +7,7 @@ weights (``data/champion_*.md``) and in docs/champion.md.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from hearts_agents.base import Agent, ByRules
@@ -87,6 +88,12 @@ class Champion(ByRules):
         own = weights_of(game, "small" if self.small else "")
         has_model = self.search is not None and game in OTHERS["taught"]
         return [own, weights_of(game, "taught")] if has_model else [own]
+
+    def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
+        """The weights of the game that `rules` are; of all games if they are none or not known."""
+        game = None if rules is None else game_of(rules)
+        for name in SHIPPED if game is None else [game]:
+            yield from (file.read_bytes() for file in self.files(name))
 
     def player_of(self, rules: Rules) -> Agent:
         """The player of these rules.

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from hearts_agents.base import Agent, RandomState, check_turn
-from hearts_agents.registry import make_agent
 from hearts_agents.search import Pimc
+from hearts_agents.spec import make_agent
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.solve.beliefs import check_view

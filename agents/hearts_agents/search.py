@@ -9,6 +9,8 @@ weights them by how a model of the other player would have played in each (Bayes
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ from hearts_agents.base import (
 )
 from hearts_agents.baseline_kernel import SCRATCH_SIZE, best_of
 from hearts_agents.baselines import seed_number
-from hearts_agents.registry import make_agent
+from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env import kernel as k
 from hearts_env.solve import Table
@@ -258,12 +260,18 @@ class PimcBelief(Pimc):
                 f"model: {model!r} cannot be its own model; give another agent, such as pimc",
                 value=model,
             )
-        self.model = make_agent(model, seed=0) if isinstance(model, str) else make_agent(model)
+        spec = AgentSpec.parse(model)
+        self.model = spec.make(0 if isinstance(model, str) else None)
+        self._of_model = replace(spec, agent=None)
         self.noise = check_chance("noise", noise)
         if not self.noise:
             raise HeartsError(
                 "noise: must be in (0, 1], got 0; with 0 a single card can rule out every world"
             )
+
+    def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
+        """Those of its model."""
+        return self._of_model.parts(self.model, rules)
 
     def check_rules(self, rules: Rules) -> None:
         """Refuse what ``pimc`` refuses, and what the model does."""

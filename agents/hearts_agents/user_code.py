@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from hearts_agents.blame import describe
-from hearts_agents.specs import CODE
 from hearts_env import HeartsError
 from hearts_env.support.errors import did_you_mean, quoted
 from hearts_env.support.files import kind_of
@@ -30,14 +29,13 @@ def find_code(name: str) -> Callable[..., Any]:
     Raises:
         HeartsError: if the file or module cannot be imported, or has no such name.
     """
-    match = CODE.fullmatch(name)
-    assert match is not None
-    module = _module(name, match["where"])
-    value = getattr(module, match["name"], None)
+    where, _, what = name.rpartition(":")
+    module = _module(name, where)
+    value = getattr(module, what, None)
     if value is None:
         known = [key for key, item in vars(module).items() if _could_be_agent(item, module)]
-        hint = did_you_mean(match["name"], known) if known else "nothing in it could be an agent"
-        raise HeartsError(f"agent: {match['where']} has no {match['name']!r}; {hint}")
+        hint = did_you_mean(what, known) if known else "nothing in it could be an agent"
+        raise HeartsError(f"agent: {where} has no {what!r}; {hint}")
     if not callable(value) and callable(getattr(value, "act", None)):
         return lambda: value
     if not callable(value):
@@ -54,12 +52,10 @@ def code_file(name: str) -> Path | None:
 
     Nothing is imported to find it.
     """
-    match = CODE.fullmatch(name)
-    if match is None:
-        return None
-    if match["where"].endswith(".py"):
-        return Path(match["where"])
-    source = getattr(sys.modules.get(match["where"]), "__file__", None) or _source(match["where"])
+    where = name.rpartition(":")[0]
+    if where.endswith(".py"):
+        return Path(where)
+    source = getattr(sys.modules.get(where), "__file__", None) or _source(where)
     return Path(source) if source else None
 
 

@@ -48,6 +48,10 @@ class EncoderAgent(DrawingAgent):
         """What distinguishes it from others of its kind, for digests."""
         raise NotImplementedError
 
+    def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
+        """Its content, whatever the rules."""
+        return self.content()
+
     def with_greedy(self, greedy: bool) -> Self:  # noqa: FBT001
         """The same player, which takes its preferred action, or draws."""
         player = copy.copy(self)

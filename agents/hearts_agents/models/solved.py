@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from hearts_agents.base import Actions, ByRules, Chances, DrawingAgent
 from hearts_env import HeartsError, PlayerView, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load
+from hearts_env.solve.equilibrium import SHIPPED, Equilibrium, load, shipped_file
 
 
 class SolvedAgent(DrawingAgent):
@@ -53,6 +54,10 @@ class SolvedAgent(DrawingAgent):
         """The action chosen by the player whose turn it is in `view`."""
         return int(self.act_batch(BatchView.of([view]))[0])
 
+    def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
+        """The chances."""
+        return (chances.tobytes() for chances in self.solved.chances)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> SolvedAgent:
         """A player with draws of its own; the policy, which is never changed, is shared."""
         return self.sharing_copy(memo)
@@ -63,6 +68,10 @@ class EquilibriumAgent(ByRules):
 
     name = "equilibrium"
     plays = " and ".join(SHIPPED)
+
+    def digest_parts(self, rules: Rules | None = None) -> Iterator[bytes]:
+        """All equilibria: the rules decide later which it plays."""
+        return (shipped_file(name).read_bytes() for name in SHIPPED)
 
     def player_of(self, rules: Rules) -> DrawingAgent:
         """The player of the equilibrium of these rules.

@@ -19,7 +19,7 @@ from hearts_agents.models.model_agent import (
     names_in_zip,
     read_model,
 )
-from hearts_agents.specs import WEIGHTS_ALONE
+from hearts_agents.registry import WEIGHTS_ALONE
 from hearts_agents.trust import check_code_allowed
 from hearts_env import HeartsError, Rules
 from hearts_env.support.arguments import check_choice

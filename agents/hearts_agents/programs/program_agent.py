@@ -21,13 +21,14 @@ import numpy as np
 from hearts_agents.base import Actions, Agent
 from hearts_agents.programs.bot_process import ILLEGAL, REFUSED, BotError, BotProcess
 from hearts_agents.programs.view_lines import ViewLines, dump
-from hearts_agents.specs import EXEC
 from hearts_env import HeartsError, PlayerView, Rules, __version__
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arguments import check_any_seed
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import kind_of
 
+EXEC = "exec:"
+"""What the name of a program begins with; a module named ``exec`` cannot be named."""
 PROTOCOL = 1
 SECONDS, START_SECONDS, BATCH = 10.0, 20.0, 256
 _MOST_SECONDS, _MOST_BATCH = 86_400.0, 65_536
@@ -313,9 +314,8 @@ class ExternalAgent(Agent):
         return over + _line("game", seed=seed, games=[*seats], players=[*seats.values()])
 
 
-def external_factory(base: str) -> Callable[..., ExternalAgent]:
+def external_factory(command: str) -> Callable[..., ExternalAgent]:
     """The factory of ``exec:COMMAND``."""
-    command = base.removeprefix(EXEC)
 
     def factory(
         seed: int | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from hearts_agents.attackers import METHODS
-from hearts_agents.registry import check_recorded
+from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_train import console
 from hearts_train.command.cli_options import names_in
@@ -60,7 +60,7 @@ def read_begun(path: Path) -> Begun:
             f"--resume: {path} is not of this command; give a file that hearts attack has kept"
         ) from None
     for name in (begun.agent, *begun.attackers):
-        check_recorded(str(name), f"--resume: {path}")
+        AgentSpec.from_json(name).check_allowed(f"--resume: {path}")
     return begun
 
 

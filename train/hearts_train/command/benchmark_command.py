@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from hearts_agents.registry import check_recorded
+from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules
 from hearts_train import console
 from hearts_train.command.benchmark_page import write_page
@@ -123,7 +123,7 @@ def check(
     record = read_benchmark(path)
     spec = record["result"]["agent"]["spec"]
     if agent is None and isinstance(spec, str):
-        check_recorded(spec, f"verify: {str(path)!r}")
+        AgentSpec.from_json(spec).check_allowed(f"verify: {str(path)!r}")
     try:
         again, differing = verify(record, agent, isolate=isolate, crew=crew, show=console.progress)
     except KeyboardInterrupt:

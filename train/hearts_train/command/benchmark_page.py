@@ -7,8 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from hearts_agents.registry import runs_code
-from hearts_agents.specs import is_code, is_exec
+from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import Game
 from hearts_env.solve.beliefs import has_exact_worlds
 from hearts_env.support.files import write_whole
@@ -264,15 +263,15 @@ def _facts(record: dict[str, Any]) -> list[str]:
 
 def covered(agent: dict[str, Any]) -> str:
     """What the digest of an agent in a record is of, in words."""
-    base = str(agent["spec"] or "").partition("?")[0]
+    kind = AgentSpec.from_json(agent["spec"]).kind
     files = agent.get("files", [])
     declared = [f"the files that it declares ({', '.join(files)})"] * bool(files)
     if agent["digest"] is None:
         return "nothing: the version of hearts-env says what the agent is"
-    if is_exec(base):
+    if kind is Kind.PROGRAM:
         return "the program and the files that its command names; no others that it loads"
-    if is_code(base) or declared:
-        parts = ["the code's file"] * is_code(base) + declared
+    if kind is Kind.CODE or declared:
+        parts = ["the code's file"] * (kind is Kind.CODE) + declared
         parts += ["the files that its options name"] * bool(agent["options"])
         return f"{', '.join(parts)}; not covered: other files that it loads"
     return "the agent's weights or chances"
@@ -283,7 +282,7 @@ def _references(record: dict[str, Any], file: Path | None) -> list[str]:
     result, agent = record["result"], record["result"]["agent"]
     spec = agent["spec"]
     words = ["hearts", "benchmark", "--verify", "RESULT.json" if file is None else str(file)]
-    words += [spec] if spec is not None and runs_code(spec) else []
+    words += [spec] if AgentSpec.from_json(spec).runs_code else []
     about = f"{result['protocol']}, {result['track']} {result['split']}, {result['budget']}"
     digests = [f"result SHA-256 {record['sha256']}"]
     digests += [f"agent SHA-256 {agent['digest']}"] if agent["digest"] else []

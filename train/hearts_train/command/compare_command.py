@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import typer
 
-from hearts_agents.registry import unversioned
-from hearts_agents.specs import split_spec
 from hearts_env import HeartsError, Rules
 from hearts_train import console
 from hearts_train.command.cli_options import is_said
@@ -146,7 +144,7 @@ def same_players(contenders: Sequence[Contender]) -> Iterator[tuple[str, str]]:
         told = contender.to_json()
         if told["spec"] is None and told["digest"] is None:  # an object of a program
             continue
-        who = told["digest"] or unversioned(split_spec(told["spec"])[0])
+        who = told["digest"] or contender.spec.name
         key = f"{told['kind']} {who} {told['options']}"
         if key in known:
             yield known[key], contender.name

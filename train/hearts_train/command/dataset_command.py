@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hearts_agents.registry import runs_code
+from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_train import console
 from hearts_train.measure.contenders import Contender, rules_for
@@ -51,7 +51,9 @@ def make(folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_
     except KeyboardInterrupt:
         if is_unfinished(folder):
             words = ["hearts", "dataset", str(folder), "--resume"]
-            words += ["--allow-code"] * any(map(runs_code, options.agents))
+            words += ["--allow-code"] * any(
+                AgentSpec.parse(name).runs_code for name in options.agents
+            )
             console.note(f"kept; go on with: {shlex.join(words)}")
             if as_json:
                 _print_facts(folder, unfinished_facts(folder), interrupted=True)

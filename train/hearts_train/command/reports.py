@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hearts_agents.registry import runs_code
+from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
@@ -115,7 +115,8 @@ def say_how_to_go_on(command: str, kept: Path | None, blocks: Path | None = None
     if kept is None:
         return
     agents = read_settings(blocks or kept)["agents"]
-    trust = " --allow-code" if any(runs_code(str(agent["spec"])) for agent in agents) else ""
+    is_code = any(AgentSpec.from_json(agent["spec"]).runs_code for agent in agents)
+    trust = " --allow-code" if is_code else ""
     console.note(f"kept; go on with: hearts {command} --resume {kept}{trust}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from hearts_agents.registry import runs_code
+from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_env.support.files import write_json
 from hearts_train import console
@@ -49,7 +49,7 @@ def train_and_evaluate(
                 f"stopped after {result.decisions:,} decisions; go on with: "
                 f"hearts train --resume {result.run_dir}"
                 + " --allow-code"
-                * any(map(runs_code, config.agents))
+                * any(AgentSpec.parse(name).runs_code for name in config.agents)
             )
         if as_json:
             console.print_json(_record(result, [], interrupted=True))

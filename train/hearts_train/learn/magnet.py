@@ -7,7 +7,7 @@ from torch import nn
 
 from hearts_agents.base import ByRules
 from hearts_agents.models.network import Network, NetworkAgent
-from hearts_agents.registry import make_agent
+from hearts_agents.spec import make_agent
 from hearts_env.encoders import Encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.errors import HeartsError

@@ -35,7 +35,7 @@ from hearts_agents.models.checkpoint import (
     save_checkpoint,
 )
 from hearts_agents.models.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
-from hearts_agents.registry import check_recorded
+from hearts_agents.spec import AgentSpec
 from hearts_env.support.errors import CheckpointError, quoted
 from hearts_env.support.files import held, is_held, remove_leftovers, write_whole
 from hearts_train.learn.config import ConfigError, TrainConfig
@@ -206,7 +206,7 @@ def resumed_config(run_dir: Path, overrides: Sequence[str] = ()) -> TrainConfig:
     config = load_config(path, overrides)
     for name in load_config(path).agents:
         if name in config.agents:
-            check_recorded(name, f"config: {str(path)!r}")
+            AgentSpec.from_json(name).check_allowed(f"config: {str(path)!r}")
     return config
 
 

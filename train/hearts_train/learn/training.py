@@ -19,7 +19,7 @@ from typing import Any
 from hearts_agents.base import check_rules
 from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
 from hearts_agents.models.network import Network
-from hearts_agents.registry import make_agent
+from hearts_agents.spec import make_agent
 from hearts_env.solve.best_response import exploit
 from hearts_env.support import clock
 from hearts_env.support.errors import CheckpointError, HeartsError

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from hearts_agents.blame import blamed
-from hearts_agents.registry import unversioned, versioned
+from hearts_agents.registry import versioned
+from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploit
@@ -115,7 +116,7 @@ class Benchmark:
         self._check_deals()
         self.field = self.track.players()
         self.contest = Contest(
-            [unversioned(agent) if isinstance(agent, str) else agent, *self.field],
+            [AgentSpec.parse(agent).unversioned(), *self.field],
             self.rules,
             self.seed,
             isolate=isolate,

@@ -9,44 +9,27 @@ is made in other processes only.
 from __future__ import annotations
 
 import copy
-import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from hearts_agents import Agent, Player, make_agent
+from hearts_agents import Agent, Player
 from hearts_agents.base import Adapted, check_rules
 from hearts_agents.blame import blamed
-from hearts_agents.champion import SHIPPED as CHAMPIONS
-from hearts_agents.champion import Champion, game_of
 from hearts_agents.models.checkpoint import Checkpoint
-from hearts_agents.models.encoder_agent import EncoderAgent
-from hearts_agents.models.solved import EquilibriumAgent, SolvedAgent
-from hearts_agents.programs.program_agent import ExternalAgent, program_files
-from hearts_agents.registry import (
-    OWN,
-    is_model_file,
-    is_outside,
-    is_registered_here,
-    resolve,
-    unversioned,
-)
-from hearts_agents.search import PimcBelief
-from hearts_agents.specs import EXEC, is_code, is_exec, parse_options, split_spec
-from hearts_agents.user_code import code_file, declared_files
+from hearts_agents.programs.program_agent import ExternalAgent
+from hearts_agents.spec import AgentSpec, Kind
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.batch.views import BatchView
-from hearts_env.solve.equilibrium import SHIPPED, shipped_file
 from hearts_env.support.arrays import Ints
-from hearts_env.support.files import kind_of
 from hearts_train.measure.guard import Answer, ask, is_ours
 from hearts_train.measure.isolation import Enquiry, Isolated
 
-Entrant = str | os.PathLike[str] | Player
+Entrant = str | os.PathLike[str] | Player | AgentSpec
 """An agent, or what names one for ``make_agent``."""
 
 
@@ -111,23 +94,22 @@ class Contender:
         Raises:
             HeartsError: if the agent is unknown.
         """
-        is_named = isinstance(entrant, str | os.PathLike)
-        self.spec = os.fspath(entrant) if isinstance(entrant, str | os.PathLike) else None
-        self.name = named(entrant) if name is None else name
+        self.spec = AgentSpec.parse(entrant)
+        self.name = self.spec.label if name is None else name
         self.isolate = isolate
         self._agent: Agent | None = None
         self._enquiry: Enquiry | None = None
         self._options: dict[str, Any] = {}
         self.files: dict[str, Path] = {}
         """Those that its code declares, by the names that it gives them."""
-        if isolate and isinstance(entrant, str | os.PathLike) and is_outside(entrant):
-            self.digest = _digest(None, self.spec)
-            self._enquiry = Enquiry(self.name, os.fspath(entrant))
+        if isolate and self.spec.is_outside:
+            self.digest = self.spec.digest()
+            self._enquiry = Enquiry(self.name, self.spec)
             return
-        self._agent = make_agent(entrant, seed=seed if is_named else None)
-        self._options = _options(self.spec)
-        self.files = _declared(self._agent, self.spec)
-        self.digest = _digest(self._agent, self.spec, files=self.files.values())
+        self._agent = self.spec.make(seed if self.spec.is_named else None)
+        self._options = self.spec.values()
+        self.files = {} if self.is_ours else self.spec.declared_files(self._agent)
+        self.digest = self.spec.digest(self._agent, files=self.files.values())
 
     @property
     def agent(self) -> Agent:
@@ -166,12 +148,12 @@ class Contender:
         if self._enquiry is not None:
             self._enquiry.check_rules(rules)
             self.files = {name: Path(path) for name, path in self._enquiry.card.files.items()}
-            self.digest = _digest(None, self.spec, files=self.files.values())
+            self.digest = self.spec.digest(files=self.files.values())
             return
         check_rules(self.agent, rules)
         if self.is_ours:
             # A champion of one more game, or a better one there, is no other player here.
-            self.digest = _digest(self.agent, self.spec, rules)
+            self.digest = self.spec.digest(self.agent, rules)
 
     def fresh(self, seed: int) -> Agent:
         """A player as the agent was when it was entered, its random numbers from `seed`.
@@ -188,9 +170,9 @@ class Contender:
             ):
                 player = copy.deepcopy(self.agent)
         except HeartsError:
-            if self.spec is None:
+            if not self.spec.is_named:
                 raise
-            player = make_agent(self.spec, seed=seed)
+            player = self.spec.make(seed)
         reseed = getattr(player, "reseed", None)
         if callable(reseed):
             with blamed(
@@ -207,9 +189,7 @@ class Contender:
         """
         if not self.isolate or isinstance(self._agent, ExternalAgent):
             return _InProcess(self, seed, time_limit)
-        sent = self.to_send()
-        spec = sent if isinstance(sent, str) else None
-        return Isolated(self.name, spec, self._agent, rules, seed, time_limit)
+        return Isolated(self.name, self.to_send(), rules, seed, time_limit)
 
     @contextmanager
     def answering(self, rules: Rules, seed: int) -> Iterator[Agent | Isolated]:
@@ -217,16 +197,16 @@ class Contender:
         if self._agent is not None:
             yield self.fresh(seed)
             return
-        player = Isolated(self.name, self.spec, None, rules, seed)
+        player = Isolated(self.name, self.spec, rules, seed)
         try:
             yield player
         finally:
             player.close()
 
-    def to_send(self) -> Entrant:
+    def to_send(self) -> AgentSpec | Agent:
         """What it is made of in another process: its name, or else the agent itself."""
-        is_named = self.spec is not None and not is_registered_here(self.spec)
-        return self.spec if is_named or self._agent is None else self._agent  # type: ignore[return-value]
+        is_sent = self.spec.kind in (Kind.REGISTERED, Kind.OBJECT)
+        return self._agent if is_sent and self._agent is not None else self.spec
 
     def to_json(self) -> dict[str, Any]:
         """What distinguishes this agent from others."""
@@ -236,7 +216,7 @@ class Contender:
             kind, options = kind_of_player(self.agent), self._options
         record = {
             "name": self.name,
-            "spec": self.spec,
+            "spec": self.spec.to_json(),
             "kind": kind,
             "options": options,
             "digest": self.digest,
@@ -316,9 +296,7 @@ def _close(player: Player, name: str) -> None:
 
 def named(agent: Entrant) -> str:
     """What an agent is called in results."""
-    if isinstance(agent, str | os.PathLike):
-        return os.fspath(agent)
-    return str(getattr(agent, "name", None) or type(agent).__name__)
+    return agent if isinstance(agent, str) else AgentSpec.parse(agent).label
 
 
 def kind_of_player(agent: Agent) -> str:
@@ -341,87 +319,8 @@ def check_same(contenders: Sequence[Contender], digests: Sequence[str | None]) -
         HeartsError: if the digest of one is not that which it had where it was entered.
     """
     for contender, digest in zip(contenders, digests, strict=True):
-        if contender.spec is not None and contender.digest != digest:
+        if contender.spec.is_named and contender.digest != digest:
             raise HeartsError(
                 f"agent: {contender.name!r} is another one in a worker's process than here; its "
                 "file was changed meanwhile, or is another on that machine"
             )
-
-
-def _options(spec: str | None) -> dict[str, Any]:
-    if spec is None:
-        return {}
-    factory, texts = resolve(spec)
-    return parse_options(spec, factory, texts)
-
-
-def _declared(agent: Agent, spec: str | None) -> dict[str, Path]:
-    """The files that the code of a player from outside says it loads."""
-    if is_ours(agent):
-        return {}
-    base = "" if spec is None else split_spec(spec)[0]
-    player = agent.player if isinstance(agent, Adapted) else agent
-    return declared_files(player, resolve(base)[0] if is_code(base) else None)
-
-
-def _digest(
-    agent: Agent | None,
-    spec: str | None,
-    rules: Rules | None = None,
-    *,
-    files: Iterable[Path] = (),
-) -> str | None:
-    """A SHA-256 of what distinguishes a player from others of its kind; None if nothing does.
-
-    With `rules`, of what it plays these with; `files` are those that its code declares.
-    """
-    digest = hashlib.sha256()
-    is_any = False
-    for part in _parts(agent, spec, rules):
-        digest.update(part)
-        is_any = True
-    for path in files:
-        digest.update(path.stat().st_size.to_bytes(8, "big"))  # so that none runs into the next
-        with path.open("rb") as file:
-            for part in iter(lambda: file.read(2**20), b""):
-                digest.update(part)
-        is_any = True
-    return digest.hexdigest() if is_any else None
-
-
-def _parts(agent: Agent | None, spec: str | None, rules: Rules | None = None) -> Iterator[bytes]:
-    """Weights, chances or source code, those of its model, and the files that its options name.
-
-    Of an agent that is made in other processes only (None), what can be read without making it.
-    """
-    base, texts = split_spec(spec) if spec is not None else ("", {})
-    if is_model_file(base):
-        if kind_of(base) == "file":
-            yield Path(base).read_bytes()
-    elif isinstance(agent, EncoderAgent):
-        yield from agent.content()
-    elif isinstance(agent, SolvedAgent):
-        for chances in agent.solved.chances:
-            yield chances.tobytes()
-    elif isinstance(agent, EquilibriumAgent):  # the rules decide later which it plays
-        for name in SHIPPED:
-            yield shipped_file(name).read_bytes()
-    elif isinstance(agent, Champion):  # so here, until they are known
-        game = None if rules is None else game_of(rules)
-        for name in CHAMPIONS if game is None else [game]:
-            for file in agent.files(name):
-                yield file.read_bytes()
-    elif isinstance(agent, PimcBelief):
-        model = _options(spec).get("model")
-        yield from _parts(agent.model, model if isinstance(model, str) else None, rules)
-    elif agent is None and unversioned(base) in OWN:
-        for text in filter(is_outside, texts.values()):
-            yield from _parts(None, text)
-    else:
-        options = texts if agent is None else _options(spec)
-        files: list[Path | None] = [code_file(base) if is_code(base) else None]
-        if is_exec(base):
-            files = [*program_files(base.removeprefix(EXEC))]
-        for path in [*files, *options.values()]:
-            if isinstance(path, str | os.PathLike) and kind_of(path) == "file":
-                yield Path(path).read_bytes()

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from hearts_agents import make_agent
 from hearts_agents.programs.bot_process import REFUSED, BotError
-from hearts_agents.programs.program_agent import ExternalAgent
-from hearts_agents.specs import EXEC, is_exec
+from hearts_agents.programs.program_agent import EXEC, ExternalAgent
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
@@ -86,8 +85,7 @@ def check_program(
     games = check_number("games", games, 1, _MOST_GAMES)
     seed = check_seed(seed)
     all_rules = [Rules.make(preset) for preset in presets]
-    spec = command if is_exec(command) else EXEC + command
-    agent = make_agent(spec, seed=seed)
+    agent = make_agent(EXEC + command.removeprefix(EXEC), seed=seed)
     assert isinstance(agent, ExternalAgent)
     is_fit = True
     try:

@@ -47,7 +47,7 @@ from hearts_agents.programs.subprocesses import (
     python_environment,
     start_child,
 )
-from hearts_agents.specs import split_spec
+from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, Rules
 from hearts_env.batch.views import BatchView
 from hearts_env.support.arrays import Floats, Ints
@@ -155,10 +155,10 @@ class Card:
 class Enquiry:
     """A process that makes an agent to say what it is, and which rules it plays."""
 
-    def __init__(self, name: str, spec: str) -> None:
+    def __init__(self, name: str, spec: AgentSpec) -> None:
         """Start it without waiting for it."""
         self._name, self._spec = name, spec
-        self._process: _Process | None = _Process([_hello(name, spec, None)])
+        self._process: _Process | None = _Process([_hello(name, spec.to_json(), None)])
         self._awaited = self._process.send(b"Q", _MOST_WORDS)
 
     @cached_property
@@ -172,8 +172,8 @@ class Enquiry:
         try:
             fields = json.loads(reply)
             rules = None if fields["rules"] is None else Rules.from_dict(fields["rules"])
-            texts = split_spec(self._spec)[1]
-            options = {name: _plain(fields["options"].get(name), texts[name]) for name in texts}
+            given, told = self._spec.options, fields["options"]
+            options = {name: _plain(told.get(name), text) for name, text in given.items()}
             files = {str(name): str(path) for name, path in fields["files"].items()}
             if any(kind_of(path) != "file" for path in files.values()):
                 raise ValueError(files)
@@ -223,8 +223,7 @@ class Isolated:
     def __init__(
         self,
         name: str,
-        spec: str | None,
-        agent: Agent | None,
+        entrant: AgentSpec | Agent,
         rules: Rules,
         seed: int,
         time_limit: float | None = None,
@@ -233,8 +232,8 @@ class Isolated:
 
         Args:
             name: of the agent, for messages.
-            spec: what to make it from there; None: `agent` is sent.
-            agent: the agent, which must be of a class that can be imported there.
+            entrant: what to make it from there; or the agent, which is sent and must be of a class
+                that can be imported there.
             rules: what it will play.
             seed: of its random numbers.
             time_limit: seconds that one answer may take; then the process is ended.
@@ -246,9 +245,10 @@ class Isolated:
         self.time_limit = time_limit
         self._rules = rules
         self._seed = int(seed).to_bytes(8, "little")
-        self._hello = [_hello(name, spec, rules)]
-        if spec is None:
-            self._hello.append(_pickled(name, agent))
+        if isinstance(entrant, AgentSpec):
+            self._hello = [_hello(name, entrant.to_json(), rules)]
+        else:
+            self._hello = [_hello(name, None, rules), _pickled(name, entrant)]
         self._process: _Process | None = None
         self._awaited: Future[bytes] | None = None
         self._start()

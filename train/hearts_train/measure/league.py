@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hearts_agents.registry import OWN, check_recorded
+from hearts_agents.registry import OWN
+from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, HeartsError, Rules
 from hearts_env.rules.presets import PRESETS
 from hearts_env.seeds import secret_seed
@@ -249,8 +250,8 @@ class Table:
                 raise HeartsError(
                     f"agent: {name!r} was made by a program; the league needs names", value=name
                 )
-            check_recorded(str(agent["spec"]), f"league: {str(folder.path)!r}")
-            specs.append(str(agent["spec"]))
+            specs.append(AgentSpec.from_json(agent["spec"]))
+            specs[-1].check_allowed(f"league: {str(folder.path)!r}")
         try:
             contest = evaluation.Contest(specs, game.rules, folder.seed, isolate=isolate)
         except HeartsError as error:

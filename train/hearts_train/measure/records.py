@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hearts_agents.registry import check_recorded
+from hearts_agents.spec import AgentSpec
 from hearts_env import HeartsError, __version__
 from hearts_env.support.errors import quoted
 from hearts_env.support.files import (
@@ -139,7 +139,7 @@ def named_agents(path: str | os.PathLike[str], settings: dict[str, Any]) -> list
             raise HeartsError(
                 f"resume: {str(path)!r} has agents that a program made; resume it in that program"
             )
-        check_recorded(name, f"resume: {str(path)!r}")
+        AgentSpec.from_json(name).check_allowed(f"resume: {str(path)!r}")
     return names
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.registry import check_recorded
+from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, HeartsError, __version__
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import quoted
@@ -229,7 +229,7 @@ def begun_options(folder: str | os.PathLike[str]) -> DatasetOptions:
     settings = _read_settings(path)
     options = DatasetOptions.from_json(settings["options"])
     for agent in options.agents:
-        check_recorded(agent, f"resume: {str(folder)!r}")
+        AgentSpec.from_json(agent).check_allowed(f"resume: {str(folder)!r}")
     return options
 
 

@@ -1,0 +1,406 @@
+"""What an agent's name says. It is read here, once; whoever has an ``AgentSpec`` asks that.
+
+A name stands wherever an agent can be given: one of ``agent_names()``, a path, code as
+``FILE.py:NAME`` or ``MODULE:NAME``, or a program as ``exec:COMMAND``; options may follow as
+``?worlds=50&noise=0.2``.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+from hearts_agents.base import Adapted, Agent, as_agent
+from hearts_agents.blame import blamed
+from hearts_agents.factories import Factory, check_options, parse_options
+from hearts_agents.programs.program_agent import EXEC, external_factory, program_files
+from hearts_agents.registry import (
+    CHECKPOINT_SUFFIX,
+    FILES,
+    OWN,
+    VERSIONS,
+    WEIGHTS_ALONE,
+    agent_names,
+    find_factory,
+    is_entry_point,
+    is_registered,
+    loaded_from,
+    looks_like_path,
+    maker_of_model,
+    split_version,
+    versioned,
+)
+from hearts_agents.trust import is_code_allowed
+from hearts_agents.user_code import code_file, declared_files, find_code
+from hearts_env import CheckpointError, HeartsError, Rules
+from hearts_env.support.errors import did_you_mean, quoted
+from hearts_env.support.files import kind_of
+
+_CODE = re.compile(r"(.+\.py|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
+"""Code: the file or module, and what in it makes the agent; no module is named ``exec``."""
+_TRUSTED = (".zip", ".pt")
+"""Files that can run code when they are loaded."""
+_MODEL = (".zip", ".pt", ".onnx")
+"""Files whose networks other libraries made."""
+_OF_WEIGHTS = (".pth", ".ckpt", ".bin", ".pkl", ".h5")
+"""What other libraries write weights to, which nobody here can play with."""
+_QUOTED_OR_NOT = re.compile(r"""(?:[^?'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
+_MOST_COMMAND = 10_000
+
+
+class Kind(StrEnum):
+    """What a name stands for."""
+
+    OWN = "own"  # one of this package's players
+    REGISTERED = "registered"  # of ``register_agent``: only this process knows it
+    ENTRY_POINT = "entry point"  # of an installed package
+    CODE = "code"
+    PROGRAM = "program"
+    FILE = "file"
+    RUN = "run"  # the folder of a training run
+    OBJECT = "object"  # no name: the agent itself, or a model of which one is made
+    UNKNOWN = "unknown"  # only in a record: nobody here knows it
+
+
+@dataclass(frozen=True)
+class AgentSpec:
+    """An agent as it was given.
+
+    Attributes:
+        kind: What the name stands for.
+        name: The name without version and options: ``pro``, a path, ``my.py:Mine``, ``exec:./bot``.
+        text: What it is called in records, and what names it again; None for an object.
+        options: Those that follow the name, as text.
+        agent: The object, if it is one.
+    """
+
+    kind: Kind
+    name: str
+    text: str | None
+    options: Mapping[str, str] = field(default_factory=dict)
+    agent: Any = None
+
+    @classmethod
+    def parse(cls, agent: Any) -> AgentSpec:
+        """What `agent` stands for: a name, a path, an object, or a spec itself. Nothing is loaded.
+
+        Raises:
+            HeartsError: if nobody knows the name, or its options cannot be read.
+        """
+        if isinstance(agent, AgentSpec):
+            return agent
+        if isinstance(agent, os.PathLike):
+            return cls._of_path(os.fspath(agent))
+        if not isinstance(agent, str):
+            return cls(Kind.OBJECT, type(agent).__name__, None, agent=agent)
+        spec = cls.from_json(agent)
+        if spec.kind is Kind.UNKNOWN:
+            spec._refuse()
+        return spec
+
+    @classmethod
+    def from_json(cls, record: object) -> Self:
+        """The spec that a record names. It may be UNKNOWN here, and gives no permission."""
+        text = str(record)  # a file may say anything
+        is_program = text.startswith(EXEC)
+        if not is_program and looks_like_path(text) and kind_of(text):
+            return cls(_kind_of_path(text), text, text)
+        try:
+            name, options = _split(text)
+        except HeartsError:
+            return cls(Kind.UNKNOWN, text, text)
+        if is_program:
+            return cls(Kind.PROGRAM, name, text, options)
+        plain, version = split_version(name)
+        if version not in (None, VERSIONS.get(plain)):
+            return cls(Kind.UNKNOWN, name, text, options)
+        if plain in OWN:
+            kind = Kind.OWN
+        elif is_registered(plain):
+            kind = Kind.REGISTERED
+        elif is_entry_point(plain):
+            kind = Kind.ENTRY_POINT
+        elif _CODE.fullmatch(plain):
+            kind = Kind.CODE
+        elif not plain.endswith(".py") and (looks_like_path(plain) or kind_of(plain)):
+            kind = _kind_of_path(plain)
+        else:
+            kind = Kind.UNKNOWN
+        return cls(kind, plain, text, options)
+
+    def to_json(self) -> str | None:
+        """What a record keeps of it."""
+        return self.text
+
+    @classmethod
+    def _of_path(cls, path: str) -> AgentSpec:
+        """Of a path that need not look like one; if so, its text is made to."""
+        if cls.from_json(path).kind not in (Kind.FILE, Kind.RUN):
+            path = os.path.join(os.curdir, path)
+        return cls(_kind_of_path(path), path, path)
+
+    def _refuse(self) -> typing.NoReturn:
+        name, text = self.name, self.text or ""
+        _split(text)
+        plain, version = split_version(name)
+        if version is not None:
+            raise HeartsError(
+                f"agent: {name!r} is not the {plain} of this package, which is "
+                f"{versioned(plain)!r}; take that one, or install a version of hearts-env that has "
+                "the other",
+                value=name,
+            )
+        if name.endswith(".py"):
+            raise HeartsError(
+                f"agent: {text!r} does not say which class; write {name}:CLASS", value=text
+            )
+        raise HeartsError(
+            f"agent: {quoted(name)} is unknown; {did_you_mean(name, agent_names())}; "
+            f"or the path of a checkpoint (*{CHECKPOINT_SUFFIX}), of a run's folder or of a model "
+            f"({', '.join(_MODEL)}), or FILE.py:CLASS, or exec:PROGRAM",
+            value=name,
+        )
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it has a name, from which it can be made again."""
+        return self.kind is not Kind.OBJECT
+
+    def unversioned(self) -> AgentSpec:
+        """The same, one of this package's players by its plain name: ``pro`` for ``pro-v1``."""
+        is_bare = self.kind is Kind.OWN and not self.options
+        return replace(self, text=self.name) if is_bare else self
+
+    # -- what it may do ---------------------------------------------------------------------------
+    @property
+    def is_outside(self) -> bool:
+        """Whether making it imports code that is not this package's, here or in an option.
+
+        What was registered is imported already, and a program has a process of its own anyway.
+        """
+        if self.kind in (Kind.REGISTERED, Kind.PROGRAM, Kind.OBJECT):
+            return False
+        if self.kind in (Kind.ENTRY_POINT, Kind.CODE) or self.name.endswith(_TRUSTED):
+            return True
+        return any(spec.is_outside for spec in self._within())
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether it, or an option, is a program, code, or a file that must be trusted."""
+        is_code = self.kind is Kind.PROGRAM or self.is_outside
+        return is_code or any(spec.runs_code for spec in self._within())
+
+    def check_allowed(self, where: str) -> None:
+        """Refuse an agent of a record that runs code, unless the user trusts such files.
+
+        Args:
+            where: begins the message: what the file is read for, and its name.
+
+        Raises:
+            HeartsError: if it runs code, and nobody has called ``allow_code``.
+        """
+        if self.runs_code and not is_code_allowed():
+            raise HeartsError(
+                f"{where} names the agent {quoted(self.text)}, which can run any code; if you "
+                "trust whoever wrote that file, add --allow-code, or in Python call "
+                "hearts_agents.trust.allow_code()"
+            )
+
+    def _within(self) -> Iterator[AgentSpec]:
+        """What its options would be as names of agents."""
+        return map(AgentSpec.from_json, self.options.values())
+
+    # -- making it --------------------------------------------------------------------------------
+    @property
+    def label(self) -> str:
+        """What it is called in results."""
+        return self.text or str(getattr(self.agent, "name", None) or self.name)
+
+    @property
+    def factory(self) -> Factory:
+        """What makes it; code is imported for that.
+
+        Raises:
+            HeartsError: if it cannot be imported.
+        """
+        if self.kind is Kind.PROGRAM:
+            return external_factory(self.name.removeprefix(EXEC))
+        if self.kind is Kind.CODE:
+            return find_code(self.name)
+        if self.kind in (Kind.FILE, Kind.RUN):
+            return _path_factory(self.name)
+        if maker := maker_of_model(self.agent):
+            return functools.partial(loaded_from(maker), self.agent)
+        return find_factory(self.name) or self._refuse()
+
+    def values(self) -> dict[str, Any]:
+        """The options as the factory reads them."""
+        return parse_options(self.name, self.factory, self.options) if self.options else {}
+
+    def make(self, seed: int | None = None, *, allow_code: bool = False, **options: Any) -> Agent:
+        """A player; see ``make_agent``."""
+        if self.kind is Kind.OBJECT and not maker_of_model(self.agent):
+            if options or seed is not None:
+                wrong = "seed" if seed is not None else next(iter(options))
+                raise HeartsError(
+                    f"{wrong}: cannot be set for an agent that is already made; omit it"
+                )
+            return as_agent(self.agent)
+        factory, texts = self.factory, self.options
+        if self.kind is Kind.FILE and self.name.endswith(_TRUSTED):
+            if "allow_code" in texts:  # a name may come from a file that somebody sent
+                raise HeartsError(
+                    f"allow_code: cannot be said in a name like {quoted(self.text)}; add "
+                    "--allow-code, or in Python make_agent(path, allow_code=True)",
+                    value=self.text,
+                )
+            options["allow_code"] = allow_code
+        takes_seed = check_options(self.name, factory, {**texts, **options})
+        options = parse_options(self.name, factory, texts) | options
+        if takes_seed:
+            options = {"seed": seed, **options}
+        name = self.text or ""
+        if self.kind not in (Kind.REGISTERED, Kind.ENTRY_POINT, Kind.CODE):
+            return as_agent(factory(**options), name)
+        with blamed(
+            f"agent: {name!r} could not be made",
+            "its factory is called as factory(seed=None, **options)",
+        ):
+            return as_agent(factory(**options), name)
+
+    # -- what it is -------------------------------------------------------------------------------
+    def declared_files(self, agent: Agent) -> dict[str, Path]:
+        """The files that the code of `agent`, which it made, says it loads, by their names there.
+
+        Raises:
+            HeartsError: if it does not declare them as it should, or one is not there.
+        """
+        player = agent.player if isinstance(agent, Adapted) else agent
+        return declared_files(player, self.factory if self.kind is Kind.CODE else None)
+
+    def digest(
+        self, agent: Agent | None = None, rules: Rules | None = None, files: Iterable[Path] = ()
+    ) -> str | None:
+        """A SHA-256 of what distinguishes a player from others of its kind; None if nothing does.
+
+        Args:
+            agent: what it made; None: of what can be read without making it.
+            rules: of what it plays these with; None: of all that it may play with.
+            files: those that its code declares.
+        """
+        digest = hashlib.sha256()
+        is_any = False
+        for part in self.parts(agent, rules):
+            digest.update(part)
+            is_any = True
+        for path in files:
+            digest.update(path.stat().st_size.to_bytes(8, "big"))  # so that none runs into the next
+            with path.open("rb") as file:
+                for part in iter(lambda: file.read(2**20), b""):
+                    digest.update(part)
+            is_any = True
+        return digest.hexdigest() if is_any else None
+
+    def parts(self, agent: Agent | None, rules: Rules | None = None) -> Iterator[bytes]:
+        """Weights, chances or source code, those of its model, and the files its options name."""
+        is_model = self.kind is Kind.FILE and self.name.endswith(_MODEL)
+        own = None if is_model or agent is None else agent.digest_parts(rules)
+        if own is not None:
+            yield from own
+        elif agent is None and self.kind is Kind.OWN:
+            for spec in self._within():
+                if spec.is_outside:
+                    yield from spec.parts(None)
+        else:
+            for path in [self.name] if is_model else self._files(is_made=agent is not None):
+                if isinstance(path, str | os.PathLike) and kind_of(path) == "file":
+                    yield Path(path).read_bytes()
+
+    def _files(self, *, is_made: bool) -> list[Any]:
+        """What may be files: those of code or a command, and the values of options."""
+        values = [*(self.values() if is_made else self.options).values()]
+        if self.kind is Kind.PROGRAM:
+            return [*program_files(self.name.removeprefix(EXEC)), *values]
+        return [code_file(self.name), *values] if self.kind is Kind.CODE else values
+
+
+def make_agent(
+    agent: str | os.PathLike[str] | Any,
+    seed: int | None = None,
+    *,
+    allow_code: bool = False,
+    **options: Any,
+) -> Agent:
+    """A player by its name, from a checkpoint, from code, or as it is.
+
+    Args:
+        agent: a name of ``agent_names()``, also with its version as in ``pro-v1``; the path of a
+            checkpoint, of a training run's folder, of a file of stable-baselines3, TorchScript or
+            ONNX; ``my_agent.py:MyAgent`` or ``package.module:MyAgent``, a class or a function that
+            returns a player; ``exec:./bot --flag``, a program; or an object with ``act(view)``,
+            which is returned, adapted if it is no ``Agent``; or a model of stable-baselines3,
+            of which a player as it is now is made. Options may follow a name, as in
+            ``pro?worlds=50``.
+        seed: of the player's random numbers; None: from the operating system.
+        allow_code: load a file that can run code when it is loaded (.zip and .pt).
+        **options: the player's own, such as ``worlds`` of ``pro``.
+
+    Raises:
+        HeartsError: if a name or option is unknown, code cannot be imported, a factory raises, or
+            a file that can run code is not trusted.
+        CheckpointError: if there is no checkpoint at a path.
+    """
+    return AgentSpec.parse(agent).make(seed, allow_code=allow_code, **options)
+
+
+def _split(spec: str) -> tuple[str, dict[str, str]]:
+    """The agent's part of a spec, and its options as text.
+
+    In the command of a program a ``?`` may stand within quotation marks.
+
+    Raises:
+        HeartsError: if an option has no value or is given twice, or a command is too long.
+    """
+    base, mark, rest = spec.partition("?")
+    if spec.startswith(EXEC):
+        if len(spec) > _MOST_COMMAND:
+            raise HeartsError(
+                f"agent: a command of {len(spec):,} characters is too long; put it into a script, "
+                f"{_MOST_COMMAND:,} will do"
+            )
+        match = _QUOTED_OR_NOT.match(spec)
+        end = match.end() if match is not None else 0
+        if spec[end : end + 1] != "?":  # to the end, or up to a quotation mark left open
+            end = len(spec)
+        base, mark, rest = spec[:end], spec[end : end + 1], spec[end + 1 :]
+    options: dict[str, str] = {}
+    for part in rest.split("&") if mark else []:
+        name, equals, value = part.partition("=")
+        if not (equals and name.isidentifier() and value):
+            raise HeartsError(
+                f"agent: {part!r} in {spec!r} is not an option; write it as in pro?worlds=50",
+                value=part,
+            )
+        if name in options:
+            raise HeartsError(f"{name}: given twice in {spec!r}; give it once")
+        options[name] = value
+    return base, options
+
+
+def _kind_of_path(path: str) -> Kind:
+    return Kind.FILE if path.endswith(tuple(FILES)) else Kind.RUN
+
+
+def _path_factory(path: str) -> Factory:
+    if path.lower().endswith(_OF_WEIGHTS):
+        raise CheckpointError(f"agent: {quoted(path)} is not a player's file; {WEIGHTS_ALONE}")
+    suffix = next((suffix for suffix in FILES if path.endswith(suffix)), CHECKPOINT_SUFFIX)
+    return functools.partial(loaded_from(FILES[suffix]), path)

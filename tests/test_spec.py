@@ -1,0 +1,89 @@
+"""What names of agents are read as."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import pickle
+from pathlib import Path
+
+import pytest
+
+from hearts_agents import make_agent, register_agent, registry
+from hearts_agents.baselines import Easy, Pro
+from hearts_agents.spec import AgentSpec, Kind
+from hearts_env import HeartsError
+from tests.refusals import refused
+
+KINDS = {
+    "pro": (Kind.OWN, "pro", False),
+    "pro-v1?worlds=3": (Kind.OWN, "pro", False),
+    "pimc_belief?model=mine.py:Mine": (Kind.OWN, "pimc_belief", True),
+    "pimc_belief?model=exec:./bot": (Kind.OWN, "pimc_belief", True),
+    "registered?model=mine.py:Mine": (Kind.REGISTERED, "registered", True),
+    "installed": (Kind.ENTRY_POINT, "installed", True),
+    "mine.py:Mine?step=1": (Kind.CODE, "mine.py:Mine", True),
+    "folder/mine.py:Mine": (Kind.CODE, "folder/mine.py:Mine", True),
+    "package.module:Mine": (Kind.CODE, "package.module:Mine", True),
+    "exec:./bot 'what?' --fast?batch=3": (Kind.PROGRAM, "exec:./bot 'what?' --fast", True),
+    "policy.safetensors": (Kind.FILE, "policy.safetensors", False),
+    "model.onnx?encoder=flat": (Kind.FILE, "model.onnx", False),
+    "model.zip?encoder=flat": (Kind.FILE, "model.zip", True),
+    "runs/mine": (Kind.RUN, "runs/mine", False),
+    "here": (Kind.RUN, "here", False),
+    "what?/run": (Kind.RUN, "what?/run", False),
+}
+UNKNOWN = ("nobody", "pro-v2", "mine.py", "pro?worlds", "pro?worlds=1&worlds=2", "")
+
+
+@pytest.fixture(autouse=True)
+def _known(tmp_path, monkeypatch):
+    point = importlib.metadata.EntryPoint("installed", "no_such_module:Agent", "hearts_agents")
+    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "entry_points", lambda group: (point,))
+    register_agent("registered", Easy)
+    monkeypatch.chdir(tmp_path)
+    for folder in ("here", "what?/run", "pro"):
+        Path(folder).mkdir(parents=True)
+
+
+@pytest.mark.parametrize("text", KINDS)
+def test_a_name_is_read_once_and_a_record_names_the_same(text):
+    spec = AgentSpec.parse(text)
+    assert (spec.kind, spec.name, spec.runs_code) == KINDS[text]
+    assert AgentSpec.from_json(spec.to_json()) == pickle.loads(pickle.dumps(spec)) == spec
+    assert AgentSpec.parse(spec) is spec
+    assert spec.label == text
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_a_record_may_name_who_is_unknown_here_but_nobody_makes_it(text):
+    spec = AgentSpec.from_json(text)
+    assert (spec.kind, spec.text, spec.runs_code) == (Kind.UNKNOWN, text, False)
+    for make in (lambda: AgentSpec.parse(text), lambda: make_agent(text), spec.make):
+        with pytest.raises(HeartsError):
+            make()
+
+
+def test_a_path_is_a_path_whatever_it_looks_like():
+    for path in ("pro", "here", "mine.py:Mine"):
+        spec = AgentSpec.parse(Path(path))
+        assert (spec.kind, Path(spec.name)) == (Kind.RUN, Path(path))
+        assert AgentSpec.from_json(spec.to_json()).kind is not Kind.OWN
+    assert AgentSpec.from_json(AgentSpec.parse(Path("pro")).to_json()).kind is Kind.RUN
+
+
+def test_an_object_is_itself_and_has_no_name():
+    agent = Pro(seed=1)
+    spec = AgentSpec.parse(agent)
+    assert (spec.kind, spec.to_json(), spec.label) == (Kind.OBJECT, None, "pro")
+    assert spec.make() is agent
+    with refused(HeartsError, "seed"):
+        spec.make(1)
+
+
+def test_a_record_gives_no_permission(monkeypatch):
+    spec = AgentSpec.from_json("mine.py:Mine")
+    with refused(HeartsError, "resume", hint="--allow-code"):
+        spec.check_allowed("resume: 'results.jsonl'")
+    monkeypatch.setenv("HEARTS_ALLOW_CODE", "1")
+    spec.check_allowed("resume: 'results.jsonl'")
