@@ -713,7 +713,7 @@ def attacked(name: str) -> str:
         command["results"]
         for path in files
         for command in json.loads(path.read_text(encoding="utf-8"))["commands"]
-        if command["command"].startswith("hearts attack")
+        if "gains" in command["results"]
     ]
     words = list(dict.fromkeys(gain["attacker"] for r in records for gain in r["gains"]))
     words = [word for word in (*METHODS, TRAINED) if word in words]

@@ -474,7 +474,7 @@ def test_a_player_from_outside_is_closed_when_it_is_asked_nothing_more():
 
 # ---- the command ---------------------------------------------------------------------------------
 def run(*words):
-    return CliRunner().invoke(app, ["attack", *map(str, words)])
+    return CliRunner().invoke(app, ["exploit", *map(str, words)])
 
 
 def test_the_command_shows_the_truth_beside_what_was_found():
@@ -520,7 +520,7 @@ def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
     assert again["deals_digest"] == record["deals_digest"]
     assert "stopped early" not in done.stderr
     for words, said in [
-        (["standard", "--resume", kept], "agent"),
+        (["standard", "--resume", kept], "agents"),
         (["--resume", kept, "--tricks", 2], "--tricks"),
     ]:
         mistake(run(*words), said, "--resume")

@@ -361,7 +361,7 @@ def test_ctrl_c_prints_what_is_finished():
     ("words", "seed"),
     [
         (["solve", "micro", "--iterations", 5], None),
-        (["exploit", "easy", "--deck", "micro", "--seed", 3], 3),
+        (["exploit", "easy", "--rules", "micro", "--seed", 3], 3),
         (["endgame", "deal.txt", "--tricks", 2, "--agent", "easy", "--seed", 4], 4),
         (["analyse", "deal.txt"], None),
     ],

@@ -1,4 +1,4 @@
-"""What ``hearts attack`` does around the attacks: who attacks, a training, files and tables."""
+"""What ``hearts exploit`` does around attackers: who attacks, a training, files and tables."""
 
 from __future__ import annotations
 
@@ -37,8 +37,10 @@ class Begun:
     """The folder of the training, where there was one."""
 
 
-def attackers_in(text: str) -> list[str]:
-    """The names of the attackers asked for."""
+def attackers_in(text: str | None) -> list[str]:
+    """The names of the attackers asked for; None: those that need not be trained."""
+    if text is None:
+        return list(METHODS)
     names = names_in(text, "--attackers")
     known = [*METHODS, TRAINED]
     if _ALL not in names:
@@ -57,7 +59,7 @@ def read_begun(path: Path) -> Begun:
         begun = Begun(**settings["about"])
     except (KeyError, TypeError):
         raise Mistake(
-            f"--resume: {path} is not of this command; give a file that hearts attack has kept"
+            f"--resume: {path} is not of this command; give a file that hearts exploit has kept"
         ) from None
     for name in (begun.agent, *begun.attackers):
         check_recorded(str(name), f"--resume: {path}")

@@ -8,9 +8,9 @@ import typer
 
 # Each of these adds its commands to `app`.
 from hearts_train.command import (  # noqa: F401
-    cli_attack,
     cli_compare,
     cli_dataset,
+    cli_exploit,
     cli_league,
     cli_matches,
     cli_measure,

@@ -135,7 +135,6 @@ def _told(run: RunFolder) -> dict[str, Any]:
     }
 
 
-
 def _draw(found: list[RunFolder], x: str, y: list[str], by: list[str], path: Path) -> None:
     """Draw the learning curves of runs; the band of a single run is that of its evaluations."""
     from hearts_train.learn.run_curves import chosen, draw

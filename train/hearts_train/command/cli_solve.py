@@ -1,9 +1,9 @@
-"""Commands that compute exactly: solve, exploit, endgame."""
+"""Commands that compute exactly: solve, endgame."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ from hearts_train.command.cli_options import (
     Json,
     MaxMemory,
     Plot,
-    RulesName,
     Seed,
     app,
     check_apart,
@@ -23,9 +22,6 @@ from hearts_train.command.cli_options import (
     names_in,
 )
 from hearts_train.console import Mistake
-
-if TYPE_CHECKING:
-    pass
 
 
 @app.command(
@@ -104,50 +100,6 @@ def solve_deck(
         console.print_json(with_origin([solving.solve_json(found) for found in results]))
     if results[-1].interrupted:
         raise typer.Exit(128 + results[-1].signal)
-
-
-@app.command(
-    "exploit", rich_help_panel="Solve", epilog="Example: hearts exploit pro mini.npz --deck mini"
-)
-def exploit_agents(
-    agents: Annotated[
-        list[str], typer.Argument(help="Players, checkpoints, files of solve; random is known.")
-    ],
-    deck: Annotated[
-        str | None,
-        typer.Option(
-            "--deck", metavar="NAME,...", help="micro or mini (default); micro,mini: a column each."
-        ),
-    ] = None,
-    rules: RulesName = None,
-    seed: Seed = 0,
-    max_memory: MaxMemory = 4.0,
-    plot: Plot = None,
-    allow_code: AllowCode = False,
-    as_json: Json = False,
-) -> None:
-    """Compute what a perfect opponent would win from players of a small deck."""
-    from hearts_env import Rules
-    from hearts_train.command import solve_command as solving
-    from hearts_train.command.reports import with_origin
-
-    check_plot(plot)
-    if deck is not None and rules is not None:
-        raise Mistake("--deck: --rules names the deck too; omit one of them")
-    decks = [rules] if rules is not None else names_in("mini" if deck is None else deck, "--deck")
-    results = []
-    for played in [Rules.from_text(text) for text in decks]:
-        found = solving.exploit_agents(agents, played, seed=seed, max_memory=max_memory)
-        title = f"{played.name}: what a best response wins, points a deal, exact"
-        console.print_table(
-            title, solving.EXPLOIT_COLUMNS, solving.exploit_rows(found), to_stderr=as_json
-        )
-        results += found
-    if plot is not None:
-        solving.draw_bars(results, plot)
-        console.note(f"drawn: {plot}")
-    if as_json:
-        console.print_json(with_origin([found.to_json() for found in results], seed))
 
 
 @app.command(rich_help_panel="Solve", epilog="Example: hearts endgame deal.txt --tricks 4")
