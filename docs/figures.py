@@ -151,12 +151,12 @@ COMMANDS = {
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
     "complexity": ["bench complexity"],
     "matches": [
-        "matches match --opponents pimc --deals 1500 --totals 80,60",
-        "matches match --opponents pimc --deals 1200",
+        "evaluate match --unit match --opponents pimc --deals 1500 --totals 80,60",
+        "evaluate match --unit match --opponents pimc --deals 1200",
     ],
     "matches-champion": [
-        "matches champion?search=16&match=true --opponents champion?search=16 --deals 400 "
-        "--totals 80,60"
+        "evaluate champion?search=16&match=true --unit match --opponents champion?search=16 "
+        "--deals 400 --totals 80,60"
     ],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-champion": [

@@ -766,7 +766,7 @@ def matches_won(name: str = "matches") -> str:
     if not is_measured(name):
         return unmeasured(name)
     rows = []
-    for record in (entry["results"] for entry in read_result(name)["commands"]):
+    for record in (found for entry in read_result(name)["commands"] for found in entry["results"]):
         won = format_interval(record["won"], record["ci95"], ".2%")
         start = ":".join(map(str, record["totals"]))
         pair = [f"`{record['agent']}`", f"`{record['opponent']}`"]

@@ -622,7 +622,7 @@ LONG = "a" * 250
         ("benchmark easy --out z.html --html z.html", "--html z.html --out"),
         ("benchmark --verify z.html --html z.html", "--html z.html --verify"),
         ("analyse deal.html --html deal.html", "--html deal.html FILE"),
-        ("equity --out p.svg --plot p.svg", "--plot p.svg --out"),
+        ("analyse --unit match --out p.svg --plot p.svg", "--plot p.svg --out"),
         ("matches easy --opponents pro --out kept", "--out kept"),
         ("train smoke --out .", "run '.'"),
         ("evaluate easy --out /", "--out '/'"),

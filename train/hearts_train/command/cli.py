@@ -12,7 +12,6 @@ from hearts_train.command import (  # noqa: F401
     cli_dataset,
     cli_exploit,
     cli_league,
-    cli_matches,
     cli_measure,
     cli_play,
     cli_puzzle,

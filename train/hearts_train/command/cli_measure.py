@@ -22,12 +22,15 @@ from hearts_train.command.cli_options import (
     RulesName,
     Seed,
     TimeLimit,
+    Totals,
+    Unit,
     Workers,
     app,
     check_apart,
     check_output,
     check_plot,
     names_in,
+    refuse_other,
     refuse_said,
     rules_of,
 )
@@ -35,6 +38,8 @@ from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
     from hearts_train.command.reports import Settings
+
+_OF_DEALS = ("players", "isolate", "time_limit", "out", "resume", "plot")
 
 
 @app.command(
@@ -48,7 +53,15 @@ def evaluate(
         str,
         typer.Option("--opponents", metavar="AGENT,...", help="Opponents, with commas between."),
     ] = "easy,standard,standard_trump,pro",
-    deals: Pairs = 2000,
+    deals: Annotated[
+        int | None,
+        typer.Option(
+            "--deals",
+            help="Deals, each played with the agent in every seat (default 2000); matches (200).",
+        ),
+    ] = None,
+    unit: Unit = "deal",
+    totals: Totals = None,
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
@@ -62,7 +75,11 @@ def evaluate(
     allow_code: AllowCode = False,
     as_json: Json = False,
 ) -> None:
-    """Measure an agent on duplicate deals against others."""
+    """Measure an agent on duplicate deals against others.
+
+    With --unit match the players know the score: each match is played twice with the seats swapped.
+    """
+    from hearts_train.command import match_command as matching
     from hearts_train.command.reports import (
         command_line,
         evaluate_against,
@@ -72,20 +89,32 @@ def evaluate(
     )
     from hearts_train.measure.evaluation import plot as draw
 
+    if matching.is_match(unit):
+        refuse_other(context, _OF_DEALS, "is not for matches; omit it, or --unit match")
+        matching.evaluate_matches(
+            _given(agent, "evaluate"),
+            names_in(opponents, "--opponents"),
+            rules_of(rules, None),
+            200 if deals is None else deals,
+            seed,
+            totals,
+            crew=(workers, backend),
+            as_json=as_json,
+        )
+        return
+    refuse_other(context, ("totals",), "is for matches; add --unit match, or omit it")
     check_plot(plot)
     check_output(out, "--out")
     check_apart(out=out or resume, plot=plot)
-    played = rules_of(rules, players)
+    played, deals = rules_of(rules, players), 2000 if deals is None else deals
     if resume is not None:
         (agent, *names), played, deals, seed, isolate, time_limit = _resumed(
             context, resume, is_tournament=False, is_given=agent is not None
         )
     else:
         names = names_in(opponents, "--opponents")
-    if agent is None:
-        raise Mistake("agent: none given; name one; see 'hearts evaluate --help'")
     results = evaluate_against(
-        agent,
+        _given(agent, "evaluate"),
         names,
         played,
         deals,
@@ -247,9 +276,8 @@ def benchmark(
         if resume is not None:
             refuse_said(context, ("agent", "isolate"), "--resume", resume)
             begun = benching.read_begun(resume)
-        elif agent is None:
-            raise Mistake("agent: none given; name one; see 'hearts benchmark --help'")
         else:
+            agent = _given(agent, "benchmark")
             check_output(out, "--out")
             track = track or benching.track_of(agent, isolate=isolate)
             begun = benching.Begun(agent, track, split, deals, budget, decisions, isolate, protocol)
@@ -287,6 +315,13 @@ def warmup(
         console.note(f"compiled before: {', '.join(before)}")
     processes = "1 process" if done.workers == 1 else f"{done.workers} processes"
     print(f"everything is compiled: {done.num_compiled} functions in {seconds}, {processes}")
+
+
+def _given(agent: str | None, command: str) -> str:
+    """The agent, which must have been named."""
+    if agent is None:
+        raise Mistake(f"agent: none given; name one; see 'hearts {command} --help'")
+    return agent
 
 
 def _resumed(

@@ -120,6 +120,13 @@ Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw a picture: .png, .svg or .pdf."),
 ]
+Unit = Annotated[
+    str, typer.Option("--unit", metavar="deal|match", help="Whole matches, or single deals.")
+]
+Totals = Annotated[
+    str | None,
+    typer.Option("--totals", metavar="N,N", help="Of matches: totals before the first deal."),
+]
 Pairs = Annotated[
     int, typer.Option("--deals", help="Deals, each played with the agent in every seat.")
 ]
@@ -189,9 +196,20 @@ def is_said(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def _written(context: typer.Context, name: str) -> str:
+    """How an argument or option is written on the command line."""
+    return next(known.opts[0] for known in context.command.params if known.name == name)
+
+
+def refuse_other(context: typer.Context, names: Sequence[str], why: str) -> None:
+    """Refuse options on the command line that are for something else."""
+    for name in names:
+        if is_said(context, name):
+            raise Mistake(f"{_written(context, name)}: {why}")
+
+
 def refuse_said(context: typer.Context, names: Sequence[str], option: str, kept: Path) -> None:
     """Refuse options on the command line that a file decides."""
     for name in names:
         if is_said(context, name):
-            said = name if name in ("agent", "agents") else "--" + name.replace("_", "-")
-            raise Mistake(f"{said}: with {option} it is as {kept} says; omit it")
+            raise Mistake(f"{_written(context, name)}: with {option} it is as {kept} says; omit it")

@@ -10,22 +10,31 @@ import typer
 from hearts_train import console
 from hearts_train.command.cli_options import (
     AllowCode,
+    Backend,
     Json,
     Players,
     Plot,
     RulesName,
     Seed,
+    Totals,
+    Unit,
+    Workers,
     app,
     check_apart,
+    check_new,
     check_output,
     check_plot,
     names_in,
+    refuse_other,
     rules_of,
 )
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
     from hearts_env import Rules
+
+_OF_MATCHES = ("agent", "opponents", "rules", "players", "results", "deals", "totals", "matches")
+_OF_MATCHES += ("seed", "workers", "backend", "out")
 
 
 @app.command(
@@ -152,9 +161,16 @@ def replay(
             print(cards.wrap(text))
 
 
-@app.command(rich_help_panel="Play", epilog="Example: hearts analyse deal.txt --html deal.html")
+@app.command(
+    rich_help_panel="Play",
+    epilog="Example: hearts analyse deal.txt --html deal.html; "
+    "hearts analyse --unit match --agent pimc --totals 80,60",
+)
 def analyse(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
+    context: typer.Context,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Hand histories; not for matches.")
+    ] = None,
     number: Annotated[
         int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
     ] = None,
@@ -165,13 +181,88 @@ def analyse(
     page: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with all of it.")
     ] = None,
+    unit: Unit = "deal",
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="AGENT", help="Of matches: who plays the deals."),
+    ] = None,
+    opponents: Annotated[
+        str | None,
+        typer.Option("--opponents", metavar="AGENT", help="Against whom; itself, if left out."),
+    ] = None,
+    rules: RulesName = None,
+    players: Players = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            "--results", metavar="FILE", help="Deals that --out has kept; none is played."
+        ),
+    ] = None,
+    deals: Annotated[
+        int, typer.Option("--deals", help="Deals to play, each with the agent in every seat.")
+    ] = 2000,
+    totals: Totals = None,
+    matches: Annotated[
+        int, typer.Option("--matches", help="Matches drawn for more than two players.")
+    ] = 10_000,
+    seed: Seed = 0,
+    allow_code: AllowCode = False,
+    workers: Workers = None,
+    backend: Backend = "local",
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Keep how the deals ended: JSON.")
+    ] = None,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Show what each card of a deal was worth, and where points were lost.
 
     Deals of two players are measured exactly; of more players, or with an exchange, estimated.
+    With --unit match: the chance to win a match from any score, from how deals between two agents
+    end.
     """
+    from hearts_train.command.match_command import analyse_match, is_match
+
+    check_plot(plot)
+    if is_match(unit):
+        if file is not None:
+            raise Mistake(f"FILE: {file} is of deals; omit it, or --unit match")
+        refuse_other(context, ("number", "worlds", "page"), "is for deals; omit it")
+        check_new(out, "--out")
+        check_apart(out=out, plot=plot)
+        analyse_match(
+            agent,
+            opponents,
+            rules_of(rules, players),
+            results=results,
+            deals=deals,
+            totals=totals,
+            matches=matches,
+            seed=seed,
+            crew=(workers, backend),
+            out=out,
+            plot=plot,
+            as_json=as_json,
+        )
+        return
+    refuse_other(context, _OF_MATCHES, "is for matches; add --unit match, or omit it")
+    if file is None:
+        raise Mistake("FILE: none given; name hand histories; see 'hearts analyse --help'")
+    check_output(page, "--html")
+    check_apart(file=file, html=page, plot=plot)
+    _analyse_deals(file, number, page, plot, worlds=worlds, as_json=as_json)
+
+
+def _analyse_deals(
+    file: Path,
+    number: int | None,
+    page: Path | None,
+    plot: Path | None,
+    *,
+    worlds: bool,
+    as_json: bool,
+) -> None:
+    """Show, draw and write what the cards of recorded deals were worth."""
     from hearts_env.solve.beliefs import has_exact_worlds
     from hearts_train.command import analysis_page
     from hearts_train.command.replay import read_records
@@ -179,9 +270,6 @@ def analyse(
     from hearts_train.web.offline import write_board
     from hearts_train.web.review import review
 
-    check_plot(plot)
-    check_output(page, "--html")
-    check_apart(file=file, html=page, plot=plot)
     records = pick(read_records(file), number)
     if plot is not None and len(records) != 1:
         raise Mistake("--plot: it draws one deal; say which with --game N")
