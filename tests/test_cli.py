@@ -453,7 +453,7 @@ def test_files_that_are_no_checkpoints(tmp_path):
     ("args", "file"),
     [
         (("evaluate", "easy", "--deals", 2, "--out", "results"), "results"),
-        (("league", "new", "add", "easy", "--rules", "micro"), "league.json"),
+        (("tournament", "easy", "--folder", "new", "--rules", "micro"), "league.json"),
         (("train", "smoke", "--out", "run"), "config.yaml"),
         (("solve", "micro", "--iterations", 2, "--out", "state.npz"), "state.npz"),
     ],
@@ -683,7 +683,10 @@ def test_a_secret_seed_comes_from_a_file(tmp_path):
 def test_a_file_without_a_seed_is_refused_and_not_repeated(tmp_path, content):
     file = tmp_path / "secret"
     file.write_text(content)
-    for words in (["evaluate", "easy"], ["league", str(tmp_path / "league"), "add", "easy"]):
+    for words in (
+        ["evaluate", "easy"],
+        ["tournament", "easy", "--folder", str(tmp_path / "league")],
+    ):
         done = CliRunner().invoke(app, [*words, "--seed", f"@{file}"])
         assert done.exit_code == 2
         (line,) = done.stderr.splitlines()

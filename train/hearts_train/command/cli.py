@@ -11,13 +11,13 @@ from hearts_train.command import (  # noqa: F401
     cli_compare,
     cli_dataset,
     cli_exploit,
-    cli_league,
     cli_measure,
     cli_play,
     cli_puzzle,
     cli_runs,
     cli_serve,
     cli_solve,
+    cli_tournament,
     cli_train,
 )
 from hearts_train.command.cli_options import app

@@ -1,9 +1,9 @@
-"""Commands that measure: evaluate, tournament, benchmark, warmup."""
+"""Commands that measure: evaluate, benchmark, warmup."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from hearts_train.command.cli_options import (
     Isolate,
     Json,
     Out,
-    Pairs,
     Players,
     Plot,
     Resume,
@@ -35,9 +34,6 @@ from hearts_train.command.cli_options import (
     rules_of,
 )
 from hearts_train.console import Mistake
-
-if TYPE_CHECKING:
-    from hearts_train.command.reports import Settings
 
 _OF_DEALS = ("players", "isolate", "time_limit", "out", "resume", "plot")
 
@@ -83,6 +79,7 @@ def evaluate(
     from hearts_train.command.reports import (
         command_line,
         evaluate_against,
+        resumed,
         say_how_to_go_on,
         say_written,
         show_evaluations,
@@ -108,7 +105,7 @@ def evaluate(
     check_apart(out=out or resume, plot=plot)
     played, deals = rules_of(rules, players), 2000 if deals is None else deals
     if resume is not None:
-        (agent, *names), played, deals, seed, isolate, time_limit = _resumed(
+        (agent, *names), played, deals, seed, isolate, time_limit = resumed(
             context, resume, is_tournament=False, is_given=agent is not None
         )
     else:
@@ -135,71 +132,6 @@ def evaluate(
         console.note(f"drawn: {plot}")
     if len(results) < len(names) or results[-1].interrupted:
         say_how_to_go_on("evaluate", out or resume)
-        raise console.stopped()
-    say_written(out)
-
-
-@app.command(
-    rich_help_panel="Measure", epilog="Example: hearts tournament easy standard pro runs/demo-1"
-)
-def tournament(
-    context: typer.Context,
-    agents: Annotated[list[str] | None, typer.Argument(help="Two or more players.")] = None,
-    deals: Pairs = 1000,
-    rules: RulesName = None,
-    players: Players = None,
-    seed: Seed = 0,
-    isolate: Isolate = False,
-    time_limit: TimeLimit = None,
-    workers: Workers = None,
-    backend: Backend = "local",
-    out: Out = None,
-    resume: Resume = None,
-    plot: Plot = None,
-    allow_code: AllowCode = False,
-    as_json: Json = False,
-) -> None:
-    """Let every agent play every other, and rank them."""
-    from hearts_train.command.reports import (
-        command_line,
-        say_how_to_go_on,
-        say_written,
-        show_tournament,
-    )
-    from hearts_train.measure.tournament import plot as draw
-    from hearts_train.measure.tournament import tournament as play
-
-    check_plot(plot)
-    check_output(out, "--out")
-    check_apart(out=out or resume, plot=plot)
-    entered, played = agents or [], rules_of(rules, players)
-    if resume is not None:
-        entered, played, deals, seed, isolate, time_limit = _resumed(
-            context, resume, is_tournament=True, is_given=bool(entered)
-        )
-    with console.progress("tournament") as tell:
-        result = play(
-            entered,
-            played,
-            deals,
-            seed,
-            tell,
-            isolate=isolate,
-            time_limit=time_limit,
-            out=out,
-            resume=resume,
-            workers=workers,
-            backend=backend,
-            command=command_line(),
-        )
-    show_tournament(result, to_stderr=as_json)
-    if as_json:
-        console.print_json(result.to_json())
-    if plot is not None and result.standings:
-        draw(result, plot)
-        console.note(f"drawn: {plot}")
-    if result.interrupted:
-        say_how_to_go_on("tournament", out or resume)
         raise console.stopped()
     say_written(out)
 
@@ -322,16 +254,3 @@ def _given(agent: str | None, command: str) -> str:
     if agent is None:
         raise Mistake(f"agent: none given; name one; see 'hearts {command} --help'")
     return agent
-
-
-def _resumed(
-    context: typer.Context, resume: Path, *, is_tournament: bool, is_given: bool
-) -> Settings:
-    """What a file of results was begun with; refused is whatever the command line says besides."""
-    from hearts_train.command.reports import read_begun
-
-    said = ("opponents", "deals", "rules", "players", "seed", "isolate", "time_limit", "out")
-    refuse_said(context, said, "--resume", resume)
-    if is_given:
-        raise Mistake(f"agents: with --resume they are as {resume} says; omit them")
-    return read_begun(resume, is_tournament=is_tournament)

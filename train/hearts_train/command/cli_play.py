@@ -33,8 +33,8 @@ from hearts_train.console import Mistake
 if TYPE_CHECKING:
     from hearts_env import Rules
 
-_OF_MATCHES = ("agent", "opponents", "rules", "players", "results", "deals", "totals", "matches")
-_OF_MATCHES += ("seed", "workers", "backend", "out")
+_OF_MATCHES = ["agent", "opponents", "rules", "players", "results", "deals", "totals", "matches"]
+_OF_MATCHES += ["seed", "workers", "backend", "out"]
 
 
 @app.command(
