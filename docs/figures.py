@@ -168,7 +168,7 @@ COMMANDS = {
         for agent in ("standard", "pro", "pimc", "equilibrium")
     ],
     "attack-mini": [
-        "train mini --out network",
+        "train mini --run network",
         *(
             f"exploit {agent} --rules mini --attackers all --seconds 60 --run against-{agent}"
             for agent in ("standard", "pro", "pimc", "network", "equilibrium")

@@ -434,7 +434,7 @@ def test_built_in_players_enter_where_they_can_play(tmp_path):
         (("run", "--sample", "9"), ["--sample", "--verify"]),
         (("verify", "pro"), ["agents", "--verify"]),
         (("run", "--seed", "7"), ["--seed"]),
-        (("run", "--out", "x"), ["--out", "--folder"]),
+        (("run", "--save", "x"), ["--save", "--folder"]),
     ],
 )
 def test_mistakes_are_explained(args, words, copied):

@@ -224,7 +224,7 @@ Duel.play = stop_in_the_second_block
 def test_a_stopped_command_shows_and_saves_what_was_played(tmp_path, name, status) -> None:
     out = tmp_path / "deals.json"
     words = ("analyse", "--unit", "match", "--agent", "easy", "--rules", "micro", "--deals", 100)
-    words += ("--out", out)
+    words += ("--save", out)
     process = command(*words, before=STOPPED.format(name=name))
     shown, errors = process.communicate(timeout=HANG)
     assert process.returncode == status, errors

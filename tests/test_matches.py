@@ -291,7 +291,7 @@ def test_the_command_plays_matches() -> None:
         (["--totals", "100,1"], "totals 100"),
         (["--deals", "1"], "deals 1 2 10,000,000"),
         (["--isolate"], "--isolate --unit"),
-        (["--out", "x"], "--out --unit"),
+        (["--save", "x"], "--save --unit"),
         (["--unit", "trick"], "--unit 'trick'"),
     ]:
         mistake(run("evaluate", *words[:5], *wrong), *said.split())
@@ -311,7 +311,7 @@ def test_the_command_equity(tmp_path) -> None:
         "--deals",
         "30",
     ]
-    result = run(*words, "--out", str(deals), "--plot", str(plot))
+    result = run(*words, "--save", str(deals), "--plot", str(plot))
     assert result.exit_code == 0, result.stderr
     assert "own \\ other" in result.stdout
     assert plot.read_bytes().startswith(b"\x89PNG")

@@ -38,7 +38,7 @@ class MatchPlayer(Agent):
         Args:
             seed: of the random numbers of `player`.
             player: who examines the worlds: ``pimc`` or ``pimc_belief``, or one of them made.
-            results: a file of deal results (``hearts analyse --unit match --out``), from which the
+            results: a file of deal results (``hearts analyse --unit match --save``), from which the
                 chances are computed; None: those that come with the package.
 
         Raises:

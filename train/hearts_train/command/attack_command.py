@@ -80,7 +80,7 @@ def prepared(
     others = [name for name in begun.attackers if name != TRAINED] or ["belief"]
     first = Assault(begun.agent, others, rules, tricks=begun.tricks, seed=begun.seed)
     if first.is_small and is_kept:
-        raise Mistake("--out: on a deck this small all deals count at once; omit it")
+        raise Mistake("--save: on a deck this small all deals count at once; omit it")
     is_trained = TRAINED in begun.attackers
     trained = _trained(begun, first.rules, seconds, run) if is_trained else None
     return replace(begun, rules=first.rules.to_dict(), trained=trained)

@@ -84,7 +84,7 @@ def dataset(
     workers: Workers = None,
     backend: Backend = "local",
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Play games and record them: Parquet tables and Minari episodes."""
     from hearts_train.command.dataset_command import begun, make, rules_of_agents

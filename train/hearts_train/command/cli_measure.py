@@ -14,11 +14,11 @@ from hearts_train.command.cli_options import (
     Backend,
     Isolate,
     Json,
-    Out,
     Players,
     Plot,
     Resume,
     RulesName,
+    Save,
     Seed,
     TimeLimit,
     Totals,
@@ -35,7 +35,7 @@ from hearts_train.command.cli_options import (
 )
 from hearts_train.console import Mistake
 
-_OF_DEALS = ("players", "isolate", "time_limit", "out", "resume", "plot")
+_OF_DEALS = ("players", "isolate", "time_limit", "save", "resume", "plot")
 
 
 @app.command(
@@ -65,11 +65,11 @@ def evaluate(
     time_limit: TimeLimit = None,
     workers: Workers = None,
     backend: Backend = "local",
-    out: Out = None,
+    save: Save = None,
     resume: Resume = None,
     plot: Plot = None,
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Measure an agent on duplicate deals against others.
 
@@ -101,8 +101,8 @@ def evaluate(
         return
     refuse_other(context, ("totals",), "is for matches; add --unit match, or omit it")
     check_plot(plot)
-    check_output(out, "--out")
-    check_apart(out=out or resume, plot=plot)
+    check_output(save, "--save")
+    check_apart(save=save or resume, plot=plot, json=as_json)
     played, deals = rules_of(rules, players), 2000 if deals is None else deals
     if resume is not None:
         (agent, *names), played, deals, seed, isolate, time_limit = resumed(
@@ -118,27 +118,27 @@ def evaluate(
         seed,
         isolate=isolate,
         time_limit=time_limit,
-        out=out,
+        out=save,
         resume=resume,
         workers=workers,
         backend=backend,
         command=command_line(),
     )
-    show_evaluations(results, to_stderr=as_json)
+    show_evaluations(results, to_stderr=console.is_stdout(as_json))
     if as_json:
-        console.print_json([result.to_json() for result in results])
+        console.print_json([result.to_json() for result in results], as_json)
     if plot is not None and results:
         draw(results, plot)
         console.note(f"drawn: {plot}")
     if len(results) < len(names) or results[-1].interrupted:
-        say_how_to_go_on("evaluate", out or resume)
+        say_how_to_go_on("evaluate", save or resume)
         raise console.stopped()
-    say_written(out)
+    say_written(save)
 
 
 @app.command(
     rich_help_panel="Measure",
-    epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --out mine.json",
+    epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --save mine.json",
 )
 def benchmark(
     context: typer.Context,
@@ -172,20 +172,20 @@ def benchmark(
     isolate: Isolate = False,
     workers: Workers = None,
     backend: Backend = "local",
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the result here: JSON.")
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Write the result here: JSON.")
     ] = None,
     page: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the deals.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with this --out.")
+        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with this --save.")
     ] = None,
     verify: Annotated[
         Path | None, typer.Option("--verify", metavar="FILE", help="Play a result again.")
     ] = None,
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
     from hearts_train.command import benchmark_command as benching
@@ -194,13 +194,13 @@ def benchmark(
 
     crew = check_crew(workers, backend)
     check_output(page, "--html")
-    check_apart(out=out, resume=resume, verify=verify, html=page)
+    check_apart(save=save, resume=resume, verify=verify, html=page, json=as_json)
     if verify is not None and resume is not None:
         raise Mistake("--verify: plays a finished result again; omit --resume")
     kept = verify or resume
     if kept is not None:
         option = "--verify" if verify is not None else "--resume"
-        settled = ("track", "split", "deals", "budget", "decisions", "protocol", "out")
+        settled = ("track", "split", "deals", "budget", "decisions", "protocol", "save")
         refuse_said(context, settled, option, kept)
     if verify is not None:
         record, differing = benching.check(verify, agent, crew, isolate=isolate)
@@ -210,19 +210,19 @@ def benchmark(
             begun = benching.read_begun(resume)
         else:
             agent = _given(agent, "benchmark")
-            check_output(out, "--out")
+            check_output(save, "--save")
             track = track or benching.track_of(agent, isolate=isolate)
             begun = benching.Begun(agent, track, split, deals, budget, decisions, isolate, protocol)
-        record = benching.play(begun, crew, out or resume, resume=resume is not None)
+        record = benching.play(begun, crew, save or resume, resume=resume is not None)
         differing = []
-    benching.show(record, to_stderr=as_json)
-    written = None if verify is not None else out or resume
+    benching.show(record, to_stderr=console.is_stdout(as_json))
+    written = None if verify is not None else save or resume
     say_written(written)
     if page is not None:
         benching.write_page(record, page, verify or written)
         say_written(page)
     if as_json:
-        console.print_json(record if verify is None else {"holds": not differing} | record)
+        console.print_json(record if verify is None else {"holds": not differing} | record, as_json)
     if verify is not None:
         benching.tell_verdict(verify, differing)
 

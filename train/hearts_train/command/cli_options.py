@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hearts_train import console
 from hearts_train.console import Commands, Mistake
 
 if TYPE_CHECKING:
@@ -33,7 +34,24 @@ RulesName = Annotated[
     ),
 ]
 Players = Annotated[int | None, typer.Option("--players", help="How many play.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one machine-readable line at the end.")]
+
+
+def _json_target(path: str | None) -> str | None:
+    """Where the result goes, which must not be there already."""
+    if path not in (None, console.STDOUT):
+        check_new(Path(str(path)), "--json")
+    return path
+
+
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="[FILE]",
+        callback=_json_target,
+        help="Write the result as JSON to FILE; without FILE, or with -, to standard output.",
+    ),
+]
 
 
 def read_seed(text: str | int) -> int:
@@ -110,11 +128,12 @@ AllowCode = Annotated[
     ),
 ]
 """What it says holds from when it is read: for this process and those that it starts."""
-Out = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="Keep finished deals here, to go on.")
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="FILE", help="Keep what is finished here, to go on."),
 ]
 Resume = Annotated[
-    Path | None, typer.Option("--resume", metavar="FILE", help="Go on with what --out has kept.")
+    Path | None, typer.Option("--resume", metavar="FILE", help="Go on with what --save has kept.")
 ]
 Plot = Annotated[
     Path | None,
@@ -159,18 +178,18 @@ def check_output(path: Path | None, option: str) -> None:
         files.check_output(path, option)
 
 
-def check_apart(**files: Path | None) -> None:
+def check_apart(**files: Path | str | None) -> None:
     """Refuse one file for two options of a command: what is written last would replace the other.
 
     Args:
-        **files: what is given, by the parameters' names: ``out``; ``file`` is the command's FILE.
+        **files: what is given, by the options' names: ``save``; ``file`` is the command's FILE.
     """
     known: dict[str, str] = {}
     for name, path in files.items():
-        if path is None:
+        if path in (None, console.STDOUT):
             continue
         option = "FILE" if name == "file" else f"--{name}"
-        other = known.setdefault(os.path.realpath(path), option)
+        other = known.setdefault(os.path.realpath(str(path)), option)
         if other != option:
             raise Mistake(f"{option}: {path} is {other} too; give another name")
 

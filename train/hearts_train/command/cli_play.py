@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hearts_env import Rules
 
 _OF_MATCHES = ["agent", "opponents", "rules", "players", "results", "deals", "totals", "matches"]
-_OF_MATCHES += ["seed", "workers", "backend", "out"]
+_OF_MATCHES += ["seed", "workers", "backend", "save"]
 
 
 @app.command(
@@ -195,7 +195,7 @@ def analyse(
     results: Annotated[
         Path | None,
         typer.Option(
-            "--results", metavar="FILE", help="Deals that --out has kept; none is played."
+            "--results", metavar="FILE", help="Deals that --save has kept; none is played."
         ),
     ] = None,
     deals: Annotated[
@@ -209,11 +209,11 @@ def analyse(
     allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Keep how the deals ended: JSON.")
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Keep how the deals ended: JSON.")
     ] = None,
     plot: Plot = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Show what each card of a deal was worth, and where points were lost.
 
@@ -228,8 +228,8 @@ def analyse(
         if file is not None:
             raise Mistake(f"FILE: {file} is of deals; omit it, or --unit match")
         refuse_other(context, ("number", "worlds", "page"), "is for deals; omit it")
-        check_new(out, "--out")
-        check_apart(out=out, plot=plot)
+        check_new(save, "--save")
+        check_apart(save=save, plot=plot, json=as_json)
         analyse_match(
             agent,
             opponents,
@@ -240,7 +240,7 @@ def analyse(
             matches=matches,
             seed=seed,
             crew=(workers, backend),
-            out=out,
+            out=save,
             plot=plot,
             as_json=as_json,
         )
@@ -249,7 +249,7 @@ def analyse(
     if file is None:
         raise Mistake("FILE: none given; name hand histories; see 'hearts analyse --help'")
     check_output(page, "--html")
-    check_apart(file=file, html=page, plot=plot)
+    check_apart(file=file, html=page, plot=plot, json=as_json)
     _analyse_deals(file, number, page, plot, worlds=worlds, as_json=as_json)
 
 
@@ -260,7 +260,7 @@ def _analyse_deals(
     plot: Path | None,
     *,
     worlds: bool,
-    as_json: bool,
+    as_json: str | None,
 ) -> None:
     """Show, draw and write what the cards of recorded deals were worth."""
     from hearts_env.solve.beliefs import has_exact_worlds
@@ -282,9 +282,9 @@ def _analyse_deals(
     for analysis in found:
         title = f"{analysis.game.rules.name}, card by card"
         told = analysis_page.told(analysis)
-        console.print_table(title, told.columns, told.rows, to_stderr=as_json)
+        console.print_table(title, told.columns, told.rows, to_stderr=console.is_stdout(as_json))
         for line in told.summary:
-            console.note(line) if as_json else print(line)
+            console.note(line) if console.is_stdout(as_json) else print(line)
     if page is not None:
         documents = []
         for place, (record, analysis) in enumerate(zip(records, found, strict=True), 1):
@@ -298,14 +298,14 @@ def _analyse_deals(
     if as_json:
         from hearts_train.command.reports import with_origin
 
-        console.print_json(with_origin([analysis.to_json() for analysis in found]))
+        console.print_json(with_origin([analysis.to_json() for analysis in found]), as_json)
 
 
 @app.command("rules", rich_help_panel="Play", epilog="Example: hearts rules two_player")
 def show_rules(
     name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,
     players: Players = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Explain a game in plain words, or list all."""
     from hearts_env.rules.explain import SUMMARIES, explain, option_rows, players_of
@@ -316,9 +316,8 @@ def show_rules(
     wrap = CardText.of().wrap
     if name is None:
         if as_json:
-            console.print_json(
-                {preset: {"players": list(numbers)} for preset, (numbers, _) in PRESETS.items()}
-            )
+            found = {preset: {"players": list(numbers)} for preset, (numbers, _) in PRESETS.items()}
+            console.print_json(found, as_json)
             return
         rows = [(preset, players_of(preset), SUMMARIES.get(preset, "")) for preset in PRESETS]
         width = max(len(row[0]) for row in rows)
@@ -328,7 +327,7 @@ def show_rules(
         return
     rules = Rules.from_text(name, players)
     if as_json:
-        console.print_json({"name": rules.name, **rules.to_dict()})
+        console.print_json({"name": rules.name, **rules.to_dict()}, as_json)
         return
     print(f"{rules.name}\n")
     print(wrap("\n".join(explain(rules))) + "\n")
@@ -360,7 +359,7 @@ def agents(
         int, typer.Option("--games", help="With --check: deals to play of each game.")
     ] = 20,
     seed: Seed = 0,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """List the players that can be named: what they do, what they can play, their options.
 
@@ -376,7 +375,7 @@ def agents(
     wrap = CardText.of().wrap
     listed = {name: describe_agent(name) for name in agent_names()}
     if as_json:
-        console.print_json(listed)
+        console.print_json(listed, as_json)
         return
     width = max(map(len, listed))
     for name, told in listed.items():
@@ -394,16 +393,16 @@ def agents(
 
 
 def _check_program(
-    command: str, rules: Rules | None, games: int, seed: int, *, as_json: bool
+    command: str, rules: Rules | None, games: int, seed: int, *, as_json: str | None
 ) -> None:
     from hearts_train.measure.engine_check import PRESETS, check_program
 
     found = []
     for verdict in check_program(command, PRESETS if rules is None else [rules], games, seed):
         line = f"{verdict.what:18} {verdict.word:5} {verdict.text}"
-        console.note(line) if as_json else print(line, flush=True)
+        console.note(line) if console.is_stdout(as_json) else print(line, flush=True)
         found.append(verdict)
     if as_json:
-        console.print_json([verdict.to_json() for verdict in found])
+        console.print_json([verdict.to_json() for verdict in found], as_json)
     if any(verdict.is_fault for verdict in found):
         raise typer.Exit(1)

@@ -67,7 +67,7 @@ def runs(
             "differ only in seed and machine.",
         ),
     ] = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """List training runs: how far they are, what they win, how they differ; draw their curves.
 
@@ -103,14 +103,14 @@ def runs(
             row += [f"{exploitability_of(last):.3f}" if last else ""]
         rows.append([*row, *(str(run.settings.get(name, "")) for name in names)])
     title = "training runs; margins in points a deal with the 95 % interval of the evaluation"
-    console.print_table(title, columns, rows, to_stderr=as_json)
-    if not as_json:
+    console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
+    if not console.is_stdout(as_json):
         if settings and not names:
             print("They differ in no setting but name, seed and machine.")
         if plot is None:
             print("See their curves: hearts runs RUN... --plot curves.pdf")
-        return
-    console.print_json([_told(run) for run in found])
+    if as_json:
+        console.print_json([_told(run) for run in found], as_json)
 
 
 def _status(run: RunFolder) -> str:

@@ -27,7 +27,7 @@ from hearts_train.console import Mistake
 @app.command(
     "solve",
     rich_help_panel="Solve",
-    epilog="Example: hearts solve mini --out mini.npz --plot mini.png",
+    epilog="Example: hearts solve mini --save mini.npz --plot mini.png",
 )
 def solve_deck(
     deck: Annotated[
@@ -51,8 +51,8 @@ def solve_deck(
         float | None,
         typer.Option("--target", help="Stop at this exploitability; 1e-5 if nothing else stops."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Keep the state here, to go on.")
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Keep the state here, to go on.")
     ] = None,
     resume: Annotated[
         Path | None, typer.Option("--resume", metavar="FILE", help="Go on with a state.")
@@ -63,16 +63,16 @@ def solve_deck(
     ] = None,
     max_memory: MaxMemory = 4.0,
     plot: Plot = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Compute an equilibrium of a small deck."""
     from hearts_train.command import solve_command as solving
     from hearts_train.command.reports import say_written, with_origin
 
     check_plot(plot)
-    check_output(out, "--out")
+    check_output(save, "--save")
     check_new(policy, "--policy")
-    check_apart(out=out or resume, policy=policy, plot=plot)
+    check_apart(save=save or resume, policy=policy, plot=plot, json=as_json)
     if policy is not None and policy.suffix != ".npz":
         raise Mistake(f"--policy: {policy.name!r} is not a player's file; end its name in .npz")
     results = solving.solve_deck(
@@ -81,15 +81,18 @@ def solve_deck(
         target=target,
         iterations=iterations,
         minutes=minutes,
-        out=out,
+        out=save,
         resume=resume,
         max_memory=max_memory,
     )
     title = f"{results[0].rules.name}: points a deal; the memory is that of all arrays"
     console.print_table(
-        title, solving.SOLVE_COLUMNS, solving.solve_rows(results), to_stderr=as_json
+        title,
+        solving.SOLVE_COLUMNS,
+        solving.solve_rows(results),
+        to_stderr=console.is_stdout(as_json),
     )
-    say_written(out)
+    say_written(save)
     if policy is not None:
         results[-1].save(policy)
         say_written(policy)
@@ -97,7 +100,7 @@ def solve_deck(
         solving.draw_curves(results, plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json(with_origin([solving.solve_json(found) for found in results]))
+        console.print_json(with_origin([solving.solve_json(found) for found in results]), as_json)
     if results[-1].interrupted:
         raise typer.Exit(128 + results[-1].signal)
 
@@ -125,7 +128,7 @@ def endgame(
     seed: Seed = 0,
     plot: Plot = None,
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Solve the last tricks of recorded deals, with all that is hidden."""
     from hearts_agents import make_agent
@@ -156,10 +159,13 @@ def endgame(
             )
     title = f"last {tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
     console.print_table(
-        title, endgames.columns(list(agents)), endgames.rows(found), to_stderr=as_json
+        title,
+        endgames.columns(list(agents)),
+        endgames.rows(found),
+        to_stderr=console.is_stdout(as_json),
     )
     if plot is not None:
         endgames.draw(found, plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json(with_origin([one.to_json() for one in found], seed))
+        console.print_json(with_origin([one.to_json() for one in found], seed), as_json)

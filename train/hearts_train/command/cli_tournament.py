@@ -14,11 +14,11 @@ from hearts_train.command.cli_options import (
     Backend,
     Isolate,
     Json,
-    Out,
     Players,
     Plot,
     Resume,
     RulesName,
+    Save,
     Seed,
     TimeLimit,
     Workers,
@@ -41,7 +41,7 @@ EVERY = "every"
 """What ``--rules`` says for all presets with every number of players."""
 
 _OF_FOLDERS = ("built_in", "until", "only", "minutes", "table", "verify", "sample", "page")
-_OF_ONE = ("time_limit", "out", "resume", "plot")
+_OF_ONE = ("time_limit", "save", "resume", "plot")
 _OF_PLAY = ("deals", "until", "only", "minutes")
 _NOT_VERIFIED = ("agents", "built_in", "table", "page", *_OF_PLAY)
 
@@ -104,11 +104,11 @@ def tournament(
     ] = None,
     workers: Workers = None,
     backend: Backend = "local",
-    out: Out = None,
+    save: Save = None,
     resume: Resume = None,
     plot: Plot = None,
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Let every agent play every other, and rank them.
 
@@ -126,7 +126,7 @@ def tournament(
             (1000 if deals is None else deals, seed),
             (isolate, time_limit),
             (workers, backend),
-            (out, resume, plot),
+            (save, resume, plot),
             as_json=as_json,
         )
         return
@@ -177,7 +177,7 @@ def _play_once(
     crew: Crew,
     files: tuple[Path | None, Path | None, Path | None],
     *,
-    as_json: bool,
+    as_json: str | None,
 ) -> None:
     """Play a round robin, and show its ranking."""
     from hearts_train.command.reports import (
@@ -190,10 +190,10 @@ def _play_once(
     from hearts_train.measure.tournament import plot as draw
     from hearts_train.measure.tournament import tournament as play
 
-    out, resume, plot = files
+    save, resume, plot = files
     check_plot(plot)
-    check_output(out, "--out")
-    check_apart(out=out or resume, plot=plot)
+    check_output(save, "--save")
+    check_apart(save=save or resume, plot=plot, json=as_json)
     (deals, seed), (isolate, time_limit), (workers, backend) = draws, care, crew
     if resume is not None:
         agents, rules, deals, seed, isolate, time_limit = resumed(
@@ -208,19 +208,19 @@ def _play_once(
             tell,
             isolate=isolate,
             time_limit=time_limit,
-            out=out,
+            out=save,
             resume=resume,
             workers=workers,
             backend=backend,
             command=command_line(),
         )
-    show_tournament(result, to_stderr=as_json)
+    show_tournament(result, to_stderr=console.is_stdout(as_json))
     if as_json:
-        console.print_json(result.to_json())
+        console.print_json(result.to_json(), as_json)
     if plot is not None and result.standings:
         draw(result, plot)
         console.note(f"drawn: {plot}")
     if result.interrupted:
-        say_how_to_go_on("tournament", out or resume)
+        say_how_to_go_on("tournament", save or resume)
         raise console.stopped()
-    say_written(out)
+    say_written(save)

@@ -120,16 +120,16 @@ def check_page(page: Path | None) -> None:
     check_output(page, "--html")
 
 
-def show(path: Path, rules: Rules | None, page: Path | None, *, as_json: bool) -> None:
+def show(path: Path, rules: Rules | None, page: Path | None, *, as_json: str | None) -> None:
     """Print the tables of some games, and write them as a page."""
     folder = read_folder(path)
     found = tables(folder, chosen(folder, rules))
-    show_tables(found, to_stderr=as_json)
+    show_tables(found, to_stderr=console.is_stdout(as_json))
     if page is not None:
         write_whole(page, league_page(path.name or "League", found))
         console.note(f"written: {page}")
     if as_json:
-        console.print_json(found)
+        console.print_json(found, as_json)
 
 
 def check(
@@ -140,7 +140,7 @@ def check(
     *,
     crew: Crew,
     isolate: bool,
-    as_json: bool,
+    as_json: str | None,
 ) -> None:
     """Play blocks again; exit status 1 if a line does not hold."""
     crew = check_crew(*crew)
@@ -177,7 +177,7 @@ def check(
             "same to the last digit"
         )
     if as_json:
-        console.print_json({"holds": not wrong, "blocks": len(blocks), "differing": wrong})
+        console.print_json({"holds": not wrong, "blocks": len(blocks), "differing": wrong}, as_json)
     if wrong:
         raise typer.Exit(1)
 

@@ -36,7 +36,7 @@ def evaluate_matches(
     totals: str | None,
     *,
     crew: Crew,
-    as_json: bool,
+    as_json: str | None,
 ) -> None:
     """Play whole matches of two, twice each with the seats swapped; players know the score."""
     from hearts_train.command.reports import command_line
@@ -59,12 +59,12 @@ def evaluate_matches(
                 backend=backend,
                 command=command_line(),
             )
-        _tell_matches(found, to_stderr=as_json)
+        _tell_matches(found, to_stderr=console.is_stdout(as_json))
         results.append(found)
         if found.interrupted:
             break
     if as_json:
-        console.print_json([found.to_json() for found in results])
+        console.print_json([found.to_json() for found in results], as_json)
     if results[-1].interrupted:
         raise console.stopped()
 
@@ -82,7 +82,7 @@ def analyse_match(
     crew: Crew,
     out: Path | None,
     plot: Path | None,
-    as_json: bool,
+    as_json: str | None,
 ) -> None:
     """Compute the chance to win a match from any score, from how deals between two agents end.
 
@@ -125,7 +125,7 @@ def analyse_match(
     else:
         record = _tell_drawn(found, ends, given or [], matches, seed, as_json=as_json)
     if as_json:
-        console.print_json(record)
+        console.print_json(record, as_json)
     if results is None and found.about.get("interrupted"):
         raise console.stopped()
 
@@ -173,7 +173,7 @@ def _tell_table(
     totals: list[int] | None,
     plot: Path | None,
     *,
-    as_json: bool,
+    as_json: str | None,
 ) -> dict[str, object]:
     """Compute, show and draw the table of two players; its JSON."""
     from hearts_train.measure.equity import draw, match_equity, shown_totals
@@ -184,21 +184,25 @@ def _tell_table(
     if totals is not None:
         chance, deals = equity.chance(*totals), equity.deals_to_come(*totals)
         row = [f"{totals[0]} : {totals[1]}", f"{chance:.4f}", f"{deals:.2f}"]
-        console.print_table(title, ["score", "chance", "deals left"], [row], to_stderr=as_json)
+        console.print_table(
+            title, ["score", "chance", "deals left"], [row], to_stderr=console.is_stdout(as_json)
+        )
     elif rules.settlement == "points":
         columns = ["own \\ other", *map(str, steps)]
         rows = [
             [str(a), *(f"{chance:.3f}" for chance in line)]
             for a, line in zip(steps.tolist(), equity.grid(steps), strict=True)
         ]
-        console.print_table(title, columns, rows, to_stderr=as_json)
+        console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
     else:
         both = [(a, 2 * rules.stake - a) for a in steps.tolist()]
         rows = [
             [str(a), f"{equity.chance(a, b):.3f}", f"{equity.deals_to_come(a, b):.1f}"]
             for a, b in both
         ]
-        console.print_table(title, ["chips", "chance", "deals left"], rows, to_stderr=as_json)
+        console.print_table(
+            title, ["chips", "chance", "deals left"], rows, to_stderr=console.is_stdout(as_json)
+        )
     if plot is not None:
         draw(equity, plot, title)
         console.note(f"drawn: {plot}")
@@ -240,7 +244,7 @@ def _tell_drawn(
     matches: int,
     seed: int,
     *,
-    as_json: bool,
+    as_json: str | None,
 ) -> dict[str, object]:
     """Draw matches of more than two players and show how many each wins; its JSON."""
     from hearts_train.measure.equity import simulated_equity
@@ -256,7 +260,9 @@ def _tell_drawn(
         f"chance to win a match of {rules.name}: {_who(found)}; {drawn.matches:,} matches drawn, "
         f"{drawn.deals:.1f} deals each"
     )
-    console.print_table(title, ["player", "total", "chance"], rows, to_stderr=as_json)
+    console.print_table(
+        title, ["player", "total", "chance"], rows, to_stderr=console.is_stdout(as_json)
+    )
     about = {"rules": rules.name, "deals": found.num_deals, "about": dict(found.about)}
     return about | vars(drawn)
 
