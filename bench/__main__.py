@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AllowCode,
     Backend,
     Json,

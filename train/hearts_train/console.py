@@ -25,6 +25,7 @@ __all__ = [
     "Commands",
     "Mistake",
     "format_seconds",
+    "group_of",
     "is_stdout",
     "note",
     "prepare_streams",
@@ -46,8 +47,14 @@ MISTAKE = 2
 _UsageError: type[Any] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 
-GROUPS = ("Play", "Train", "Measure", "Solve")
-"""The groups of commands, in the order of help and reference."""
+GROUPS = {
+    "Play": ("play", "serve", "replay", "analyse", "puzzle", "rules", "agents"),
+    "Train": ("train", "runs"),
+    "Measure": ("evaluate", "compare", "tournament", "benchmark", "exploit"),
+    "Solve": ("solve", "endgame"),
+    "More": ("dataset", "warmup"),
+}
+"""The groups of commands, all in the order of help and reference."""
 
 
 MOVED = {
@@ -69,6 +76,11 @@ MOVED = {
     "play --against": "--opponent",
 }
 """Commands and options of before, and what they are now; an option may be of one command."""
+
+
+def group_of(command: str) -> str:
+    """The group of a command."""
+    return next((title for title, names in GROUPS.items() if command in names), "Commands")
 
 
 class Mistake(Exception):
@@ -135,16 +147,19 @@ class Commands(typer.core.TyperGroup):
             raise Mistake(f"{args[0]}: is {MOVED[args[0]]} now; see '{ctx.command_path} --help'")
         return super().resolve_command(ctx, args)
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All commands, in the order of their groups."""
+        order = [name for names in GROUPS.values() for name in names]
+        there = super().list_commands(ctx)
+        return sorted(there, key=lambda name: order.index(name) if name in order else len(order))
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands in groups."""
-        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in GROUPS}
+        groups: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
-            if command is not None and not command.hidden:
-                group = getattr(command, "rich_help_panel", None)
-                title = group if isinstance(group, str) else "Commands"
-                groups.setdefault(title, []).append((name, command.get_short_help_str(90)))
-        for title, rows in filter(lambda group: group[1], groups.items()):
+            groups.setdefault(group_of(name), []).append((name, command.get_short_help_str(90)))
+        for title, rows in groups.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
 

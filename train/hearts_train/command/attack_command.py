@@ -12,7 +12,7 @@ from hearts_agents.attackers import METHODS
 from hearts_agents.registry import check_recorded
 from hearts_env import Rules
 from hearts_train import console
-from hearts_train.command.cli_options import names_in
+from hearts_train.command.options import names_in
 from hearts_train.command.reports import command_line
 from hearts_train.console import Mistake
 from hearts_train.measure.attack import TRAINED, Assault, Attack

@@ -20,7 +20,7 @@ from hearts_train.command import (  # noqa: F401
     cli_tournament,
     cli_train,
 )
-from hearts_train.command.cli_options import app
+from hearts_train.command.options import app
 
 __all__ = ["app", "main"]
 

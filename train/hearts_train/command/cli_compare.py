@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AllowCode,
     Backend,
     Isolate,
@@ -28,7 +28,6 @@ from hearts_train.command.cli_options import (
 
 
 @app.command(
-    rich_help_panel="Measure",
     epilog="Example: hearts compare runs/demo-2 runs/demo-1 --low 0 --high 0.2 --workers 2",
 )
 def compare(

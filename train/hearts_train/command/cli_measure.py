@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AgentName,
     AllowCode,
     Backend,
+    Html,
     Isolate,
     Json,
     Players,
@@ -39,7 +40,6 @@ _OF_DEALS = ("players", "isolate", "time_limit", "save", "resume", "plot")
 
 
 @app.command(
-    rich_help_panel="Measure",
     epilog="Example: hearts evaluate runs/demo-1 --opponents standard,pro --plot margins.pdf",
 )
 def evaluate(
@@ -47,13 +47,13 @@ def evaluate(
     agent: AgentName = None,
     opponents: Annotated[
         str,
-        typer.Option("--opponents", metavar="AGENT,...", help="Opponents, with commas between."),
+        typer.Option("--opponents", metavar="AGENT,...", help="Agents to play against."),
     ] = "easy,standard,standard_trump,pro",
     deals: Annotated[
         int | None,
         typer.Option(
             "--deals",
-            help="Deals, each played with the agent in every seat (default 2000); matches (200).",
+            help="Duplicate deals (default 2000), or matches (200).",
         ),
     ] = None,
     unit: Unit = "deal",
@@ -137,7 +137,6 @@ def evaluate(
 
 
 @app.command(
-    rich_help_panel="Measure",
     epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --save mine.json",
 )
 def benchmark(
@@ -153,17 +152,22 @@ def benchmark(
         ),
     ] = None,
     split: Annotated[
-        str, typer.Option("--split", metavar="NAME", help="Deals to look at, dev, or test.")
+        str, typer.Option("--split", metavar="NAME", help="Which deals: dev, to look at, or test.")
     ] = "dev",
     deals: Annotated[
         int | None, typer.Option("--deals", help="Fewer deals than the protocol says.")
     ] = None,
     budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="Claimed, a card: 1ms, 50ms, free.")
+        str,
+        typer.Option(
+            "--budget", metavar="TIME", help="Declared time per decision: 1ms, 50ms, free."
+        ),
     ] = "free",
     decisions: Annotated[
         int | None,
-        typer.Option("--decisions", help="Claimed, seen in training; checkpoints say it."),
+        typer.Option(
+            "--decisions", help="Declared decisions seen in training; checkpoints say it."
+        ),
     ] = None,
     protocol: Annotated[
         int | None,
@@ -172,17 +176,12 @@ def benchmark(
     isolate: Isolate = False,
     workers: Workers = None,
     backend: Backend = "local",
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Write the result here: JSON.")
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the deals.")
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with this --save.")
-    ] = None,
+    save: Save = None,
+    page: Html = None,
+    resume: Resume = None,
     verify: Annotated[
-        Path | None, typer.Option("--verify", metavar="FILE", help="Play a result again.")
+        Path | None,
+        typer.Option("--verify", metavar="FILE", help="Play a result again and compare."),
     ] = None,
     allow_code: AllowCode = False,
     as_json: Json = None,
@@ -227,12 +226,9 @@ def benchmark(
         benching.tell_verdict(verify, differing)
 
 
-@app.command(rich_help_panel="Measure", epilog="Example: hearts warmup")
+@app.command(epilog="Example: hearts warmup")
 def warmup(
-    workers: Annotated[
-        int | None,
-        typer.Option("--workers", help="Processes; without it a core each, 4 at most."),
-    ] = None,
+    workers: Workers = None,
 ) -> None:
     """Compile everything once, so that no later command has to."""
     from hearts_train.measure.warmup import warm_up

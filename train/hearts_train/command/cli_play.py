@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AllowCode,
     Backend,
+    GameNumber,
+    Html,
     Json,
     Players,
     Plot,
     RulesName,
+    Save,
     Seed,
     Totals,
     Unit,
@@ -38,7 +41,6 @@ _OF_MATCHES += ["seed", "workers", "backend", "save"]
 
 
 @app.command(
-    rich_help_panel="Play",
     epilog="Example: hearts play --rules party --players 5 --opponent standard --match",
 )
 def play(
@@ -53,7 +55,7 @@ def play(
     ] = None,
     rules: RulesName = None,
     players: Players = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Deal these cards.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Number of the deal.")] = None,
     seat: Annotated[int, typer.Option("--seat", help="Your seat.")] = 0,
     match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
     record: Annotated[
@@ -64,7 +66,10 @@ def play(
         bool, typer.Option("--resume", help="Go on with the deal or match left last.")
     ] = False,
 ) -> None:
-    """Sit down and play, in the terminal. Every deal is kept; --resume goes on where you left."""
+    """Play in the terminal; --resume continues.
+
+    Every deal is kept.
+    """
     import contextlib
 
     from hearts_agents.champion import strongest
@@ -111,7 +116,7 @@ def play(
             raise
 
 
-@app.command(rich_help_panel="Play", epilog="Example: hearts replay deal.txt")
+@app.command(epilog="Example: hearts replay deal.txt")
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
     everything: Annotated[
@@ -124,9 +129,9 @@ def replay(
         Path | None, typer.Option("--gif", metavar="FILE", help="Write a moving picture.")
     ] = None,
     mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="Write a film.")] = None,
-    width: Annotated[int, typer.Option("--width", help="Of the moving picture, in pixels.")] = 640,
+    width: Annotated[int, typer.Option("--width", help="Width of the GIF or MP4 in pixels.")] = 640,
     seconds: Annotated[
-        float, typer.Option("--seconds", help="For which it shows each position.")
+        float, typer.Option("--seconds", help="Seconds that it shows each position.")
     ] = 0.8,
 ) -> None:
     """Show recorded deals again, trick by trick."""
@@ -162,7 +167,6 @@ def replay(
 
 
 @app.command(
-    rich_help_panel="Play",
     epilog="Example: hearts analyse deal.txt --html deal.html; "
     "hearts analyse --unit match --agent pimc --totals 80,60",
 )
@@ -171,24 +175,20 @@ def analyse(
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", help="Hand histories; not for matches.")
     ] = None,
-    number: Annotated[
-        int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
-    ] = None,
+    number: GameNumber = None,
     worlds: Annotated[
         bool,
         typer.Option("--worlds/--no-worlds", help="Also judge by what the players could know."),
     ] = True,
-    page: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with all of it.")
-    ] = None,
+    page: Html = None,
     unit: Unit = "deal",
     agent: Annotated[
         str | None,
-        typer.Option("--agent", metavar="AGENT", help="Of matches: who plays the deals."),
+        typer.Option("--agent", metavar="AGENT", help="Of matches: the player. Default: pro."),
     ] = None,
     opponents: Annotated[
         str | None,
-        typer.Option("--opponents", metavar="AGENT", help="Against whom; itself, if left out."),
+        typer.Option("--opponents", metavar="AGENT", help="Its opponent. Default: itself."),
     ] = None,
     rules: RulesName = None,
     players: Players = None,
@@ -198,9 +198,7 @@ def analyse(
             "--results", metavar="FILE", help="Deals that --save has kept; none is played."
         ),
     ] = None,
-    deals: Annotated[
-        int, typer.Option("--deals", help="Deals to play, each with the agent in every seat.")
-    ] = 2000,
+    deals: Annotated[int, typer.Option("--deals", help="Duplicate deals to play.")] = 2000,
     totals: Totals = None,
     matches: Annotated[
         int, typer.Option("--matches", help="Matches drawn for more than two players.")
@@ -209,9 +207,7 @@ def analyse(
     allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Keep how the deals ended: JSON.")
-    ] = None,
+    save: Save = None,
     plot: Plot = None,
     as_json: Json = None,
 ) -> None:
@@ -301,7 +297,7 @@ def _analyse_deals(
         console.print_json(with_origin([analysis.to_json() for analysis in found]), as_json)
 
 
-@app.command("rules", rich_help_panel="Play", epilog="Example: hearts rules two_player")
+@app.command("rules", epilog="Example: hearts rules two_player")
 def show_rules(
     name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,
     players: Players = None,
@@ -343,9 +339,7 @@ def show_rules(
             print(f"  {long}")
 
 
-@app.command(
-    rich_help_panel="Play", epilog="Example: hearts agents --check 'exec:python3 my_bot.py --fast'"
-)
+@app.command(epilog="Example: hearts agents --check 'exec:python3 my_bot.py --fast'")
 def agents(
     check: Annotated[
         str | None,

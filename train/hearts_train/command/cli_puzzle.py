@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import Json, app
+from hearts_train.command.options import Json, app
 
 
-@app.command(rich_help_panel="Play", epilog="Example: hearts puzzle 120")
+@app.command(epilog="Example: hearts puzzle 120")
 def puzzle(
     number: Annotated[
         int | None,

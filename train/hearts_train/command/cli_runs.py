@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import Json, Plot, app, check_plot
+from hearts_train.command.options import Json, Plot, app, check_plot
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ def _find(places: list[Path] | None) -> list[RunFolder]:
 
 
 @app.command(
-    rich_help_panel="Train",
     epilog="Example: hearts runs runs/ --settings; hearts runs runs/demo-* --plot curves.pdf "
     "--y pro",
 )

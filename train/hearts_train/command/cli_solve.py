@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AllowCode,
+    GameNumber,
     Json,
     MaxMemory,
     Plot,
+    Resume,
+    Save,
     Seed,
     app,
     check_apart,
@@ -26,7 +29,6 @@ from hearts_train.console import Mistake
 
 @app.command(
     "solve",
-    rich_help_panel="Solve",
     epilog="Example: hearts solve mini --save mini.npz --plot mini.png",
 )
 def solve_deck(
@@ -51,12 +53,8 @@ def solve_deck(
         float | None,
         typer.Option("--target", help="Stop at this exploitability; 1e-5 if nothing else stops."),
     ] = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Keep the state here, to go on.")
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with a state.")
-    ] = None,
+    save: Save = None,
+    resume: Resume = None,
     policy: Annotated[
         Path | None,
         typer.Option("--policy", metavar="FILE", help="Write a player's file: .npz."),
@@ -105,23 +103,23 @@ def solve_deck(
         raise typer.Exit(128 + results[-1].signal)
 
 
-@app.command(rich_help_panel="Solve", epilog="Example: hearts endgame deal.txt --tricks 4")
+@app.command(epilog="Example: hearts endgame deal.txt --tricks 4")
 def endgame(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
-    tricks: Annotated[int, typer.Option("--tricks", help="How many are left.")] = 4,
-    number: Annotated[
-        int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
-    ] = None,
+    tricks: Annotated[int, typer.Option("--tricks", help="Tricks that are left.")] = 4,
+    number: GameNumber = None,
     agent: Annotated[
         str,
-        typer.Option("--agent", metavar="AGENT,...", help="Whose exploitability is computed."),
+        typer.Option(
+            "--agent", metavar="AGENT,...", help="Agents whose exploitability is computed."
+        ),
     ] = "pro,pimc",
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="AGENT", help="How both are taken to have played so far."),
+        typer.Option("--model", metavar="AGENT", help="Model of how both have played so far."),
     ] = None,
     noise: Annotated[
-        float, typer.Option("--noise", help="Chance that they are taken to have played at random.")
+        float, typer.Option("--noise", help="Probability that the model plays a random card.")
     ] = 0.1,
     target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
     max_memory: MaxMemory = 4.0,
@@ -130,7 +128,7 @@ def endgame(
     allow_code: AllowCode = False,
     as_json: Json = None,
 ) -> None:
-    """Solve the last tricks of recorded deals, with all that is hidden."""
+    """Solve the last tricks of recorded deals as games of imperfect information."""
     from hearts_agents import make_agent
     from hearts_train.command.replay import read_games
     from hearts_train.command.reports import with_origin

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AGENT_HELP,
     AllowCode,
     Backend,
+    Html,
     Isolate,
     Json,
     Players,
@@ -47,7 +48,6 @@ _NOT_VERIFIED = ("agents", "built_in", "table", "page", *_OF_PLAY)
 
 
 @app.command(
-    rich_help_panel="Measure",
     epilog="Example: hearts tournament easy standard pro runs/demo-1; "
     "hearts tournament pro my_agent.py:MyAgent --folder mine --until 0.03 --allow-code",
 )
@@ -59,7 +59,7 @@ def tournament(
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--folder", metavar="DIR", help="Keep all results here, and play only what is missing."
+            "--folder", metavar="DIR", help="Keep all results here; play only what is missing."
         ),
     ] = None,
     deals: Annotated[
@@ -99,9 +99,7 @@ def tournament(
         int | None,
         typer.Option("--sample", metavar="K", help="Verify K random blocks (default: all)."),
     ] = None,
-    page: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write all tables as a page.")
-    ] = None,
+    page: Html = None,
     workers: Workers = None,
     backend: Backend = "local",
     save: Save = None,

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from hearts_train.command.cli_options import AllowCode, Json, app
+from hearts_train.command.options import AllowCode, Json, RunFolder, app
 from hearts_train.console import Mistake
 
 
-@app.command(rich_help_panel="Train", epilog="Example: hearts train demo --set seed=2")
+@app.command(epilog="Example: hearts train demo --set seed=2")
 def train(
     config: Annotated[
         str | None,
@@ -27,10 +27,7 @@ def train(
     resume: Annotated[
         Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a run's folder.")
     ] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option("--run", metavar="DIR", help="The run's folder; default in runs/."),
-    ] = None,
+    run: RunFolder = None,
     allow_code: AllowCode = False,
     as_json: Json = None,
 ) -> None:

@@ -15,7 +15,7 @@ from hearts_agents.registry import runs_code
 from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
-from hearts_train.command.cli_options import refuse_said
+from hearts_train.command.options import refuse_said
 from hearts_train.console import Mistake
 from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import Contest, Evaluation, check_deals, platform_versions

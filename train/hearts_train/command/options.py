@@ -30,10 +30,10 @@ AgentName = Annotated[str | None, typer.Argument(help=AGENT_HELP)]
 RulesName = Annotated[
     str | None,
     typer.Option(
-        "--rules", metavar="NAME", help="A preset, also with changes: 'party trump=\"S\"'."
+        "--rules", metavar="NAME", help="A preset, with changes after it: 'party trump=\"S\"'."
     ),
 ]
-Players = Annotated[int | None, typer.Option("--players", help="How many play.")]
+Players = Annotated[int | None, typer.Option("--players", help="Number of players.")]
 
 
 def _json_target(path: str | None) -> str | None:
@@ -86,27 +86,29 @@ Seed = Annotated[
         "--seed",
         parser=read_seed,
         metavar=SEED_FORM,
-        help="What deals and chance follow from: a number, or a file that has it.",
+        help="Seed of deals and agents: a number, or a file that has it.",
     ),
 ]
 MaxMemory = Annotated[
-    float, typer.Option("--max-memory", metavar="GB", help="Refuse what would take more.")
+    float, typer.Option("--max-memory", metavar="GB", help="Refuse what would take more memory.")
 ]
-Isolate = Annotated[bool, typer.Option("--isolate", help="Every player in a process of its own.")]
+Isolate = Annotated[bool, typer.Option("--isolate", help="Run each agent in its own process.")]
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", metavar="SECONDS", help="With --isolate: at most, an answer."),
+    typer.Option(
+        "--time-limit", metavar="SECONDS", help="Seconds per batch of decisions; needs --isolate."
+    ),
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(
-        "--workers", metavar="N", help="Processes; the result is the same with any number of them."
-    ),
+    typer.Option("--workers", metavar="N", help="Worker processes; results do not depend on it."),
 ]
 Backend = Annotated[
     str,
     typer.Option(
-        "--backend", metavar="local|ray", help="Where they run: on this machine or a Ray cluster."
+        "--backend",
+        metavar="local|ray",
+        help="Where workers run: on this machine or a Ray cluster.",
     ),
 ]
 
@@ -124,7 +126,7 @@ AllowCode = Annotated[
     typer.Option(
         "--allow-code",
         callback=_trust,
-        help="Load .zip and .pt, and code and programs that a file names: they can do anything.",
+        help="Allow files that can execute code: .zip, .pt, and those that name code or programs.",
     ),
 ]
 """What it says holds from when it is read: for this process and those that it starts."""
@@ -135,19 +137,27 @@ Save = Annotated[
 Resume = Annotated[
     Path | None, typer.Option("--resume", metavar="FILE", help="Go on with what --save has kept.")
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a page that needs no network."),
+]
+GameNumber = Annotated[
+    int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
+]
+RunFolder = Annotated[
+    Path | None,
+    typer.Option("--run", metavar="DIR", help="Folder of the training run; default: in runs/."),
+]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw a picture: .png, .svg or .pdf."),
 ]
 Unit = Annotated[
-    str, typer.Option("--unit", metavar="deal|match", help="Whole matches, or single deals.")
+    str, typer.Option("--unit", metavar="deal|match", help="Play single deals, or whole matches.")
 ]
 Totals = Annotated[
     str | None,
     typer.Option("--totals", metavar="N,N", help="Of matches: totals before the first deal."),
-]
-Pairs = Annotated[
-    int, typer.Option("--deals", help="Deals, each played with the agent in every seat.")
 ]
 
 
