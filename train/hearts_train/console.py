@@ -144,7 +144,9 @@ class Commands(typer.core.TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command; one of before is refused with what it is now."""
         if args[0] in MOVED and self.get_command(ctx, args[0]) is None:
-            raise Mistake(f"{args[0]}: is {MOVED[args[0]]} now; see '{ctx.command_path} --help'")
+            now = MOVED[args[0]]
+            command = " ".join(now.strip("`").split()[:2]) if "hearts" in now else ctx.command_path
+            raise Mistake(f"{args[0]}: is {now} now; see '{command} --help'")
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
