@@ -520,6 +520,7 @@ def test_an_old_name_is_refused_with_the_new_one(old):
 
 def test_json_goes_to_a_file_or_to_standard_output(tmp_path):
     file = tmp_path / "rules.json"
+    assert run().exit_code == 0  # no words at all
     shown = run("rules", "--json").stdout
     assert run("rules", "--json", "-").stdout == shown
     written = run("rules", "--json", file)

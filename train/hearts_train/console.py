@@ -179,8 +179,9 @@ class Commands(typer.core.TyperGroup):
 def _completed(words: Sequence[str]) -> list[str]:
     """A command line in which a ``--json`` without a file names standard output."""
     found: list[str] = []
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for number, word in enumerate(words, 1):
         found.append(word)
+        after = words[number] if number < len(words) else ""
         if word == "--json" and (not after or (after.startswith("-") and after != STDOUT)):
             found.append(STDOUT)
     return found
