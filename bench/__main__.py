@@ -6,13 +6,12 @@ other scripts of this folder have a ``--help`` of their own.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AllowCode,
     Backend,
     Json,
@@ -21,12 +20,11 @@ from hearts_train.command.cli_options import (
     RulesName,
     Seed,
     Workers,
-    check_new,
     check_plot,
     names_in,
     rules_of,
 )
-from hearts_train.command.reports import command_line, with_origin
+from hearts_train.command.reports import with_origin
 from hearts_train.console import Commands
 
 app = typer.Typer(
@@ -46,7 +44,7 @@ def speed(
         bool, typer.Option("--peers/--no-peers", help="Measure other libraries too.")
     ] = True,
     plot: Plot = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Measure speed on this machine, beside the peers that are installed (extra `bench`)."""
     from bench.speed import draw, left_out, run_bench, tables, to_json
@@ -55,14 +53,14 @@ def speed(
     with console.progress("bench") as tell:
         results = run_bench(quick=quick, with_peers=peers, progress=tell)
     for title, columns, rows in tables(results):
-        console.print_table(title, columns, rows, to_stderr=as_json)
+        console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
     if missing := left_out(results):
         console.note("left out: " + "; ".join(missing))
     if plot is not None:
         draw(results, plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json(to_json(results))
+        console.print_json(to_json(results), as_json)
 
 
 @app.command(epilog="Example: python -m bench complexity mini classic --lines 100000")
@@ -81,19 +79,14 @@ def complexity(
     seed: Seed = 0,
     workers: Workers = None,
     backend: Backend = "local",
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the result here: JSON.")
-    ] = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Say how large games are: deals, choices, hidden worlds, information sets, game tree.
 
     Trees that fit into memory are counted, others estimated, with 95 % intervals.
     """
     from bench.complexity import COLUMNS, Measurement, all_rules, complexities, rows
-    from hearts_env.support.files import write_json
 
-    check_new(out, "--out")
     names = list(rules or [])
     if players is not None and not names:
         names = ["two_player" if players == 2 else "party"]
@@ -102,14 +95,10 @@ def complexity(
     with console.progress("complexity") as tell:
         found = complexities(texts, tell, measurement=work, workers=workers, backend=backend)
     title = "how large the games are; choices, branching, forced: random play / pro"
-    console.print_table(title, COLUMNS, rows(found), to_stderr=as_json)
+    console.print_table(title, COLUMNS, rows(found), to_stderr=console.is_stdout(as_json))
     records = with_origin([one.to_json() for one in found], seed)
-    if out is not None:
-        record = {"command": command_line(), "results": records}
-        write_json(out, record)
-        console.note(f"written: {out}")
     if as_json:
-        console.print_json(records)
+        console.print_json(records, as_json)
     if len(found) < len(texts) or found[-1].interrupted:
         raise console.stopped()
 
@@ -128,7 +117,7 @@ def calibrate(
     seed: Seed = 0,
     plot: Plot = None,
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Measure how much models of a player reveal of its hidden hand."""
     from bench.calibration import COLUMNS, draw, rows
@@ -151,12 +140,12 @@ def calibrate(
         f"what the play of {agent} reveals about its hand, {results[0].deals} deals{stopped}, "
         "95 % intervals"
     )
-    console.print_table(title, COLUMNS, rows(results), to_stderr=as_json)
+    console.print_table(title, COLUMNS, rows(results), to_stderr=console.is_stdout(as_json))
     if plot is not None:
         draw(results, plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json(with_origin([result.to_json() for result in results], seed))
+        console.print_json(with_origin([result.to_json() for result in results], seed), as_json)
     if results[0].interrupted:
         raise console.stopped()
 

@@ -1,6 +1,6 @@
 """How long ``hearts compare`` takes to decide between networks: every pair of some runs.
 
-hearts train demo --set seed=1 --set budget.decisions=2000000 --out runs/short-1     (and so on)
+hearts train demo --set seed=1 --set budget.decisions=2000000 --run runs/short-1     (and so on)
 python bench/compare_networks.py runs/short-* --out docs/results/compare.json
 """
 

@@ -37,7 +37,7 @@ def train(seconds: int, seed: int) -> dict[str, Any]:
         ]
         words = [word for setting in settings for word in ("--set", setting)]
         code = "from hearts_train.command.cli import main; main()"
-        command = [sys.executable, "-c", code, "train", "demo", *words, "--out", str(run)]
+        command = [sys.executable, "-c", code, "train", "demo", *words, "--run", str(run)]
         subprocess.run(command, check=True)
     against = json.loads((run / "evaluation.json").read_text(encoding="utf-8"))
     [pro] = [record for record in against if record["opponent"] == "pro"]

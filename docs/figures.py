@@ -146,36 +146,37 @@ TRAININGS |= {
 }
 
 COMMANDS = {
-    "exploit-champion": ["exploit champion champion?greedy=true champion?endings=4 --deck mini"],
-    "exploit": ["exploit random standard pro pimc equilibrium --deck micro,mini"],
+    "exploit-champion": ["exploit champion champion?greedy=true champion?endings=4 --rules mini"],
+    "exploit": ["exploit random standard pro pimc equilibrium --rules micro,mini"],
     "calibrate": ["bench calibrate pro --model pro,standard --deals 200"],
     "complexity": ["bench complexity"],
     "matches": [
-        "matches match --opponents pimc --deals 1500 --totals 80,60",
-        "matches match --opponents pimc --deals 1200",
+        "evaluate match --unit match --opponents pimc --deals 1500 --totals 80,60",
+        "evaluate match --unit match --opponents pimc --deals 1200",
     ],
     "matches-champion": [
-        "matches champion?search=16&match=true --opponents champion?search=16 --deals 400 "
-        "--totals 80,60"
+        "evaluate champion?search=16&match=true --unit match --opponents champion?search=16 "
+        "--deals 400 --totals 80,60"
     ],
     "endgame": ["endgame pro-pro.txt --model pro --agent standard,pro,pimc"],
     "attack-champion": [
-        f"attack {agent} --attackers belief,lbr_endings --tricks 4 --deals {deals}"
+        f"exploit {agent} --attackers belief,lbr_endings --tricks 4 --deals {deals}"
         for agent, deals in (("champion", 1_000), ("champion?greedy=false", 300))
     ],
     "attack-micro": [
-        f"attack {agent} --rules micro" for agent in ("standard", "pro", "pimc", "equilibrium")
+        f"exploit {agent} --rules micro --attackers belief,lbr,endings,lbr_endings"
+        for agent in ("standard", "pro", "pimc", "equilibrium")
     ],
     "attack-mini": [
-        "train mini --out network",
+        "train mini --run network",
         *(
-            f"attack {agent} --rules mini --attackers all --seconds 60 --run against-{agent}"
+            f"exploit {agent} --rules mini --attackers all --seconds 60 --run against-{agent}"
             for agent in ("standard", "pro", "pimc", "network", "equilibrium")
         ),
     ],
     **{
         f"attack-{agent}": [
-            f"attack {'../' * (agent == 'demo-0')}{agent} --attackers {attackers} --deals {deals} "
+            f"exploit {'../' * (agent == 'demo-0')}{agent} --attackers {attackers} --deals {deals} "
             "--seconds 120"
         ]
         for agent, attackers, deals in (

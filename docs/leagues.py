@@ -26,32 +26,23 @@ PLAYOUT = f"{QUICK},pro,pro_trump"
 SOLVING = f"{PLAYOUT},pimc,champion"
 
 STEPS = [
-    "add --built-in --rules micro",
-    "run --rules micro --until 0.03",
-    "add --built-in --rules mini",
-    "run --rules mini --until 0.1",
-    f"add {SOLVING.replace(',', ' ')} --rules two_player",
-    f"run --rules two_player --agents {SOLVING} --until 0.3",
-    "add pimc_belief --rules two_player",
-    "run --rules two_player --deals 48",
-    "add easy standard standard_trump --rules every",
-    f"run --agents {QUICK} --until 0.1",
-    *(
-        step
-        for game in ("party --players 5", "hoyle --players 2")
-        for step in (f"add pro --rules {game}", f"run --rules {game} --deals 16")
-    ),
-    f"run --agents {QUICK} --until 0.03",
-    "add pro --rules classic",
-    "run --rules classic --deals 16",
-    f"run --rules two_player --agents {SOLVING} --until 0.1",
-    "run --rules mini --until 0.03",
-    f"run --rules two_player --agents {PLAYOUT} --until 0.03",
-    f"run --rules two_player --agents {SOLVING} --until 0.03",
-    "run --rules two_player --deals 1000",
-    "add --built-in --rules every",
-    *(f"run --deals {deals}" for deals in (16, 100, 1000)),
-    "run --until 0.03",
+    "--built-in --rules micro --until 0.03",
+    "--built-in --rules mini --until 0.1",
+    f"{SOLVING.replace(',', ' ')} --rules two_player --only {SOLVING} --until 0.3",
+    "pimc_belief --rules two_player --deals 48",
+    f"{QUICK.replace(',', ' ')} --rules every --only {QUICK} --until 0.1",
+    "pro --rules party --players 5 --deals 16",
+    "pro --rules hoyle --players 2 --deals 16",
+    f"--only {QUICK} --until 0.03",
+    "pro --rules classic --deals 16",
+    f"--rules two_player --only {SOLVING} --until 0.1",
+    "--rules mini --until 0.03",
+    f"--rules two_player --only {PLAYOUT} --until 0.03",
+    f"--rules two_player --only {SOLVING} --until 0.03",
+    "--rules two_player --deals 1000",
+    "--built-in --rules every --deals 16",
+    *(f"--deals {deals}" for deals in (100, 1000)),
+    "--until 0.03",
 ]
 
 
@@ -62,9 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=1, help="processes that play")
     asked = parser.parse_args(arguments)
     for step in STEPS:
-        words = ["league", str(FOLDER), *shlex.split(step)]
-        if words[2] == "run":
-            words += ["--workers", str(asked.workers)]
+        words = ["tournament", *shlex.split(step), "--folder", str(FOLDER)]
+        words += ["--workers", str(asked.workers)]
         print("hearts", shlex.join(words), flush=True)
         if asked.list:
             continue

@@ -1,6 +1,6 @@
 """Puts the player of a training run into the package, as ``champion`` of a game.
 
-    hearts train champion --out runs/champion
+    hearts train champion --run runs/champion
     python docs/ship.py runs/champion two_player champion
 
 The file that comes with the package is the run's, its weights rounded to 16 bits, with the command

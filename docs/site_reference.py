@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from hearts_train.command.cli import app
-from hearts_train.console import GROUPS
+from hearts_train.console import group_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -37,22 +36,21 @@ def commands() -> str:
     for name in root.list_commands(context):
         command = root.commands[name]
         if not command.hidden:
-            panel = getattr(command, "rich_help_panel", None) or "Commands"
-            panels.setdefault(panel, []).append(command_text(command, name, context, "~"))
+            panels.setdefault(group_of(name), []).append(command_text(command, name, context, "~"))
     parts = [
         heading("Commands", "="),
         "``hearts COMMAND --help`` says the same on a terminal. This page is written from the "
         "code.\n\n",
     ]
-    for panel in [*GROUPS, *sorted(panels.keys() - set(GROUPS))]:
-        parts += [heading(panel, "-"), *panels.get(panel, ())]
+    for panel, texts in panels.items():
+        parts += [heading(panel, "-"), *texts]
     return "".join(parts)
 
 
 def command_text(command: Any, name: str, parent: Any, line: str) -> str:
-    """One command, and those below it."""
+    """One command."""
     context = typer.Context(command, info_name=name, parent=parent)
-    path = re.sub(r"[{}]", "", context.command_path)  # a group's own argument, as league's DIR
+    path = context.command_path
     usage = re.sub(r"[{}]", "", " ".join(command.collect_usage_pieces(context)))
     parts = [
         f".. program:: {path}\n\n",
@@ -67,9 +65,6 @@ def command_text(command: Any, name: str, parent: Any, line: str) -> str:
             parts.append(f".. option:: {declared}\n\n   {escaped(told)}\n\n")
     if command.epilog:
         parts.append("".join(examples(command.epilog)))
-    if isinstance(command, TyperGroup):
-        for below in command.list_commands(context):
-            parts.append(command_text(command.commands[below], below, context, "."))
     return "".join(parts)
 
 

@@ -713,7 +713,7 @@ def attacked(name: str) -> str:
         command["results"]
         for path in files
         for command in json.loads(path.read_text(encoding="utf-8"))["commands"]
-        if command["command"].startswith("hearts attack")
+        if "gains" in command["results"]
     ]
     words = list(dict.fromkeys(gain["attacker"] for r in records for gain in r["gains"]))
     words = [word for word in (*METHODS, TRAINED) if word in words]
@@ -766,7 +766,7 @@ def matches_won(name: str = "matches") -> str:
     if not is_measured(name):
         return unmeasured(name)
     rows = []
-    for record in (entry["results"] for entry in read_result(name)["commands"]):
+    for record in (found for entry in read_result(name)["commands"] for found in entry["results"]):
         won = format_interval(record["won"], record["ci95"], ".2%")
         start = ":".join(map(str, record["totals"]))
         pair = [f"`{record['agent']}`", f"`{record['opponent']}`"]

@@ -122,7 +122,7 @@ KILLS = {
     "`hearts train`": kill_train,
     "`hearts solve`": kill_solve,
     "`hearts tournament`": kill_tournament,
-    "`hearts league`": kill_league,
+    "`hearts tournament --folder`": kill_league,
 }
 
 

@@ -1,4 +1,4 @@
-"""``hearts league`` killed at random moments and run again, for ``make kills``.
+"""``hearts tournament --folder`` killed at random moments and run again, for ``make kills``.
 
 However often it is killed, its table must be that of the league that nothing hit; no block may be
 lost or there twice; every file that is there after a kill must be read; and a second process at the
@@ -29,7 +29,7 @@ def launch(folder: Path) -> subprocess.Popen[str]:
     """A league that begins to load, and is made first where it is not there."""
     if not folder.exists():
         add(folder, ENTERED, [Rules.make("mini")], seed=5)
-    return begin(PLAY, "league", str(folder), "run", "--until", "0.1")
+    return begin(PLAY, "tournament", "--folder", str(folder), "--until", "0.1")
 
 
 def found(folder: Path) -> Any:

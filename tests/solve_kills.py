@@ -69,7 +69,7 @@ def start(state: Path) -> subprocess.Popen[str]:
 
 def launch(state: Path) -> subprocess.Popen[str]:
     """A solver that begins to load."""
-    begun = ("--resume", str(state)) if state.exists() else (DECK, "--out", str(state))
+    begun = ("--resume", str(state)) if state.exists() else (DECK, "--save", str(state))
     return begin(SOLVE, "solve", *begun, "--iterations", str(ITERATIONS))
 
 

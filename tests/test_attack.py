@@ -475,7 +475,7 @@ def test_a_player_from_outside_is_closed_when_it_is_asked_nothing_more():
 
 # ---- the command ---------------------------------------------------------------------------------
 def run(*words):
-    return CliRunner().invoke(app, ["attack", *map(str, words)])
+    return CliRunner().invoke(app, ["exploit", *map(str, words)])
 
 
 def test_the_command_shows_the_truth_beside_what_was_found():
@@ -508,7 +508,7 @@ def test_a_stopped_attack_says_so(capsys):
 def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
     kept = tmp_path / "kept.jsonl"
     words = ["standard", "--attackers", "belief,pimc", "--deals", 20, "--tricks", 3]
-    done = run(*words, "--out", kept, "--json")
+    done = run(*words, "--save", kept, "--json")
     assert done.exit_code == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["exploitability"] is None
@@ -521,7 +521,7 @@ def test_an_attack_over_deals_is_kept_and_gone_on_with(tmp_path):
     assert again["deals_digest"] == record["deals_digest"]
     assert "stopped early" not in done.stderr
     for words, said in [
-        (["standard", "--resume", kept], "agent"),
+        (["standard", "--resume", kept], "agents"),
         (["--resume", kept, "--tricks", 2], "--tricks"),
     ]:
         mistake(run(*words), said, "--resume")
@@ -571,11 +571,11 @@ def test_what_asks_an_agent_for_its_policy_takes_any_class(tmp_path, given):
 @pytest.mark.slow
 def test_mistakes_are_told(tmp_path):
     evaluated = tmp_path / "evaluated.jsonl"
-    words = ["evaluate", "easy", "--opponents", "easy", "--deals", "2", "--out", str(evaluated)]
+    words = ["evaluate", "easy", "--opponents", "easy", "--deals", "2", "--save", str(evaluated)]
     assert CliRunner().invoke(app, words).exit_code == 0
     for words, said in [
         ([], ["agent"]),
-        (["pro", "--rules", "micro", "--out", tmp_path / "x"], ["--out"]),
+        (["pro", "--rules", "micro", "--save", tmp_path / "x"], ["--save"]),
         (["pro", "--attackers", ","], ["--attackers", "','"]),
         (["pro", "--seconds", 0, "--attackers", "all"], ["--seconds", "0"]),
         (["pro", "--deals", 1], ["deals", "1"]),

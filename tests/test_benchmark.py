@@ -69,7 +69,7 @@ def run(*args):
 def kept(tmp_path_factory):
     """The file of a small result."""
     out = tmp_path_factory.mktemp("results") / "standard.json"
-    assert run("standard", *FEW, "--out", out).exit_code == 0
+    assert run("standard", *FEW, "--save", out).exit_code == 0
     return out
 
 
@@ -178,7 +178,7 @@ def test_a_result_of_version_1_holds():
 def test_an_older_version_is_played_and_gone_on_with(tmp_path, monkeypatch):
     few = ("--track", "two_player", "--deals", 2)
     newest, out = tmp_path / "newest.json", tmp_path / "first.json"
-    assert run("standard", *few, "--out", newest).exit_code == 0
+    assert run("standard", *few, "--save", newest).exit_code == 0
     play = bench.Contest.play
 
     def stop_at_the_third(contest, stretch):
@@ -188,7 +188,7 @@ def test_an_older_version_is_played_and_gone_on_with(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(bench.Contest, "play", stop_at_the_third)
-        assert run("standard", *few, "--protocol", 1, "--out", out).exit_code == 130
+        assert run("standard", *few, "--protocol", 1, "--save", out).exit_code == 130
     mistake(run("--resume", out, "--protocol", 1), "--protocol")
     assert run("--resume", out).exit_code == 0
     first = read_benchmark(out)["result"]
@@ -268,7 +268,7 @@ def test_exploitability_is_exact_where_the_agent_can_be_asked(tmp_path):
 
 def test_played_again_the_result_is_the_same_to_the_byte(kept, tmp_path):
     out = tmp_path / "again.json"
-    played = run("standard", *FEW, "--out", out)
+    played = run("standard", *FEW, "--save", out)
     assert played.exit_code == 0
     assert str(out) in played.stderr
     first, again = (json.loads(path.read_bytes()) for path in (kept, out))
@@ -312,7 +312,7 @@ def test_other_weights_of_the_same_code_are_another_agent(tmp_path):
     code, weights, out = (tmp_path / name for name in ("mine.py", "weights.bin", "mine.json"))
     code.write_text(WEIGHED)
     weights.write_bytes(b"\0")
-    assert run(f"{code}:Mine", *FEW, "--out", out).exit_code == 0
+    assert run(f"{code}:Mine", *FEW, "--save", out).exit_code == 0
     agent = read_benchmark(out)["result"]["agent"]
     assert agent["files"] == ["weights.bin"]
     assert run("--verify", out, f"{code}:Mine", "--isolate").exit_code == 0
@@ -461,7 +461,7 @@ def test_what_was_begun_under_a_version_that_is_not_here_is_refused(tmp_path):
 def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
     code, moved, out = tmp_path / "mine.py", tmp_path / "moved.py", tmp_path / "mine.json"
     code.write_text(MINE.format(0))
-    assert run(f"{code}:Mine", "--track", "micro", "--deals", 2, "--out", out).exit_code == 0
+    assert run(f"{code}:Mine", "--track", "micro", "--deals", 2, "--save", out).exit_code == 0
     code.rename(moved)
     assert run("--verify", out, f"{moved}:Mine").exit_code == 0
     moved.write_text(MINE.format(-1))
@@ -487,11 +487,11 @@ def test_a_stopped_benchmark_goes_on_to_the_same_result(kept, tmp_path, monkeypa
         return play(contest, stretch)
 
     monkeypatch.setattr(bench.Contest, "play", stop_at_the_third)
-    stopped = run("standard", *FEW, "--out", out)
+    stopped = run("standard", *FEW, "--save", out)
     assert stopped.exit_code == 130
     assert f"hearts benchmark --resume {out}" in stopped.stderr
     assert not out.exists()
-    mistake(run("standard", *FEW, "--out", out), "out")
+    mistake(run("standard", *FEW, "--save", out), "out")
     mistake(run("--resume", out, "--deals", 3), "--deals")
     monkeypatch.setattr(bench.Contest, "play", play)
     resumed = run("--resume", out)
@@ -508,7 +508,7 @@ def test_a_full_disk_at_the_end_loses_no_deal(kept, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(bench, "write_whole", full)
-        result = run("standard", *FEW, "--out", out)
+        result = run("standard", *FEW, "--save", out)
     assert result.exit_code == 2
     assert "No space left" in result.stderr
     assert not out.exists()
@@ -529,7 +529,7 @@ def test_sigterm_ends_it_with_its_own_status(tmp_path, monkeypatch):
         return block
 
     monkeypatch.setattr(bench.Contest, "play", ended)
-    stopped = run("standard", *FEW, "--out", out)
+    stopped = run("standard", *FEW, "--save", out)
     assert stopped.exit_code == 143
     assert f"--resume {out}" in stopped.stderr
 
@@ -544,8 +544,8 @@ def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
     mistake(run("pro", "--track", "micro", "--deals", 5001), "deals", "5,000")
     mistake(run("nobody"), "agent", "nobody")
     mistake(run("pimc", "--track", "classic"), "rules")
-    mistake(run("pro", "--out", kept), "out")
-    mistake(run("pro", "--out", tmp_path / "no" / "x.json"), "--out")
+    mistake(run("pro", "--save", kept), "out")
+    mistake(run("pro", "--save", tmp_path / "no" / "x.json"), "--save")
     mistake(run("--resume", tmp_path / "x.json"), "resume")
     mistake(run("--verify", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", kept, "--track", "mini"), "--track")
@@ -690,7 +690,7 @@ def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trust
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MINE.format(0))
-    assert run("mine.py:Mine", *FEW, "--out", "mine.json").exit_code == 0
+    assert run("mine.py:Mine", *FEW, "--save", "mine.json").exit_code == 0
     (tmp_path / "mine.py").write_text("raise SystemExit('ran')")
     mistake(run("--verify", "mine.json"), "verify", "'mine.json'", "--allow-code")
     for name in ("exec:./bot", "pimc_belief?model=exec:./bot", "pimc_belief?model=mine.py:Mine"):
@@ -750,7 +750,7 @@ def test_the_shipped_table_of_mini_has_the_champion_as_it_plays():
 def test_faults_are_told_with_their_reason(tmp_path):
     code, out = tmp_path / "mine.py", tmp_path / "r.json"
     code.write_text("class Mine:\n    def act(self, view):\n        raise OSError('no plan')\n")
-    words = ["benchmark", f"{code}:Mine", "--track", "micro", "--deals", "4", "--out", str(out)]
+    words = ["benchmark", f"{code}:Mine", "--track", "micro", "--deals", "4", "--save", str(out)]
     told = CliRunner().invoke(app, words)
     assert told.exit_code == 0, told.stderr
     assert "48 deals" in told.stderr

@@ -25,6 +25,7 @@ from hearts_env.rules.presets import PRESETS
 from hearts_env.rules.rules import FIELDS
 from hearts_env.support import errors
 from hearts_env.support.interrupts import held_interrupt
+from hearts_train import console
 from hearts_train.command.cardtext import CardText
 from hearts_train.command.cli import app
 from hearts_train.learn.recipes import shipped_configs
@@ -297,7 +298,7 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_dealt(tmp_path):
     mistake(run("play", "--opponent", "pimc", "--rules", "classic"), "opponent")
     mistake(run("exploit", "equilibrium", "--rules", "micro hand_size=2"), "rules")
     mistake(run("evaluate", "easy", "--time-limit", 3), "time_limit", "isolate")
-    mistake(run("evaluate", "easy", "--out", tmp_path / "no" / "results"), "--out", "folder")
+    mistake(run("evaluate", "easy", "--save", tmp_path / "no" / "results"), "--save", "folder")
 
 
 def test_tournament():
@@ -361,7 +362,7 @@ def test_ctrl_c_prints_what_is_finished():
     ("words", "seed"),
     [
         (["solve", "micro", "--iterations", 5], None),
-        (["exploit", "easy", "--deck", "micro", "--seed", 3], 3),
+        (["exploit", "easy", "--rules", "micro", "--seed", 3], 3),
         (["endgame", "deal.txt", "--tricks", 2, "--agent", "easy", "--seed", 4], 4),
         (["analyse", "deal.txt"], None),
     ],
@@ -429,7 +430,7 @@ def test_ctrl_c_waits_where_it_must():
         (["train", "smoke", "--set", "x=1"], ["", "x"]),
         (["train", "smoke", "--set", "env.rules=two_players"], ["", "two_player"]),
         (["train", "--resume", "nowhere"], ["resume", "nowhere"]),
-        (["train", "--resume", "nowhere", "--out", "there"], ["--out"]),
+        (["train", "--resume", "nowhere", "--run", "there"], ["--run"]),
     ],
 )
 def test_a_mistake_is_one_line_with_the_mend(args, words, tmp_path, monkeypatch):
@@ -452,10 +453,10 @@ def test_files_that_are_no_checkpoints(tmp_path):
 @pytest.mark.parametrize(
     ("args", "file"),
     [
-        (("evaluate", "easy", "--deals", 2, "--out", "results"), "results"),
-        (("league", "new", "add", "easy", "--rules", "micro"), "league.json"),
-        (("train", "smoke", "--out", "run"), "config.yaml"),
-        (("solve", "micro", "--iterations", 2, "--out", "state.npz"), "state.npz"),
+        (("evaluate", "easy", "--deals", 2, "--save", "results"), "results"),
+        (("tournament", "easy", "--folder", "new", "--rules", "micro"), "league.json"),
+        (("train", "smoke", "--run", "run"), "config.yaml"),
+        (("solve", "micro", "--iterations", 2, "--save", "state.npz"), "state.npz"),
     ],
 )
 def test_a_disk_without_room_is_told_by_the_file_and_nothing_is_left(
@@ -507,6 +508,32 @@ def test_a_picture_is_refused_before_anything_is_played_where_nothing_draws(monk
     assert done.stdout == ""
 
 
+# ---- names of before -----------------------------------------------------------------------------
+@pytest.mark.parametrize("old", sorted(console.MOVED))
+def test_an_old_name_is_refused_with_the_new_one(old):
+    *command, name = old.split()
+    words = [*(command or ["evaluate"]), name] if name.startswith("-") else [name, "pro"]
+    mistake(run(*words), name, console.MOVED[old].strip("`"), "--help")
+    for word in console.MOVED[old].strip("`").split()[1:2]:  # a command, which is there
+        assert word in ("bench", "-m") or run(word, "--help").exit_code == 0
+
+
+def test_json_goes_to_a_file_or_to_standard_output(tmp_path):
+    file = tmp_path / "rules.json"
+    assert run().exit_code == 0  # no words at all
+    shown = run("rules", "--json").stdout
+    assert run("rules", "--json", "-").stdout == shown
+    written = run("rules", "--json", file)
+    assert written.stdout == ""
+    assert str(file) in written.stderr
+    assert json.loads(file.read_text()) == json.loads(shown)
+    mistake(run("rules", "--json", file), "--json", file)
+    words = ("evaluate", "easy", "--opponents", "easy", "--rules", "micro", "--deals", 2)
+    result = run(*words, "--json", tmp_path / "a.json")
+    assert "easy" in result.stdout  # the table, which has standard output for itself
+    assert json.loads((tmp_path / "a.json").read_text())[0]["deals"] == 2
+
+
 # ---- train, bench --------------------------------------------------------------------------------
 def test_train_evaluates_and_leaves_a_run(tmp_path):
     pytest.importorskip("sb3_contrib")
@@ -514,7 +541,7 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
     result = run(
         "train",
         "smoke",
-        "--out",
+        "--run",
         out,
         "--set",
         "budget.decisions=2000",
@@ -534,7 +561,7 @@ def test_train_evaluates_and_leaves_a_run(tmp_path):
     assert (out / "config.yaml").exists()
     again = run("evaluate", out, "--opponents", "easy", "--deals", 20, "--json")
     assert json.loads(again.stdout)[0]["rules"] == "micro"
-    mistake(run("train", "smoke", "--out", out), "run", "--resume")
+    mistake(run("train", "smoke", "--run", out), "run", "--resume")
 
 
 def test_a_plot_into_no_folder_is_refused_before_anything_is_played(tmp_path):
@@ -615,24 +642,25 @@ LONG = "a" * 250
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("evaluate easy --out p.svg --plot p.svg", "--plot p.svg --out"),
-        ("evaluate easy --resume p.svg --plot ./p.svg", "--plot p.svg --out"),
-        ("tournament easy pro --out p.svg --plot p.svg", "--plot p.svg --out"),
-        ("solve micro --out y.npz --policy y.npz", "--policy y.npz --out"),
-        ("benchmark easy --out z.html --html z.html", "--html z.html --out"),
+        ("evaluate easy --save p.svg --plot p.svg", "--plot p.svg --save"),
+        ("evaluate easy --resume p.svg --plot ./p.svg", "--plot p.svg --save"),
+        ("tournament easy pro --save p.svg --plot p.svg", "--plot p.svg --save"),
+        ("solve micro --save y.npz --policy y.npz", "--policy y.npz --save"),
+        ("benchmark easy --save z.html --html z.html", "--html z.html --save"),
         ("benchmark --verify z.html --html z.html", "--html z.html --verify"),
         ("analyse deal.html --html deal.html", "--html deal.html FILE"),
-        ("equity --out p.svg --plot p.svg", "--plot p.svg --out"),
-        ("matches easy --opponents pro --out kept", "--out kept"),
-        ("train smoke --out .", "run '.'"),
-        ("evaluate easy --out /", "--out '/'"),
-        ("compare easy pro --out .", "--out '.'"),
-        ("attack easy --out ..", "--out '..'"),
-        ("matches easy --opponents pro --out .", "--out '.'"),
-        ("benchmark easy --out .", "--out '.'"),
+        ("analyse --unit match --save p.svg --plot p.svg", "--plot p.svg --save"),
+        ("evaluate easy --json kept", "--json kept"),
+        ("evaluate easy --json x --save x", "--json x --save"),
+        ("train smoke --run .", "run '.'"),
+        ("evaluate easy --save /", "--save '/'"),
+        ("compare easy pro --save .", "--save '.'"),
+        ("exploit easy --save ..", "--save '..'"),
+        ("evaluate easy --json .", "--json '.'"),
+        ("benchmark easy --save .", "--save '.'"),
         ("benchmark --resume .", "resume '.'"),
         ("benchmark --resume kept", "resume 'kept'"),
-        (f"evaluate easy --out {LONG}", "--out aaa"),
+        (f"evaluate easy --save {LONG}", "--save aaa"),
         (f"evaluate easy --plot {LONG}.png", "--plot aaa"),
         ("evaluate easy --isolate --time-limit 1e10", "time_limit 1e+10"),
         ("solve micro --algorithm ,", "--algorithm ','"),
@@ -683,7 +711,10 @@ def test_a_secret_seed_comes_from_a_file(tmp_path):
 def test_a_file_without_a_seed_is_refused_and_not_repeated(tmp_path, content):
     file = tmp_path / "secret"
     file.write_text(content)
-    for words in (["evaluate", "easy"], ["league", str(tmp_path / "league"), "add", "easy"]):
+    for words in (
+        ["evaluate", "easy"],
+        ["tournament", "easy", "--folder", str(tmp_path / "league")],
+    ):
         done = CliRunner().invoke(app, [*words, "--seed", f"@{file}"])
         assert done.exit_code == 2
         (line,) = done.stderr.splitlines()

@@ -414,7 +414,7 @@ def test_a_policy_file_is_small_and_plays_alike(micro, tmp_path):
     assert again.rules == micro.rules
     assert again.exploitability < 1e-4  # rounded
     assert again.value == pytest.approx(found.value, abs=1e-4)
-    with refused(CheckpointError, str(file), hint="--out"):
+    with refused(CheckpointError, str(file), hint="--save"):
         Solver.load(file)
 
 
@@ -532,7 +532,7 @@ def test_solve_prints_a_table_and_one_line_of_json(tmp_path):
     assert "--policy" in again.stderr
     assert "already exists" in again.stderr
     assert plot.read_bytes().startswith(b"\x89PNG")
-    first = run("solve", "micro", "--iterations", 20, "--out", out, "--json")
+    first = run("solve", "micro", "--iterations", 20, "--save", out, "--json")
     (line,) = first.stdout.splitlines()
     (figures,) = json.loads(line)
     assert figures["iterations"] == 20
@@ -566,28 +566,28 @@ def test_ctrl_c_keeps_a_state(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_out_never_overwrites_but_the_state_that_goes_on(tmp_path, monkeypatch):
     state, text = tmp_path / "a.npz", tmp_path / "b.txt"
-    assert run("solve", "micro", "--iterations", 5, "--out", state).exit_code == 0
+    assert run("solve", "micro", "--iterations", 5, "--save", state).exit_code == 0
     text.write_text("mine", encoding="utf-8")
     before = state.read_bytes()
     with monkeypatch.context() as patch:
         patch.delattr(solve_command, "Tree")  # refused before it is built
         for args, words in (
-            (("micro", "--out", state), (state, f"--resume {state}")),
-            (("micro", "--out", text), (text,)),
-            (("--resume", state, "--out", text), (text,)),
-            (("micro", "--out", tmp_path), (tmp_path,)),
+            (("micro", "--save", state), (state, f"--resume {state}")),
+            (("micro", "--save", text), (text,)),
+            (("--resume", state, "--save", text), (text,)),
+            (("micro", "--save", tmp_path), (tmp_path,)),
         ):
-            mistake(run("solve", *args), "--out", *words)
+            mistake(run("solve", *args), "--save", *words)
     assert (state.read_bytes(), text.read_text(encoding="utf-8")) == (before, "mine")
     same = tmp_path / "." / ".." / tmp_path.name / "a.npz"
-    assert run("solve", "--resume", state, "--iterations", 9, "--out", same).exit_code == 0
+    assert run("solve", "--resume", state, "--iterations", 9, "--save", same).exit_code == 0
     assert Solver.load(state).iteration == 9
 
 
 @pytest.mark.slow
 def test_a_state_keeps_its_algorithm_and_what_it_took(tmp_path):
     state = tmp_path / "a.npz"
-    run("solve", "micro", "--iterations", 9, "--out", state)
+    run("solve", "micro", "--iterations", 9, "--save", state)
     mistake(run("solve", "--resume", state, "--algorithm", "dcfr"), "--algorithm", "pdcfr+")
     shown = run("solve", "--resume", state, "--algorithm", "pdcfr+", "--iterations", 12)
     assert shown.exit_code == 0
@@ -619,8 +619,8 @@ def test_limits_are_checked_before_the_tree_is_built(option, value, monkeypatch)
         (("mini", "--algorithm", "lp"), ("algorithm", "3,713,148")),
         (("micro", "--algorithm", "simplex"), ("simplex", "pcfr+", "lp")),
         (("micro", "--algorithm", "lp", "--minutes", "1"), ("--algorithm",)),
-        (("micro", "--algorithm", "lp", "--out", "x.npz"), ("--algorithm",)),
-        (("micro", "--algorithm", "cfr+,dcfr", "--out", "x.npz"), ("--algorithm",)),
+        (("micro", "--algorithm", "lp", "--save", "x.npz"), ("--algorithm",)),
+        (("micro", "--algorithm", "cfr+,dcfr", "--save", "x.npz"), ("--algorithm",)),
         (("micro", "--minutes", "-1"), ("--minutes",)),
         (("micro", "--resume", "x.npz"), ("deck", "--resume")),
         ((), ("deck", "--resume")),

@@ -34,8 +34,12 @@ SIZES = [16, 32, 64]
 MINE = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[{}]\n"
 
 
-def run(*args):
-    return hearts("league", *args)
+SAYS = {"add": ("--table",), "run": (), "table": ("--table",), "verify": ("--verify",)}
+
+
+def run(path, step, *args):
+    """A step of a tournament in a folder: enter, play what is missing, show, or play again."""
+    return hearts("tournament", *args, "--folder", path, *SAYS[step])
 
 
 def table_of(path, *args):
@@ -301,7 +305,7 @@ def test_a_league_killed_at_work_ends_as_one_that_nothing_hit(kept, tmp_path):
     path = tmp_path / "killed"
     assert run(path, "add", *THREE, "--rules", "micro").exit_code == 0
     file = path / "micro.jsonl"
-    process = command("league", path, "run", *FEW, before=KILLED)
+    process = command("tournament", "--folder", path, *FEW, before=KILLED)
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     assert len(lines_of(file)) == 4 + 3  # game and agents, and what was played before
@@ -339,7 +343,7 @@ def test_a_block_is_the_same_in_another_process_and_beside_other_agents(tmp_path
 @pytest.mark.slow
 def test_who_enters_later_plays_the_same_deals_and_nothing_is_played_again(copied):
     before = lines_of(copied / "micro.jsonl")
-    assert run(copied, "add", "pro").stdout == "micro: easy, standard, standard_trump, pro\n"
+    assert "micro: easy, standard, standard_trump, pro\n" in run(copied, "add", "pro").stderr
     told = table_of(copied)[0]
     assert told["incomplete"] == [{"agent": "pro", "missing": list(THREE)}]
     assert [row["agent"] for row in told["standings"]].count("pro") == 0
@@ -406,14 +410,13 @@ def test_every_game_is_every_preset_with_every_number_of_players():
 def test_built_in_players_enter_where_they_can_play(tmp_path):
     path = tmp_path / "new"
     result = run(path, "add", "--built-in", "--rules", "black_lady", "--players", "3")
-    assert result.stdout == "black_lady-3: easy, standard, standard_trump, pro, pro_trump\n"
+    assert "black_lady-3: easy, standard, standard_trump, pro, pro_trump\n" in result.stderr
     assert "black_lady-3: without pimc: rules: " in result.stderr
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("add",), ["agents", "--built-in"]),
         (("add", "random"), ["agent", "'random'", "'easy'"]),
         (("add", "nobody"), ["agent", "'nobody'"]),
         (("add", "pimc", "--rules", "classic"), ["rules", "pimc"]),
@@ -426,7 +429,12 @@ def test_built_in_players_enter_where_they_can_play(tmp_path):
         (("table", "--rules", "classic"), ["rules", "'classic'", "micro"]),
         (("table", "--players", "3"), ["--players", "--rules"]),
         (("verify", "--sample", "0"), ["--sample"]),
-        (("page", "/no/such/folder/page.html"), ["OUT.html", "/no/such/folder"]),
+        (("table", "--html", "/no/such/folder/page.html"), ["--html", "/no/such/folder"]),
+        (("table", "--deals", "9"), ["--deals", "--table"]),
+        (("run", "--sample", "9"), ["--sample", "--verify"]),
+        (("verify", "pro"), ["agents", "--verify"]),
+        (("run", "--seed", "7"), ["--seed"]),
+        (("run", "--save", "x"), ["--save", "--folder"]),
     ],
 )
 def test_mistakes_are_explained(args, words, copied):
@@ -456,7 +464,7 @@ def test_a_failed_first_add_begins_no_league(tmp_path):
 
 def test_a_page_overwrites_no_file_of_a_league(copied):
     for name in ("league.json", "micro.jsonl"):
-        mistake(run(copied, "page", copied / name), "OUT")
+        mistake(run(copied, "table", "--html", copied / name), "--html")
     assert run(copied, "table").exit_code == 0
 
 
@@ -620,7 +628,7 @@ def test_rings_and_gaps_are_told(kept):
 
 def test_the_page_is_one_file_with_every_figure(kept, tmp_path):
     out = tmp_path / "page.html"
-    assert run(kept, "page", out).exit_code == 0
+    assert run(kept, "table", "--html", out).exit_code == 0
     text = out.read_text(encoding="utf-8")
     shape = Shape(text)
     assert shape.open == []

@@ -223,7 +223,8 @@ Duel.play = stop_in_the_second_block
 @pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_stopped_command_shows_and_saves_what_was_played(tmp_path, name, status) -> None:
     out = tmp_path / "deals.json"
-    words = ("equity", "--agent", "easy", "--rules", "micro", "--deals", 100, "--out", out)
+    words = ("analyse", "--unit", "match", "--agent", "easy", "--rules", "micro", "--deals", 100)
+    words += ("--save", out)
     process = command(*words, before=STOPPED.format(name=name))
     shown, errors = process.communicate(timeout=HANG)
     assert process.returncode == status, errors

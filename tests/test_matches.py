@@ -269,36 +269,59 @@ def run(*words: str):
     return CliRunner().invoke(app, list(words))
 
 
-def test_the_command_matches(tmp_path) -> None:
-    out = tmp_path / "result.json"
-    words = ["standard", "--opponents", "easy", "--rules", "micro", "--deals", "5"]
-    result = run("matches", *words, "--totals", "50,60", "--out", str(out), "--json")
+def test_the_command_plays_matches() -> None:
+    words = [
+        "standard",
+        "--unit",
+        "match",
+        "--opponents",
+        "easy",
+        "--rules",
+        "micro",
+        "--deals",
+        "5",
+    ]
+    result = run("evaluate", *words, "--totals", "50,60", "--json")
     assert result.exit_code == 0, result.stderr
-    told = json.loads(result.stdout)
-    assert told == json.loads(out.read_text())
+    (told,) = json.loads(result.stdout)
     assert (told["pairs"], told["totals"]) == (5, [50, 60])
     for wrong, said in [
         (["--rules", "classic"], "players 'classic' 4"),
         (["--totals", "1;2"], "--totals '1;2'"),
         (["--totals", "100,1"], "totals 100"),
         (["--deals", "1"], "deals 1 2 10,000,000"),
+        (["--isolate"], "--isolate --unit"),
+        (["--save", "x"], "--save --unit"),
+        (["--unit", "trick"], "--unit 'trick'"),
     ]:
-        mistake(run("matches", *words[:3], *wrong), *said.split())
+        mistake(run("evaluate", *words[:5], *wrong), *said.split())
 
 
 @pytest.mark.slow
 def test_the_command_equity(tmp_path) -> None:
     deals, plot = tmp_path / "deals.json", tmp_path / "equity.png"
-    words = ["equity", "--agent", "standard", "--rules", "mini", "--deals", "30"]
-    result = run(*words, "--out", str(deals), "--plot", str(plot))
+    words = [
+        "analyse",
+        "--unit",
+        "match",
+        "--agent",
+        "standard",
+        "--rules",
+        "mini",
+        "--deals",
+        "30",
+    ]
+    result = run(*words, "--save", str(deals), "--plot", str(plot))
     assert result.exit_code == 0, result.stderr
     assert "own \\ other" in result.stdout
     assert plot.read_bytes().startswith(b"\x89PNG")
-    result = run("equity", "--results", str(deals), "--totals", "30,30", "--json")
+    result = run(
+        "analyse", "--unit", "match", "--results", str(deals), "--totals", "30,30", "--json"
+    )
     told = json.loads(result.stdout)
     assert told["chance"] == pytest.approx(0.5)
     assert told["deals"] == 120
-    result = run("equity", "--results", str(deals), "--json")
+    result = run("analyse", "--unit", "match", "--results", str(deals), "--json")
     table = json.loads(result.stdout)
     assert np.array(table["chances"]).shape == (20, 20)
     for wrong, said in [
@@ -308,18 +331,22 @@ def test_the_command_equity(tmp_path) -> None:
         (["--rules", "classic"], "--totals 4"),
         (["--rules", "mini", "--totals", "1,2,3"], "totals 2"),
         (["--results", str(plot)], "results"),
+        ([str(deals)], "FILE --unit"),
+        (["--html", "x.html"], "--html"),
     ]:
-        mistake(run("equity", *wrong), *said.split())
+        mistake(run("analyse", "--unit", "match", *wrong), *said.split())
 
 
 @pytest.mark.slow
 def test_chips_and_more_players_at_the_command(tmp_path) -> None:
     plot = str(tmp_path / "curve.svg")
     words = ["--agent", "easy", "--rules", "hoyle", "--players", "2", "--deals", "20"]
-    result = run("equity", *words, "--plot", plot)
+    result = run("analyse", "--unit", "match", *words, "--plot", plot)
     assert result.exit_code == 0, result.stderr
     assert "100     0.500" in result.stdout
     words = ["--agent", "easy", "--rules", "party", "--players", "3", "--deals", "4"]
-    result = run("equity", *words, "--matches", "50", "--totals", "90,10,20", "--json")
+    result = run(
+        "analyse", "--unit", "match", *words, "--matches", "50", "--totals", "90,10,20", "--json"
+    )
     assert result.exit_code == 0, result.stderr
     assert sum(json.loads(result.stdout)["chances"]) == pytest.approx(1)

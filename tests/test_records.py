@@ -229,7 +229,7 @@ Duel.play = stop_in_the_fifth_block
 @pytest.mark.parametrize(("name", "status"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_tournament_that_is_stopped_goes_on_to_the_same_result(tmp_path, name, status):
     file = tmp_path / "results.jsonl"
-    words = ("tournament", *ENTERED, "--deals", PAIRS, "--seed", 5, "--out", file)
+    words = ("tournament", *ENTERED, "--deals", PAIRS, "--seed", 5, "--save", file)
     process = command(*words, before=STOPPED.format(name=name))
     out, err = process.communicate(timeout=HANG)
     assert process.returncode == status, err
@@ -265,7 +265,7 @@ def test_an_evaluation_that_is_stopped_keeps_its_blocks_and_goes_on(tmp_path, co
 def test_resume_takes_everything_from_the_file(tmp_path):
     file = tmp_path / "results.jsonl"
     words = ("evaluate", "standard", "--opponents", "easy,random", "--deals", 40, "--rules", "mini")
-    whole = json.loads(run(*words, "--seed", 3, "--out", file, "--json").stdout)
+    whole = json.loads(run(*words, "--seed", 3, "--save", file, "--json").stdout)
     assert read_settings(file)["seed"] == 3
     assert (
         json.loads(run("evaluate", "--resume", file, "--json").stdout)[0]["margin"]

@@ -437,7 +437,7 @@ def test_every_signal_saves_and_stops_with_its_own_exit_status(
     handlers = [signal.getsignal(n) for n in SIGNALS]
     config, folder = tmp_path / "kept.yaml", tmp_path / "run"
     config.write_text(recipe("evaluation.times=0").to_yaml())
-    result = CliRunner().invoke(app, ["train", str(config), "--out", str(folder), "--json"])
+    result = CliRunner().invoke(app, ["train", str(config), "--run", str(folder), "--json"])
     assert [signal.getsignal(n) for n in SIGNALS] == handlers
     assert result.exit_code == 128 + number, result.stderr
     assert f"hearts train --resume {folder}" in result.stderr

@@ -1,4 +1,4 @@
-"""`hearts runs` and `hearts plot`: run folders read back, grouped, averaged and drawn."""
+"""`hearts runs`: run folders read back, grouped, averaged and drawn."""
 
 from __future__ import annotations
 
@@ -140,9 +140,9 @@ def test_the_list_as_a_table_and_as_json(four):
 def test_runs_of_one_recipe_and_seed_are_told_to_be_one_sample(four, tmp_path):
     rows = (evaluation(0, -4.0), evaluation(2 * 10**6, 3.0))
     make(four / "again", *rows, seed=0, ent_coef=0.01)
-    told = hearts("plot", four / "demo-0", four / "demo-1", "-o", tmp_path / "a.svg")
+    told = hearts("runs", four / "demo-0", four / "demo-1", "--plot", tmp_path / "a.svg")
     assert "one sample" not in told.stderr
-    told = hearts("plot", four / "demo-0", four / "again", "-o", tmp_path / "a.svg")
+    told = hearts("runs", four / "demo-0", four / "again", "--plot", tmp_path / "a.svg")
     assert told.exit_code == 0, told.output
     assert "seed of" in told.stderr
     assert "one sample" in told.stderr
@@ -166,7 +166,7 @@ def test_exploitability_of_before_the_margins_shown_is_not_shown(tmp_path):
 )
 def test_a_picture_of_the_kind_that_its_name_says(four, suffix, start):
     out = four / f"fig.{suffix}"
-    result = hearts("plot", four, "-o", out, "--y", "pro", "--y", "entropy", "--x", "minutes")
+    result = hearts("runs", four, "--plot", out, "--y", "pro", "--y", "entropy", "--x", "minutes")
     assert result.exit_code == 0, result.output
     assert "ent_coef 0.01: 3 runs" in result.output
     assert out.read_bytes().startswith(start)
@@ -183,8 +183,9 @@ def test_a_run_that_cannot_be_read_is_told_of(four, capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["plot", "{0}", "-o", "x.txt"], "--out: 'x.txt'"),
-        (["plot", "{0}", "--x", "steps"], "--x: 'steps'"),
+        (["runs", "{0}", "--plot", "x.txt"], "--plot: 'x.txt'"),
+        (["runs", "{0}", "--x", "steps"], "--x: 'steps'"),
+        (["runs", "{0}", "--y", "pro"], "--plot: "),
         (["runs", "{0}/nothing"], "nothing"),
         (["runs", "{0}/demo-0/empty"], "run: "),
         (["runs"], "run: "),

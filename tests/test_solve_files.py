@@ -323,7 +323,7 @@ def test_a_save_that_fails_at_the_beginning_or_at_the_end_is_one_line(
         save(self, path)
 
     monkeypatch.setattr(Solver, "save", fail)
-    shown = run("solve", "micro", "--iterations", 9, "--out", file)
+    shown = run("solve", "micro", "--iterations", 9, "--save", file)
     assert shown.exit_code == 2
     assert shown.stderr.splitlines()[-1].startswith(f"error: {file}: No space")
     assert "Traceback" not in shown.output
@@ -371,7 +371,7 @@ def test_every_signal_keeps_the_state_and_tells_its_number(number, tmp_path, mon
 
     with monkeypatch.context() as patched:
         patched.setattr(Solver, "look", press)
-        shown = run("solve", "micro", "--target", "1e-9", "--out", state)
+        shown = run("solve", "micro", "--target", "1e-9", "--save", state)
     assert shown.exit_code == 128 + number
     assert f"hearts solve --resume {state}" in shown.stderr
     assert 5 < Solver.load(state).iteration < 60
@@ -391,7 +391,7 @@ def test_a_second_ctrl_c_ends_it_at_once_and_leaves_the_state_whole(tmp_path, mo
 
     with monkeypatch.context() as patched:
         patched.setattr(Solver, "step", press)
-        shown = run("solve", "micro", "--target", "1e-9", "--out", state)
+        shown = run("solve", "micro", "--target", "1e-9", "--save", state)
     assert shown.exit_code == 130
     assert shown.stderr.splitlines()[-2:] == [
         "stopping after this iteration (Ctrl-C again stops at once)",
@@ -404,12 +404,12 @@ def test_a_second_ctrl_c_ends_it_at_once_and_leaves_the_state_whole(tmp_path, mo
 @posix
 def test_a_file_that_another_process_is_at_work_on_is_refused(tmp_path):
     state = tmp_path / "state.npz"
-    assert run("solve", "micro", "--iterations", 3, "--out", state).exit_code == 0
+    assert run("solve", "micro", "--iterations", 3, "--save", state).exit_code == 0
     before = state.read_bytes()
     new = tmp_path / "new.npz"
     link = tmp_path / "link.npz"
     link.symlink_to(state)
-    for name, args in ((state, ("--resume", state)), (new, ("micro", "--out", new))):
+    for name, args in ((state, ("--resume", state)), (new, ("micro", "--save", new))):
         with held(tmp_path / f".{name.name}.lock", "the test"):
             shown = run("solve", *args, "--iterations", 9)
         assert shown.exit_code == 2
@@ -426,5 +426,5 @@ def test_unfinished_files_of_killed_processes_are_removed(tmp_path):
     process.wait()
     left = tmp_path / f".a.npz.{process.pid}-0123abcd.tmp"
     left.touch()
-    assert run("solve", "micro", "--iterations", 3, "--out", tmp_path / "a.npz").exit_code == 0
+    assert run("solve", "micro", "--iterations", 3, "--save", tmp_path / "a.npz").exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz"]

@@ -494,7 +494,7 @@ def test_the_command_tells_the_answer_and_prints_json(tmp_path):
     assert told.exit_code == 0, told.stderr
     assert told.stdout.startswith("pro is better than easy")
     assert len(told.stdout.splitlines()) == 1
-    printed = run(*words, "--out", kept, "--json")
+    printed = run(*words, "--save", kept, "--json")
     record = json.loads(printed.stdout)
     assert record["verdict"] == "high"
     assert record["agents"][0]["name"] == record["better"] == "pro"

@@ -41,7 +41,7 @@ def timeless(record: Any) -> Any:
 
 def launch(file: Path) -> subprocess.Popen[str]:
     """A tournament that begins to load."""
-    new = (*ENTERED, "--rules", "mini", "--deals", str(PAIRS), "--seed", "5", "--out", str(file))
+    new = (*ENTERED, "--rules", "mini", "--deals", str(PAIRS), "--seed", "5", "--save", str(file))
     words = ("--resume", str(file)) if file.exists() and file.stat().st_size else new
     return begin(PLAY, "tournament", *words, "--json")
 

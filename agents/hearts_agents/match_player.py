@@ -38,8 +38,8 @@ class MatchPlayer(Agent):
         Args:
             seed: of the random numbers of `player`.
             player: who examines the worlds: ``pimc`` or ``pimc_belief``, or one of them made.
-            results: a file of deal results (``hearts equity --out``), from which the chances are
-                computed; None: those that come with the package.
+            results: a file of deal results (``hearts analyse --unit match --save``), from which the
+                chances are computed; None: those that come with the package.
 
         Raises:
             HeartsError: if `player` is another one, or the file cannot be used.

@@ -203,7 +203,7 @@ def load_results(path: str | os.PathLike[str]) -> DealResults:
         HeartsError: if it is another file; the message names it.
         OSError: if it cannot be read.
     """
-    what = "a file of deal results (hearts equity --out)"
+    what = "a file of deal results (hearts analyse --unit match --save)"
     data = read_limited(Path(path), _LARGEST_FILE, what)
     try:
         return DealResults.from_json(json.loads(data))
@@ -231,8 +231,8 @@ def shipped_results(rules: Rules) -> DealResults:
             return _shipped(name)
     raise HeartsError(
         f"results: none of {rules.name!r} come with the package, only those of "
-        f"{', '.join(SHIPPED_RESULTS)}; measure them with hearts equity --out FILE and give "
-        "results=FILE"
+        f"{', '.join(SHIPPED_RESULTS)}; measure them with hearts analyse --unit match "
+        "--save FILE and give results=FILE"
     )
 
 
@@ -251,5 +251,5 @@ def check_same_deals(results: DealResults, rules: Rules) -> None:
     if _differing(results.rules, rules):
         raise HeartsError(
             f"results: they are of {results.rules.name!r}, not of {rules.name!r}; measure "
-            "those of these rules with hearts equity --out"
+            "those of these rules with hearts analyse --unit match --save"
         )

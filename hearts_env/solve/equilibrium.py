@@ -362,7 +362,7 @@ class Solver:
             if kind_of_content(file) != "state":
                 raise CheckpointError(
                     f"{path}: holds a policy alone, with which solving cannot go on; "
-                    "give the file that --out has written"
+                    "give the file that --save has written"
                 )
             return cls._restored(read_state(file, max_memory), num_threads)
 

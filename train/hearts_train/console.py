@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, Any
 
 import typer
@@ -20,9 +21,12 @@ __all__ = [
     "GROUPS",
     "INTERRUPTED",
     "MISTAKE",
+    "STDOUT",
     "Commands",
     "Mistake",
     "format_seconds",
+    "group_of",
+    "is_stdout",
     "note",
     "prepare_streams",
     "print_json",
@@ -34,6 +38,8 @@ __all__ = [
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
+STDOUT = "-"
+"""The file of ``--json`` that is standard output."""
 MISTAKE = 2
 """Exit status after a user's mistake."""
 
@@ -41,8 +47,40 @@ MISTAKE = 2
 _UsageError: type[Any] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
 
-GROUPS = ("Play", "Train", "Measure", "Solve")
-"""The groups of commands, in the order of help and reference."""
+GROUPS = {
+    "Play": ("play", "serve", "replay", "analyse", "puzzle", "rules", "agents"),
+    "Train": ("train", "runs"),
+    "Measure": ("evaluate", "compare", "tournament", "benchmark", "exploit"),
+    "Solve": ("solve", "endgame"),
+    "More": ("dataset", "warmup"),
+}
+"""The groups of commands, all in the order of help and reference."""
+
+
+MOVED = {
+    "attack": "`hearts exploit`",
+    "bench": "`make bench`",
+    "calibrate": "`python -m bench calibrate`",
+    "complexity": "`python -m bench complexity`",
+    "engine-check": "`hearts agents --check`",
+    "equity": "`hearts analyse --unit match`",
+    "league": "`hearts tournament --folder DIR`",
+    "matches": "`hearts evaluate --unit match`",
+    "plot": "`hearts runs --plot FILE`",
+    "--against": "--opponents",
+    "--deck": "--rules",
+    "--out": "--save",
+    "--pairs": "--deals",
+    "--trust": "--allow-code",
+    "train --out": "--run",
+    "play --against": "--opponent",
+}
+"""Commands and options of before, and what they are now; an option may be of one command."""
+
+
+def group_of(command: str) -> str:
+    """The group of a command."""
+    return next((title for title, names in GROUPS.items() if command in names), "Commands")
 
 
 class Mistake(Exception):
@@ -72,7 +110,7 @@ class Commands(typer.core.TyperGroup):
         try:
             prepare_streams()
             code = super().main(
-                args=args,
+                args=_completed(sys.argv[1:] if args is None else args),
                 prog_name=prog_name or "hearts",
                 complete_var=complete_var,
                 standalone_mode=False,
@@ -103,16 +141,27 @@ class Commands(typer.core.TyperGroup):
             return code
         sys.exit(code if isinstance(code, int) else 0)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; one of before is refused with what it is now."""
+        if args[0] in MOVED and self.get_command(ctx, args[0]) is None:
+            now = MOVED[args[0]]
+            command = " ".join(now.strip("`").split()[:2]) if "hearts" in now else ctx.command_path
+            raise Mistake(f"{args[0]}: is {now} now; see '{command} --help'")
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All commands, in the order of their groups."""
+        order = [name for names in GROUPS.values() for name in names]
+        there = super().list_commands(ctx)
+        return sorted(there, key=lambda name: order.index(name) if name in order else len(order))
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands in groups."""
-        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in GROUPS}
+        groups: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             command: Any = self.get_command(ctx, name)
-            if command is not None and not command.hidden:
-                group = getattr(command, "rich_help_panel", None)
-                title = group if isinstance(group, str) else "Commands"
-                groups.setdefault(title, []).append((name, command.get_short_help_str(90)))
-        for title, rows in filter(lambda group: group[1], groups.items()):
+            groups.setdefault(group_of(name), []).append((name, command.get_short_help_str(90)))
+        for title, rows in groups.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
 
@@ -127,6 +176,17 @@ class Commands(typer.core.TyperGroup):
             raise _Stopped from error
 
 
+def _completed(words: Sequence[str]) -> list[str]:
+    """A command line in which a ``--json`` without a file names standard output."""
+    found: list[str] = []
+    for number, word in enumerate(words, 1):
+        found.append(word)
+        after = words[number] if number < len(words) else ""
+        if word == "--json" and (not after or (after.startswith("-") and after != STDOUT)):
+            found.append(STDOUT)
+    return found
+
+
 def stopped() -> typer.Exit:
     """The exit of a command that was stopped by a signal and has shown its results so far."""
     from hearts_env.support.interrupts import exit_status  # not needed for --help
@@ -139,6 +199,10 @@ def _explain(error: Exception) -> str | None:
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "hearts"
+        option = str(getattr(error, "option_name", ""))  # that nobody knows
+        name = context.info_name if context is not None else ""
+        if now := MOVED.get(f"{name} {option}") or MOVED.get(option):
+            return f"{option}: is {now} now; see '{command} --help'"
         message = error.format_message().rstrip(".")
         return f"{message}; see '{command} --help'"
     if isinstance(error, Mistake):
@@ -225,9 +289,20 @@ def _silence(stream: IO[str]) -> None:
 
 
 # ---- output ------------------------------------------------------------------------------------
-def print_json(value: Any) -> None:
-    """Print one machine-readable line, the only one on standard output."""
-    print(json.dumps(value, allow_nan=False), flush=True)
+def is_stdout(target: str | None) -> bool:
+    """Whether ``--json`` asks for standard output, which nothing else may be written to then."""
+    return target == STDOUT
+
+
+def print_json(value: Any, target: str) -> None:
+    """Write a result to a file, or as the only line to standard output."""
+    if is_stdout(target):
+        print(json.dumps(value, allow_nan=False), flush=True)
+        return
+    from hearts_env.support.files import write_json  # not needed for --help
+
+    write_json(Path(target), value)
+    note(f"written: {target}")
 
 
 def print_table(

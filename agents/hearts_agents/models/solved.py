@@ -89,7 +89,7 @@ class EquilibriumAgent(ByRules):
 
 
 def load_solved(path: str | Path, seed: int | None = None) -> SolvedAgent:
-    """The player of a file that ``hearts solve --out`` wrote.
+    """The player of a file that ``hearts solve --save`` wrote.
 
     Raises:
         CheckpointError: if it is not such a file, or is of another version.

@@ -1,4 +1,4 @@
-"""What ``hearts attack`` does around the attacks: who attacks, a training, files and tables."""
+"""What ``hearts exploit`` does around attackers: who attacks, a training, files and tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hearts_agents.attackers import METHODS
 from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_train import console
-from hearts_train.command.cli_options import names_in
+from hearts_train.command.options import names_in
 from hearts_train.command.reports import command_line
 from hearts_train.console import Mistake
 from hearts_train.measure.attack import TRAINED, Assault, Attack
@@ -37,8 +37,10 @@ class Begun:
     """The folder of the training, where there was one."""
 
 
-def attackers_in(text: str) -> list[str]:
-    """The names of the attackers asked for."""
+def attackers_in(text: str | None) -> list[str]:
+    """The names of the attackers asked for; None: those that need not be trained."""
+    if text is None:
+        return list(METHODS)
     names = names_in(text, "--attackers")
     known = [*METHODS, TRAINED]
     if _ALL not in names:
@@ -57,7 +59,7 @@ def read_begun(path: Path) -> Begun:
         begun = Begun(**settings["about"])
     except (KeyError, TypeError):
         raise Mistake(
-            f"--resume: {path} is not of this command; give a file that hearts attack has kept"
+            f"--resume: {path} is not of this command; give a file that hearts exploit has kept"
         ) from None
     for name in (begun.agent, *begun.attackers):
         AgentSpec.from_json(name).check_allowed(f"--resume: {path}")
@@ -78,7 +80,7 @@ def prepared(
     others = [name for name in begun.attackers if name != TRAINED] or ["belief"]
     first = Assault(begun.agent, others, rules, tricks=begun.tricks, seed=begun.seed)
     if first.is_small and is_kept:
-        raise Mistake("--out: on a deck this small all deals count at once; omit it")
+        raise Mistake("--save: on a deck this small all deals count at once; omit it")
     is_trained = TRAINED in begun.attackers
     trained = _trained(begun, first.rules, seconds, run) if is_trained else None
     return replace(begun, rules=first.rules.to_dict(), trained=trained)

@@ -8,20 +8,19 @@ import typer
 
 # Each of these adds its commands to `app`.
 from hearts_train.command import (  # noqa: F401
-    cli_attack,
     cli_compare,
     cli_dataset,
-    cli_league,
-    cli_matches,
+    cli_exploit,
     cli_measure,
     cli_play,
     cli_puzzle,
     cli_runs,
     cli_serve,
     cli_solve,
+    cli_tournament,
     cli_train,
 )
-from hearts_train.command.cli_options import app
+from hearts_train.command.options import app
 
 __all__ = ["app", "main"]
 

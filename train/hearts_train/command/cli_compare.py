@@ -7,15 +7,15 @@ from typing import Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AllowCode,
     Backend,
     Isolate,
     Json,
-    Out,
     Players,
     Resume,
     RulesName,
+    Save,
     Seed,
     TimeLimit,
     Workers,
@@ -28,7 +28,6 @@ from hearts_train.command.cli_options import (
 
 
 @app.command(
-    rich_help_panel="Measure",
     epilog="Example: hearts compare runs/demo-2 runs/demo-1 --low 0 --high 0.2 --workers 2",
 )
 def compare(
@@ -70,10 +69,10 @@ def compare(
     allow_code: AllowCode = False,
     workers: Workers = None,
     backend: Backend = "local",
-    out: Out = None,
+    save: Save = None,
     resume: Resume = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the sequential test.")] = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Decide which of two agents is better, in as few deals as that takes."""
     from hearts_train.command import compare_command as comparing
@@ -81,7 +80,7 @@ def compare(
     from hearts_train.measure.comparison import Comparison
     from hearts_train.measure.sequential import Question
 
-    check_output(out, "--out")
+    check_output(save, "--save")
     if resume is not None:
         free = {"workers", "backend", "resume", "as_json", "allow_code", "verbose"}
         refuse_said(context, sorted(context.params.keys() - free), "--resume", resume)
@@ -99,12 +98,12 @@ def compare(
             isolate,
             time_limit,
         )
-    kept = out or resume
-    result = comparing.play(begun, (workers, backend), out, resume=resume, command=command_line())
-    comparing.show(result, verbose=verbose, to_stderr=as_json)
+    kept = save or resume
+    result = comparing.play(begun, (workers, backend), save, resume=resume, command=command_line())
+    comparing.show(result, verbose=verbose, to_stderr=console.is_stdout(as_json))
     if as_json:
-        console.print_json(result.to_json())
+        console.print_json(result.to_json(), as_json)
     if isinstance(result, Comparison) and result.interrupted:
         say_how_to_go_on("compare", kept)
         raise console.stopped()
-    say_written(out)
+    say_written(save)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AllowCode,
     Backend,
     Json,
@@ -27,7 +27,6 @@ _SETTLED += ["action_mask", "reward", "exact", "view", "random", "seat", "id"]
 
 
 @app.command(
-    rich_help_panel="Measure",
     epilog="Example: hearts dataset --agent pro --games 10000 pro-games",
 )
 def dataset(
@@ -49,27 +48,33 @@ def dataset(
     ] = "parquet,minari",
     exact: Annotated[
         bool | None,
-        typer.Option("--exact/--no-exact", help="Each card's exact value; in games of two: yes."),
+        typer.Option(
+            "--exact/--no-exact", help="Record each card's exact value (default: in games of two)."
+        ),
     ] = None,
     view: Annotated[
-        str, typer.Option("--view", metavar="NAME,...", help="Of decisions: text, json.")
+        str, typer.Option("--view", metavar="NAME,...", help="Form of the decisions: text, json.")
     ] = "text",
     observation: Annotated[
-        str, typer.Option("--observation", metavar="ENCODER", help="Of episodes.")
+        str, typer.Option("--observation", metavar="ENCODER", help="Encoder of the episodes.")
     ] = "flat",
     dtype: Annotated[
         str | None,
-        typer.Option("--dtype", metavar="NAME", help="Of those: int8, float32, float16."),
+        typer.Option(
+            "--dtype", metavar="NAME", help="Of the observations: int8, float32, float16."
+        ),
     ] = None,
     action_mask: Annotated[
         str,
-        typer.Option("--action-mask", metavar="info|observation|both", help="Where the masks are."),
+        typer.Option(
+            "--action-mask", metavar="info|observation|both", help="Where the action masks are."
+        ),
     ] = "info",
     reward: Annotated[
         str, typer.Option("--reward", metavar="NAME", help="margin, points, trick, win, chips.")
     ] = "margin",
     random: Annotated[
-        float, typer.Option("--random", metavar="SHARE", help="Of actions drawn at random.")
+        float, typer.Option("--random", metavar="SHARE", help="Share of actions drawn at random.")
     ] = 0.0,
     seat: Annotated[
         list[int] | None,
@@ -84,7 +89,7 @@ def dataset(
     workers: Workers = None,
     backend: Backend = "local",
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Play games and record them: Parquet tables and Minari episodes."""
     from hearts_train.command.dataset_command import begun, make, rules_of_agents

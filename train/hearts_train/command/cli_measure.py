@@ -1,44 +1,45 @@
-"""Commands that measure: evaluate, tournament, benchmark, warmup."""
+"""Commands that measure: evaluate, benchmark, warmup."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AgentName,
     AllowCode,
     Backend,
+    Html,
     Isolate,
     Json,
-    Out,
-    Pairs,
     Players,
     Plot,
     Resume,
     RulesName,
+    Save,
     Seed,
     TimeLimit,
+    Totals,
+    Unit,
     Workers,
     app,
     check_apart,
     check_output,
     check_plot,
     names_in,
+    refuse_other,
     refuse_said,
     rules_of,
 )
 from hearts_train.console import Mistake
 
-if TYPE_CHECKING:
-    from hearts_train.command.reports import Settings
+_OF_DEALS = ("players", "isolate", "time_limit", "save", "resume", "plot")
 
 
 @app.command(
-    rich_help_panel="Measure",
     epilog="Example: hearts evaluate runs/demo-1 --opponents standard,pro --plot margins.pdf",
 )
 def evaluate(
@@ -46,9 +47,17 @@ def evaluate(
     agent: AgentName = None,
     opponents: Annotated[
         str,
-        typer.Option("--opponents", metavar="AGENT,...", help="Opponents, with commas between."),
+        typer.Option("--opponents", metavar="AGENT,...", help="Agents to play against."),
     ] = "easy,standard,standard_trump,pro",
-    deals: Pairs = 2000,
+    deals: Annotated[
+        int | None,
+        typer.Option(
+            "--deals",
+            help="Duplicate deals (default 2000), or matches (200).",
+        ),
+    ] = None,
+    unit: Unit = "deal",
+    totals: Totals = None,
     rules: RulesName = None,
     players: Players = None,
     seed: Seed = 0,
@@ -56,128 +65,79 @@ def evaluate(
     time_limit: TimeLimit = None,
     workers: Workers = None,
     backend: Backend = "local",
-    out: Out = None,
+    save: Save = None,
     resume: Resume = None,
     plot: Plot = None,
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
-    """Measure an agent on duplicate deals against others."""
+    """Measure an agent on duplicate deals against others.
+
+    With --unit match the players know the score: each match is played twice with the seats swapped.
+    """
+    from hearts_train.command import match_command as matching
     from hearts_train.command.reports import (
         command_line,
         evaluate_against,
+        resumed,
         say_how_to_go_on,
         say_written,
         show_evaluations,
     )
     from hearts_train.measure.evaluation import plot as draw
 
+    if matching.is_match(unit):
+        refuse_other(context, _OF_DEALS, "is not for matches; omit it, or --unit match")
+        matching.evaluate_matches(
+            _given(agent, "evaluate"),
+            names_in(opponents, "--opponents"),
+            rules_of(rules, None),
+            200 if deals is None else deals,
+            seed,
+            totals,
+            crew=(workers, backend),
+            as_json=as_json,
+        )
+        return
+    refuse_other(context, ("totals",), "is for matches; add --unit match, or omit it")
     check_plot(plot)
-    check_output(out, "--out")
-    check_apart(out=out or resume, plot=plot)
-    played = rules_of(rules, players)
+    check_output(save, "--save")
+    check_apart(save=save or resume, plot=plot, json=as_json)
+    played, deals = rules_of(rules, players), 2000 if deals is None else deals
     if resume is not None:
-        (agent, *names), played, deals, seed, isolate, time_limit = _resumed(
+        (agent, *names), played, deals, seed, isolate, time_limit = resumed(
             context, resume, is_tournament=False, is_given=agent is not None
         )
     else:
         names = names_in(opponents, "--opponents")
-    if agent is None:
-        raise Mistake("agent: none given; name one; see 'hearts evaluate --help'")
     results = evaluate_against(
-        agent,
+        _given(agent, "evaluate"),
         names,
         played,
         deals,
         seed,
         isolate=isolate,
         time_limit=time_limit,
-        out=out,
+        out=save,
         resume=resume,
         workers=workers,
         backend=backend,
         command=command_line(),
     )
-    show_evaluations(results, to_stderr=as_json)
+    show_evaluations(results, to_stderr=console.is_stdout(as_json))
     if as_json:
-        console.print_json([result.to_json() for result in results])
+        console.print_json([result.to_json() for result in results], as_json)
     if plot is not None and results:
         draw(results, plot)
         console.note(f"drawn: {plot}")
     if len(results) < len(names) or results[-1].interrupted:
-        say_how_to_go_on("evaluate", out or resume)
+        say_how_to_go_on("evaluate", save or resume)
         raise console.stopped()
-    say_written(out)
+    say_written(save)
 
 
 @app.command(
-    rich_help_panel="Measure", epilog="Example: hearts tournament easy standard pro runs/demo-1"
-)
-def tournament(
-    context: typer.Context,
-    agents: Annotated[list[str] | None, typer.Argument(help="Two or more players.")] = None,
-    deals: Pairs = 1000,
-    rules: RulesName = None,
-    players: Players = None,
-    seed: Seed = 0,
-    isolate: Isolate = False,
-    time_limit: TimeLimit = None,
-    workers: Workers = None,
-    backend: Backend = "local",
-    out: Out = None,
-    resume: Resume = None,
-    plot: Plot = None,
-    allow_code: AllowCode = False,
-    as_json: Json = False,
-) -> None:
-    """Let every agent play every other, and rank them."""
-    from hearts_train.command.reports import (
-        command_line,
-        say_how_to_go_on,
-        say_written,
-        show_tournament,
-    )
-    from hearts_train.measure.tournament import plot as draw
-    from hearts_train.measure.tournament import tournament as play
-
-    check_plot(plot)
-    check_output(out, "--out")
-    check_apart(out=out or resume, plot=plot)
-    entered, played = agents or [], rules_of(rules, players)
-    if resume is not None:
-        entered, played, deals, seed, isolate, time_limit = _resumed(
-            context, resume, is_tournament=True, is_given=bool(entered)
-        )
-    with console.progress("tournament") as tell:
-        result = play(
-            entered,
-            played,
-            deals,
-            seed,
-            tell,
-            isolate=isolate,
-            time_limit=time_limit,
-            out=out,
-            resume=resume,
-            workers=workers,
-            backend=backend,
-            command=command_line(),
-        )
-    show_tournament(result, to_stderr=as_json)
-    if as_json:
-        console.print_json(result.to_json())
-    if plot is not None and result.standings:
-        draw(result, plot)
-        console.note(f"drawn: {plot}")
-    if result.interrupted:
-        say_how_to_go_on("tournament", out or resume)
-        raise console.stopped()
-    say_written(out)
-
-
-@app.command(
-    rich_help_panel="Measure",
-    epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --out mine.json",
+    epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --save mine.json",
 )
 def benchmark(
     context: typer.Context,
@@ -192,17 +152,22 @@ def benchmark(
         ),
     ] = None,
     split: Annotated[
-        str, typer.Option("--split", metavar="NAME", help="Deals to look at, dev, or test.")
+        str, typer.Option("--split", metavar="NAME", help="Which deals: dev, to look at, or test.")
     ] = "dev",
     deals: Annotated[
         int | None, typer.Option("--deals", help="Fewer deals than the protocol says.")
     ] = None,
     budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="Claimed, a card: 1ms, 50ms, free.")
+        str,
+        typer.Option(
+            "--budget", metavar="TIME", help="Declared time per decision: 1ms, 50ms, free."
+        ),
     ] = "free",
     decisions: Annotated[
         int | None,
-        typer.Option("--decisions", help="Claimed, seen in training; checkpoints say it."),
+        typer.Option(
+            "--decisions", help="Declared decisions seen in training; checkpoints say it."
+        ),
     ] = None,
     protocol: Annotated[
         int | None,
@@ -211,20 +176,15 @@ def benchmark(
     isolate: Isolate = False,
     workers: Workers = None,
     backend: Backend = "local",
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the result here: JSON.")
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the deals.")
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with this --out.")
-    ] = None,
+    save: Save = None,
+    page: Html = None,
+    resume: Resume = None,
     verify: Annotated[
-        Path | None, typer.Option("--verify", metavar="FILE", help="Play a result again.")
+        Path | None,
+        typer.Option("--verify", metavar="FILE", help="Play a result again and compare."),
     ] = None,
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
     from hearts_train.command import benchmark_command as benching
@@ -233,13 +193,13 @@ def benchmark(
 
     crew = check_crew(workers, backend)
     check_output(page, "--html")
-    check_apart(out=out, resume=resume, verify=verify, html=page)
+    check_apart(save=save, resume=resume, verify=verify, html=page, json=as_json)
     if verify is not None and resume is not None:
         raise Mistake("--verify: plays a finished result again; omit --resume")
     kept = verify or resume
     if kept is not None:
         option = "--verify" if verify is not None else "--resume"
-        settled = ("track", "split", "deals", "budget", "decisions", "protocol", "out")
+        settled = ("track", "split", "deals", "budget", "decisions", "protocol", "save")
         refuse_said(context, settled, option, kept)
     if verify is not None:
         record, differing = benching.check(verify, agent, crew, isolate=isolate)
@@ -247,32 +207,28 @@ def benchmark(
         if resume is not None:
             refuse_said(context, ("agent", "isolate"), "--resume", resume)
             begun = benching.read_begun(resume)
-        elif agent is None:
-            raise Mistake("agent: none given; name one; see 'hearts benchmark --help'")
         else:
-            check_output(out, "--out")
+            agent = _given(agent, "benchmark")
+            check_output(save, "--save")
             track = track or benching.track_of(agent, isolate=isolate)
             begun = benching.Begun(agent, track, split, deals, budget, decisions, isolate, protocol)
-        record = benching.play(begun, crew, out or resume, resume=resume is not None)
+        record = benching.play(begun, crew, save or resume, resume=resume is not None)
         differing = []
-    benching.show(record, to_stderr=as_json)
-    written = None if verify is not None else out or resume
+    benching.show(record, to_stderr=console.is_stdout(as_json))
+    written = None if verify is not None else save or resume
     say_written(written)
     if page is not None:
         benching.write_page(record, page, verify or written)
         say_written(page)
     if as_json:
-        console.print_json(record if verify is None else {"holds": not differing} | record)
+        console.print_json(record if verify is None else {"holds": not differing} | record, as_json)
     if verify is not None:
         benching.tell_verdict(verify, differing)
 
 
-@app.command(rich_help_panel="Measure", epilog="Example: hearts warmup")
+@app.command(epilog="Example: hearts warmup")
 def warmup(
-    workers: Annotated[
-        int | None,
-        typer.Option("--workers", help="Processes; without it a core each, 4 at most."),
-    ] = None,
+    workers: Workers = None,
 ) -> None:
     """Compile everything once, so that no later command has to."""
     from hearts_train.measure.warmup import warm_up
@@ -289,14 +245,8 @@ def warmup(
     print(f"everything is compiled: {done.num_compiled} functions in {seconds}, {processes}")
 
 
-def _resumed(
-    context: typer.Context, resume: Path, *, is_tournament: bool, is_given: bool
-) -> Settings:
-    """What a file of results was begun with; refused is whatever the command line says besides."""
-    from hearts_train.command.reports import read_begun
-
-    said = ("opponents", "deals", "rules", "players", "seed", "isolate", "time_limit", "out")
-    refuse_said(context, said, "--resume", resume)
-    if is_given:
-        raise Mistake(f"agents: with --resume they are as {resume} says; omit them")
-    return read_begun(resume, is_tournament=is_tournament)
+def _given(agent: str | None, command: str) -> str:
+    """The agent, which must have been named."""
+    if agent is None:
+        raise Mistake(f"agent: none given; name one; see 'hearts {command} --help'")
+    return agent

@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AllowCode,
+    Backend,
+    GameNumber,
+    Html,
     Json,
     Players,
     Plot,
     RulesName,
+    Save,
     Seed,
+    Totals,
+    Unit,
+    Workers,
     app,
     check_apart,
+    check_new,
     check_output,
     check_plot,
     names_in,
+    refuse_other,
     rules_of,
 )
 from hearts_train.console import Mistake
@@ -27,9 +36,11 @@ from hearts_train.console import Mistake
 if TYPE_CHECKING:
     from hearts_env import Rules
 
+_OF_MATCHES = ["agent", "opponents", "rules", "players", "results", "deals", "totals", "matches"]
+_OF_MATCHES += ["seed", "workers", "backend", "save"]
+
 
 @app.command(
-    rich_help_panel="Play",
     epilog="Example: hearts play --rules party --players 5 --opponent standard --match",
 )
 def play(
@@ -44,7 +55,7 @@ def play(
     ] = None,
     rules: RulesName = None,
     players: Players = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Deal these cards.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Number of the deal.")] = None,
     seat: Annotated[int, typer.Option("--seat", help="Your seat.")] = 0,
     match: Annotated[bool, typer.Option("--match", help="Play deals to the end score.")] = False,
     record: Annotated[
@@ -55,7 +66,10 @@ def play(
         bool, typer.Option("--resume", help="Go on with the deal or match left last.")
     ] = False,
 ) -> None:
-    """Sit down and play, in the terminal. Every deal is kept; --resume goes on where you left."""
+    """Play in the terminal; --resume continues.
+
+    Every deal is kept.
+    """
     import contextlib
 
     from hearts_agents.champion import strongest
@@ -102,7 +116,7 @@ def play(
             raise
 
 
-@app.command(rich_help_panel="Play", epilog="Example: hearts replay deal.txt")
+@app.command(epilog="Example: hearts replay deal.txt")
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
     everything: Annotated[
@@ -115,9 +129,9 @@ def replay(
         Path | None, typer.Option("--gif", metavar="FILE", help="Write a moving picture.")
     ] = None,
     mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="Write a film.")] = None,
-    width: Annotated[int, typer.Option("--width", help="Of the moving picture, in pixels.")] = 640,
+    width: Annotated[int, typer.Option("--width", help="Width of the GIF or MP4 in pixels.")] = 640,
     seconds: Annotated[
-        float, typer.Option("--seconds", help="For which it shows each position.")
+        float, typer.Option("--seconds", help="Seconds that it shows each position.")
     ] = 0.8,
 ) -> None:
     """Show recorded deals again, trick by trick."""
@@ -152,26 +166,99 @@ def replay(
             print(cards.wrap(text))
 
 
-@app.command(rich_help_panel="Play", epilog="Example: hearts analyse deal.txt --html deal.html")
+@app.command(
+    epilog="Example: hearts analyse deal.txt --html deal.html; "
+    "hearts analyse --unit match --agent pimc --totals 80,60",
+)
 def analyse(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories.")],
-    number: Annotated[
-        int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
+    context: typer.Context,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Hand histories; not for matches.")
     ] = None,
+    number: GameNumber = None,
     worlds: Annotated[
         bool,
         typer.Option("--worlds/--no-worlds", help="Also judge by what the players could know."),
     ] = True,
-    page: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with all of it.")
+    page: Html = None,
+    unit: Unit = "deal",
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="AGENT", help="Of matches: the player. Default: pro."),
     ] = None,
+    opponents: Annotated[
+        str | None,
+        typer.Option("--opponents", metavar="AGENT", help="Its opponent. Default: itself."),
+    ] = None,
+    rules: RulesName = None,
+    players: Players = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            "--results", metavar="FILE", help="Deals that --save has kept; none is played."
+        ),
+    ] = None,
+    deals: Annotated[int, typer.Option("--deals", help="Duplicate deals to play.")] = 2000,
+    totals: Totals = None,
+    matches: Annotated[
+        int, typer.Option("--matches", help="Matches drawn for more than two players.")
+    ] = 10_000,
+    seed: Seed = 0,
+    allow_code: AllowCode = False,
+    workers: Workers = None,
+    backend: Backend = "local",
+    save: Save = None,
     plot: Plot = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Show what each card of a deal was worth, and where points were lost.
 
     Deals of two players are measured exactly; of more players, or with an exchange, estimated.
+    With --unit match: the chance to win a match from any score, from how deals between two agents
+    end.
     """
+    from hearts_train.command.match_command import analyse_match, is_match
+
+    check_plot(plot)
+    if is_match(unit):
+        if file is not None:
+            raise Mistake(f"FILE: {file} is of deals; omit it, or --unit match")
+        refuse_other(context, ("number", "worlds", "page"), "is for deals; omit it")
+        check_new(save, "--save")
+        check_apart(save=save, plot=plot, json=as_json)
+        analyse_match(
+            agent,
+            opponents,
+            rules_of(rules, players),
+            results=results,
+            deals=deals,
+            totals=totals,
+            matches=matches,
+            seed=seed,
+            crew=(workers, backend),
+            out=save,
+            plot=plot,
+            as_json=as_json,
+        )
+        return
+    refuse_other(context, _OF_MATCHES, "is for matches; add --unit match, or omit it")
+    if file is None:
+        raise Mistake("FILE: none given; name hand histories; see 'hearts analyse --help'")
+    check_output(page, "--html")
+    check_apart(file=file, html=page, plot=plot, json=as_json)
+    _analyse_deals(file, number, page, plot, worlds=worlds, as_json=as_json)
+
+
+def _analyse_deals(
+    file: Path,
+    number: int | None,
+    page: Path | None,
+    plot: Path | None,
+    *,
+    worlds: bool,
+    as_json: str | None,
+) -> None:
+    """Show, draw and write what the cards of recorded deals were worth."""
     from hearts_env.solve.beliefs import has_exact_worlds
     from hearts_train.command import analysis_page
     from hearts_train.command.replay import read_records
@@ -179,9 +266,6 @@ def analyse(
     from hearts_train.web.offline import write_board
     from hearts_train.web.review import review
 
-    check_plot(plot)
-    check_output(page, "--html")
-    check_apart(file=file, html=page, plot=plot)
     records = pick(read_records(file), number)
     if plot is not None and len(records) != 1:
         raise Mistake("--plot: it draws one deal; say which with --game N")
@@ -194,9 +278,9 @@ def analyse(
     for analysis in found:
         title = f"{analysis.game.rules.name}, card by card"
         told = analysis_page.told(analysis)
-        console.print_table(title, told.columns, told.rows, to_stderr=as_json)
+        console.print_table(title, told.columns, told.rows, to_stderr=console.is_stdout(as_json))
         for line in told.summary:
-            console.note(line) if as_json else print(line)
+            console.note(line) if console.is_stdout(as_json) else print(line)
     if page is not None:
         documents = []
         for place, (record, analysis) in enumerate(zip(records, found, strict=True), 1):
@@ -210,14 +294,14 @@ def analyse(
     if as_json:
         from hearts_train.command.reports import with_origin
 
-        console.print_json(with_origin([analysis.to_json() for analysis in found]))
+        console.print_json(with_origin([analysis.to_json() for analysis in found]), as_json)
 
 
-@app.command("rules", rich_help_panel="Play", epilog="Example: hearts rules two_player")
+@app.command("rules", epilog="Example: hearts rules two_player")
 def show_rules(
     name: Annotated[str | None, typer.Argument(help="A preset; without, all are listed.")] = None,
     players: Players = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Explain a game in plain words, or list all."""
     from hearts_env.rules.explain import SUMMARIES, explain, option_rows, players_of
@@ -228,9 +312,8 @@ def show_rules(
     wrap = CardText.of().wrap
     if name is None:
         if as_json:
-            console.print_json(
-                {preset: {"players": list(numbers)} for preset, (numbers, _) in PRESETS.items()}
-            )
+            found = {preset: {"players": list(numbers)} for preset, (numbers, _) in PRESETS.items()}
+            console.print_json(found, as_json)
             return
         rows = [(preset, players_of(preset), SUMMARIES.get(preset, "")) for preset in PRESETS]
         width = max(len(row[0]) for row in rows)
@@ -240,7 +323,7 @@ def show_rules(
         return
     rules = Rules.from_text(name, players)
     if as_json:
-        console.print_json({"name": rules.name, **rules.to_dict()})
+        console.print_json({"name": rules.name, **rules.to_dict()}, as_json)
         return
     print(f"{rules.name}\n")
     print(wrap("\n".join(explain(rules))) + "\n")
@@ -256,9 +339,7 @@ def show_rules(
             print(f"  {long}")
 
 
-@app.command(
-    rich_help_panel="Play", epilog="Example: hearts agents --check 'exec:python3 my_bot.py --fast'"
-)
+@app.command(epilog="Example: hearts agents --check 'exec:python3 my_bot.py --fast'")
 def agents(
     check: Annotated[
         str | None,
@@ -272,7 +353,7 @@ def agents(
         int, typer.Option("--games", help="With --check: deals to play of each game.")
     ] = 20,
     seed: Seed = 0,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """List the players that can be named: what they do, what they can play, their options.
 
@@ -288,7 +369,7 @@ def agents(
     wrap = CardText.of().wrap
     listed = {name: describe_agent(name) for name in agent_names()}
     if as_json:
-        console.print_json(listed)
+        console.print_json(listed, as_json)
         return
     width = max(map(len, listed))
     for name, told in listed.items():
@@ -306,16 +387,16 @@ def agents(
 
 
 def _check_program(
-    command: str, rules: Rules | None, games: int, seed: int, *, as_json: bool
+    command: str, rules: Rules | None, games: int, seed: int, *, as_json: str | None
 ) -> None:
     from hearts_train.measure.engine_check import PRESETS, check_program
 
     found = []
     for verdict in check_program(command, PRESETS if rules is None else [rules], games, seed):
         line = f"{verdict.what:18} {verdict.word:5} {verdict.text}"
-        console.note(line) if as_json else print(line, flush=True)
+        console.note(line) if console.is_stdout(as_json) else print(line, flush=True)
         found.append(verdict)
     if as_json:
-        console.print_json([verdict.to_json() for verdict in found])
+        console.print_json([verdict.to_json() for verdict in found], as_json)
     if any(verdict.is_fault for verdict in found):
         raise typer.Exit(1)

@@ -7,16 +7,16 @@ from typing import Annotated
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import Json, app
+from hearts_train.command.options import Json, app
 
 
-@app.command(rich_help_panel="Play", epilog="Example: hearts puzzle 120")
+@app.command(epilog="Example: hearts puzzle 120")
 def puzzle(
     number: Annotated[
         int | None,
         typer.Argument(metavar="NUMBER", help="Which one, the easiest first; without, any."),
     ] = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Find the one card that is best over all hands the opponent could hold.
 
@@ -33,6 +33,6 @@ def puzzle(
     chosen = secrets.randbelow(len(puzzles())) + 1 if number is None else number
     shown = told(chosen)
     if as_json:
-        console.print_json(shown)
+        console.print_json(shown, as_json)
         return
     ask_puzzle(shown, CardText.of(sys.stdout))

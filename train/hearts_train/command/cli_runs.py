@@ -1,4 +1,4 @@
-"""The commands that look at training runs: runs, plot."""
+"""The command that looks at training runs: runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import Json, app, check_plot
+from hearts_train.command.options import Json, Plot, app, check_plot
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
@@ -35,20 +35,57 @@ def _find(places: list[Path] | None) -> list[RunFolder]:
     return found
 
 
-@app.command(rich_help_panel="Train", epilog="Example: hearts runs runs/ --settings")
+@app.command(
+    epilog="Example: hearts runs runs/ --settings; hearts runs runs/demo-* --plot curves.pdf "
+    "--y pro",
+)
 def runs(
     folders: Runs = None,
     settings: Annotated[
         bool, typer.Option("--settings", help="Show the settings in which the runs differ.")
     ] = False,
-    as_json: Json = False,
+    plot: Plot = None,
+    y: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--y",
+            metavar="NAME",
+            help="What to draw, a panel each: an opponent, exploitability, or a figure of the "
+            "updates like entropy; none: the margins over all opponents, and exploitability.",
+        ),
+    ] = None,
+    x: Annotated[
+        str, typer.Option("--x", metavar="decisions|minutes", help="Against what.")
+    ] = "decisions",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="SETTING",
+            help="Runs with the same value are one curve: name, ppo.ent_coef; none: runs that "
+            "differ only in seed and machine.",
+        ),
+    ] = None,
+    as_json: Json = None,
 ) -> None:
-    """List training runs: how far they are, what they win, how they differ."""
+    """List training runs: how far they are, what they win, how they differ; draw their curves.
+
+    A curve is the mean over seeds with a band of a standard deviation; the band of a single run is
+    the 95 % interval of its evaluations.
+    """
     from hearts_train.learn.run_folders import differing
+    from hearts_train.learn.run_report import TIMES
     from hearts_train.learn.runs import exploitability_of
     from hearts_train.measure.shown import format_margin
 
+    if x not in TIMES:
+        raise Mistake(f"--x: {x!r} is unknown; choose {' or '.join(TIMES)}")
+    if plot is None and (y or by):
+        raise Mistake("--plot: --y and --by are for curves; add --plot FILE, or omit them")
+    check_plot(plot)
     found = _find(folders)
+    if plot is not None:
+        _draw(found, x, y or [], by or [], plot)
     names = differing(found) if settings else []
     opponents = list(dict.fromkeys(name for run in found for name in run.latest))
     columns = ["run", "recipe", "seed", "decisions", "status"]
@@ -65,13 +102,14 @@ def runs(
             row += [f"{exploitability_of(last):.3f}" if last else ""]
         rows.append([*row, *(str(run.settings.get(name, "")) for name in names)])
     title = "training runs; margins in points a deal with the 95 % interval of the evaluation"
-    console.print_table(title, columns, rows, to_stderr=as_json)
-    if not as_json:
+    console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
+    if not console.is_stdout(as_json):
         if settings and not names:
             print("They differ in no setting but name, seed and machine.")
-        print("See their curves: hearts plot RUN... -o curves.pdf")
-        return
-    console.print_json([_told(run) for run in found])
+        if plot is None:
+            print("See their curves: hearts runs RUN... --plot curves.pdf")
+    if as_json:
+        console.print_json([_told(run) for run in found], as_json)
 
 
 def _status(run: RunFolder) -> str:
@@ -96,57 +134,19 @@ def _told(run: RunFolder) -> dict[str, Any]:
     }
 
 
-@app.command(
-    rich_help_panel="Train",
-    epilog="Example: hearts plot runs/demo-* --y pro -o learning.pdf",
-)
-def plot(
-    folders: Runs = None,
-    out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="FILE", help="A .png, .svg or .pdf file.")
-    ] = Path("curves.png"),
-    y: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--y",
-            metavar="NAME",
-            help="What to draw, a panel each: an opponent, exploitability, or a figure of the "
-            "updates like entropy; none: the margins over all opponents, and exploitability.",
-        ),
-    ] = None,
-    x: Annotated[
-        str, typer.Option("--x", metavar="decisions|minutes", help="Against what.")
-    ] = "decisions",
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="SETTING",
-            help="Runs with the same value are one curve: name, ppo.ent_coef; none: runs that "
-            "differ only in seed and machine.",
-        ),
-    ] = None,
-) -> None:
-    """Draw the learning curves of runs: the mean over seeds, and a band of a standard deviation.
-
-    The band of a single run is the 95 % interval of its evaluations.
-    """
+def _draw(found: list[RunFolder], x: str, y: list[str], by: list[str], path: Path) -> None:
+    """Draw the learning curves of runs; the band of a single run is that of its evaluations."""
     from hearts_train.learn.run_curves import chosen, draw
     from hearts_train.learn.run_folders import grouped, repeated
-    from hearts_train.learn.run_report import TIMES
 
-    if x not in TIMES:
-        raise Mistake(f"--x: {x!r} is unknown; choose {' or '.join(TIMES)}")
-    check_plot(out, "--out")
-    found = _find(folders)
-    groups = grouped(found, by or [])
-    draw(groups, chosen(found, y or []), x, out)
+    groups = grouped(found, by)
+    draw(groups, chosen(found, y), x, path)
     for label, group in groups.items():
         number = f"{len(group)} run{'s' * (len(group) > 1)}"
-        print(f"{label}: {number} ({', '.join(run.path.name for run in group)})")
+        console.note(f"{label}: {number} ({', '.join(run.path.name for run in group)})")
         for earlier, run in repeated(group):
             console.note(
                 f"{run.path} has the recipe and the seed of {earlier.path} ({run.seed}): they show "
                 "one sample, not two; train with another --set seed="
             )
-    print(f"drawn: {out}")
+    console.note(f"drawn: {path}")

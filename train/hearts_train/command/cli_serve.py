@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from hearts_train.command.cli_options import AllowCode, app
+from hearts_train.command.options import AllowCode, app
 
 
 @app.command(
-    rich_help_panel="Play",
     epilog="Example: hearts serve --open; hearts serve --agent runs/demo; "
     "hearts serve --host 0.0.0.0 --allow-host hearts.example.org",
 )

@@ -1,19 +1,21 @@
-"""Commands that compute exactly: solve, exploit, endgame."""
+"""Commands that compute exactly: solve, endgame."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
+from hearts_train.command.options import (
     AllowCode,
+    GameNumber,
     Json,
     MaxMemory,
     Plot,
-    RulesName,
+    Resume,
+    Save,
     Seed,
     app,
     check_apart,
@@ -24,14 +26,10 @@ from hearts_train.command.cli_options import (
 )
 from hearts_train.console import Mistake
 
-if TYPE_CHECKING:
-    pass
-
 
 @app.command(
     "solve",
-    rich_help_panel="Solve",
-    epilog="Example: hearts solve mini --out mini.npz --plot mini.png",
+    epilog="Example: hearts solve mini --save mini.npz --plot mini.png",
 )
 def solve_deck(
     deck: Annotated[
@@ -55,28 +53,24 @@ def solve_deck(
         float | None,
         typer.Option("--target", help="Stop at this exploitability; 1e-5 if nothing else stops."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Keep the state here, to go on.")
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with a state.")
-    ] = None,
+    save: Save = None,
+    resume: Resume = None,
     policy: Annotated[
         Path | None,
         typer.Option("--policy", metavar="FILE", help="Write a player's file: .npz."),
     ] = None,
     max_memory: MaxMemory = 4.0,
     plot: Plot = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Compute an equilibrium of a small deck."""
     from hearts_train.command import solve_command as solving
     from hearts_train.command.reports import say_written, with_origin
 
     check_plot(plot)
-    check_output(out, "--out")
+    check_output(save, "--save")
     check_new(policy, "--policy")
-    check_apart(out=out or resume, policy=policy, plot=plot)
+    check_apart(save=save or resume, policy=policy, plot=plot, json=as_json)
     if policy is not None and policy.suffix != ".npz":
         raise Mistake(f"--policy: {policy.name!r} is not a player's file; end its name in .npz")
     results = solving.solve_deck(
@@ -85,15 +79,18 @@ def solve_deck(
         target=target,
         iterations=iterations,
         minutes=minutes,
-        out=out,
+        out=save,
         resume=resume,
         max_memory=max_memory,
     )
     title = f"{results[0].rules.name}: points a deal; the memory is that of all arrays"
     console.print_table(
-        title, solving.SOLVE_COLUMNS, solving.solve_rows(results), to_stderr=as_json
+        title,
+        solving.SOLVE_COLUMNS,
+        solving.solve_rows(results),
+        to_stderr=console.is_stdout(as_json),
     )
-    say_written(out)
+    say_written(save)
     if policy is not None:
         results[-1].save(policy)
         say_written(policy)
@@ -101,81 +98,37 @@ def solve_deck(
         solving.draw_curves(results, plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json(with_origin([solving.solve_json(found) for found in results]))
+        console.print_json(with_origin([solving.solve_json(found) for found in results]), as_json)
     if results[-1].interrupted:
         raise typer.Exit(128 + results[-1].signal)
 
 
-@app.command(
-    "exploit", rich_help_panel="Solve", epilog="Example: hearts exploit pro mini.npz --deck mini"
-)
-def exploit_agents(
-    agents: Annotated[
-        list[str], typer.Argument(help="Players, checkpoints, files of solve; random is known.")
-    ],
-    deck: Annotated[
-        str | None,
-        typer.Option(
-            "--deck", metavar="NAME,...", help="micro or mini (default); micro,mini: a column each."
-        ),
-    ] = None,
-    rules: RulesName = None,
-    seed: Seed = 0,
-    max_memory: MaxMemory = 4.0,
-    plot: Plot = None,
-    allow_code: AllowCode = False,
-    as_json: Json = False,
-) -> None:
-    """Compute what a perfect opponent would win from players of a small deck."""
-    from hearts_env import Rules
-    from hearts_train.command import solve_command as solving
-    from hearts_train.command.reports import with_origin
-
-    check_plot(plot)
-    if deck is not None and rules is not None:
-        raise Mistake("--deck: --rules names the deck too; omit one of them")
-    decks = [rules] if rules is not None else names_in("mini" if deck is None else deck, "--deck")
-    results = []
-    for played in [Rules.from_text(text) for text in decks]:
-        found = solving.exploit_agents(agents, played, seed=seed, max_memory=max_memory)
-        title = f"{played.name}: what a best response wins, points a deal, exact"
-        console.print_table(
-            title, solving.EXPLOIT_COLUMNS, solving.exploit_rows(found), to_stderr=as_json
-        )
-        results += found
-    if plot is not None:
-        solving.draw_bars(results, plot)
-        console.note(f"drawn: {plot}")
-    if as_json:
-        console.print_json(with_origin([found.to_json() for found in results], seed))
-
-
-@app.command(rich_help_panel="Solve", epilog="Example: hearts endgame deal.txt --tricks 4")
+@app.command(epilog="Example: hearts endgame deal.txt --tricks 4")
 def endgame(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Hand histories of two players.")],
-    tricks: Annotated[int, typer.Option("--tricks", help="How many are left.")] = 4,
-    number: Annotated[
-        int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
-    ] = None,
+    tricks: Annotated[int, typer.Option("--tricks", help="Tricks that are left.")] = 4,
+    number: GameNumber = None,
     agent: Annotated[
         str,
-        typer.Option("--agent", metavar="AGENT,...", help="Whose exploitability is computed."),
+        typer.Option(
+            "--agent", metavar="AGENT,...", help="Agents whose exploitability is computed."
+        ),
     ] = "pro,pimc",
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="AGENT", help="How both are taken to have played so far."),
+        typer.Option("--model", metavar="AGENT", help="Model of how both have played so far."),
     ] = None,
     noise: Annotated[
-        float, typer.Option("--noise", help="Chance that they are taken to have played at random.")
+        float, typer.Option("--noise", help="Probability that the model plays a random card.")
     ] = 0.1,
     target: Annotated[float, typer.Option("--target", help="Exploitability to reach.")] = 0.01,
     max_memory: MaxMemory = 4.0,
     seed: Seed = 0,
     plot: Plot = None,
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
-    """Solve the last tricks of recorded deals, with all that is hidden."""
+    """Solve the last tricks of recorded deals as games of imperfect information."""
     from hearts_agents import make_agent
     from hearts_train.command.replay import read_games
     from hearts_train.command.reports import with_origin
@@ -204,10 +157,13 @@ def endgame(
             )
     title = f"last {tricks} tricks, solved; exploitability of {', '.join(agents)} in them"
     console.print_table(
-        title, endgames.columns(list(agents)), endgames.rows(found), to_stderr=as_json
+        title,
+        endgames.columns(list(agents)),
+        endgames.rows(found),
+        to_stderr=console.is_stdout(as_json),
     )
     if plot is not None:
         endgames.draw(found, plot)
         console.note(f"drawn: {plot}")
     if as_json:
-        console.print_json(with_origin([one.to_json() for one in found], seed))
+        console.print_json(with_origin([one.to_json() for one in found], seed), as_json)

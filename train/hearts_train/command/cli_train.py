@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from hearts_train.command.cli_options import AllowCode, Json, app
+from hearts_train.command.options import AllowCode, Json, RunFolder, app
 from hearts_train.console import Mistake
 
 
-@app.command(rich_help_panel="Train", epilog="Example: hearts train demo --set seed=2")
+@app.command(epilog="Example: hearts train demo --set seed=2")
 def train(
     config: Annotated[
         str | None,
@@ -27,18 +27,15 @@ def train(
     resume: Annotated[
         Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a run's folder.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="The run's folder; default in runs/."),
-    ] = None,
+    run: RunFolder = None,
     allow_code: AllowCode = False,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Train a policy, then evaluate it against the baselines."""
-    if resume is not None and out is not None:
-        raise Mistake("--out: a resumed run stays in its folder; omit --out")
+    if resume is not None and run is not None:
+        raise Mistake("--run: a resumed run stays in its folder; omit it")
     if config == "":
         raise Mistake("config: the name is empty; give a recipe, or omit it for demo")
     from hearts_train.command.train_command import train_and_evaluate
 
-    train_and_evaluate(config, settings or [], resume, out, as_json=as_json)
+    train_and_evaluate(config, settings or [], resume, run, as_json=as_json)

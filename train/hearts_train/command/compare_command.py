@@ -12,7 +12,7 @@ import typer
 
 from hearts_env import HeartsError, Rules
 from hearts_train import console
-from hearts_train.command.cli_options import is_said
+from hearts_train.command.options import is_said
 from hearts_train.command.reports import prepare, say_how_to_go_on, show_counted_faults
 from hearts_train.console import Mistake
 from hearts_train.measure.aggregates import MIN_RUNS, GroupComparison, GroupTrial

@@ -36,7 +36,9 @@ def rules_of_agents(agents: Sequence[str]) -> Rules:
     return rules_for(contenders, None)
 
 
-def make(folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_json: bool) -> None:
+def make(
+    folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_json: str | None
+) -> None:
     """Make a dataset, or go on with one, and say what it holds."""
     workers, backend = crew
     try:
@@ -56,7 +58,7 @@ def make(folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_
             )
             console.note(f"kept; go on with: {shlex.join(words)}")
             if as_json:
-                _print_facts(folder, unfinished_facts(folder), interrupted=True)
+                _print_facts(folder, unfinished_facts(folder), as_json, interrupted=True)
         raise
     facts = made.facts
     rows = [[f"games of {options.rules.name}", f"{facts['games']:,}"]]
@@ -65,13 +67,15 @@ def make(folder: Path, options: DatasetOptions, crew: Crew, *, resume: bool, as_
         rows += [["episodes", f"{facts['episodes']:,}"], ["steps", f"{facts['steps']:,}"]]
     rows += [["files", f"{len(facts['files']):,}"]]
     rows += [["MB", f"{sum(file['bytes'] for file in facts['files'].values()) / 1e6:.1f}"]]
-    console.print_table(str(folder), ["content", "number"], rows, to_stderr=as_json)
+    console.print_table(
+        str(folder), ["content", "number"], rows, to_stderr=console.is_stdout(as_json)
+    )
     if facts["faults"]:
         console.note(f"{facts['faults']:,} faults ended games; see {folder / SHEET}")
     console.note(f"what is in it, and how to load it: {folder / SHEET}")
     if as_json:
-        _print_facts(folder, facts, interrupted=False)
+        _print_facts(folder, facts, as_json, interrupted=False)
 
 
-def _print_facts(folder: Path, facts: dict[str, Any], *, interrupted: bool) -> None:
-    console.print_json({"folder": str(folder), **facts, "interrupted": interrupted})
+def _print_facts(folder: Path, facts: dict[str, Any], as_json: str, *, interrupted: bool) -> None:
+    console.print_json({"folder": str(folder), **facts, "interrupted": interrupted}, as_json)

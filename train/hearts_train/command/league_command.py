@@ -1,4 +1,4 @@
-"""What the commands of ``hearts league`` do around ``hearts_train.measure.league``."""
+"""What ``hearts tournament --folder`` does around ``hearts_train.measure.league``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from hearts_env.support.files import write_whole
 from hearts_train import console
 from hearts_train.command.league_page import league_page
 from hearts_train.command.league_tables import show_tables
+from hearts_train.command.options import check_output
 from hearts_train.command.reports import prepare
 from hearts_train.console import Mistake
 from hearts_train.measure.crew import Crew, check_crew, spread
@@ -56,7 +57,7 @@ def enter(
     for name in dict.fromkeys(entered.game for entered in found):
         inside = read_folder(path).games.get(name)
         if inside is not None:
-            print(f"{name}: {', '.join(inside.agents)}")
+            console.note(f"{name}: {', '.join(inside.agents)}")
 
 
 def chosen(folder: Folder, rules: Rules | None) -> list[str]:
@@ -68,8 +69,8 @@ def chosen(folder: Folder, rules: Rules | None) -> list[str]:
     if rules is None:
         if not folder.games:
             raise HeartsError(
-                f"league: {str(folder.path)!r} has no game yet; add agents with 'hearts league "
-                f"{folder.path} add AGENT...'"
+                f"league: {str(folder.path)!r} has no game yet; enter agents with 'hearts "
+                f"tournament AGENT... --folder {folder.path}'"
             )
         return list(folder.games)
     name = game_name(rules)
@@ -81,10 +82,8 @@ def chosen(folder: Folder, rules: Rules | None) -> list[str]:
     return [name]
 
 
-def play(
-    path: Path, rules: Rules | None, goal: Goal, *, crew: Crew, isolate: bool, as_json: bool
-) -> None:
-    """Play what is missing in some games, and show their tables."""
+def play(path: Path, rules: Rules | None, goal: Goal, *, crew: Crew, isolate: bool) -> None:
+    """Play what is missing in some games."""
     crew = check_crew(*crew)
     read_folder(path)
     with locked(path):
@@ -98,9 +97,6 @@ def play(
             again = shlex.join(["hearts", *sys.argv[1:]])
             console.note(f"kept; go on with: {again}")
             raise console.stopped() from None
-    show_tables(tables(folder, names), to_stderr=as_json)
-    if as_json:
-        console.print_json(tables(folder, names))
 
 
 def _play_game(
@@ -117,23 +113,23 @@ def _play_game(
         console.note(f"{name}: time is up; go on with the same command")
 
 
-def show(path: Path, rules: Rules | None, *, as_json: bool) -> None:
-    """Print the tables of some games."""
+def check_page(page: Path | None) -> None:
+    """Refuse a page that could not be written, before anything is played."""
+    if page is not None and page.suffix.lower() not in (".html", ".htm"):
+        raise Mistake(f"--html: {page} is not the name of a page; give one that ends in .html")
+    check_output(page, "--html")
+
+
+def show(path: Path, rules: Rules | None, page: Path | None, *, as_json: str | None) -> None:
+    """Print the tables of some games, and write them as a page."""
     folder = read_folder(path)
     found = tables(folder, chosen(folder, rules))
-    show_tables(found, to_stderr=as_json)
+    show_tables(found, to_stderr=console.is_stdout(as_json))
+    if page is not None:
+        write_whole(page, league_page(path.name or "League", found))
+        console.note(f"written: {page}")
     if as_json:
-        console.print_json(found)
-
-
-def draw(path: Path, rules: Rules | None, out: Path) -> None:
-    """Write the tables of some games as a page."""
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise Mistake(f"OUT: {out} is not the name of a page; give one that ends in .html")
-    folder = read_folder(path)
-    found = tables(folder, chosen(folder, rules))
-    write_whole(out, league_page(path.name or "League", found))
-    console.note(f"written: {out}")
+        console.print_json(found, as_json)
 
 
 def check(
@@ -144,7 +140,7 @@ def check(
     *,
     crew: Crew,
     isolate: bool,
-    as_json: bool,
+    as_json: str | None,
 ) -> None:
     """Play blocks again; exit status 1 if a line does not hold."""
     crew = check_crew(*crew)
@@ -153,7 +149,9 @@ def check(
     by_game = sample_of(folder, names, sample, seed)
     blocks = [block for found in by_game.values() for block in found]
     if not blocks:
-        raise Mistake(f"{path}: nothing was played yet; begin with: hearts league {path} run")
+        raise Mistake(
+            f"{path}: nothing was played yet; play with: hearts tournament --folder {path}"
+        )
     wrong: list[dict[str, Any]] = []
     try:
         with console.progress("verify") as report:
@@ -179,7 +177,7 @@ def check(
             "same to the last digit"
         )
     if as_json:
-        console.print_json({"holds": not wrong, "blocks": len(blocks), "differing": wrong})
+        console.print_json({"holds": not wrong, "blocks": len(blocks), "differing": wrong}, as_json)
     if wrong:
         raise typer.Exit(1)
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from typer import Context
+
 from hearts_agents.spec import AgentSpec
 from hearts_env import BatchGame, HeartsError, Rules, __version__
 from hearts_env.support.interrupts import held_interrupt
 from hearts_train import console
+from hearts_train.command.options import refuse_said
+from hearts_train.console import Mistake
 from hearts_train.measure.duel import Example
 from hearts_train.measure.evaluation import Contest, Evaluation, check_deals, platform_versions
 from hearts_train.measure.records import named_agents, read_settings
@@ -102,6 +107,17 @@ def read_begun(path: Path, *, is_tournament: bool) -> Settings:
         )
     rest = (settings[name] for name in ("deals", "seed", "isolate", "time_limit"))
     return Settings(names, Rules.from_dict(settings["rules_in_full"]), *rest)
+
+
+def resumed(
+    context: Context, path: pathlib.Path, *, is_tournament: bool, is_given: bool
+) -> Settings:
+    """What a file of results was begun with; refused is whatever the command line says besides."""
+    said = ("opponents", "deals", "rules", "players", "seed", "isolate", "time_limit", "out")
+    refuse_said(context, said, "--resume", path)
+    if is_given:
+        raise Mistake(f"agents: with --resume they are as {path} says; omit them")
+    return read_begun(path, is_tournament=is_tournament)
 
 
 def say_how_to_go_on(command: str, kept: Path | None, blocks: Path | None = None) -> None:

@@ -131,7 +131,7 @@ def _check_algorithms(algorithms: Sequence[str] | None, *, has_file: bool) -> No
     if has_file and len(algorithms or ()) > 1:
         raise Mistake("--algorithm: a saved state has one algorithm; give one")
     if has_file and "lp" in (algorithms or ()):
-        raise Mistake("--algorithm: lp has no state to save; omit --out and --resume")
+        raise Mistake("--algorithm: lp has no state to save; omit --save and --resume")
 
 
 def _compile() -> None:
@@ -152,7 +152,7 @@ def _state_file(out: Path | None, resume: Path | None) -> Iterator[Path | None]:
     _check_out(out, resume)
     if resume is not None and not resume.is_file():
         what = "is not a file" if resume.exists() else "is not there"
-        raise Mistake(f"--resume: {resume} {what}; give a state that --out has written")
+        raise Mistake(f"--resume: {resume} {what}; give a state that --save has written")
     check_folder(state_file)
     # Before the state is read: another process may be about to replace it.
     lock = lock_beside(state_file)
@@ -180,10 +180,10 @@ def _check_out(out: Path | None, resume: Path | None) -> None:
     if out is None:
         return
     if out.is_dir():
-        raise Mistake(f"--out: {out} is a folder; give a file")
+        raise Mistake(f"--save: {out} is a folder; give a file")
     if not out.exists() or (resume is not None and resume.exists() and out.samefile(resume)):
         return
-    raise Mistake(f"--out: {out} already exists; go on with --resume {out}, or give another name")
+    raise Mistake(f"--save: {out} already exists; go on with --resume {out}, or give another name")
 
 
 def _free_name(stem: str) -> Path:

@@ -36,7 +36,7 @@ def train_and_evaluate(
     resume: Path | None,
     run_dir: Path | None,
     *,
-    as_json: bool,
+    as_json: str | None,
 ) -> None:
     """Train, evaluate the checkpoint on duplicate deals, and print where the files are."""
     if resume is not None:
@@ -52,7 +52,7 @@ def train_and_evaluate(
                 * any(AgentSpec.parse(name).runs_code for name in config.agents)
             )
         if as_json:
-            console.print_json(_record(result, [], interrupted=True))
+            console.print_json(_record(result, [], interrupted=True), as_json)
         raise typer.Exit(128 + result.signal_number)
     with runs.hold_run(result.run_dir):
         config = load_config(result.run_dir / runs.CONFIG_NAME)
@@ -60,10 +60,10 @@ def train_and_evaluate(
             evaluations = evaluate_run(result.run_dir, config)
         except KeyboardInterrupt:  # before there was anything to show; the player is there
             if as_json:
-                console.print_json(_record(result, [], interrupted=True))
+                console.print_json(_record(result, [], interrupted=True), as_json)
             raise
     interrupted = len(evaluations) < len(opponents_of(config)) or evaluations[-1].interrupted
-    show_evaluations(evaluations, to_stderr=as_json)
+    show_evaluations(evaluations, to_stderr=console.is_stdout(as_json))
     paths = {
         "player": result.checkpoint,
         "evaluation": result.run_dir / EVALUATION_NAME,
@@ -73,8 +73,8 @@ def train_and_evaluate(
         "settings": result.run_dir / runs.CONFIG_NAME,
     }
     if as_json:
-        console.print_json(_record(result, evaluations, interrupted=interrupted))
-    else:
+        console.print_json(_record(result, evaluations, interrupted=interrupted), as_json)
+    if not console.is_stdout(as_json):
         print(
             f"{result.decisions:,} decisions in {console.format_seconds(result.seconds)} with "
             f"evaluations; without them {console.format_seconds(result.learning_seconds)}, "

@@ -416,7 +416,7 @@ def check_out(out: Path, *, resume: bool) -> None:
         )
     if resume and not parts.exists():
         raise HeartsError(
-            f"resume: there is no {str(parts)!r}; begin with --out {out}, or check the path"
+            f"resume: there is no {str(parts)!r}; begin with --save {out}, or check the path"
         )
     if not resume and parts.exists():
         raise HeartsError(

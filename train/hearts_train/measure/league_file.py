@@ -223,7 +223,7 @@ class GameFile:
                 raise
             raise HeartsError(
                 f"league: {where} is not a whole {kind} ({error}); remove the line, and 'hearts "
-                "league DIR run' plays its deals again"
+                "tournament --folder DIR' plays its deals again"
             ) from None
 
     def _take_block(self, block: Block, number: int, where: str) -> None:
@@ -238,7 +238,7 @@ class GameFile:
         if known is not None and known.result() != block.result():
             raise HeartsError(
                 f"league: {where} and line {self.lines[key]} say different things about the same "
-                "deals; remove one of them, then 'hearts league DIR verify'"
+                "deals; remove one of them, then 'hearts tournament --folder DIR --verify'"
             )
         self.blocks.setdefault(key, block)
         self.lines.setdefault(key, number)
@@ -329,8 +329,8 @@ def read_folder(path: Path, *, exact_version: bool = False) -> Folder:
     """
     if not (path / SETTINGS).is_file():
         raise HeartsError(
-            f"league: there is no league in {str(path)!r}; begin one with 'hearts league {path} "
-            "add AGENT...'"
+            f"league: there is no league in {str(path)!r}; begin one with 'hearts tournament "
+            f"AGENT... --folder {path}'"
         )
     data = read_limited(path / SETTINGS, 2**16, "the settings of a league")
     settings = entry_of(data.removesuffix(b"\n"))
@@ -373,8 +373,8 @@ def read_game(path: Path) -> GameFile:
         if entry is None:
             raise HeartsError(
                 f"league: line {number} of {str(path)!r} was edited or damaged: its digest is not "
-                "its own; get the file again, or remove the line, and 'hearts league DIR run' "
-                "plays its deals again"
+                "its own; get the file again, or remove the line, and 'hearts tournament "
+                "--folder DIR' plays its deals again"
             )
         if game is None:
             game = _game_of(path, entry)

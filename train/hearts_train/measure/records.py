@@ -166,13 +166,13 @@ def entry_of(line: bytes) -> dict[str, Any] | None:
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[tuple[int, int, int], Any], int]:
     """Settings, blocks by pairing and first deal, and the length up to the last whole line."""
-    data = read_limited(path, _MOST_BYTES, "a file of results that --out has written")
+    data = read_limited(path, _MOST_BYTES, "a file of results that --save has written")
     whole = data.rfind(b"\n") + 1
     lines = data[:whole].split(b"\n")[:-1]
     header = entry_of(lines[0]) if lines else None
     if header is None or header.get("format") != FORMAT or "settings" not in header:
         raise HeartsError(
-            f"resume: {str(path)!r} is not a file of results; give one that --out has written"
+            f"resume: {str(path)!r} is not a file of results; give one that --save has written"
         )
     if header.get("version") != VERSION:
         raise HeartsError(

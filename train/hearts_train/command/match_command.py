@@ -1,106 +1,112 @@
-"""Commands about matches: equity, matches."""
+"""What ``--unit match`` does: ``evaluate`` plays whole matches, ``analyse`` computes chances."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from hearts_train import console
-from hearts_train.command.cli_options import (
-    AGENT_HELP,
-    AllowCode,
-    Backend,
-    Json,
-    Players,
-    Plot,
-    RulesName,
-    Seed,
-    Workers,
-    app,
-    check_apart,
-    check_new,
-    check_plot,
-    rules_of,
-)
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
     from hearts_env import Rules
     from hearts_env.solve.deal_results import DealResults
+    from hearts_train.measure.crew import Crew
     from hearts_train.measure.equity import MatchEquity, Simulated
     from hearts_train.measure.match_duel import MatchResults
 
-Totals = Annotated[
-    str | None,
-    typer.Option("--totals", metavar="N,N", help="Totals before a deal, in order of the seats."),
-]
+UNITS = ("deal", "match")
+"""What ``--unit`` may say."""
 
 
-@app.command(
-    rich_help_panel="Measure",
-    epilog="Example: hearts equity --agent pimc --totals 80,60 --plot equity.svg",
-)
-def equity(
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="AGENT", help="Who plays the deals.")
-    ] = None,
-    opponents: Annotated[
-        str | None,
-        typer.Option("--opponents", metavar="AGENT", help="Against whom; itself, if left out."),
-    ] = None,
-    rules: RulesName = None,
-    players: Players = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            "--results", metavar="FILE", help="Deals that --out has kept; none is played."
-        ),
-    ] = None,
-    deals: Annotated[
-        int, typer.Option("--deals", help="Deals to play, each with the agent in every seat.")
-    ] = 2000,
-    totals: Totals = None,
-    matches: Annotated[
-        int, typer.Option("--matches", help="Matches drawn for more than two players.")
-    ] = 10_000,
-    seed: Seed = 0,
-    allow_code: AllowCode = False,
-    workers: Workers = None,
-    backend: Backend = "local",
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Keep how the deals ended: JSON.")
-    ] = None,
-    plot: Plot = None,
-    as_json: Json = False,
+def is_match(unit: str) -> bool:
+    """Whether ``--unit`` asks for matches."""
+    if unit not in UNITS:
+        raise Mistake(f"--unit: {unit!r} is unknown; choose {' or '.join(UNITS)}")
+    return unit == "match"
+
+
+def evaluate_matches(
+    agent: str,
+    opponents: Sequence[str],
+    rules: Rules | None,
+    matches: int,
+    seed: int,
+    totals: str | None,
+    *,
+    crew: Crew,
+    as_json: str | None,
+) -> None:
+    """Play whole matches of two, twice each with the seats swapped; players know the score."""
+    from hearts_train.command.reports import command_line
+    from hearts_train.measure.match_duel import play_matches
+
+    results = []
+    workers, backend = crew
+    given = _numbers(totals)
+    for opponent in opponents:
+        with console.progress(f"matches of {agent} against {opponent}") as tell:
+            found = play_matches(
+                agent,
+                opponent,
+                rules,
+                matches,
+                seed,
+                tell,
+                totals=given,
+                workers=workers,
+                backend=backend,
+                command=command_line(),
+            )
+        _tell_matches(found, to_stderr=console.is_stdout(as_json))
+        results.append(found)
+        if found.interrupted:
+            break
+    if as_json:
+        console.print_json([found.to_json() for found in results], as_json)
+    if results[-1].interrupted:
+        raise console.stopped()
+
+
+def analyse_match(
+    agent: str | None,
+    opponent: str | None,
+    rules: Rules | None,
+    *,
+    results: Path | None,
+    deals: int,
+    totals: str | None,
+    matches: int,
+    seed: int,
+    crew: Crew,
+    out: Path | None,
+    plot: Path | None,
+    as_json: str | None,
 ) -> None:
     """Compute the chance to win a match from any score, from how deals between two agents end.
 
     Deals are played (or read), and for two players every score up to the end is computed exactly
-    from how they ended. With --totals the chance from that score; for three players and more that
-    is needed, and matches are drawn.
+    from how they ended. With totals the chance from that score; for three players and more that is
+    needed, and matches are drawn.
     """
     from hearts_train.command.reports import command_line
     from hearts_train.measure.equity import load_results, measure_results
 
-    check_plot(plot)
-    check_new(out, "--out")
-    check_apart(out=out, plot=plot)
     given = _numbers(totals)
-    played = rules_of(rules, players)
     if results is not None:
-        if agent is not None or opponents is not None:
+        if agent is not None or opponent is not None:
             raise Mistake(f"--agent: the deals are those of {results}; omit it, or --results")
         found = load_results(results)
     else:
-        _check_known(played, given, plot)
+        _check_known(rules, given, plot)
         name = agent or "pro"
-        with console.progress(f"{name} against {opponents or 'itself'}") as tell:
+        workers, backend = crew
+        with console.progress(f"{name} against {opponent or 'itself'}") as tell:
             found = measure_results(
                 name,
-                opponents,
-                played,
+                opponent,
+                rules,
                 deals,
                 seed,
                 tell,
@@ -111,67 +117,16 @@ def equity(
     if out is not None:
         found.save(out)
         console.note(f"written: {out}")
-    ends = found.rules if played is None else played
+    ends = found.rules if rules is None else rules
     _check_known(ends, given, plot)
+    record: dict[str, Any]
     if ends.players == 2:
         record = _tell_table(found, ends, given, plot, as_json=as_json)
     else:
         record = _tell_drawn(found, ends, given or [], matches, seed, as_json=as_json)
     if as_json:
-        console.print_json(record)
+        console.print_json(record, as_json)
     if results is None and found.about.get("interrupted"):
-        raise console.stopped()
-
-
-@app.command(
-    rich_help_panel="Measure",
-    epilog="Example: hearts matches match --opponents pimc --deals 500 --totals 80,60",
-)
-def matches(
-    agent: Annotated[str, typer.Argument(help=AGENT_HELP)],
-    opponents: Annotated[
-        str, typer.Option("--opponents", metavar="AGENT", help="The other player.")
-    ] = "pimc",
-    deals: Annotated[
-        int, typer.Option("--deals", help="Matches, each played twice with the seats swapped.")
-    ] = 200,
-    rules: RulesName = None,
-    totals: Totals = None,
-    seed: Seed = 0,
-    allow_code: AllowCode = False,
-    workers: Workers = None,
-    backend: Backend = "local",
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the result here: JSON.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Play whole matches of two, twice each with the seats swapped; players know the score."""
-    from hearts_env.support.files import write_json
-    from hearts_train.command.reports import command_line
-    from hearts_train.measure.match_duel import play_matches
-
-    check_new(out, "--out")
-    with console.progress(f"matches of {agent} against {opponents}") as tell:
-        found = play_matches(
-            agent,
-            opponents,
-            rules_of(rules, None),
-            deals,
-            seed,
-            tell,
-            totals=_numbers(totals),
-            workers=workers,
-            backend=backend,
-            command=command_line(),
-        )
-    _tell_matches(found, to_stderr=as_json)
-    if out is not None:
-        write_json(out, found.to_json())
-        console.note(f"written: {out}")
-    if as_json:
-        console.print_json(found.to_json())
-    if found.interrupted:
         raise console.stopped()
 
 
@@ -218,7 +173,7 @@ def _tell_table(
     totals: list[int] | None,
     plot: Path | None,
     *,
-    as_json: bool,
+    as_json: str | None,
 ) -> dict[str, object]:
     """Compute, show and draw the table of two players; its JSON."""
     from hearts_train.measure.equity import draw, match_equity, shown_totals
@@ -229,21 +184,25 @@ def _tell_table(
     if totals is not None:
         chance, deals = equity.chance(*totals), equity.deals_to_come(*totals)
         row = [f"{totals[0]} : {totals[1]}", f"{chance:.4f}", f"{deals:.2f}"]
-        console.print_table(title, ["score", "chance", "deals left"], [row], to_stderr=as_json)
+        console.print_table(
+            title, ["score", "chance", "deals left"], [row], to_stderr=console.is_stdout(as_json)
+        )
     elif rules.settlement == "points":
         columns = ["own \\ other", *map(str, steps)]
         rows = [
             [str(a), *(f"{chance:.3f}" for chance in line)]
             for a, line in zip(steps.tolist(), equity.grid(steps), strict=True)
         ]
-        console.print_table(title, columns, rows, to_stderr=as_json)
+        console.print_table(title, columns, rows, to_stderr=console.is_stdout(as_json))
     else:
         both = [(a, 2 * rules.stake - a) for a in steps.tolist()]
         rows = [
             [str(a), f"{equity.chance(a, b):.3f}", f"{equity.deals_to_come(a, b):.1f}"]
             for a, b in both
         ]
-        console.print_table(title, ["chips", "chance", "deals left"], rows, to_stderr=as_json)
+        console.print_table(
+            title, ["chips", "chance", "deals left"], rows, to_stderr=console.is_stdout(as_json)
+        )
     if plot is not None:
         draw(equity, plot, title)
         console.note(f"drawn: {plot}")
@@ -285,7 +244,7 @@ def _tell_drawn(
     matches: int,
     seed: int,
     *,
-    as_json: bool,
+    as_json: str | None,
 ) -> dict[str, object]:
     """Draw matches of more than two players and show how many each wins; its JSON."""
     from hearts_train.measure.equity import simulated_equity
@@ -301,7 +260,9 @@ def _tell_drawn(
         f"chance to win a match of {rules.name}: {_who(found)}; {drawn.matches:,} matches drawn, "
         f"{drawn.deals:.1f} deals each"
     )
-    console.print_table(title, ["player", "total", "chance"], rows, to_stderr=as_json)
+    console.print_table(
+        title, ["player", "total", "chance"], rows, to_stderr=console.is_stdout(as_json)
+    )
     about = {"rules": rules.name, "deals": found.num_deals, "about": dict(found.about)}
     return about | vars(drawn)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hearts_train import console
 from hearts_train.console import Commands, Mistake
 
 if TYPE_CHECKING:
@@ -29,11 +30,28 @@ AgentName = Annotated[str | None, typer.Argument(help=AGENT_HELP)]
 RulesName = Annotated[
     str | None,
     typer.Option(
-        "--rules", metavar="NAME", help="A preset, also with changes: 'party trump=\"S\"'."
+        "--rules", metavar="NAME", help="A preset, with changes after it: 'party trump=\"S\"'."
     ),
 ]
-Players = Annotated[int | None, typer.Option("--players", help="How many play.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one machine-readable line at the end.")]
+Players = Annotated[int | None, typer.Option("--players", help="Number of players.")]
+
+
+def _json_target(path: str | None) -> str | None:
+    """Where the result goes, which must not be there already."""
+    if path not in (None, console.STDOUT):
+        check_new(Path(str(path)), "--json")
+    return path
+
+
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="[FILE]",
+        callback=_json_target,
+        help="Write the result as JSON to FILE; without FILE, or with -, to standard output.",
+    ),
+]
 
 
 def read_seed(text: str | int) -> int:
@@ -68,27 +86,29 @@ Seed = Annotated[
         "--seed",
         parser=read_seed,
         metavar=SEED_FORM,
-        help="What deals and chance follow from: a number, or a file that has it.",
+        help="Seed of deals and agents: a number, or a file that has it.",
     ),
 ]
 MaxMemory = Annotated[
-    float, typer.Option("--max-memory", metavar="GB", help="Refuse what would take more.")
+    float, typer.Option("--max-memory", metavar="GB", help="Refuse what would take more memory.")
 ]
-Isolate = Annotated[bool, typer.Option("--isolate", help="Every player in a process of its own.")]
+Isolate = Annotated[bool, typer.Option("--isolate", help="Run each agent in its own process.")]
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", metavar="SECONDS", help="With --isolate: at most, an answer."),
+    typer.Option(
+        "--time-limit", metavar="SECONDS", help="Seconds per batch of decisions; needs --isolate."
+    ),
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(
-        "--workers", metavar="N", help="Processes; the result is the same with any number of them."
-    ),
+    typer.Option("--workers", metavar="N", help="Worker processes; results do not depend on it."),
 ]
 Backend = Annotated[
     str,
     typer.Option(
-        "--backend", metavar="local|ray", help="Where they run: on this machine or a Ray cluster."
+        "--backend",
+        metavar="local|ray",
+        help="Where workers run: on this machine or a Ray cluster.",
     ),
 ]
 
@@ -106,22 +126,38 @@ AllowCode = Annotated[
     typer.Option(
         "--allow-code",
         callback=_trust,
-        help="Load .zip and .pt, and code and programs that a file names: they can do anything.",
+        help="Allow files that can execute code: .zip, .pt, and those that name code or programs.",
     ),
 ]
 """What it says holds from when it is read: for this process and those that it starts."""
-Out = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="Keep finished deals here, to go on.")
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="FILE", help="Keep what is finished here, to go on."),
 ]
 Resume = Annotated[
-    Path | None, typer.Option("--resume", metavar="FILE", help="Go on with what --out has kept.")
+    Path | None, typer.Option("--resume", metavar="FILE", help="Go on with what --save has kept.")
+]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a page that needs no network."),
+]
+GameNumber = Annotated[
+    int | None, typer.Option("--game", metavar="N", help="Only the N-th deal of the file.")
+]
+RunFolder = Annotated[
+    Path | None,
+    typer.Option("--run", metavar="DIR", help="Folder of the training run; default: in runs/."),
 ]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw a picture: .png, .svg or .pdf."),
 ]
-Pairs = Annotated[
-    int, typer.Option("--deals", help="Deals, each played with the agent in every seat.")
+Unit = Annotated[
+    str, typer.Option("--unit", metavar="deal|match", help="Play single deals, or whole matches.")
+]
+Totals = Annotated[
+    str | None,
+    typer.Option("--totals", metavar="N,N", help="Of matches: totals before the first deal."),
 ]
 
 
@@ -152,18 +188,18 @@ def check_output(path: Path | None, option: str) -> None:
         files.check_output(path, option)
 
 
-def check_apart(**files: Path | None) -> None:
+def check_apart(**files: Path | str | None) -> None:
     """Refuse one file for two options of a command: what is written last would replace the other.
 
     Args:
-        **files: what is given, by the parameters' names: ``out``; ``file`` is the command's FILE.
+        **files: what is given, by the options' names: ``save``; ``file`` is the command's FILE.
     """
     known: dict[str, str] = {}
     for name, path in files.items():
-        if path is None:
+        if path in (None, console.STDOUT):
             continue
         option = "FILE" if name == "file" else f"--{name}"
-        other = known.setdefault(os.path.realpath(path), option)
+        other = known.setdefault(os.path.realpath(str(path)), option)
         if other != option:
             raise Mistake(f"{option}: {path} is {other} too; give another name")
 
@@ -189,9 +225,20 @@ def is_said(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def _written(context: typer.Context, name: str) -> str:
+    """How an argument or option is written on the command line."""
+    return next(known.opts[0] for known in context.command.params if known.name == name)
+
+
+def refuse_other(context: typer.Context, names: Sequence[str], why: str) -> None:
+    """Refuse options on the command line that are for something else."""
+    for name in names:
+        if is_said(context, name):
+            raise Mistake(f"{_written(context, name)}: {why}")
+
+
 def refuse_said(context: typer.Context, names: Sequence[str], option: str, kept: Path) -> None:
     """Refuse options on the command line that a file decides."""
     for name in names:
         if is_said(context, name):
-            said = name if name in ("agent", "agents") else "--" + name.replace("_", "-")
-            raise Mistake(f"{said}: with {option} it is as {kept} says; omit it")
+            raise Mistake(f"{_written(context, name)}: with {option} it is as {kept} says; omit it")

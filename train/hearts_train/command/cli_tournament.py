@@ -1,0 +1,224 @@
+"""The command that lets agents play each other: tournament, once or in a folder that grows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hearts_train import console
+from hearts_train.command.options import (
+    AGENT_HELP,
+    AllowCode,
+    Backend,
+    Html,
+    Isolate,
+    Json,
+    Players,
+    Plot,
+    Resume,
+    RulesName,
+    Save,
+    Seed,
+    TimeLimit,
+    Workers,
+    app,
+    check_apart,
+    check_output,
+    check_plot,
+    is_said,
+    names_in,
+    refuse_other,
+    rules_of,
+)
+from hearts_train.console import Mistake
+
+if TYPE_CHECKING:
+    from hearts_env import Rules
+    from hearts_train.measure.crew import Crew
+
+EVERY = "every"
+"""What ``--rules`` says for all presets with every number of players."""
+
+_OF_FOLDERS = ("built_in", "until", "only", "minutes", "table", "verify", "sample", "page")
+_OF_ONE = ("time_limit", "save", "resume", "plot")
+_OF_PLAY = ("deals", "until", "only", "minutes")
+_NOT_VERIFIED = ("agents", "built_in", "table", "page", *_OF_PLAY)
+
+
+@app.command(
+    epilog="Example: hearts tournament easy standard pro runs/demo-1; "
+    "hearts tournament pro my_agent.py:MyAgent --folder mine --until 0.03 --allow-code",
+)
+def tournament(
+    context: typer.Context,
+    agents: Annotated[
+        list[str] | None, typer.Argument(metavar="[AGENT]...", help=AGENT_HELP)
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--folder", metavar="DIR", help="Keep all results here; play only what is missing."
+        ),
+    ] = None,
+    deals: Annotated[
+        int | None,
+        typer.Option("--deals", help="Deals of each pairing (default 1000); with --until at most."),
+    ] = None,
+    rules: RulesName = None,
+    players: Players = None,
+    seed: Seed = 0,
+    isolate: Isolate = False,
+    time_limit: TimeLimit = None,
+    built_in: Annotated[
+        bool,
+        typer.Option("--built-in", help="Enter all players of the package, where they can play."),
+    ] = False,
+    until: Annotated[
+        float | None,
+        typer.Option("--until", metavar="POINTS", help="Until all intervals are +- this at most."),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", help="Stop each game after this many.")
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="AGENT,...", help="Only pairings among these."),
+    ] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Play nothing; show what the folder holds.")
+    ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Play what the folder holds again; exit status 1 if it does not hold."
+        ),
+    ] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option("--sample", metavar="K", help="Verify K random blocks (default: all)."),
+    ] = None,
+    page: Html = None,
+    workers: Workers = None,
+    backend: Backend = "local",
+    save: Save = None,
+    resume: Resume = None,
+    plot: Plot = None,
+    allow_code: AllowCode = False,
+    as_json: Json = None,
+) -> None:
+    """Let every agent play every other, and rank them.
+
+    With --folder the agents enter every game of the folder (two_player in a new one), or that of
+    --rules; '--rules every' means all presets with every number of players. Then what is missing is
+    played: whoever enters later plays the deals that the others have played. Stopped or killed at
+    any moment it goes on where it stood.
+    """
+    if folder is None:
+        refuse_other(context, _OF_FOLDERS, "is for a folder; add --folder DIR, or omit it")
+        _play_once(
+            context,
+            agents or [],
+            rules_of(rules, players),
+            (1000 if deals is None else deals, seed),
+            (isolate, time_limit),
+            (workers, backend),
+            (save, resume, plot),
+            as_json=as_json,
+        )
+        return
+    from hearts_train.command import league_command as keeping
+    from hearts_train.measure.league import Goal
+
+    refuse_other(context, _OF_ONE, "is not for --folder, which keeps all; omit it")
+    is_every = rules == EVERY
+    if players is not None and (rules is None or is_every):
+        raise Mistake("--players: the game is not given, or every one is; add --rules, or omit it")
+    played = None if is_every else rules_of(rules, players)
+    crew = (workers, backend)
+    if verify:
+        refuse_other(context, _NOT_VERIFIED, "is not for --verify, which plays again; omit it")
+        if sample is not None and sample < 1:
+            raise Mistake(f"--sample: {sample} is out of range; give 1 or more")
+        keeping.check(folder, played, sample, seed, crew=crew, isolate=isolate, as_json=as_json)
+        return
+    refuse_other(context, ("sample",), "is for --verify; add it, or omit this")
+    if table:
+        refuse_other(context, _OF_PLAY, "is for play, and --table plays nothing; omit it")
+    keeping.check_page(page)
+    among = None if only is None else names_in(only, "--only")
+    goal = None if table else Goal.of(deals, until, minutes, among)
+    if agents or built_in:
+        keeping.enter(
+            folder,
+            agents or [],
+            played,
+            every=is_every,
+            built_in=built_in,
+            seed=seed if is_said(context, "seed") else None,
+            isolate=isolate,
+        )
+    else:
+        refuse_other(context, ("seed",), "is for a new folder, or --verify; omit it")
+    if goal is not None:
+        keeping.play(folder, played, goal, crew=crew, isolate=isolate)
+    keeping.show(folder, played, page, as_json=as_json)
+
+
+def _play_once(
+    context: typer.Context,
+    agents: list[str],
+    rules: Rules | None,
+    draws: tuple[int, int],
+    care: tuple[bool, float | None],
+    crew: Crew,
+    files: tuple[Path | None, Path | None, Path | None],
+    *,
+    as_json: str | None,
+) -> None:
+    """Play a round robin, and show its ranking."""
+    from hearts_train.command.reports import (
+        command_line,
+        resumed,
+        say_how_to_go_on,
+        say_written,
+        show_tournament,
+    )
+    from hearts_train.measure.tournament import plot as draw
+    from hearts_train.measure.tournament import tournament as play
+
+    save, resume, plot = files
+    check_plot(plot)
+    check_output(save, "--save")
+    check_apart(save=save or resume, plot=plot, json=as_json)
+    (deals, seed), (isolate, time_limit), (workers, backend) = draws, care, crew
+    if resume is not None:
+        agents, rules, deals, seed, isolate, time_limit = resumed(
+            context, resume, is_tournament=True, is_given=bool(agents)
+        )
+    with console.progress("tournament") as tell:
+        result = play(
+            agents,
+            rules,
+            deals,
+            seed,
+            tell,
+            isolate=isolate,
+            time_limit=time_limit,
+            out=save,
+            resume=resume,
+            workers=workers,
+            backend=backend,
+            command=command_line(),
+        )
+    show_tournament(result, to_stderr=console.is_stdout(as_json))
+    if as_json:
+        console.print_json(result.to_json(), as_json)
+    if plot is not None and result.standings:
+        draw(result, plot)
+        console.note(f"drawn: {plot}")
+    if result.interrupted:
+        say_how_to_go_on("tournament", save or resume)
+        raise console.stopped()
+    say_written(save)
