@@ -44,7 +44,6 @@ from bench.complexity import COLUMNS as SIZE_COLUMNS
 from bench.complexity import Complexity
 from bench.complexity import rows as size_rows
 from hearts_agents.attackers import METHODS
-from hearts_agents.champion import digest_of
 from hearts_agents.registry import OWN
 from hearts_env import HeartsError, Rules, hearts_v0, kernel
 from hearts_env.cards import CardPoints
@@ -68,9 +67,6 @@ from hearts_train.measure.shown import format_interval, format_margin
 
 DOCS = Path(__file__).resolve().parent
 _MEASURED = DOCS / "measured.py"
-_WEAK = DOCS / "weak_tables.py"
-CARD = "agents/hearts_agents/data/champion_two_player.md"
-"""A model card with a generated part, from the repository's root."""
 
 _TOKEN = re.compile(
     r"^```python(?P<flags>[^\n]*)\n(?P<code>.*?)^```[ ]*$"
@@ -444,18 +440,6 @@ def measured(name: str) -> str:
     return table(*rows_of(record)) + f"\n`{record['command']}`\n"
 
 
-def weak(part: str, *arguments: str) -> str:
-    """A part of ``docs/weak_tables.py``: where the champion loses points."""
-    if not is_measured("weak_spots"):
-        return unmeasured("weak_spots", "docs/weak_spots.py")
-    record = read_result("weak_spots")
-    found = beside(_WEAK).PARTS[part](record, *arguments)
-    text = "\n".join(one if isinstance(one, str) else table(*one) for one in found)
-    if record["weights"] != digest_of(record["rules"]):
-        text += "\nMeasured of an earlier network than the one that comes with the package now.\n"
-    return text
-
-
 def learned(recipe: str) -> str:
     """What the players of a recipe make, over the seeds that were trained."""
     files = sorted((DOCS / "results").glob(f"{recipe}-[0-9]*.json"))
@@ -482,11 +466,11 @@ def learned(recipe: str) -> str:
     )
 
 
-def arms(group: str = "arm") -> str:
+def arms() -> str:
     """What ways of learning the five-card game come to with the same budget, over seeds."""
-    rows, runs, form = [], [], ".4f" if group == "stages" else ".3f"
-    for arm, meaning in _ARMS[group].items():
-        files = sorted((DOCS / "results").glob(f"{group}_{arm}-[0-9]*.json"))
+    rows, runs = [], []
+    for arm, meaning in _ARMS.items():
+        files = sorted((DOCS / "results").glob(f"arm_{arm}-[0-9]*.json"))
         found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
         if not found:
             rows.append([meaning, "not measured yet", "", "", "", "0"])
@@ -496,8 +480,8 @@ def arms(group: str = "arm") -> str:
         rows.append(
             [
                 meaning,
-                spread(drawn, form) if drawn else "",
-                spread([row["preferred"] for row in last], form),
+                spread(drawn, ".3f") if drawn else "",
+                spread([row["preferred"] for row in last], ".3f"),
                 spread([run["evaluations"][0]["margin"] for run in found], "+.2f"),
                 spread([run["seconds"] / 60 for run in found], ".1f"),
                 str(len(found)),
@@ -508,7 +492,7 @@ def arms(group: str = "arm") -> str:
     text = table(head, rows)
     if not runs:
         return text
-    millions, example = runs[0]["decisions"] / 1e6, f"{group}_{list(_ARMS[group])[-1]}"
+    millions, example = runs[0]["decisions"] / 1e6, f"arm_{list(_ARMS)[-1]}"
     return text + (
         f"\nMean ± standard deviation over seeds, {millions:.0f} M decisions each; "
         f"margins over {runs[0]['evaluations'][0]['deals']:,}\nduplicate deals "
@@ -518,21 +502,14 @@ def arms(group: str = "arm") -> str:
 
 
 _ARMS = {
-    "arm": {
-        "plain": "PPO of both seats",
-        "entropy": "the same with 17 times the entropy bonus",
-        "average": "and the average of the weights",
-        "magnet": "and a pull towards that average",
-        "maskable": "MaskablePPO of one seat against its snapshots",
-        "nfsp": "NFSP: the average of best responses",
-        "monte_carlo": "Deep Monte Carlo",
-        "dqn": "DQN, double",
-    },
-    "stages": {
-        "both": "the recipe",
-        "plain": "without the floor, by the gradient alone",
-        "first": "without the second stage",
-    },
+    "plain": "PPO of both seats",
+    "entropy": "the same with 17 times the entropy bonus",
+    "average": "and the average of the weights",
+    "magnet": "and a pull towards that average",
+    "maskable": "MaskablePPO of one seat against its snapshots",
+    "nfsp": "NFSP: the average of best responses",
+    "monte_carlo": "Deep Monte Carlo",
+    "dqn": "DQN, double",
 }
 """Ways of learning ``mini``, as in docs/figures.py."""
 
@@ -596,24 +573,6 @@ def spread(values: Sequence[float], form: str, unit: str = "") -> str:
     if len(values) < 2:
         return mean + unit
     return f"{mean} ± {statistics.stdev(values):{form.lstrip('+')}}{unit}"
-
-
-def lessons_lost() -> str:
-    """What networks lose a decision after the same lessons, by what they see and their size."""
-    if not is_measured("lessons"):
-        return unmeasured("lessons", bench_command("lessons"))
-    rows = [
-        [
-            f"`{row['encoder']}`",
-            row["network"],
-            f"{row['weights']:,}",
-            f"{row['processor_seconds']:.0f}",
-            f"{row['lost']:.3f}",
-        ]
-        for row in read_result("lessons")["rows"]
-    ]
-    head = ["encoder", "layers", "weights", "seconds of one core", "points lost a decision"]
-    return table(head, rows)
 
 
 def resolved() -> str:
@@ -853,12 +812,10 @@ PARTS: dict[str, Callable[..., str]] = {
         sizes,
         strengths,
         measured,
-        weak,
         learned,
         arms,
         learning_rates,
         short_trainings,
-        lessons_lost,
         external_speed,
         resolved,
         exploited,
@@ -981,9 +938,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if one is stale")
     check: bool = parser.parse_args(arguments).check
     stale = []
-    for page in [*pages(), DOCS.parent / "README.md", DOCS.parent / CARD]:
-        if not page.exists():
-            continue
+    for page in [*pages(), DOCS.parent / "README.md"]:
         old = page.read_text(encoding="utf-8")
         new = render(old, str(page), write=not check)
         if new != old:
