@@ -44,7 +44,6 @@ from bench.complexity import COLUMNS as SIZE_COLUMNS
 from bench.complexity import Complexity
 from bench.complexity import rows as size_rows
 from hearts_agents.attackers import METHODS
-from hearts_agents.registry import OWN
 from hearts_env import HeartsError, Rules, hearts_v0, kernel
 from hearts_env.cards import CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
@@ -753,7 +752,7 @@ def leagues(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def league(game: str) -> str:
-    """Standings, margins and remarks of a game of the league."""
+    """Standings and remarks of a game of the league."""
     record = leagues(DOCS / "results" / "league").get(game)
     if record is None or not record["result"]["standings"]:
         return "Not measured yet: `python docs/leagues.py`.\n"
@@ -763,28 +762,9 @@ def league(game: str) -> str:
         [
             f"Duplicate deals: {league_tables.pairs_told(result)}.\n",
             table(*league_tables.standings(record)),
-            table(*league_tables.cross_table(result)),
             *([remarks] if remarks else []),
         ]
     )
-
-
-def league_games() -> str:
-    """The mean margin of each agent in each game of the league, and the hours it took."""
-    records = leagues(DOCS / "results" / "league")
-    entered = {agent["name"] for r in records.values() for agent in r["result"]["agents"]}
-    names = [name for name in OWN if name in entered]
-    rows = []
-    for game, record in records.items():
-        standings = {row["agent"]: row for row in record["result"]["standings"]}
-        cells = [interval(standings[name]) if name in standings else "" for name in names]
-        played = record["result"]["pairings"]
-        few = min((row["deals"] for row in played), default=0)
-        wide = max(((row["ci95"][1] - row["ci95"][0]) / 2 for row in played), default=0.0)
-        rows.append([f"`{game}`", *cells, f"{few:,}", f"± {wide:.2f}" * bool(played)])
-    hours = sum(record["run"]["hours"] for record in records.values())
-    head = ["game", *(f"`{name}`" for name in names), "fewest deals", "widest interval"]
-    return table(head, rows) + f"\nAll of it took {hours:.1f} hours of one processor core.\n"
 
 
 def game_page(*heading: str) -> str:
@@ -830,7 +810,6 @@ PARTS: dict[str, Callable[..., str]] = {
         matches_won,
         game_sizes,
         league,
-        league_games,
         game_page,
     )
 }
@@ -938,7 +917,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if one is stale")
     check: bool = parser.parse_args(arguments).check
     stale = []
-    for page in [*pages(), DOCS.parent / "README.md"]:
+    for page in [*pages(), *DOCS.parent.glob("README.md")]:
         old = page.read_text(encoding="utf-8")
         new = render(old, str(page), write=not check)
         if new != old:
