@@ -1,7 +1,7 @@
 """What the documentation site makes of the Markdown pages, so that they need no marks of Sphinx's.
 
-- The order of the site is that of ``docs/index.md``: a row that begins with a link is a page below the
-  heading of its table, a row that begins with a word is a part of the side bar with all its links.
+- The order of the site is that of ``docs/index.md``: a row that begins with a link is a page below
+  the heading of its table, one that begins with a word a part of the side bar with all its links.
   Pages that are built stand in `BUILT`.
 - Links to files outside ``docs`` lead to their twin on the site, or are downloads.
 - What a block of Python prints looks like output.

@@ -46,7 +46,7 @@ from bench.complexity import rows as size_rows
 from hearts_agents.attackers import METHODS
 from hearts_env import HeartsError, Rules, hearts_v0, kernel
 from hearts_env.cards import CardPoints
-from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
+from hearts_env.encoders import ENCODERS, HistoryEncoder
 from hearts_env.encoders.base import BlockEncoder
 from hearts_env.options import DIRECTIONS, MAX_ROTATION
 from hearts_env.rules import rules as rules_module
@@ -327,25 +327,13 @@ def encoder(name: str, preset: str) -> str:
     text = f"`{preset}`: shape `{space.shape}`, `{space.dtype}`.\n\n"
     if isinstance(made, HistoryEncoder):
         return text + history(made, rules)
-    if isinstance(made, TextEncoder):
-        return text
     assert isinstance(made, BlockEncoder)
     rows, start = [], 0
     for block in made.blocks(rules):
-        size = 1 if isinstance(made, PlanesEncoder) and block.is_cards else block.size
-        rows.append([f"`{block.name}`", start, size, block.meaning])
-        start += size
-    if name == "belief":
-        rows = [["blocks of `flat`", 0, start, "as above"]]
-        for seat in range(1, rules.players):
-            size = len(rules.deck)
-            rows.append(
-                [f"chances of seat +{seat}", start, size, "that it holds each card of the deck"]
-            )
-            start += size
+        rows.append([f"`{block.name}`", start, block.size, block.meaning])
+        start += block.size
     assert start == space.shape[0], f"{name} of {preset} has no such table"
-    unit = "channel" if isinstance(made, PlanesEncoder) else "start"
-    return text + table(["name", unit, "size", "meaning"], rows)
+    return text + table(["name", "start", "size", "meaning"], rows)
 
 
 def history(made: HistoryEncoder, rules: Rules) -> str:
@@ -369,9 +357,10 @@ def history(made: HistoryEncoder, rules: Rules) -> str:
 
 
 def sizes() -> str:
-    """The shape of every encoder's observation under every preset."""
+    """The shape of every encoder's observation under some presets."""
     rows = []
-    for preset, (numbers, _) in PRESETS.items():
+    for preset in ("two_player", "mini", "micro", "classic", "kitty", "hoyle"):
+        numbers, _ = PRESETS[preset]
         for number in dict.fromkeys((numbers[0], numbers[-1])):
             rules = Rules.preset(preset, number)
             shapes = ["x".join(map(str, e.space(rules).shape)) for e in ENCODERS.values()]
