@@ -723,13 +723,19 @@ def matches_won(name: str = "matches") -> str:
     return table([*head, "deals", "pairs of matches"], rows)
 
 
+SIZED = ("two_player", "mini", "micro", "classic", "party players=3", "party players=7", "hoyle")
+"""The games of the page on sizes; its command has all."""
+
+
 def game_sizes() -> str:
-    """How large every game is."""
+    """How large some games are."""
     if not is_measured("complexity"):
         return unmeasured("complexity")
     (entry,) = read_result("complexity")["commands"]
     found = [Complexity.of(record) for record in entry["results"]]
-    return table(SIZE_COLUMNS, [[f"`{row[0]}`", *row[1:]] for row in size_rows(found)])
+    return table(
+        SIZE_COLUMNS, [[f"`{row[0]}`", *row[1:]] for row in size_rows(found) if row[0] in SIZED]
+    )
 
 
 @functools.cache
