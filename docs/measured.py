@@ -124,9 +124,8 @@ def library_notes(record: dict[str, Any]) -> Rows:
     rows = []
     for name, example in record["examples"].items():
         error = f" **It fails here:** `{example['error']}`" if "error" in example else ""
-        needs = ", ".join(f"`{requirement}`" for requirement in example["requirements"])
-        rows.append([f"`{name}`", example["what"], example["note"] + error, needs])
-    return ["example", "what it shows", "to know", "beside hearts-env"], rows
+        rows.append([f"`{name}`", example["what"], example["note"] + error])
+    return ["example", "what it shows", "to know"], rows
 
 
 def serving(record: dict[str, Any]) -> Rows:

@@ -44,7 +44,7 @@ from bench.complexity import COLUMNS as SIZE_COLUMNS
 from bench.complexity import Complexity
 from bench.complexity import rows as size_rows
 from hearts_agents.attackers import METHODS
-from hearts_env import HeartsError, Rules, hearts_v0, kernel
+from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import CardPoints
 from hearts_env.encoders import ENCODERS, HistoryEncoder
 from hearts_env.encoders.base import BlockEncoder
@@ -246,53 +246,6 @@ def margins() -> str:
         words = [f"{number}: {Rules.preset(name, number).max_margin:g}" for number in numbers]
         rows.append([f"`{name}`", ", ".join(words)])
     return table(["preset", "`max_margin` by number of players"], rows)
-
-
-def refusals() -> str:
-    """Rule sets that are refused, each with its message."""
-    cases: list[tuple[str, Callable[[], object]]] = [
-        ('Rules.preset("classical")', lambda: Rules.preset("classical")),
-        ('Rules.preset("classic", players=5)', lambda: Rules.preset("classic", players=5)),
-        ('Rules.preset("party", players=8)', lambda: Rules.preset("party", players=8)),
-        ("Rules(moon_point=20)", lambda: Rules.from_dict({"moon_point": 20})),
-        ("Rules(moon_points=-26)", lambda: Rules(moon_points=-26)),
-        (
-            'Rules.make("party players=5", players=6)',
-            lambda: Rules.make("party players=5", players=6),
-        ),
-        ('Rules(trump="hearts")', lambda: Rules(trump="hearts")),
-        ('Rules(card_points={"1S": 13})', lambda: Rules(card_points={"1S": 13})),
-        (
-            'Rules(card_points={"QS": 13, "qs": 5})',
-            lambda: Rules(card_points={"QS": 13, "qs": 5}),
-        ),
-        ("Rules(card_points={})", lambda: Rules(card_points={})),
-        ("Rules(players=5)", lambda: Rules(players=5)),
-        ("Rules(pass_count=14)", lambda: Rules(pass_count=14)),
-        ('Rules(kitty_to="first_trick")', lambda: Rules(kitty_to="first_trick")),
-        (
-            "Rules(removed=[every club], hand_size=9)",
-            lambda: Rules(removed=tuple(r + "C" for r in "23456789TJQKA"), hand_size=9),
-        ),
-        (
-            'Rules.preset("omnibus").replace(settlement="simple")',
-            lambda: Rules.preset("omnibus").replace(settlement="simple"),
-        ),
-        (
-            'Rules.preset("hoyle", 2).replace(settlement="sweepstakes")',
-            lambda: Rules.preset("hoyle", 2).replace(settlement="sweepstakes"),
-        ),
-    ]
-    return table(["asked for", "refused with"], [[f"`{what}`", refusal(do)] for what, do in cases])
-
-
-def refusal(do: Callable[[], object]) -> str:
-    """The message with which `do` is refused."""
-    try:
-        do()
-    except HeartsError as error:
-        return str(error)
-    raise AssertionError("this was to be refused")
 
 
 def state() -> str:
@@ -781,7 +734,6 @@ PARTS: dict[str, Callable[..., str]] = {
         players,
         match,
         margins,
-        refusals,
         state,
         encoder,
         sizes,
