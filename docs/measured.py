@@ -162,19 +162,6 @@ def milliseconds(record: dict[str, float]) -> str:
     return ", ".join(f"{record[name]:.1f}" for name in ("p50", "p99", "max")) + " ms"
 
 
-def pro_options(record: dict[str, Any]) -> Rows:
-    """How often ``pro`` plays another card with its options."""
-    rows = [
-        [
-            f"`pro?{row['options']}`",
-            f"{row['differing']:,} of {record['choices']:,}",
-            f"{row['differing'] / record['choices']:.1%}",
-        ]
-        for row in record["rows"]
-    ]
-    return ["player", "other cards than `pro`", "share"], rows
-
-
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "tests": ("sequential_tests", tests),
     "seeds": ("seed_intervals", seeds),
@@ -184,6 +171,5 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], Rows]]] = {
     "libraries": ("libraries", libraries),
     "library_notes": ("libraries", library_notes),
     "serve": ("serve", serving),
-    "pro_options": ("pro_options", pro_options),
 }
 """The file of results of each table, and what makes it."""

@@ -192,7 +192,7 @@ def presets() -> str:
 
 
 def options(*names: str) -> str:
-    """Every field of some presets side by side, and what a plain ``Rules()`` has instead."""
+    """The fields in which some presets differ from a plain ``Rules()``, side by side."""
     all_rules = [Rules.preset(name) for name in names]
     rows = []
     for field in FIELDS:
@@ -200,9 +200,8 @@ def options(*names: str) -> str:
         default = show(getattr(Rules(), field))
         if field == "removed":
             values = [show_removed(rules) for rules in all_rules]
-        if set(values) == {default}:
-            default = ""
-        rows.append([f"`{field}`", *values, default, meaning_of(field)])
+        if set(values) != {default}:
+            rows.append([f"`{field}`", *values, default, meaning_of(field)])
     return table(["field", *(f"`{name}`" for name in names), "default", "meaning"], rows)
 
 
@@ -464,20 +463,6 @@ def learning_rates() -> str:
         for rate in read_result("learning")["rates"]
     ]
     return table(["", "a second of processor", "a second of clock"], rows)
-
-
-def short_trainings() -> str:
-    """What the demo's recipe makes of seconds."""
-    runs = read_result("short")["runs"]
-    rows = []
-    for seconds in dict.fromkeys(run["seconds"] for run in runs):
-        some = [run for run in runs if run["seconds"] == seconds]
-        decisions = [run["decisions"] / 1e6 for run in some]
-        margins = [run["margin"] for run in some]
-        each = ", ".join(f"{margin:+.2f}" for margin in margins)
-        rows.append([f"{seconds} s", spread(decisions, ".1f", " M"), spread(margins, "+.2f"), each])
-    head = ["from nothing", "decisions", "margin over `pro`", "each seed"]
-    return table(head, rows)
 
 
 def external_speed() -> str:
@@ -742,7 +727,6 @@ PARTS: dict[str, Callable[..., str]] = {
         learned,
         arms,
         learning_rates,
-        short_trainings,
         external_speed,
         resolved,
         exploited,

@@ -5,8 +5,8 @@
 
 Each fault is put alone into a scratch copy of the tree, and its tests run there until one fails,
 which must pass without the fault. `tests/data/mutants_record.json` records the results, and
-tests/data/verification.md sums them up. A fault whose code and tests have not changed since it was caught
-is not run again.
+tests/data/verification.md sums them up. A fault whose code and tests have not changed since it was
+caught is not run again.
 """
 
 from __future__ import annotations
