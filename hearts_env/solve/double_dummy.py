@@ -2,8 +2,8 @@
 
 Alpha-beta in zero windows (Pearl's Scout 1980, MTD(f): Plaat et al. 1996) over positions between
 two tricks, with a transposition table of positions in relative ranks, as Ginsberg (1996) and
-Haglund (2010) have it for bridge. `docs/worlds.md` tells what each technique gains; the
-search itself is in ``hearts_env.solve.dd``, a room for each subject.
+Haglund (2010) have it for bridge. `docs/worlds.md` explains the techniques; the search
+itself is in ``hearts_env.solve.dd``, a room for each subject.
 """
 
 from __future__ import annotations
