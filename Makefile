@@ -86,7 +86,7 @@ format: install ## format, and fix what ruff can fix
 types: install ## check types
 	$(BIN)/mypy
 
-verify: install ## run the checks in full and write docs/verification.md (long)
+verify: install ## run the checks in full and write tests/data/verification.md (long)
 	$(BIN)/python tests/verify.py
 
 mutants: install ## put faults into copies of the code; tests must catch each (an hour; goes on where it stopped)

@@ -2,7 +2,7 @@
 
 A control variate is a number of each duplicate deal whose expectation is known to be 0. What is
 left of the margins after subtracting the best multiple of it (``adjusted``) has the same mean and
-less variance. `docs/statistics.md` has what each of these saves, in deals and in time.
+less variance. `python bench/variates.py` measures what each of these saves, in deals and in time.
 
 ``cards_luck``
     What the hidden cards did for an agent, given how its opponent plays (AIVAT: Burch, Schmid,

@@ -125,7 +125,7 @@ def draw(times: Any, path: str) -> None:
 
 
 def main() -> None:
-    """Print the tables of docs/double_dummy.md."""
+    """Print the tables of docs/worlds.md."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""What solving the last tricks does to the exact exploitability of a network (docs/endgames.md).
+"""What solving the last tricks does to the exact exploitability of a network (docs/equilibrium.md).
 
     python bench/resolving.py --out docs/results/resolving.json
 

@@ -7,7 +7,7 @@ command can be stopped and started at will (half-done figures lie in ``build/fig
     python docs/figures.py                 the players of the package, cheap ones first (hours)
     python docs/figures.py NAME ...        some of them, like standard-easy or exploit
     python docs/figures.py demo            five trainings of `hearts train demo`, seeds 0 to 4
-    python docs/figures.py demo --seeds 2  one of them; likewise classic, champion_plain, arm_magnet
+    python docs/figures.py demo --seeds 2  one of them; likewise classic, arm_magnet
     python docs/figures.py --list          what there is
 """
 
@@ -52,44 +52,11 @@ class Training:
     """What differs from the recipe."""
 
 
-_NARROW = (
-    "env.num_envs=512",
-    "network.trunk=[512, 256]",
-    "ppo.batch_size=2048",
-)
-"""What the champion's recipe was before it got a wider network: part of it."""
-
 TRAININGS = {
     "demo": Training(
         "demo", "two_player", 16_000_000, ("easy", "standard", "standard_trump", "pro"), 5_000
     ),
     "classic": Training("classic", "classic", 8_000_000, ("easy", "standard"), 10_000),
-    "champion": Training("champion", "two_player", 150_000_000, ("pro", "pimc"), 20_000),
-    "champion_narrow": Training(
-        "champion",
-        "two_player",
-        60_000_000,
-        ("pro", "pimc"),
-        20_000,
-        settings=(*_NARROW, "ppo.ent_coef_end=0.001", "lessons.positions=3000000"),
-    ),
-    "champion_plain": Training(
-        "champion",
-        "two_player",
-        20_000_000,
-        ("pro", "pimc"),
-        5_000,
-        settings=(
-            *_NARROW,
-            "env.observation=flat",
-            "average=0.99",
-            "ppo.magnet_coef=0",
-            "ppo.ent_coef=0.001",
-            "ppo.ent_coef_end=0.0002",
-            "lessons.positions=2500000",
-            "threads=1",
-        ),
-    ),
 }
 
 _ARM = (
@@ -124,25 +91,6 @@ _ARMS = {
 TRAININGS |= {
     f"arm_{name}": Training("mini", "mini", 2_000_000, ("pimc",), 5_000, settings=_ARM + settings)
     for name, settings in _ARMS.items()
-}
-
-_STAGES: dict[str, tuple[str, ...]] = {
-    "both": (),
-    "plain": ("exact.descent_floor=0",),
-    "first": ("exact.descent=0",),
-}
-"""The recipe of the champion of ``mini``; without the floor of its second stage; without that."""
-
-TRAININGS |= {
-    f"stages_{name}": Training(
-        "champion_mini",
-        "mini",
-        36_000_000,
-        ("pimc",),
-        5_000,
-        settings=("evaluation.opponents=[]", "evaluation.final_deals=1000", *settings),
-    )
-    for name, settings in _STAGES.items()
 }
 
 COMMANDS = {

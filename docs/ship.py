@@ -5,9 +5,7 @@
 
 The file that comes with the package is the run's, its weights rounded to 16 bits, with the command
 that anybody can give and without the folder that it was given in. The card beside it has the run's
-final evaluation; its learning curve goes to ``docs/images``. What the card of ``champion`` of
-`WEAK_GAME` says of its weak spots is a generated part: ``python docs/weak_spots.py`` measures them
-again, and ``make docs-tables`` writes it.
+final evaluation; its learning curve goes to ``docs/images``.
 """
 
 from __future__ import annotations
@@ -26,14 +24,6 @@ from hearts_train.learn.recipes import load_config
 from hearts_train.learn.run_report import format_card
 
 IMAGES = Path(__file__).parent / "images"
-WEAK_GAME = "two_player"
-WEAK = """
-## What it is bad at
-
-<!-- generated: weak card -->
-Not measured yet: `python docs/weak_spots.py`.
-<!-- end -->
-"""
 
 
 def main() -> None:
@@ -59,8 +49,6 @@ def main() -> None:
     card = format_card(meta, final)
     if given.remark:
         card += f"\n## Remark\n\n{given.remark}\n"
-    if given.game == WEAK_GAME and not given.kind:
-        card += WEAK
     write_whole(path.with_suffix(".md"), card.encode())
     write_whole(IMAGES / f"{path.stem}.png", (given.run / runs.CURVE_NAME).read_bytes())
     note(f"{path.name}: {path.stat().st_size:,} bytes, and its card")

@@ -1,7 +1,8 @@
 """What the documentation site makes of the Markdown pages, so that they need no marks of Sphinx's.
 
-- The order of the site is the order of the tables in ``docs/index.md``: each heading there is a
-  part of the side bar, each row a page of it. Pages that are built stand in `BUILT`.
+- The order of the site is that of ``docs/index.md``: a row that begins with a link is a page below
+  the heading of its table, one that begins with a word a part of the side bar with all its links.
+  Pages that are built stand in `BUILT`.
 - Links to files outside ``docs`` lead to their twin on the site, or are downloads.
 - What a block of Python prints looks like output.
 - Each tutorial is a notebook too, and every link of the built site is followed.
@@ -26,16 +27,16 @@ ROOT = DOCS.parent
 
 BUILT = {
     "Reference": (
-        ("reference/api.rst", "Python", "Every public class and function."),
-        ("reference/commands.rst", "Commands", "`hearts`: every command with all its options."),
+        ("reference/api.rst", "Python"),
+        ("reference/commands.rst", "Commands"),
     ),
     "Project": (
-        ("reference/changelog.rst", "Changelog", "What has changed."),
-        ("reference/contributing.rst", "Contributing", "Where things are, what a change brings."),
-        ("reference/cite.rst", "How to cite", "BibTeX, and the same for tools."),
+        ("reference/changelog.rst", "Changelog"),
+        ("reference/contributing.rst", "Contributing"),
+        ("reference/cite.rst", "How to cite"),
     ),
 }
-"""Pages that only the site has, by the heading of ``docs/index.md`` that they come under."""
+"""Pages that only the site has, by the row of ``docs/index.md`` that they come first in."""
 
 TWINS = {
     "README.md": "index.md",
@@ -48,6 +49,7 @@ TWINS = {
 _FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s:]+)(?P<anchor>#[^)\s]*)?\)")
 _ROW = re.compile(r"^\| \[(?P<title>[^\]]+)\]\((?P<page>[^)#\s:]+)\) \|", re.MULTILINE)
+_PART = re.compile(r"^\| (?P<caption>\w[^|\[]*) \| (?P<links>\[.*) \|$", re.MULTILINE)
 _OUTPUT = re.compile(r"^<!-- generated: output -->\n```text\n", re.MULTILINE)
 _MOVING = re.compile(r"^!\[(.*)\]\(images/deal\.gif\)$", re.MULTILINE)
 _STILL = "images/table.png"
@@ -86,22 +88,23 @@ def rewritten_links(text: str, page: Path) -> str:
 
 # ---- the order of the site -----------------------------------------------------------------------
 def sections(text: str) -> dict[str, list[tuple[str, str]]]:
-    """The headings of the home page, and the (title, page) of the rows of their tables."""
+    """The parts of the side bar, in the order of the home page, and the (title, page) of each."""
     found: dict[str, list[tuple[str, str]]] = {}
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         rows = [(row["title"], row["page"]) for row in _ROW.finditer(part)]
         if rows:
             found[part.partition("\n")[0].strip()] = rows
+        for row in _PART.finditer(part):
+            links = _LINK.finditer(row["links"])
+            found[row["caption"]] = [(link["text"], link["target"]) for link in links]
     return found
 
 
 def with_built_pages(text: str) -> str:
-    """The home page with the rows of the pages that only the site has."""
-    for heading, pages in BUILT.items():
-        rows = "".join(f"| [{title}]({page}) | {told} |\n" for page, title, told in pages)
-        start = text.index(f"\n## {heading}\n")
-        table = text.index("|---|---|\n", start) + len("|---|---|\n")
-        text = text[:table] + rows + text[table:]
+    """The home page with the links of the pages that only the site has."""
+    for caption, pages in BUILT.items():
+        links = ", ".join(f"[{title}]({page})" for page, title in pages)
+        text = text.replace(f"\n| {caption} | ", f"\n| {caption} | {links}, ")
     return text
 
 

@@ -147,7 +147,7 @@ API = {
     ),
     "encoders": Part(
         "Encoders",
-        "From views to arrays. [Encoders](../../encoders.md) lists every place of each.",
+        "From views to arrays. [Encoders](../../encoders.md) says which to choose.",
         (
             *(f"hearts_env.{name}" for name in ("Encoder", "make_encoder", "register_encoder")),
             *(f"hearts_env.encoders.{name}Encoder" for name in ("Flat", "Bits", "Planes")),

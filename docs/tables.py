@@ -44,11 +44,9 @@ from bench.complexity import COLUMNS as SIZE_COLUMNS
 from bench.complexity import Complexity
 from bench.complexity import rows as size_rows
 from hearts_agents.attackers import METHODS
-from hearts_agents.champion import digest_of
-from hearts_agents.registry import OWN
-from hearts_env import HeartsError, Rules, hearts_v0, kernel
+from hearts_env import Rules, hearts_v0, kernel
 from hearts_env.cards import CardPoints
-from hearts_env.encoders import ENCODERS, HistoryEncoder, PlanesEncoder, TextEncoder
+from hearts_env.encoders import ENCODERS, HistoryEncoder
 from hearts_env.encoders.base import BlockEncoder
 from hearts_env.options import DIRECTIONS, MAX_ROTATION
 from hearts_env.rules import rules as rules_module
@@ -68,9 +66,6 @@ from hearts_train.measure.shown import format_interval, format_margin
 
 DOCS = Path(__file__).resolve().parent
 _MEASURED = DOCS / "measured.py"
-_WEAK = DOCS / "weak_tables.py"
-CARD = "agents/hearts_agents/data/champion_two_player.md"
-"""A model card with a generated part, from the repository's root."""
 
 _TOKEN = re.compile(
     r"^```python(?P<flags>[^\n]*)\n(?P<code>.*?)^```[ ]*$"
@@ -197,7 +192,7 @@ def presets() -> str:
 
 
 def options(*names: str) -> str:
-    """Every field of some presets side by side, and what a plain ``Rules()`` has instead."""
+    """The fields in which some presets differ from a plain ``Rules()``, side by side."""
     all_rules = [Rules.preset(name) for name in names]
     rows = []
     for field in FIELDS:
@@ -205,9 +200,8 @@ def options(*names: str) -> str:
         default = show(getattr(Rules(), field))
         if field == "removed":
             values = [show_removed(rules) for rules in all_rules]
-        if set(values) == {default}:
-            default = ""
-        rows.append([f"`{field}`", *values, default, meaning_of(field)])
+        if set(values) != {default}:
+            rows.append([f"`{field}`", *values, default, meaning_of(field)])
     return table(["field", *(f"`{name}`" for name in names), "default", "meaning"], rows)
 
 
@@ -253,53 +247,6 @@ def margins() -> str:
     return table(["preset", "`max_margin` by number of players"], rows)
 
 
-def refusals() -> str:
-    """Rule sets that are refused, each with its message."""
-    cases: list[tuple[str, Callable[[], object]]] = [
-        ('Rules.preset("classical")', lambda: Rules.preset("classical")),
-        ('Rules.preset("classic", players=5)', lambda: Rules.preset("classic", players=5)),
-        ('Rules.preset("party", players=8)', lambda: Rules.preset("party", players=8)),
-        ("Rules(moon_point=20)", lambda: Rules.from_dict({"moon_point": 20})),
-        ("Rules(moon_points=-26)", lambda: Rules(moon_points=-26)),
-        (
-            'Rules.make("party players=5", players=6)',
-            lambda: Rules.make("party players=5", players=6),
-        ),
-        ('Rules(trump="hearts")', lambda: Rules(trump="hearts")),
-        ('Rules(card_points={"1S": 13})', lambda: Rules(card_points={"1S": 13})),
-        (
-            'Rules(card_points={"QS": 13, "qs": 5})',
-            lambda: Rules(card_points={"QS": 13, "qs": 5}),
-        ),
-        ("Rules(card_points={})", lambda: Rules(card_points={})),
-        ("Rules(players=5)", lambda: Rules(players=5)),
-        ("Rules(pass_count=14)", lambda: Rules(pass_count=14)),
-        ('Rules(kitty_to="first_trick")', lambda: Rules(kitty_to="first_trick")),
-        (
-            "Rules(removed=[every club], hand_size=9)",
-            lambda: Rules(removed=tuple(r + "C" for r in "23456789TJQKA"), hand_size=9),
-        ),
-        (
-            'Rules.preset("omnibus").replace(settlement="simple")',
-            lambda: Rules.preset("omnibus").replace(settlement="simple"),
-        ),
-        (
-            'Rules.preset("hoyle", 2).replace(settlement="sweepstakes")',
-            lambda: Rules.preset("hoyle", 2).replace(settlement="sweepstakes"),
-        ),
-    ]
-    return table(["asked for", "refused with"], [[f"`{what}`", refusal(do)] for what, do in cases])
-
-
-def refusal(do: Callable[[], object]) -> str:
-    """The message with which `do` is refused."""
-    try:
-        do()
-    except HeartsError as error:
-        return str(error)
-    raise AssertionError("this was to be refused")
-
-
 def state() -> str:
     """The layout of a state."""
     rows = [
@@ -332,25 +279,13 @@ def encoder(name: str, preset: str) -> str:
     text = f"`{preset}`: shape `{space.shape}`, `{space.dtype}`.\n\n"
     if isinstance(made, HistoryEncoder):
         return text + history(made, rules)
-    if isinstance(made, TextEncoder):
-        return text
     assert isinstance(made, BlockEncoder)
     rows, start = [], 0
     for block in made.blocks(rules):
-        size = 1 if isinstance(made, PlanesEncoder) and block.is_cards else block.size
-        rows.append([f"`{block.name}`", start, size, block.meaning])
-        start += size
-    if name == "belief":
-        rows = [["blocks of `flat`", 0, start, "as above"]]
-        for seat in range(1, rules.players):
-            size = len(rules.deck)
-            rows.append(
-                [f"chances of seat +{seat}", start, size, "that it holds each card of the deck"]
-            )
-            start += size
+        rows.append([f"`{block.name}`", start, block.size, block.meaning])
+        start += block.size
     assert start == space.shape[0], f"{name} of {preset} has no such table"
-    unit = "channel" if isinstance(made, PlanesEncoder) else "start"
-    return text + table(["name", unit, "size", "meaning"], rows)
+    return text + table(["name", "start", "size", "meaning"], rows)
 
 
 def history(made: HistoryEncoder, rules: Rules) -> str:
@@ -374,9 +309,10 @@ def history(made: HistoryEncoder, rules: Rules) -> str:
 
 
 def sizes() -> str:
-    """The shape of every encoder's observation under every preset."""
+    """The shape of every encoder's observation under some presets."""
     rows = []
-    for preset, (numbers, _) in PRESETS.items():
+    for preset in ("two_player", "mini", "micro", "classic", "kitty", "hoyle"):
+        numbers, _ = PRESETS[preset]
         for number in dict.fromkeys((numbers[0], numbers[-1])):
             rules = Rules.preset(preset, number)
             shapes = ["x".join(map(str, e.space(rules).shape)) for e in ENCODERS.values()]
@@ -444,18 +380,6 @@ def measured(name: str) -> str:
     return table(*rows_of(record)) + f"\n`{record['command']}`\n"
 
 
-def weak(part: str, *arguments: str) -> str:
-    """A part of ``docs/weak_tables.py``: where the champion loses points."""
-    if not is_measured("weak_spots"):
-        return unmeasured("weak_spots", "docs/weak_spots.py")
-    record = read_result("weak_spots")
-    found = beside(_WEAK).PARTS[part](record, *arguments)
-    text = "\n".join(one if isinstance(one, str) else table(*one) for one in found)
-    if record["weights"] != digest_of(record["rules"]):
-        text += "\nMeasured of an earlier network than the one that comes with the package now.\n"
-    return text
-
-
 def learned(recipe: str) -> str:
     """What the players of a recipe make, over the seeds that were trained."""
     files = sorted((DOCS / "results").glob(f"{recipe}-[0-9]*.json"))
@@ -482,11 +406,11 @@ def learned(recipe: str) -> str:
     )
 
 
-def arms(group: str = "arm") -> str:
+def arms() -> str:
     """What ways of learning the five-card game come to with the same budget, over seeds."""
-    rows, runs, form = [], [], ".4f" if group == "stages" else ".3f"
-    for arm, meaning in _ARMS[group].items():
-        files = sorted((DOCS / "results").glob(f"{group}_{arm}-[0-9]*.json"))
+    rows, runs = [], []
+    for arm, meaning in _ARMS.items():
+        files = sorted((DOCS / "results").glob(f"arm_{arm}-[0-9]*.json"))
         found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
         if not found:
             rows.append([meaning, "not measured yet", "", "", "", "0"])
@@ -496,8 +420,8 @@ def arms(group: str = "arm") -> str:
         rows.append(
             [
                 meaning,
-                spread(drawn, form) if drawn else "",
-                spread([row["preferred"] for row in last], form),
+                spread(drawn, ".3f") if drawn else "",
+                spread([row["preferred"] for row in last], ".3f"),
                 spread([run["evaluations"][0]["margin"] for run in found], "+.2f"),
                 spread([run["seconds"] / 60 for run in found], ".1f"),
                 str(len(found)),
@@ -508,7 +432,7 @@ def arms(group: str = "arm") -> str:
     text = table(head, rows)
     if not runs:
         return text
-    millions, example = runs[0]["decisions"] / 1e6, f"{group}_{list(_ARMS[group])[-1]}"
+    millions, example = runs[0]["decisions"] / 1e6, f"arm_{list(_ARMS)[-1]}"
     return text + (
         f"\nMean ± standard deviation over seeds, {millions:.0f} M decisions each; "
         f"margins over {runs[0]['evaluations'][0]['deals']:,}\nduplicate deals "
@@ -518,21 +442,14 @@ def arms(group: str = "arm") -> str:
 
 
 _ARMS = {
-    "arm": {
-        "plain": "PPO of both seats",
-        "entropy": "the same with 17 times the entropy bonus",
-        "average": "and the average of the weights",
-        "magnet": "and a pull towards that average",
-        "maskable": "MaskablePPO of one seat against its snapshots",
-        "nfsp": "NFSP: the average of best responses",
-        "monte_carlo": "Deep Monte Carlo",
-        "dqn": "DQN, double",
-    },
-    "stages": {
-        "both": "the recipe",
-        "plain": "without the floor, by the gradient alone",
-        "first": "without the second stage",
-    },
+    "plain": "PPO of both seats",
+    "entropy": "the same with 17 times the entropy bonus",
+    "average": "and the average of the weights",
+    "magnet": "and a pull towards that average",
+    "maskable": "MaskablePPO of one seat against its snapshots",
+    "nfsp": "NFSP: the average of best responses",
+    "monte_carlo": "Deep Monte Carlo",
+    "dqn": "DQN, double",
 }
 """Ways of learning ``mini``, as in docs/figures.py."""
 
@@ -546,20 +463,6 @@ def learning_rates() -> str:
         for rate in read_result("learning")["rates"]
     ]
     return table(["", "a second of processor", "a second of clock"], rows)
-
-
-def short_trainings() -> str:
-    """What the demo's recipe makes of seconds."""
-    runs = read_result("short")["runs"]
-    rows = []
-    for seconds in dict.fromkeys(run["seconds"] for run in runs):
-        some = [run for run in runs if run["seconds"] == seconds]
-        decisions = [run["decisions"] / 1e6 for run in some]
-        margins = [run["margin"] for run in some]
-        each = ", ".join(f"{margin:+.2f}" for margin in margins)
-        rows.append([f"{seconds} s", spread(decisions, ".1f", " M"), spread(margins, "+.2f"), each])
-    head = ["from nothing", "decisions", "margin over `pro`", "each seed"]
-    return table(head, rows)
 
 
 def external_speed() -> str:
@@ -596,24 +499,6 @@ def spread(values: Sequence[float], form: str, unit: str = "") -> str:
     if len(values) < 2:
         return mean + unit
     return f"{mean} ± {statistics.stdev(values):{form.lstrip('+')}}{unit}"
-
-
-def lessons_lost() -> str:
-    """What networks lose a decision after the same lessons, by what they see and their size."""
-    if not is_measured("lessons"):
-        return unmeasured("lessons", bench_command("lessons"))
-    rows = [
-        [
-            f"`{row['encoder']}`",
-            row["network"],
-            f"{row['weights']:,}",
-            f"{row['processor_seconds']:.0f}",
-            f"{row['lost']:.3f}",
-        ]
-        for row in read_result("lessons")["rows"]
-    ]
-    head = ["encoder", "layers", "weights", "seconds of one core", "points lost a decision"]
-    return table(head, rows)
 
 
 def resolved() -> str:
@@ -776,13 +661,19 @@ def matches_won(name: str = "matches") -> str:
     return table([*head, "deals", "pairs of matches"], rows)
 
 
+SIZED = ("two_player", "mini", "micro", "classic", "party players=3", "party players=7", "hoyle")
+"""The games of the page on sizes; its command has all."""
+
+
 def game_sizes() -> str:
-    """How large every game is."""
+    """How large some games are."""
     if not is_measured("complexity"):
         return unmeasured("complexity")
     (entry,) = read_result("complexity")["commands"]
     found = [Complexity.of(record) for record in entry["results"]]
-    return table(SIZE_COLUMNS, [[f"`{row[0]}`", *row[1:]] for row in size_rows(found)])
+    return table(
+        SIZE_COLUMNS, [[f"`{row[0]}`", *row[1:]] for row in size_rows(found) if row[0] in SIZED]
+    )
 
 
 @functools.cache
@@ -794,7 +685,7 @@ def leagues(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def league(game: str) -> str:
-    """Standings, margins and remarks of a game of the league."""
+    """Standings and remarks of a game of the league."""
     record = leagues(DOCS / "results" / "league").get(game)
     if record is None or not record["result"]["standings"]:
         return "Not measured yet: `python docs/leagues.py`.\n"
@@ -804,28 +695,9 @@ def league(game: str) -> str:
         [
             f"Duplicate deals: {league_tables.pairs_told(result)}.\n",
             table(*league_tables.standings(record)),
-            table(*league_tables.cross_table(result)),
             *([remarks] if remarks else []),
         ]
     )
-
-
-def league_games() -> str:
-    """The mean margin of each agent in each game of the league, and the hours it took."""
-    records = leagues(DOCS / "results" / "league")
-    entered = {agent["name"] for r in records.values() for agent in r["result"]["agents"]}
-    names = [name for name in OWN if name in entered]
-    rows = []
-    for game, record in records.items():
-        standings = {row["agent"]: row for row in record["result"]["standings"]}
-        cells = [interval(standings[name]) if name in standings else "" for name in names]
-        played = record["result"]["pairings"]
-        few = min((row["deals"] for row in played), default=0)
-        wide = max(((row["ci95"][1] - row["ci95"][0]) / 2 for row in played), default=0.0)
-        rows.append([f"`{game}`", *cells, f"{few:,}", f"± {wide:.2f}" * bool(played)])
-    hours = sum(record["run"]["hours"] for record in records.values())
-    head = ["game", *(f"`{name}`" for name in names), "fewest deals", "widest interval"]
-    return table(head, rows) + f"\nAll of it took {hours:.1f} hours of one processor core.\n"
 
 
 def game_page(*heading: str) -> str:
@@ -847,18 +719,14 @@ PARTS: dict[str, Callable[..., str]] = {
         players,
         match,
         margins,
-        refusals,
         state,
         encoder,
         sizes,
         strengths,
         measured,
-        weak,
         learned,
         arms,
         learning_rates,
-        short_trainings,
-        lessons_lost,
         external_speed,
         resolved,
         exploited,
@@ -873,7 +741,6 @@ PARTS: dict[str, Callable[..., str]] = {
         matches_won,
         game_sizes,
         league,
-        league_games,
         game_page,
     )
 }
@@ -981,9 +848,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if one is stale")
     check: bool = parser.parse_args(arguments).check
     stale = []
-    for page in [*pages(), DOCS.parent / "README.md", DOCS.parent / CARD]:
-        if not page.exists():
-            continue
+    for page in [*pages(), *DOCS.parent.glob("README.md")]:
         old = page.read_text(encoding="utf-8")
         new = render(old, str(page), write=not check)
         if new != old:

@@ -878,7 +878,7 @@ def run_chunk(chunk: tuple[str, int, int]) -> tuple[tuple[str, int, int], dict[s
 
 
 def section(rows: dict[str, dict[str, int]]) -> str:
-    """The part of docs/verification.md that tells of the inputs."""
+    """The part of tests/data/verification.md that tells of the inputs."""
     lines = [
         "## fuzz",
         "",

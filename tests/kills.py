@@ -1,7 +1,7 @@
 """Commands that are killed at random moments and resumed: ``make kills``; here ``hearts train``.
 
 Whatever hits a run, it must end as the run that nothing hit, to the last bit; no file may be torn;
-and a second process at the same work must be refused. Results go to docs/verification.md.
+and a second process at the same work must be refused. Results go to tests/data/verification.md.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ KILLS = {
 
 
 def section(rows: dict[str, Count]) -> str:
-    """The part of docs/verification.md that tells of the kills."""
+    """The part of tests/data/verification.md that tells of the kills."""
     lines = [
         "## kills",
         "",

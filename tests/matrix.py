@@ -2,7 +2,7 @@
 
 For each Python that is found, and each set of dependencies, a virtual environment is made in a
 temporary folder; in it run tests/digests.py (also with ``-O``, random hash seed and more threads),
-the command line and a few quick tests. Results go to docs/verification.md. Two rows have the
+the command line and a few quick tests. Results go to tests/data/verification.md. Two rows have the
 extras ``train`` and ``solve`` as well; torch is then the newest that is found.
 """
 
@@ -181,7 +181,7 @@ def lines_on_page() -> dict[str, str]:
 
 
 def section(lines: dict[str, str]) -> str:
-    """The part of docs/verification.md that tells of the versions."""
+    """The part of tests/data/verification.md that tells of the versions."""
     text = [
         "## matrix",
         "",

@@ -5,8 +5,8 @@
 
 Each fault is put alone into a scratch copy of the tree, and its tests run there until one fails,
 which must pass without the fault. `tests/data/mutants_record.json` records the results, and
-docs/verification.md sums them up. A fault whose code and tests have not changed since it was caught
-is not run again.
+tests/data/verification.md sums them up. A fault whose code and tests have not changed since it was
+caught is not run again.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ class Record:
 
 
 def section(mutants: Sequence[Mutant], record: Record) -> str:
-    """The part of docs/verification.md that sums up the record."""
+    """The part of tests/data/verification.md that sums up the record."""
     lines = [
         "## mutants",
         "",
@@ -389,7 +389,7 @@ def main() -> None:
     parser.add_argument(
         "--page",
         action="store_true",
-        help="write docs/verification.md from the record; run nothing",
+        help="write tests/data/verification.md from the record; run nothing",
     )
     arguments = parser.parse_args()
     everything = load()

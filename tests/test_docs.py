@@ -48,7 +48,7 @@ BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```[ ]*$", re.DOTALL | re.MULTILI
 PAGES = [pytest.param(page, id=page.relative_to(DOCS).as_posix()) for page in tables.pages()]
 
 
-QUICK = ("start.md", "state.md", "rules.md", "notation.md", "games/chips.md", "tutorials/game.md")
+QUICK = ("start.md", "state.md", "rules.md", "notation.md", "tutorials/game.md")
 """Pages that run in a second each; the others are slow tests."""
 
 

@@ -104,7 +104,7 @@ def test_trees_have_what_plain_enumeration_finds(text):
 
 
 def test_micro_and_mini_have_the_counts_of_the_verification():
-    # docs/verification.md counts both leaders, with the kernel alone.
+    # tests/data/verification.md counts both leaders, with the kernel alone.
     for name, deals, lines, positions in (
         ("micro", 560, 4_216, 17_608),
         ("mini", 16_632, 7_426_296, 30_401_526),

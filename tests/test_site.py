@@ -35,7 +35,7 @@ def test_every_page_is_in_the_side_bar_once() -> None:
     rows = [
         page for rows in pages.sections(pages.with_built_pages(HOME)).values() for _, page in rows
     ]
-    built = {page for rows in pages.BUILT.values() for page, _, _ in rows}
+    built = {page for rows in pages.BUILT.values() for page, _ in rows}
     written = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} - {"index.md"}
     assert len(rows) == len(set(rows))
     assert set(rows) == written | built
@@ -43,11 +43,16 @@ def test_every_page_is_in_the_side_bar_once() -> None:
 
 def test_toctrees_are_the_tables_of_the_home_page() -> None:
     text = (
-        "# Home\n\n## One\n\n| page | told |\n|---|---|\n| [A](a.md) | x |\n\n## Two\n\nNothing.\n"
+        "# Home\n\n## One\n\n| page | told |\n|---|---|\n| [A](a.md) | x |\n\n## Two\n\n"
+        "| part | pages |\n|---|---|\n| Three | [B](b.md), [C](c/d.md) |\n"
     )
-    assert pages.sections(text) == {"One": [("A", "a.md")]}
+    assert pages.sections(text) == {
+        "One": [("A", "a.md")],
+        "Three": [("B", "b.md"), ("C", "c/d.md")],
+    }
     assert pages.with_toctrees(text).endswith(
         "```{toctree}\n:hidden:\n:caption: One\n\nA <a.md>\n```\n"
+        "\n```{toctree}\n:hidden:\n:caption: Three\n\nB <b.md>\nC <c/d.md>\n```\n"
     )
 
 

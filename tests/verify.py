@@ -1,4 +1,4 @@
-"""The tests' full counts: ``make verify``; results go to docs/verification.md.
+"""The tests' full counts: ``make verify``; results go to tests/data/verification.md.
 
 Each check is cut into tasks of some seconds, which two processes work through. ``--only NAME``
 runs one check (and again another) and renews its part of the page; ``--scale 0.01`` runs a
@@ -56,7 +56,7 @@ from tests.reshuffle import reshuffled
 from tests.strategies import rule_sets
 from tests.test_view import HARD_RULES, naive_at, random_positions
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "verification.md"
+PAGE = Path(__file__).parent / "data" / "verification.md"
 Counts = dict[str, int]
 
 

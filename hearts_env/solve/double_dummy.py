@@ -2,8 +2,8 @@
 
 Alpha-beta in zero windows (Pearl's Scout 1980, MTD(f): Plaat et al. 1996) over positions between
 two tricks, with a transposition table of positions in relative ranks, as Ginsberg (1996) and
-Haglund (2010) have it for bridge. `docs/double_dummy.md` tells what each technique gains; the
-search itself is in ``hearts_env.solve.dd``, a room for each subject.
+Haglund (2010) have it for bridge. `docs/worlds.md` explains the techniques; the search
+itself is in ``hearts_env.solve.dd``, a room for each subject.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Table:
             rules: the rules, or a preset's name.
             log2_bytes: what it learns has ``2 ** log2_bytes`` bytes; 14 to 34.
             endgames: with how many cards each all positions are solved now and kept beside; 0 to
-                7. Where the deck or the points do not suit that table (`docs/double_dummy.md`),
+                7. Where the deck or the points do not suit that table (`docs/worlds.md`),
                 none are.
 
         Raises:

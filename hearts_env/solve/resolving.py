@@ -12,7 +12,7 @@ Of solutions that are safe so, some are better than others. So the other player'
 weights, added up: one by the guess, without a choice, and one by the choice. The first pulls
 towards what is right against the range; the second holds the hands for which it would cost, no
 longer strictly, but as far as that is worth it. How much of either is best is measured in
-docs/endgames.md.
+docs/equilibrium.md.
 """
 
 from __future__ import annotations

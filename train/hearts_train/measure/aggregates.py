@@ -38,7 +38,7 @@ RESAMPLES = 10_000
 _LARGEST_BLOCK = 1024
 MIN_RUNS = 2
 _ENOUGH_RUNS = 10
-"""With fewer the intervals are clearly too short (docs/statistics.md has how often they hold)."""
+"""With fewer the intervals are clearly too short (docs/evaluation.md has how often they hold)."""
 
 Statistic = Callable[[Floats], Floats]
 """Of many samples at once: ``(samples, runs, tasks)`` to ``(samples,)``."""

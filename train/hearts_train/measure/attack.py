@@ -377,7 +377,7 @@ class Assault:
 
 def exploit(
     agent: Entrant,
-    rules: Rules | str = "mini",
+    rules: Rules | str | Tree = "mini",
     attackers: Sequence[Entrant] = tuple(METHODS),
     *,
     deals: int = 600,
@@ -389,7 +389,7 @@ def exploit(
 
     Args:
         agent: an agent, or its name or checkpoint for ``make_agent``.
-        rules: of two players.
+        rules: of two players; or the tree of a small deck or an endgame, which can be used again.
         attackers: who answers the agent where the best response cannot be computed.
         deals: duplicate deals that each attacker plays there.
         seed: what deals and chance follow from.
@@ -402,13 +402,16 @@ def exploit(
     Raises:
         HeartsError: if the agent is unknown or cannot play these rules.
     """
-    rules = Rules.make(rules)
-    if not is_small(rules):
-        return Assault(agent, attackers, rules, seed=seed).over_deals(deals, show, **settings)
+    game = rules if isinstance(rules, Tree) else Rules.make(rules)
+    if isinstance(game, Rules) and not is_small(game):
+        return Assault(agent, attackers, game, seed=seed).over_deals(deals, show, **settings)
+    if not isinstance(agent, str | os.PathLike):  # it may have a policy alone
+        with show(named(agent)) as progress:
+            return best_response(agent, game, progress=progress)
     with contextlib.closing(Contender(agent, seed)) as contender:
-        contender.check_rules(rules)
+        contender.check_rules(game if isinstance(game, Rules) else game.rules)
         with show(contender.name) as progress:
-            return best_response(contender.agent, rules, contender.name, progress=progress)
+            return best_response(contender.agent, game, contender.name, progress=progress)
 
 
 def _check_played(result: Evaluation) -> None:

@@ -2,7 +2,7 @@
 
 Either the two play each other, or both play the same field on the same deals, and what is tested
 is the difference of their margins, deal by deal. See ``hearts_train.measure.sequential`` for the
-test, and `docs/statistics.md` for how often it errs and what it saves.
+test, and `docs/evaluation.md` for how often it errs and what it saves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Intervals of means: the normal approximation, and the bootstrap, over independent observations.
 
-The observations of an evaluation are its duplicate deals. `docs/statistics.md` has how often each
+The observations of an evaluation are its duplicate deals. `docs/evaluation.md` has how often each
 interval contains the truth, in simulated evaluations.
 """
 
