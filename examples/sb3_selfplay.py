@@ -12,8 +12,7 @@ from _report import Report
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
-from hearts_agents import make_agent
-from hearts_agents.envs.sb3 import HeartsSB3VecEnv
+from hearts_agents import HeartsSB3VecEnv, make_agent
 
 report = Report(__doc__, "stable-baselines3", "sb3-contrib", "torch")
 envs = HeartsSB3VecEnv(num_envs=64, rules="two_player", opponent="easy", seat="random", seed=1)
