@@ -157,9 +157,9 @@ def evaluate(
             copied, or there are too few or too many deals.
     """
     deals = check_deals(deals)
-    is_many = isinstance(opponents, list | tuple)
+    others = list(opponents) if isinstance(opponents, list | tuple) else [opponents]
     contest = Contest(
-        [agent, *opponents] if isinstance(opponents, list | tuple) else [agent, opponents],
+        [agent, *others],
         rules,
         seed,
         isolate=isolate,
@@ -173,7 +173,7 @@ def evaluate(
 
     with contest.recorded(deals, out, resume):
         found = list(contest.evaluations(deals, show))
-    return found if is_many else found[0]
+    return found if isinstance(opponents, list | tuple) else found[0]
 
 
 class Stretch(NamedTuple):
