@@ -41,8 +41,9 @@ from hearts_env.solve.policies import Policy, begin_past, check_policy
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_env.support.jit import jit
 from hearts_env.views.view import PlayerView
+from hearts_train.measure.contenders import Entrant
+from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import Duel
-from hearts_train.measure.evaluation import Contest, Entrant, check_deals
 from hearts_train.measure.intervals import finite_values
 
 

@@ -28,9 +28,10 @@ from hearts_env.solve.tree import Tree
 from hearts_env.support.arrays import Floats
 from hearts_env.support.files import write_json
 from hearts_train.measure.aggregates import aggregate, difference, interquartile_mean, mean
-from hearts_train.measure.evaluation import evaluate, platform_versions
+from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import Z95, bootstrap_interval, mean_and_interval
 from hearts_train.measure.sequential import Question, SequentialTest, looks
+from hearts_train.measure.summary import platform_versions
 
 SIZES = (50, 200)
 """Duplicate deals of a simulated evaluation."""

@@ -29,7 +29,7 @@ from hearts_agents.programs.program_agent import ExternalAgent
 from hearts_env import BatchGame, __version__
 from hearts_env.batch.views import BatchView
 from hearts_env.support.files import write_json
-from hearts_train.measure.evaluation import platform_versions
+from hearts_train.measure.summary import platform_versions
 
 BOTS = Path(__file__).resolve().parents[1] / "examples" / "bots"
 DECISIONS, PLAYED = 8192, 14

@@ -19,7 +19,7 @@ from hearts_env.support.files import write_json
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.recipes import load_config
 from hearts_train.learn.training import make_learner
-from hearts_train.measure.evaluation import platform_versions
+from hearts_train.measure.summary import platform_versions
 
 ONE = ("threads=1",)
 VARIANTS: dict[str, tuple[str, Sequence[str]]] = {

@@ -28,7 +28,7 @@ from hearts_env.solve.policies import Policy
 from hearts_env.solve.tree import Tree
 from hearts_env.support.files import write_json
 from hearts_env.views.view import PlayerView
-from hearts_train.measure.evaluation import platform_versions
+from hearts_train.measure.summary import platform_versions
 
 Record = dict[str, Any]
 

@@ -21,7 +21,7 @@ from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_env.support.files import write_json
 from hearts_train import console
-from hearts_train.measure.evaluation import platform_versions
+from hearts_train.measure.summary import platform_versions
 
 GAME = "mini"
 WAYS = ((0.0, NOISE), (0.5, NOISE), (0.75, NOISE), (0.9, NOISE), (1.0, NOISE), (1.0, 0.3))

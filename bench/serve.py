@@ -34,7 +34,7 @@ from websockets.asyncio.client import connect
 from hearts_env import __version__
 from hearts_env.game.notation import parse_games
 from hearts_env.support.files import write_json
-from hearts_train.measure.evaluation import platform_versions
+from hearts_train.measure.summary import platform_versions
 
 AGENT, RULES = "champion", "two_player"
 THINKS = (0.5, 1.5)

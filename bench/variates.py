@@ -31,9 +31,10 @@ from hearts_env.solve import Table
 from hearts_env.solve.policies import Policy
 from hearts_env.support.arrays import Floats
 from hearts_env.support.files import write_json
-from hearts_train.measure.evaluation import evaluate, platform_versions
+from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import percentiles
 from hearts_train.measure.pictures import short_names
+from hearts_train.measure.summary import platform_versions
 
 PAIRINGS = [
     ("standard_trump", "standard", "two_player"),

@@ -29,8 +29,8 @@ def play(track: Track, split: str) -> bool:
         tables[key] = {"seed": seed, "deals": deals, "pairings": []}
     table = tables[key]
     for pair in list(missing(table, track.field)):
-        with console.progress(f"{key}, {' against '.join(pair)}") as tell:
-            played = tournament(pair, track.rules, table["deals"], seed, tell)
+        console.note(f"{key}, {' against '.join(pair)}")
+        played = tournament(pair, track.rules, table["deals"], seed, show=console.progress)
         if played.interrupted:
             return True
         table["pairings"] += pairings_of(played)

@@ -29,8 +29,8 @@ from hearts_agents import make_agent
 from hearts_env import Game, Rules, __version__
 from hearts_env.support.files import write_json, write_whole
 from hearts_train import console
-from hearts_train.command.reports import prepare
-from hearts_train.measure.evaluation import Contest, platform_versions
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.summary import platform_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -213,17 +213,18 @@ def measure(figure: Figure) -> None:
     """Play a figure's deals, from where it was stopped, and write its file."""
     WORK.mkdir(parents=True, exist_ok=True)
     kept = WORK / f"{figure.name}.jsonl"
-    contest = Contest(
-        [figure.agent, figure.opponent],
+    save, resume = (None, kept) if kept.exists() else (kept, None)
+    result = evaluate(
+        figure.agent,
+        figure.opponent,
         Rules.preset(figure.rules),
+        figure.deals,
         figure.seed,
+        save=save,
+        resume=resume,
         command=figure.command,
+        show=console.progress,
     )
-    prepare(contest)
-    is_begun = kept.exists()
-    out, resume = (None, kept) if is_begun else (kept, None)
-    with contest.recorded(figure.deals, out, resume):
-        [result] = contest.evaluations(figure.deals, lambda *_: console.progress(figure.name))
     if result.interrupted:
         raise KeyboardInterrupt
     write(figure.name, result.to_json())

@@ -189,7 +189,10 @@ API = {
             *(f"hearts_train.measure.comparison.{name}" for name in ("compare", "Comparison")),
             *(f"hearts_train.measure.tournament.{name}" for name in ("tournament", "Tournament")),
             *(f"hearts_train.measure.analysis.{n}" for n in ("analyse", "Analysis", "Moment")),
-            *(f"hearts_train.measure.attack.{name}" for name in ("Assault", "Attack", "Gain")),
+            *(
+                f"hearts_train.measure.exploit.{name}"
+                for name in ("Exploiter", "ExploitResult", "ExploiterScore")
+            ),
             "hearts_train.measure.benchmark.Benchmark",
             *(f"hearts_train.measure.equity.{n}" for n in ("match_equity", "measure_results")),
             *(f"hearts_train.measure.aggregates.{n}" for n in ("aggregate", "compare_runs")),

@@ -56,8 +56,8 @@ from hearts_env.rules.rules import FIELDS
 from hearts_env.rules.values import MAX_POINTS
 from hearts_env.solve.deal_results import shipped_results
 from hearts_train.command import league_tables
-from hearts_train.measure.attack import TRAINED
 from hearts_train.measure.equity import match_equity
+from hearts_train.measure.exploit import TRAINED
 from hearts_train.measure.field import read_field
 from hearts_train.measure.league_file import read_folder
 from hearts_train.measure.league_table import tables as tables_of

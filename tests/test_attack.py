@@ -31,7 +31,8 @@ from hearts_train.command.attack_command import show
 from hearts_train.command.cli import app
 from hearts_train.measure import evaluation
 from hearts_train.measure.attack import Assault, is_small, play_of
-from hearts_train.measure.evaluation import Contest, Stretch, evaluate
+from hearts_train.measure.contest import Contest, Stretch
+from hearts_train.measure.evaluation import evaluate
 from tests.refusals import mistake, refused
 from tests.reshuffle import reshuffled
 from tests.test_exploit import all_deals, random_policy

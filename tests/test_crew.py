@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from hearts_agents import register_agent
 from hearts_env import HeartsError
 from hearts_train.command.cli import app
+from hearts_train.measure.contest import Contest, Stretch
 from hearts_train.measure.crew import spread
-from hearts_train.measure.evaluation import Contest, Stretch, evaluate
+from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 from tests.crew_work import Work, raise_unsendable
 from tests.refusals import refused

@@ -19,14 +19,10 @@ from hearts_env.seeds import derived_seed
 from hearts_train.command.reports import show_evaluations
 from hearts_train.measure import evaluation
 from hearts_train.measure.duel import Block
-from hearts_train.measure.evaluation import (
-    Evaluation,
-    evaluate,
-    mean_and_interval,
-    plot,
-    string_matches,
-)
-from hearts_train.measure.matches import chips_won
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.intervals import mean_and_interval
+from hearts_train.measure.matches import chips_won, string_matches
+from hearts_train.measure.summary import Evaluation, plot
 from hearts_train.measure.tournament import tournament
 from tests.refusals import refused
 

@@ -25,7 +25,8 @@ from hearts_env.support.progress import silent
 from hearts_train.command.opening import open_table
 from hearts_train.command.reports import prepare
 from hearts_train.measure.contenders import Contender
-from hearts_train.measure.evaluation import Contest, evaluate
+from hearts_train.measure.contest import Contest
+from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.guard import KINDS, NO_ACTION, Fault
 from hearts_train.measure.isolation import _read_answer
 from hearts_train.measure.tournament import tournament

@@ -19,8 +19,9 @@ from hearts_env.support.interrupts import Interrupted, interruptible
 from hearts_env.support.progress import silent
 from hearts_train.measure import evaluation, records
 from hearts_train.measure.contenders import Contender
+from hearts_train.measure.contest import Contest
 from hearts_train.measure.duel import Block
-from hearts_train.measure.evaluation import Contest, evaluate
+from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.records import read_settings, results_file
 from hearts_train.measure.tournament import tournament
 from tests.refusals import mistake, refused

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from hearts_train.learn.export import export_policy
     from hearts_train.learn.recipes import load_config
     from hearts_train.learn.training import train
-    from hearts_train.measure.attack import exploit
     from hearts_train.measure.benchmark import benchmark
     from hearts_train.measure.comparison import compare
     from hearts_train.measure.evaluation import evaluate
+    from hearts_train.measure.exploit import exploit
     from hearts_train.measure.tournament import tournament
 
 # Read by torch's OpenMP when it is loaded, so set before anything here can import torch. Its
@@ -29,7 +29,7 @@ _HOMES = {
     "benchmark": "hearts_train.measure.benchmark",
     "compare": "hearts_train.measure.comparison",
     "evaluate": "hearts_train.measure.evaluation",
-    "exploit": "hearts_train.measure.attack",
+    "exploit": "hearts_train.measure.exploit",
     "export_policy": "hearts_train.learn.export",
     "load_config": "hearts_train.learn.recipes",
     "tournament": "hearts_train.measure.tournament",

@@ -4,50 +4,35 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 
 from hearts_agents.spec import AgentSpec
-from hearts_env import HeartsError, Rules
+from hearts_env import Rules
+from hearts_env.support.files import write_whole
 from hearts_train import console
 from hearts_train.command.benchmark_page import write_page
-from hearts_train.command.reports import (
-    command_line,
-    prepare,
-    say_how_to_go_on,
-    show_counted_faults,
-)
-from hearts_train.measure.benchmark import (
-    Benchmark,
-    check_out,
-    unfinished,
-    verdict,
-    verify,
-)
-from hearts_train.measure.benchmark_file import read_benchmark
-from hearts_train.measure.contenders import Contender
-from hearts_train.measure.crew import Crew
+from hearts_train.command.reports import command_line, say_how_to_continue, show_counted_faults
+from hearts_train.measure.benchmark import benchmark, verdict, verify
+from hearts_train.measure.benchmark_file import encoded, read_benchmark
+from hearts_train.measure.contenders import Contender, Entrant
+from hearts_train.measure.contest import Saved
 from hearts_train.measure.duel import Example
 from hearts_train.measure.pictures import short_names
 from hearts_train.measure.protocol import TRACKS, protocol_number
-from hearts_train.measure.records import named_agents, read_settings
 from hearts_train.measure.shown import OF_BOTH, format_interval, format_margin, format_ms
 
-__all__ = ["Begun", "check", "play", "read_begun", "show", "tell_verdict", "write_page"]
-
-
-class Begun(NamedTuple):
-    """What a benchmark was begun with."""
-
-    agent: str
-    track: str
-    split: str
-    deals: int | None
-    budget: str
-    decisions: int | None
-    isolate: bool
-    protocol: int | None
+__all__ = [
+    "arguments_of",
+    "check",
+    "play",
+    "show",
+    "tell_verdict",
+    "track_of",
+    "write",
+    "write_page",
+]
 
 
 def track_of(agent: str, *, isolate: bool) -> str:
@@ -65,71 +50,57 @@ def track_of(agent: str, *, isolate: bool) -> str:
     return "two_player"
 
 
-def play(begun: Begun, crew: Crew, out: Path | None, *, resume: bool) -> dict[str, Any]:
-    """Play a benchmark; after a signal say how to go on."""
-    bench = Benchmark(
-        begun.agent,
-        begun.track,
-        begun.split,
-        begun.deals,
-        begun.budget,
-        protocol=begun.protocol,
-        decisions=begun.decisions,
-        isolate=begun.isolate,
-        workers=crew[0],
-        backend=crew[1],
-        command=command_line(),
-    )
-    prepare(bench.contest)
+def play(
+    agent: Entrant, save: Path | None, resume: Path | None = None, **arguments: Any
+) -> dict[str, Any]:
+    """Play a benchmark; after a signal say how to continue."""
     try:
-        return bench.run(out, resume=resume, show=console.progress)
+        return benchmark(
+            agent,
+            **arguments,
+            command=command_line(),
+            save=save,
+            resume=resume,
+            show=console.progress,
+        )
     except KeyboardInterrupt:
         console.note("stopped")
-        if out is not None and unfinished(out).exists():
-            say_how_to_go_on("benchmark", out, unfinished(out))
+        say_how_to_continue("benchmark", save or resume)
         raise console.stopped() from None
 
 
-def read_begun(out: Path) -> Begun:
-    """What the benchmark whose result will be `out` was begun with.
+def arguments_of(saved: Saved) -> dict[str, Any]:
+    """The arguments of the benchmark in a file of results.
 
     Raises:
-        HeartsError: if it was not begun, is done, was begun by a program, or is of a version of the
-            protocol that this package does not have.
+        HeartsError: it is of a version of the protocol that this package does not have.
     """
-    check_out(out, resume=True)
-    parts = unfinished(out)
-    settings = read_settings(parts)
-    about: Any = settings.get("about")
-    try:
-        begun = Begun(
-            protocol=protocol_number(about["protocol"], "resume"),
-            agent=named_agents(parts, settings)[0],
-            isolate=settings["isolate"],
-            **{name: about[name] for name in ("track", "split", "deals", "budget", "decisions")},
-        )
-    except (KeyError, TypeError, IndexError):
-        raise HeartsError(
-            f"resume: {str(parts)!r} is not of this command; use hearts evaluate --resume",
-            value=parts,
-        ) from None
-    return begun
+    names = ("track", "split", "deals", "budget", "decisions")
+    arguments = {name: saved.about[name] for name in names}
+    protocol = protocol_number(saved.about["protocol"], "resume")
+    return arguments | {"protocol": protocol, "isolate": saved.isolate}
 
 
-def check(
-    path: Path, agent: str | None, crew: Crew, *, isolate: bool
-) -> tuple[dict[str, Any], list[str]]:
+def check(path: Path, agent: str | None, **settings: Any) -> tuple[dict[str, Any], list[str]]:
     """The record of a file played again, and where it differs from the file."""
     record = read_benchmark(path)
     spec = record["result"]["agent"]["spec"]
     if agent is None and isinstance(spec, str):
         AgentSpec.from_json(spec).check_allowed(f"verify: {str(path)!r}")
     try:
-        again, differing = verify(record, agent, isolate=isolate, crew=crew, show=console.progress)
+        return verify(record, agent, show=console.progress, **settings)
     except KeyboardInterrupt:
         console.note("stopped")
         raise console.stopped() from None
-    return again, differing
+
+
+def write(record: dict[str, Any], target: str) -> None:
+    """Write a record to a file, a line for each field, or to standard output."""
+    if console.is_stdout(target):
+        console.print_json(record, target)
+        return
+    write_whole(Path(target), encoded(record))
+    console.note(f"written: {target}")
 
 
 def tell_verdict(path: Path, differing: list[str]) -> None:

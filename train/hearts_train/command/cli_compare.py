@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,9 +20,7 @@ from hearts_train.command.options import (
     TimeLimit,
     Workers,
     app,
-    check_output,
     names_in,
-    refuse_said,
     rules_of,
 )
 
@@ -76,34 +74,29 @@ def compare(
 ) -> None:
     """Decide which of two agents is better, in as few deals as that takes."""
     from hearts_train.command import compare_command as comparing
-    from hearts_train.command.reports import command_line, say_how_to_go_on, say_written
+    from hearts_train.command import reports
     from hearts_train.measure.comparison import Comparison
     from hearts_train.measure.sequential import Question
 
-    check_output(save, "--save")
+    others = None if opponents is None else names_in(opponents, "--opponents")
+    arguments: dict[str, Any]
     if resume is not None:
-        free = {"workers", "backend", "resume", "as_json", "allow_code", "verbose"}
-        refuse_said(context, sorted(context.params.keys() - free), "--resume", resume)
-        begun = comparing.read_begun(resume)
+        arguments = comparing.arguments_of(reports.resumed(context, resume, "compare"))
     else:
-        groups = comparing.groups_of(agents or [])
-        comparing.refuse_other_kind(context, is_group="vs" in (agents or []))
-        begun = comparing.Begun(
-            *groups,
-            names_in(opponents, "--opponents") if opponents is not None else None,
-            rules_of(rules, players),
-            Question(low, high, alpha, beta),
-            deals if "vs" in (agents or []) else max_deals,
-            seed,
-            isolate,
-            time_limit,
-        )
-    kept = save or resume
-    result = comparing.play(begun, (workers, backend), save, resume=resume, command=command_line())
+        is_group = "vs" in (agents or [])
+        arguments = {"seed": seed, "isolate": isolate, "time_limit": time_limit}
+        arguments["groups"] = comparing.groups_of(agents or [])
+        comparing.refuse_other_kind(context, is_group=is_group)
+        arguments |= {"rules": rules_of(rules, players), "opponents": others}
+        if is_group:
+            arguments["deals"] = deals
+        else:
+            arguments |= {"question": Question(low, high, alpha, beta), "max_deals": max_deals}
+    result = comparing.play(**arguments, save=save, resume=resume, workers=workers, backend=backend)
     comparing.show(result, verbose=verbose, to_stderr=console.is_stdout(as_json))
     if as_json:
         console.print_json(result.to_json(), as_json)
     if isinstance(result, Comparison) and result.interrupted:
-        say_how_to_go_on("compare", kept)
+        reports.say_how_to_continue("compare", save or resume)
         raise console.stopped()
-    say_written(save)
+    reports.say_written(save)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,13 +30,15 @@ from hearts_train.command.options import (
     check_output,
     check_plot,
     names_in,
+    numbers_in,
     refuse_other,
     refuse_said,
     rules_of,
 )
 from hearts_train.console import Mistake
 
-_OF_DEALS = ("players", "isolate", "time_limit", "save", "resume", "plot")
+if TYPE_CHECKING:
+    from hearts_env import Rules
 
 
 @app.command(
@@ -73,71 +75,59 @@ def evaluate(
 ) -> None:
     """Measure an agent on duplicate deals against others.
 
-    With --unit match the players know the score: each match is played twice with the seats swapped.
+    With --unit match two players know the score: each match is played twice, the seats swapped.
     """
-    from hearts_train.command import match_command as matching
-    from hearts_train.command.reports import (
-        command_line,
-        evaluate_against,
-        resumed,
-        say_how_to_go_on,
-        say_written,
-        show_evaluations,
-    )
-    from hearts_train.measure.evaluation import plot as draw
+    from hearts_train.command import reports
+    from hearts_train.measure.evaluation import evaluate as measure
+    from hearts_train.measure.summary import plot as draw
 
-    if matching.is_match(unit):
-        refuse_other(context, _OF_DEALS, "is not for matches; omit it, or --unit match")
-        matching.evaluate_matches(
-            _given(agent, "evaluate"),
-            names_in(opponents, "--opponents"),
-            rules_of(rules, None),
-            200 if deals is None else deals,
-            seed,
-            totals,
-            crew=(workers, backend),
-            as_json=as_json,
-        )
-        return
-    refuse_other(context, ("totals",), "is for matches; add --unit match, or omit it")
-    check_plot(plot)
-    check_output(save, "--save")
-    check_apart(save=save or resume, plot=plot, json=as_json)
-    played, deals = rules_of(rules, players), 2000 if deals is None else deals
-    if resume is not None:
-        (agent, *names), played, deals, seed, isolate, time_limit = resumed(
-            context, resume, is_tournament=False, is_given=agent is not None
-        )
+    everybody: Any
+    played: Rules | None
+    settings: dict[str, Any]
+    is_match = unit == "match"
+    if is_match:
+        refuse_other(context, ("plot",), "is not for matches; omit it, or --unit match")
     else:
-        names = names_in(opponents, "--opponents")
-    results = evaluate_against(
-        _given(agent, "evaluate"),
-        names,
+        refuse_other(context, ("totals",), "is for matches; add --unit match, or omit it")
+    check_plot(plot)
+    check_apart(save=save or resume, plot=plot, json=as_json)
+    if resume is not None:
+        saved = reports.resumed(context, resume, "evaluate")
+        everybody, played = saved.agents, saved.rules
+        deals, settings = saved.about["deals"], saved.settings
+    else:
+        deals = (200 if is_match else 2000) if deals is None else deals
+        settings = {"seed": seed, "unit": unit, "isolate": isolate, "time_limit": time_limit}
+        settings["totals"] = numbers_in(totals, "--totals")
+        everybody = [_given(agent, "evaluate"), *names_in(opponents, "--opponents")]
+        played = rules_of(rules, players)
+    results = measure(
+        everybody[0],
+        everybody[1:],
         played,
         deals,
-        seed,
-        isolate=isolate,
-        time_limit=time_limit,
-        out=save,
+        **settings,
+        save=save,
         resume=resume,
         workers=workers,
         backend=backend,
-        command=command_line(),
+        command=reports.command_line(),
+        show=console.progress,
     )
-    show_evaluations(results, to_stderr=console.is_stdout(as_json))
+    reports.show_evaluations(results, to_stderr=console.is_stdout(as_json))
     if as_json:
         console.print_json([result.to_json() for result in results], as_json)
-    if plot is not None and results:
+    if plot is not None:
         draw(results, plot)
         console.note(f"drawn: {plot}")
-    if len(results) < len(names) or results[-1].interrupted:
-        say_how_to_go_on("evaluate", save or resume)
+    if len(results) < len(everybody) - 1 or results[-1].interrupted:
+        reports.say_how_to_continue("evaluate", save or resume)
         raise console.stopped()
-    say_written(save)
+    reports.say_written(save)
 
 
 @app.command(
-    epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --save mine.json",
+    epilog="Example: hearts benchmark my_agent.py:MyAgent --split test --json mine.json",
 )
 def benchmark(
     context: typer.Context,
@@ -188,40 +178,43 @@ def benchmark(
 ) -> None:
     """Measure an agent as HeartsBench says: fixed deals, fixed opponents."""
     from hearts_train.command import benchmark_command as benching
-    from hearts_train.command.reports import say_written
-    from hearts_train.measure.crew import check_crew
+    from hearts_train.command import reports
 
-    crew = check_crew(workers, backend)
     check_output(page, "--html")
-    check_apart(save=save, resume=resume, verify=verify, html=page, json=as_json)
-    if verify is not None and resume is not None:
-        raise Mistake("--verify: plays a finished result again; omit --resume")
-    kept = verify or resume
-    if kept is not None:
-        option = "--verify" if verify is not None else "--resume"
-        settled = ("track", "split", "deals", "budget", "decisions", "protocol", "save")
-        refuse_said(context, settled, option, kept)
+    check_apart(save=save or resume, verify=verify, html=page, json=as_json)
+    how: dict[str, Any] = {"workers": workers, "backend": backend}
+    differing: list[str] = []
     if verify is not None:
-        record, differing = benching.check(verify, agent, crew, isolate=isolate)
-    else:
         if resume is not None:
-            refuse_said(context, ("agent", "isolate"), "--resume", resume)
-            begun = benching.read_begun(resume)
-        else:
-            agent = _given(agent, "benchmark")
-            check_output(save, "--save")
-            track = track or benching.track_of(agent, isolate=isolate)
-            begun = benching.Begun(agent, track, split, deals, budget, decisions, isolate, protocol)
-        record = benching.play(begun, crew, save or resume, resume=resume is not None)
-        differing = []
+            raise Mistake("--verify: plays a finished result again; omit --resume")
+        settled = ("track", "split", "deals", "budget", "decisions", "protocol", "save")
+        refuse_said(context, settled, "--verify", verify)
+        record, differing = benching.check(verify, agent, isolate=isolate, **how)
+    elif resume is not None:
+        saved = reports.resumed(context, resume, "benchmark")
+        record = benching.play(saved.agents[0], None, resume, **benching.arguments_of(saved), **how)
+    else:
+        name = _given(agent, "benchmark")
+        record = benching.play(
+            name,
+            save,
+            track=track or benching.track_of(name, isolate=isolate),
+            split=split,
+            deals=deals,
+            budget=budget,
+            decisions=decisions,
+            protocol=protocol,
+            isolate=isolate,
+            **how,
+        )
     benching.show(record, to_stderr=console.is_stdout(as_json))
-    written = None if verify is not None else save or resume
-    say_written(written)
-    if page is not None:
-        benching.write_page(record, page, verify or written)
-        say_written(page)
+    reports.say_written(save)
     if as_json:
-        console.print_json(record if verify is None else {"holds": not differing} | record, as_json)
+        benching.write(record if verify is None else {"holds": not differing} | record, as_json)
+    if page is not None:
+        file = None if as_json is None or console.is_stdout(as_json) else Path(as_json)
+        benching.write_page(record, page, verify or file)
+        reports.say_written(page)
     if verify is not None:
         benching.tell_verdict(verify, differing)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,7 +25,6 @@ from hearts_train.command.options import (
     Workers,
     app,
     check_apart,
-    check_output,
     check_plot,
     is_said,
     names_in,
@@ -36,7 +35,6 @@ from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
     from hearts_env import Rules
-    from hearts_train.measure.crew import Crew
 
 EVERY = "every"
 """What ``--rules`` says for all presets with every number of players."""
@@ -115,15 +113,13 @@ def tournament(
     played: whoever enters later plays the deals that the others have played. Stopped or killed at
     any moment it goes on where it stood.
     """
+    how = {"isolate": isolate, "workers": workers, "backend": backend}
     if folder is None:
         refuse_other(context, _OF_FOLDERS, "is for a folder; add --folder DIR, or omit it")
         _play_once(
             context,
-            agents or [],
-            rules_of(rules, players),
-            (1000 if deals is None else deals, seed),
-            (isolate, time_limit),
-            (workers, backend),
+            (agents or [], rules_of(rules, players), 1000 if deals is None else deals),
+            {"seed": seed, "time_limit": time_limit, **how},
             (save, resume, plot),
             as_json=as_json,
         )
@@ -136,12 +132,11 @@ def tournament(
     if players is not None and (rules is None or is_every):
         raise Mistake("--players: the game is not given, or every one is; add --rules, or omit it")
     played = None if is_every else rules_of(rules, players)
-    crew = (workers, backend)
     if verify:
         refuse_other(context, _NOT_VERIFIED, "is not for --verify, which plays again; omit it")
         if sample is not None and sample < 1:
             raise Mistake(f"--sample: {sample} is out of range; give 1 or more")
-        keeping.check(folder, played, sample, seed, crew=crew, isolate=isolate, as_json=as_json)
+        keeping.check(folder, played, sample, seed, as_json=as_json, **how)
         return
     refuse_other(context, ("sample",), "is for --verify; add it, or omit this")
     if table:
@@ -162,63 +157,49 @@ def tournament(
     else:
         refuse_other(context, ("seed",), "is for a new folder, or --verify; omit it")
     if goal is not None:
-        keeping.play(folder, played, goal, crew=crew, isolate=isolate)
+        keeping.play(folder, played, goal, **how)
     keeping.show(folder, played, page, as_json=as_json)
 
 
 def _play_once(
     context: typer.Context,
-    agents: list[str],
-    rules: Rules | None,
-    draws: tuple[int, int],
-    care: tuple[bool, float | None],
-    crew: Crew,
+    arguments: tuple[list[str], Rules | None, int],
+    settings: dict[str, Any],
     files: tuple[Path | None, Path | None, Path | None],
     *,
     as_json: str | None,
 ) -> None:
     """Play a round robin, and show its ranking."""
-    from hearts_train.command.reports import (
-        command_line,
-        resumed,
-        say_how_to_go_on,
-        say_written,
-        show_tournament,
-    )
+    from hearts_train.command import reports
     from hearts_train.measure.tournament import plot as draw
     from hearts_train.measure.tournament import tournament as play
 
     save, resume, plot = files
     check_plot(plot)
-    check_output(save, "--save")
     check_apart(save=save or resume, plot=plot, json=as_json)
-    (deals, seed), (isolate, time_limit), (workers, backend) = draws, care, crew
+    agents: Any
+    agents, rules, deals = arguments
     if resume is not None:
-        agents, rules, deals, seed, isolate, time_limit = resumed(
-            context, resume, is_tournament=True, is_given=bool(agents)
-        )
-    with console.progress("tournament") as tell:
-        result = play(
-            agents,
-            rules,
-            deals,
-            seed,
-            tell,
-            isolate=isolate,
-            time_limit=time_limit,
-            out=save,
-            resume=resume,
-            workers=workers,
-            backend=backend,
-            command=command_line(),
-        )
-    show_tournament(result, to_stderr=console.is_stdout(as_json))
+        saved = reports.resumed(context, resume, "tournament")
+        agents, rules, deals = saved.agents, saved.rules, saved.about["deals"]
+        settings |= {name: saved.settings[name] for name in ("seed", "isolate", "time_limit")}
+    result = play(
+        agents,
+        rules,
+        deals,
+        **settings,
+        save=save,
+        resume=resume,
+        command=reports.command_line(),
+        show=console.progress,
+    )
+    reports.show_tournament(result, to_stderr=console.is_stdout(as_json))
     if as_json:
         console.print_json(result.to_json(), as_json)
     if plot is not None and result.standings:
         draw(result, plot)
         console.note(f"drawn: {plot}")
     if result.interrupted:
-        say_how_to_go_on("tournament", save or resume)
+        reports.say_how_to_continue("tournament", save or resume)
         raise console.stopped()
-    say_written(save)
+    reports.say_written(save)

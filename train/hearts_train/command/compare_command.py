@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import typer
 
-from hearts_env import HeartsError, Rules
 from hearts_train import console
 from hearts_train.command.options import is_said
-from hearts_train.command.reports import prepare, say_how_to_go_on, show_counted_faults
+from hearts_train.command.reports import command_line, say_how_to_continue, show_counted_faults
 from hearts_train.console import Mistake
-from hearts_train.measure.aggregates import MIN_RUNS, GroupComparison, GroupTrial
-from hearts_train.measure.comparison import Comparison, Trial, check_max_deals
-from hearts_train.measure.contenders import Contender
-from hearts_train.measure.evaluation import check_deals
+from hearts_train.measure.aggregates import MIN_RUNS, OPPONENTS, GroupComparison, compare_runs
+from hearts_train.measure.comparison import Comparison, compare
+from hearts_train.measure.contest import Saved
 from hearts_train.measure.pictures import short_names
-from hearts_train.measure.records import named_agents, read_settings
-from hearts_train.measure.sequential import HIGH, LOW, Question, SequentialTest
+from hearts_train.measure.sequential import HIGH, LOW, Question
 
-AGAINST = ("easy", "standard", "standard_trump", "pro")
-"""Whom groups of runs play where nothing else is said."""
 _OF_TWO = ("low", "high", "alpha", "beta", "max_deals")
-
-
-class Begun(NamedTuple):
-    """What a comparison was begun with: of two agents, or of two groups of two runs or more."""
-
-    agents: list[str]
-    others: list[str]
-    opponents: list[str] | None
-    rules: Rules | None
-    question: Question
-    deals: int
-    """Of groups those of each run against each opponent; else the most that are played."""
-    seed: int
-    isolate: bool
-    time_limit: float | None
+Groups = tuple[list[Any], list[Any]]
 
 
 def groups_of(agents: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -77,109 +57,36 @@ def refuse_other_kind(context: typer.Context, *, is_group: bool) -> None:
 
 
 def play(
-    begun: Begun,
-    crew: tuple[int | None, str],
-    out: Path | None,
-    *,
-    resume: Path | None,
-    command: str,
+    groups: Groups, opponents: list[Any] | None, **arguments: Any
 ) -> Comparison | GroupComparison:
-    """Play a comparison, its state shown all the while."""
-    settings = {
-        "isolate": begun.isolate,
-        "time_limit": begun.time_limit,
-        "workers": crew[0],
-        "backend": crew[1],
-        "command": command,
-    }
-    if len(begun.agents) > 1:
-        return _play_groups(begun, settings, out, resume)
-    max_deals = check_max_deals(begun.deals)
-    entrants = [*begun.agents, *begun.others, *(begun.opponents or [])]
-    trial = Trial(entrants, begun.rules, begun.question, begun.seed, **settings)
-    prepare(trial)
-    for first, second in same_players(trial.contenders[:2]):
-        console.note(f"{first} and {second} are the same player: nothing can differ but luck")
-    short = short_names(entrants)
-    label = f"{short[entrants[0]]} {'or' if begun.opponents else 'against'} {short[entrants[1]]}"
-    with trial.recorded(max_deals, out, resume), console.progress(label) as tell:
-
-        def watch(test: SequentialTest, done: float) -> None:
-            if not test.states:
-                tell(done, max_deals, "no look yet")
-                return
-            left = test.states[-1].deals + test.expected_left() - done
-            tell(done, min(max_deals, max(done + left, done + 1)), news_of(test))
-
-        return trial.run(max_deals, watch)
-
-
-def _play_groups(
-    begun: Begun, settings: dict[str, Any], out: Path | None, resume: Path | None
-) -> GroupComparison:
-    """Play a comparison of groups of runs; after a signal say how to go on."""
-    opponents = begun.opponents if begun.opponents is not None else list(AGAINST)
-    deals = check_deals(begun.deals)
-    trial = GroupTrial(begun.agents, begun.others, opponents, begun.rules, begun.seed, **settings)
-    prepare(trial)
-    for group in (trial.contenders[: trial.counts[0]], trial.contenders[trial.counts[0] :]):
-        for first, second in same_players(group[: trial.counts[1]]):
-            console.note(
-                f"{first} and {second} are the same player: they are one run, not two, and the "
-                "intervals too narrow; train with other seeds (--set seed=1)"
-            )
+    """Compare two agents, or two groups of runs; after a signal say how to continue."""
+    first, second = groups
+    arguments |= {"command": command_line(), "show": console.progress}
+    if len(first) == 1:
+        return compare(first[0], second[0], opponents=opponents or (), **arguments)
     try:
-        with trial.recorded(deals, out, resume), console.progress("runs") as tell:
-            return trial.run(deals, tell)
+        return compare_runs(first, second, opponents or OPPONENTS, **arguments)
     except KeyboardInterrupt:
         console.note("stopped")
-        say_how_to_go_on("compare", out or resume)
+        say_how_to_continue("compare", arguments["save"] or arguments["resume"])
         raise console.stopped() from None
 
 
-def same_players(contenders: Sequence[Contender]) -> Iterator[tuple[str, str]]:
-    """Those who are the same player as an earlier one, by name; the earlier one is first."""
-    known: dict[str, str] = {}
-    for contender in contenders:
-        told = contender.to_json()
-        if told["spec"] is None and told["digest"] is None:  # an object of a program
-            continue
-        who = told["digest"] or contender.spec.name
-        key = f"{told['kind']} {who} {told['options']}"
-        if key in known:
-            yield known[key], contender.name
-        known.setdefault(key, contender.name)
-
-
-def news_of(test: SequentialTest) -> str:
-    """Where a test stands, in a line."""
-    return f"margin {test.states[-1].mean:+.3f}, about {test.expected_left():,.0f} deals left"
-
-
-def read_begun(path: Path) -> Begun:
-    """What the comparison in a file of results was begun with.
-
-    Raises:
-        HeartsError: if it is not such a file, of another command, or begun by a program.
-    """
-    settings = read_settings(path)
-    about: Any = settings.get("about")
-    kind = about if isinstance(about, dict) else {}
-    if not kind.keys() & {"compare", "groups"}:
-        raise HeartsError(
-            f"resume: {str(path)!r} is not of this command; it was begun by hearts evaluate, "
-            "tournament or benchmark, which go on with it"
-        )
-    names = named_agents(path, settings)
-    first, second, _ = kind.get("groups", (1, 1, 0))
-    return Begun(
-        names[:first],
-        names[first : first + second],
-        names[first + second :],
-        Rules.from_dict(settings["rules_in_full"]),
-        Question(**kind.get("compare", {})),
-        *(settings[name] for name in ("deals", "seed", "isolate", "time_limit")),
-    )
+def arguments_of(saved: Saved) -> dict[str, Any]:
+    """The arguments of the comparison in a file of results."""
+    first, second = saved.about.get("groups", (1, 1))
+    arguments: dict[str, Any] = {
+        "groups": (saved.agents[:first], saved.agents[first : first + second]),
+        "opponents": saved.agents[first + second :],
+        "rules": saved.rules,
+        "seed": saved.seed,
+        "isolate": saved.isolate,
+        "time_limit": saved.time_limit,
+    }
+    if "groups" in saved.about:
+        return arguments | {"deals": saved.about["deals"]}
+    question = Question(**saved.about["question"])
+    return arguments | {"question": question, "max_deals": saved.about["max_deals"]}
 
 
 def show(result: Comparison | GroupComparison, *, verbose: bool, to_stderr: bool) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
-import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,22 +15,21 @@ from hearts_train import console
 from hearts_train.command.league_page import league_page
 from hearts_train.command.league_tables import show_tables
 from hearts_train.command.options import check_output
-from hearts_train.command.reports import prepare
+from hearts_train.command.reports import command_line
 from hearts_train.console import Mistake
-from hearts_train.measure.crew import Crew, check_crew, spread
+from hearts_train.measure.crew import check_crew
 from hearts_train.measure.league import (
     BUILT_IN,
     Goal,
     Play,
     Table,
-    Task,
     add,
     differing,
     every_game,
     find_exact,
     sample_of,
 )
-from hearts_train.measure.league_file import Block, Folder, game_name, locked, read_folder
+from hearts_train.measure.league_file import Folder, Sums, game_name, is_begun, locked, read_folder
 from hearts_train.measure.league_table import tables
 
 
@@ -54,63 +51,54 @@ def enter(
     for entered in found:
         if entered.refused:
             console.note(f"{entered.game}: without {entered.agent}: {entered.refused}")
+    there = read_folder(path).games if is_begun(path) else {}
     for name in dict.fromkeys(entered.game for entered in found):
-        inside = read_folder(path).games.get(name)
-        if inside is not None:
-            console.note(f"{name}: {', '.join(inside.agents)}")
+        if name in there:
+            console.note(f"{name}: {', '.join(there[name].agents)}")
 
 
 def chosen(folder: Folder, rules: Rules | None) -> list[str]:
     """The games that are meant, by name.
 
     Raises:
-        HeartsError: if the league does not have the one that is asked for, or has none.
+        HeartsError: if the league does not have the one that is asked for.
     """
     if rules is None:
-        if not folder.games:
-            raise HeartsError(
-                f"league: {str(folder.path)!r} has no game yet; enter agents with 'hearts "
-                f"tournament AGENT... --folder {folder.path}'"
-            )
         return list(folder.games)
     name = game_name(rules)
     if name not in folder.games:
         raise HeartsError(
             f"rules: {rules.name!r} is not a game of the league in {str(folder.path)!r}; it has "
-            f"{', '.join(folder.games) or 'none yet'}"
+            f"{', '.join(folder.games)}"
         )
     return [name]
 
 
-def play(path: Path, rules: Rules | None, goal: Goal, *, crew: Crew, isolate: bool) -> None:
-    """Play what is missing in some games."""
-    crew = check_crew(*crew)
+def play(path: Path, rules: Rules | None, goal: Goal, **settings: Any) -> None:
+    """Play what is missing in some games; `settings` are those of ``Contest``."""
+    check_crew(settings["workers"], settings["backend"])
     read_folder(path)
     with locked(path):
         folder = read_folder(path, exact_version=True)
         names = chosen(folder, rules)
         try:
             for place, name in enumerate(names, 1):
-                _play_game(folder, name, goal, crew, isolate=isolate, place=(place, len(names)))
+                label = name if len(names) == 1 else f"{name} ({place} of {len(names)})"
+                _play_game(folder, name, goal, label, settings)
         except KeyboardInterrupt:
             console.note("stopped")
-            again = shlex.join(["hearts", *sys.argv[1:]])
-            console.note(f"kept; go on with: {again}")
+            console.note(f"saved; continue with: {command_line()}")
             raise console.stopped() from None
 
 
-def _play_game(
-    folder: Folder, name: str, goal: Goal, crew: Crew, *, isolate: bool, place: tuple[int, int]
-) -> None:
-    playing = Play(folder, folder.games[name], goal, isolate=isolate)
+def _play_game(folder: Folder, name: str, goal: Goal, label: str, settings: dict[str, Any]) -> None:
+    playing = Play(folder, folder.games[name], goal, **settings)
     if not playing.is_done():
-        prepare(playing.table.contest)
-        label = name if place[1] == 1 else f"{name} ({place[0]} of {place[1]})"
         with console.progress(label) as report:
-            playing.run(crew, report)
+            playing.run(report)
     find_exact(playing, console.progress)
     if not playing.is_done():
-        console.note(f"{name}: time is up; go on with the same command")
+        console.note(f"{name}: time is up; continue with the same command")
 
 
 def check_page(page: Path | None) -> None:
@@ -138,12 +126,11 @@ def check(
     sample: int | None,
     seed: int,
     *,
-    crew: Crew,
-    isolate: bool,
     as_json: str | None,
+    **settings: Any,
 ) -> None:
     """Play blocks again; exit status 1 if a line does not hold."""
-    crew = check_crew(*crew)
+    check_crew(settings["workers"], settings["backend"])
     folder = read_folder(path, exact_version=True)
     names = chosen(folder, rules)
     by_game = sample_of(folder, names, sample, seed)
@@ -157,7 +144,7 @@ def check(
         with console.progress("verify") as report:
             done, total = 0, sum(block.deals for block in blocks)
             for name, wanted in by_game.items():
-                for block, again in _again(folder, name, wanted, crew, isolate=isolate):
+                for block, again in _again(folder, name, wanted, settings):
                     if fields := differing(block, again):
                         wrong.append(_told(folder, name, block, fields))
                     done += block.deals
@@ -183,24 +170,20 @@ def check(
 
 
 def _again(
-    folder: Folder, name: str, blocks: Sequence[Block], crew: Crew, *, isolate: bool
-) -> Generator[tuple[Block, Block]]:
+    folder: Folder, name: str, blocks: Sequence[Sums], settings: dict[str, Any]
+) -> Generator[tuple[Sums, Sums]]:
     """Blocks of a game, each with what it is when it is played again."""
-    if not blocks:
-        return
-    table = Table.of(folder, folder.games[name], isolate=isolate)
-    prepare(table.contest)
-    tasks = [Task(block.pairing, block.first, block.deals) for block in blocks]
-    workers, backend = crew
-    playing = spread(table, tasks, workers=workers, backend=backend)
-    with contextlib.closing(playing) as stream:
-        yield from zip(blocks, stream, strict=True)
+    if blocks:
+        table = Table(folder, folder.games[name], **settings)
+        playing = table.play([(block.pairing, block.first) for block in blocks])
+        with contextlib.closing(playing) as stream:
+            yield from zip(blocks, stream, strict=True)
 
 
-def _told(folder: Folder, name: str, block: Block, fields: list[str]) -> dict[str, Any]:
+def _told(folder: Folder, name: str, block: Sums, fields: list[str]) -> dict[str, Any]:
     game = folder.games[name]
     return {
-        "file": game.path.name,
+        "file": game.store.path.name,
         "line": game.lines[*block.pairing, block.first],
         "agents": list(block.pairing),
         "first": block.first,

@@ -1,12 +1,12 @@
-"""What ``--unit match`` does: ``evaluate`` plays whole matches, ``analyse`` computes chances."""
+"""What ``hearts analyse --unit match`` does: chances to win a match, from how deals end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hearts_train import console
+from hearts_train.command.options import numbers_in
 from hearts_train.console import Mistake
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from hearts_env.solve.deal_results import DealResults
     from hearts_train.measure.crew import Crew
     from hearts_train.measure.equity import MatchEquity, Simulated
-    from hearts_train.measure.match_duel import MatchResults
 
 UNITS = ("deal", "match")
 """What ``--unit`` may say."""
@@ -25,48 +24,6 @@ def is_match(unit: str) -> bool:
     if unit not in UNITS:
         raise Mistake(f"--unit: {unit!r} is unknown; choose {' or '.join(UNITS)}")
     return unit == "match"
-
-
-def evaluate_matches(
-    agent: str,
-    opponents: Sequence[str],
-    rules: Rules | None,
-    matches: int,
-    seed: int,
-    totals: str | None,
-    *,
-    crew: Crew,
-    as_json: str | None,
-) -> None:
-    """Play whole matches of two, twice each with the seats swapped; players know the score."""
-    from hearts_train.command.reports import command_line
-    from hearts_train.measure.match_duel import play_matches
-
-    results = []
-    workers, backend = crew
-    given = _numbers(totals)
-    for opponent in opponents:
-        with console.progress(f"matches of {agent} against {opponent}") as tell:
-            found = play_matches(
-                agent,
-                opponent,
-                rules,
-                matches,
-                seed,
-                tell,
-                totals=given,
-                workers=workers,
-                backend=backend,
-                command=command_line(),
-            )
-        _tell_matches(found, to_stderr=console.is_stdout(as_json))
-        results.append(found)
-        if found.interrupted:
-            break
-    if as_json:
-        console.print_json([found.to_json() for found in results], as_json)
-    if results[-1].interrupted:
-        raise console.stopped()
 
 
 def analyse_match(
@@ -93,7 +50,7 @@ def analyse_match(
     from hearts_train.command.reports import command_line
     from hearts_train.measure.equity import load_results, measure_results
 
-    given = _numbers(totals)
+    given = numbers_in(totals, "--totals")
     if results is not None:
         if agent is not None or opponent is not None:
             raise Mistake(f"--agent: the deals are those of {results}; omit it, or --results")
@@ -128,16 +85,6 @@ def analyse_match(
         console.print_json(record, as_json)
     if results is None and found.about.get("interrupted"):
         raise console.stopped()
-
-
-def _numbers(text: str | None) -> list[int] | None:
-    """The totals in ``80,60``."""
-    if text is None:
-        return None
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError:
-        raise Mistake(f"--totals: {text!r} is not whole numbers; write them like 80,60") from None
 
 
 def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | None) -> None:
@@ -265,23 +212,3 @@ def _tell_drawn(
     )
     about = {"rules": rules.name, "deals": found.num_deals, "about": dict(found.about)}
     return about | vars(drawn)
-
-
-def _tell_matches(found: MatchResults, *, to_stderr: bool) -> None:
-    from hearts_train.measure.shown import format_interval
-
-    start = "" if not any(found.totals) else f" from {found.totals[0]}:{found.totals[1]}"
-    title = (
-        f"{found.agent} against {found.opponent}: {found.rules}{start}, {found.pairs:,} pairs of "
-        f"matches, {found.deals:.1f} deals each{', stopped early' if found.interrupted else ''}"
-    )
-    columns = ["player", "matches won", "both of a pair", "ahead at the end"]
-    row = [
-        found.agent,
-        format_interval(found.won, found.ci95, ".2%"),
-        f"{found.swept:.1%}",
-        f"{found.ahead:+.2f}",
-    ]
-    console.print_table(title, columns, [row], to_stderr=to_stderr)
-    if found.faults or found.opponent_faults:
-        console.note(f"faults: {found.faults} of the agent, {found.opponent_faults} of the other")

@@ -7,133 +7,50 @@ import pathlib
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from typer import Context
 
-from hearts_agents.spec import AgentSpec
-from hearts_env import BatchGame, HeartsError, Rules, __version__
-from hearts_env.support.interrupts import held_interrupt
+from hearts_env import __version__
 from hearts_train import console
 from hearts_train.command.options import refuse_said
-from hearts_train.console import Mistake
+from hearts_train.measure.contest import Saved, read_saved
 from hearts_train.measure.duel import Example
-from hearts_train.measure.evaluation import Contest, Evaluation, check_deals, platform_versions
-from hearts_train.measure.records import named_agents, read_settings
-from hearts_train.measure.summary import evaluations_table
+from hearts_train.measure.match_duel import MatchResults
+from hearts_train.measure.pictures import short_names
+from hearts_train.measure.shown import format_interval
+from hearts_train.measure.summary import Evaluation, evaluations_table, platform_versions
 from hearts_train.measure.tournament import Tournament, tournament_tables
 
 Path = str | os.PathLike[str]
 
 
-def prepare(contest: Contest) -> None:
-    """Compile what the package's own players need, before anything is timed or interrupted."""
-    with held_interrupt():  # compilation cannot be interrupted safely
-        batch = BatchGame(contest.rules, 1)
-        views = batch.views()
-        for contender in contest.contenders:
-            if contender.is_ours:
-                contender.fresh(0).act_batch(views)
-        batch.play(batch.random_actions())
+FREE = ("workers", "backend", "resume", "allow_code", "as_json", "plot", "page", "verbose")
+"""What may stand beside ``--resume``: nothing that a result follows from."""
 
 
-def evaluate_against(
-    agent: str,
-    opponents: Sequence[str],
-    rules: Rules | None,
-    deals: int,
-    seed: int,
-    *,
-    isolate: bool = False,
-    time_limit: float | None = None,
-    out: Path | None = None,
-    resume: Path | None = None,
-    workers: int | None = None,
-    backend: str = "local",
-    command: str | None = None,
-) -> list[Evaluation]:
-    """Evaluate an agent against each opponent in turn; after Ctrl-C, return what is finished."""
-    check_deals(deals)
-    contest = Contest(
-        [agent, *opponents],
-        rules,
-        seed,
-        isolate=isolate,
-        time_limit=time_limit,
-        workers=workers,
-        backend=backend,
-        command=command,
-    )
-    prepare(contest)
-    results: list[Evaluation] = []
-    with contest.recorded(deals, out, resume):
-        try:
-            results.extend(
-                contest.evaluations(
-                    deals, lambda _, j: console.progress(f"{agent} against {opponents[j - 1]}")
-                )
-            )
-        except KeyboardInterrupt:
-            if not results:
-                raise
-    return results
-
-
-class Settings(NamedTuple):
-    """The settings of an evaluation or a tournament."""
-
-    agents: list[str]
-    rules: Rules
-    deals: int
-    seed: int
-    isolate: bool
-    time_limit: float | None
-
-
-def read_begun(path: Path, *, is_tournament: bool) -> Settings:
-    """The settings in a file of results.
+def resumed(context: Context, path: pathlib.Path, work: str) -> Saved:
+    """What a file of results was begun with.
 
     Raises:
-        HeartsError: if it is not such a file, or one of the other command.
+        Mistake: the command line says something besides that the file decides.
+        HeartsError: it is not such a file, or not of this command.
     """
-    settings = read_settings(path)
-    names = named_agents(path, settings)
-    pairings = [tuple(pairing) for pairing in settings["pairings"]]
-    each_against_first = pairings == [(0, j) for j in range(1, len(names))]
-    if is_tournament == each_against_first and len(names) > 2:
-        right = "evaluate" if each_against_first else "tournament"
-        raise HeartsError(
-            f"resume: {str(path)!r} is not of this command; use hearts {right} --resume"
-        )
-    rest = (settings[name] for name in ("deals", "seed", "isolate", "time_limit"))
-    return Settings(names, Rules.from_dict(settings["rules_in_full"]), *rest)
+    refuse_said(context, sorted(context.params.keys() - set(FREE)), "--resume", path)
+    return read_saved(path, work)
 
 
-def resumed(
-    context: Context, path: pathlib.Path, *, is_tournament: bool, is_given: bool
-) -> Settings:
-    """What a file of results was begun with; refused is whatever the command line says besides."""
-    said = ("opponents", "deals", "rules", "players", "seed", "isolate", "time_limit", "out")
-    refuse_said(context, said, "--resume", path)
-    if is_given:
-        raise Mistake(f"agents: with --resume they are as {path} says; omit them")
-    return read_begun(path, is_tournament=is_tournament)
-
-
-def say_how_to_go_on(command: str, kept: Path | None, blocks: Path | None = None) -> None:
-    """Name the command that goes on with what was kept.
+def say_how_to_continue(command: str, path: Path | None) -> None:
+    """Name the command that continues what was saved.
 
     Args:
         command: its first words, without ``hearts``.
-        kept: what it is given; None: nothing was kept.
-        blocks: the file of results, where it is another.
+        path: the file of results; None: nothing was saved.
     """
-    if kept is None:
-        return
-    agents = read_settings(blocks or kept)["agents"]
-    is_code = any(AgentSpec.from_json(agent["spec"]).runs_code for agent in agents)
-    trust = " --allow-code" if is_code else ""
-    console.note(f"kept; go on with: hearts {command} --resume {kept}{trust}")
+    if path is not None:
+        is_code = any(agent.runs_code for agent in read_saved(path).agents)
+        allow = " --allow-code" if is_code else ""
+        console.note(f"saved; continue with: hearts {command} --resume {path}{allow}")
 
 
 def say_written(out: Path | None) -> None:
@@ -161,11 +78,42 @@ def with_origin(records: Iterable[dict[str, Any]], seed: int | None = None) -> l
     return [record | {k: v for k, v in origin.items() if k not in record} for record in records]
 
 
-def show_evaluations(results: list[Evaluation], *, to_stderr: bool) -> None:
-    """Print a table of the evaluations of one agent."""
+def show_evaluations(results: Sequence[Any], *, to_stderr: bool) -> None:
+    """Print a table of the evaluations of one agent, over deals or matches."""
+    if isinstance(results[0], MatchResults):
+        _show_matches(results, to_stderr=to_stderr)
+        return
     table = evaluations_table(results)
     console.print_table(table.title, table.columns, table.rows, to_stderr=to_stderr)
     show_faults(results)
+
+
+def _show_matches(results: Sequence[MatchResults], *, to_stderr: bool) -> None:
+    first = results[0]
+    start = "" if not any(first.totals) else f" from {first.totals[0]}:{first.totals[1]}"
+    short = short_names([first.agent, *(result.opponent for result in results)])
+    title = (
+        f"{short[first.agent]}, {first.rules}{start}: {first.pairs:,} pairs of matches, the seats "
+        "swapped; 95 % interval over pairs"
+    )
+    columns = ["against", "matches won", "both of a pair", "deals", "ahead at the end"]
+    rows = [
+        [
+            short[result.opponent] + f" (stopped: {result.pairs:,} pairs)" * result.interrupted,
+            format_interval(result.won, result.ci95, ".2%"),
+            f"{result.swept:.1%}",
+            f"{result.deals:.1f}",
+            f"{result.ahead:+.2f}",
+        ]
+        for result in results
+    ]
+    console.print_table(title, columns, rows, to_stderr=to_stderr)
+    for result in results:
+        if result.faults or result.opponent_faults:
+            console.note(
+                f"faults against {result.opponent}: {result.faults} of {result.agent}, "
+                f"{result.opponent_faults} of the other"
+            )
 
 
 def show_faults(results: Sequence[Evaluation]) -> None:
@@ -187,7 +135,7 @@ def show_counted_faults(counts: Mapping[str, int], found: Sequence[Example]) -> 
         examples.setdefault((example.agent, example.kind), example)
     for name, count in counts.items():
         if count:
-            console.note(f"{name}: misbehaved; {count:,} deals are charged to it, for example:")
+            console.note(f"{name}: {count:,} deals forfeited (faults), for example:")
         for (agent, kind), example in examples.items():
             if agent == name:
                 console.note(

@@ -14,12 +14,13 @@ from hearts_agents.spec import AgentSpec
 from hearts_env import Rules
 from hearts_env.support.files import write_json
 from hearts_train import console
-from hearts_train.command.reports import command_line, evaluate_against, show_evaluations
+from hearts_train.command.reports import command_line, show_evaluations
 from hearts_train.learn import runs, training
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.recipes import load_config
 from hearts_train.learn.run_report import write_card
-from hearts_train.measure.evaluation import Evaluation, plot
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.summary import Evaluation, plot
 
 DEFAULT_CONFIG = "demo"
 EVALUATION_NAME = "evaluation.json"
@@ -127,13 +128,14 @@ def evaluate_run(run_dir: Path, config: TrainConfig) -> list[Evaluation]:
     rules = Rules.make(config.env.rules, config.env.players)
     settings = config.evaluation
     # The deals differ from those of the learning curve.
-    evaluations = evaluate_against(
+    evaluations = evaluate(
         str(run_dir),
-        opponents_of(config),
+        list(opponents_of(config)),
         rules,
         settings.final_deals,
         settings.seed + 1,
         command=command_line(),
+        show=console.progress,
     )
     evaluations = [replace(evaluation, agent=str(run_dir)) for evaluation in evaluations]
     figures = [evaluation.to_json() for evaluation in evaluations]

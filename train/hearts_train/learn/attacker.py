@@ -2,7 +2,7 @@
 
 It is the project's own trainer (``selfplay``) with one fixed opponent: an approximate best response
 by reinforcement learning (Timbers et al. 2022: *Approximate exploitability*). What it has learnt is
-measured afterwards on fresh deals (``hearts_train.measure.attack``).
+measured afterwards on fresh deals (``hearts_train.measure.exploit``).
 """
 
 from __future__ import annotations

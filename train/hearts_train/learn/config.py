@@ -20,7 +20,7 @@ from pydantic import (
 from hearts_env.batch.kernel import MAX_GAMES
 from hearts_env.support.errors import HeartsError
 from hearts_train.learn.algorithms import ALGORITHMS, Name
-from hearts_train.measure.evaluation import MAX_DEALS, MIN_DEALS
+from hearts_train.measure.contest import MAX_DEALS, MIN_DEALS
 
 SELF = "self"
 """The opponent that stands for the learner's own snapshots."""

@@ -12,7 +12,7 @@ from hearts_env.support import clock
 from hearts_train.learn import runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.run_report import EXPLOITED
-from hearts_train.measure.evaluation import Evaluation
+from hearts_train.measure.summary import Evaluation
 from hearts_train.screen import note, screen
 
 

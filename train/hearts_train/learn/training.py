@@ -32,7 +32,8 @@ from hearts_train.learn.display import Display
 from hearts_train.learn.learner import Learner
 from hearts_train.learn.recipes import load_config
 from hearts_train.learn.run_report import EXPLOITED, draw_curve, write_card
-from hearts_train.measure.evaluation import Evaluation, evaluate
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.summary import Evaluation
 
 
 @dataclass(frozen=True)

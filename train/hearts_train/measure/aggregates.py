@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,19 +24,17 @@ import numpy as np
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.arguments import check_number
 from hearts_env.support.arrays import Array, Floats
-from hearts_env.support.progress import Progress
-from hearts_train.measure.evaluation import (
-    Contest,
-    Entrant,
-    Stretch,
-    check_deals,
-    named,
-    platform_versions,
-)
+from hearts_env.support.progress import Show, silent
+from hearts_train.measure.comparison import same_players
+from hearts_train.measure.contenders import Entrant, named
+from hearts_train.measure.contest import Contest, Task, check_deals
 from hearts_train.measure.intervals import Interval, finite_values, percentiles
+from hearts_train.measure.summary import platform_versions
 
 RESAMPLES = 10_000
-_LARGEST_BLOCK = 1024
+_BLOCK = 1024
+OPPONENTS = ("easy", "standard", "standard_trump", "pro")
+"""Whom groups of runs play where nothing else is said."""
 MIN_RUNS = 2
 _ENOUGH_RUNS = 10
 """With fewer the intervals are clearly too short (docs/evaluation.md has how often they hold)."""
@@ -268,17 +267,19 @@ class GroupComparison:
 def compare_runs(
     runs: Sequence[Entrant],
     others: Sequence[Entrant],
-    opponents: Sequence[Entrant],
+    opponents: Sequence[Entrant] = OPPONENTS,
     rules: Rules | str | None = None,
     deals: int = 1000,
     *,
     seed: int = 0,
-    out: str | os.PathLike[str] | None = None,
+    save: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    show: Show = silent,
     **settings: Any,
 ) -> GroupComparison:
     """Let two groups of runs play the same opponents, and compare the groups.
+
+    Run i of either group plays the same deals.
 
     Args:
         runs: players, by name, checkpoint or run folder; two or more.
@@ -287,89 +288,67 @@ def compare_runs(
         rules: the rules, or a preset's name; None: as for ``evaluate``.
         deals: duplicate deals of each run against each opponent.
         seed: what deals and chance follow from.
-        out: a file that finished blocks of deals are written to.
+        save: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
-        progress: called with the duplicate deals done by all runs, and all of them.
-        settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for ``Contest``.
+        show: shows the duplicate deals done by all runs; silent by default.
+        **settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for
+            ``evaluate``.
 
     Raises:
         HeartsError: if there are too few runs or opponents, one is named twice, an agent is unknown
             or cannot play the rules.
     """
-    trial = GroupTrial(runs, others, opponents, rules, seed, **settings)
-    with trial.recorded(check_deals(deals), out, resume):
-        return trial.run(deals, progress)
-
-
-class GroupTrial(Contest):
-    """Two groups of runs against the same opponents; run i of either group plays the same deals."""
-
-    def __init__(
-        self,
-        runs: Sequence[Entrant],
-        others: Sequence[Entrant],
-        opponents: Sequence[Entrant],
-        rules: Rules | str | None = None,
-        seed: int = 0,
-        **settings: Any,
-    ) -> None:
-        """Make the players (see ``Contest``); nothing is played yet."""
-        for name, group in (("runs", runs), ("others", others), ("opponents", opponents)):
-            least = 1 if name == "opponents" else MIN_RUNS
-            if len(group) < least:
-                raise HeartsError(f"{name}: {len(group)} given; give {least} or more")
-            names = list(map(named, group))
-            twice = [one for one in names if names.count(one) > 1]
-            if twice:
-                raise HeartsError(f"{name}: {twice[0]!r} is there twice; name each once")
-        super().__init__([*runs, *others, *opponents], rules, seed, **settings)
-        self.counts = len(runs), len(others), len(opponents)
-        players = self.counts[0] + self.counts[1]
-        self.pairings = [
-            (i, j) for i in range(players) for j in range(players, len(self.contenders))
-        ]
-
-    def settings(self, deals: int) -> dict[str, Any]:
-        """All that the blocks of a file of results follow from."""
-        about = {"groups": list(self.counts)}
-        return {**super().settings(2), "deals": deals, "blocks": _LARGEST_BLOCK, "about": about}
-
-    def run(self, deals: int, progress: Progress | None = None) -> GroupComparison:
-        """Play all, and compare."""
-        sums = np.zeros((self.counts[0] + self.counts[1], self.counts[2]))
-        stretches = list(self._stretches(deals))
-        done, total = 0, deals * len(self.pairings)
-        with closing(self.played(stretches)) as blocks:
-            for stretch, block in zip(stretches, blocks, strict=True):
-                i, j = stretch.pairing
-                sums[i, j - len(sums)] += block.margins.sum()
-                done += block.deals
-                if progress is not None:
-                    progress(done, total)
-        scores, others = np.split(sums / deals, [self.counts[0]])
-        names = [contender.name for contender in self.contenders]
-        first, players = self.counts[0], len(sums)
-        return GroupComparison(
-            runs=tuple(names[:first]),
-            others=tuple(names[first:players]),
-            opponents=tuple(names[players:]),
-            rules=self.rules.name,
-            deals=deals,
-            scores=scores,
-            other_scores=others,
-            iqm=aggregate(scores),
-            other_iqm=aggregate(others),
-            difference=difference(scores, others),
-            improvement=improvement(scores, others),
-            seed=self.seed,
-            agents=tuple([contender.to_json() for contender in self.contenders]),
-            command=self.command,
-        )
-
-    def _stretches(self, deals: int) -> Iterator[Stretch]:
-        """Blocks of deals: run i of either group plays those from ``i * deals`` on."""
-        for i, j in self.pairings:
-            number = i if i < self.counts[0] else i - self.counts[0]
-            for begin in range(0, deals, _LARGEST_BLOCK):
-                size = min(_LARGEST_BLOCK, deals - begin)
-                yield Stretch((i, j), number * deals + begin, size)
+    deals = check_deals(deals)
+    for name, group in (("runs", runs), ("others", others), ("opponents", opponents)):
+        least = 1 if name == "opponents" else MIN_RUNS
+        if len(group) < least:
+            raise HeartsError(f"{name}: {len(group)} given; give {least} or more")
+        names = list(map(named, group))
+        if twice := [one for one in names if names.count(one) > 1]:
+            raise HeartsError(f"{name}: {twice[0]!r} is listed twice; name each once")
+    first, players = len(runs), len(runs) + len(others)
+    everybody = [*runs, *others, *opponents]
+    pairings = [(i, j) for i in range(players) for j in range(players, len(everybody))]
+    contest = Contest(everybody, rules, seed, pairings=lambda _: pairings, **settings)
+    for same_kind in (contest.contenders[:first], contest.contenders[first:players]):
+        for one, same in same_players(same_kind):
+            warnings.warn(
+                f"{one} and {same} are the same player: they are one run, not two, and the "
+                "intervals too narrow; train with other seeds (--set seed=1)",
+                stacklevel=2,
+            )
+    tasks = [
+        Task((i, j), (i if i < first else i - first) * deals + begin, min(_BLOCK, deals - begin))
+        for i, j in pairings
+        for begin in range(0, deals, _BLOCK)
+    ]
+    sums = np.zeros((players, len(opponents)))
+    done, total = 0.0, deals * len(pairings)
+    about = {"groups": [first, len(others)], "deals": deals}
+    with (
+        contest.saved(save, resume, "compare", **about),
+        show("runs") as progress,
+        closing(contest.run(tasks, lambda _, part: progress(done + part, total))) as blocks,
+    ):
+        for task, block in zip(tasks, blocks, strict=True):
+            i, j = task.pairing
+            sums[i, j - players] += block.margins.sum()
+            done += block.deals
+            progress(done, total)
+    scores, other_scores = np.split(sums / deals, [first])
+    return GroupComparison(
+        runs=tuple(contest.names[:first]),
+        others=tuple(contest.names[first:players]),
+        opponents=tuple(contest.names[players:]),
+        rules=contest.rules.name,
+        deals=deals,
+        scores=scores,
+        other_scores=other_scores,
+        iqm=aggregate(scores),
+        other_iqm=aggregate(other_scores),
+        difference=difference(scores, other_scores),
+        improvement=improvement(scores, other_scores),
+        seed=contest.seed,
+        agents=tuple([contender.to_json() for contender in contest.contenders]),
+        command=contest.command,
+    )

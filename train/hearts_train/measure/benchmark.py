@@ -18,8 +18,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,20 +30,12 @@ from hearts_env.seeds import secret_seed
 from hearts_env.solve.best_response import exploit
 from hearts_env.solve.tree import Tree
 from hearts_env.support.arguments import check_choice, check_number
-from hearts_env.support.files import check_file_name, write_whole
 from hearts_env.support.progress import Progress, Show, silent
-from hearts_train.measure.benchmark_file import differences, encoded, sealed
+from hearts_train.measure.benchmark_file import differences, sealed
 from hearts_train.measure.contenders import Contender, Entrant
-from hearts_train.measure.crew import Crew
+from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import deals_digest
-from hearts_train.measure.evaluation import (
-    Contest,
-    Evaluation,
-    ShowPairing,
-    check_deals,
-    mean_and_interval,
-    platform_versions,
-)
+from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.protocol import (
     BUDGETS,
     NEWEST,
@@ -54,6 +44,7 @@ from hearts_train.measure.protocol import (
     protocol_name,
     protocol_number,
 )
+from hearts_train.measure.summary import Evaluation, platform_versions
 
 _DECIMALS = 9
 """Figures are rounded, so that the last bits of a sum, which differ among processors, do not
@@ -73,10 +64,7 @@ class Benchmark:
         *,
         protocol: int | None = None,
         decisions: int | None = None,
-        isolate: bool = False,
-        workers: int | None = None,
-        backend: str = "local",
-        command: str | None = None,
+        **settings: Any,
     ) -> None:
         """Make the players; nothing is played yet.
 
@@ -90,10 +78,7 @@ class Benchmark:
             protocol: the version of HeartsBench, one of ``protocol.VERSIONS``; None: the newest.
             decisions: how many the agent saw in training, as claimed; None: what its checkpoint
                 says, if it is one.
-            isolate: every player in a process of its own.
-            workers: processes that play; the result is the same with any number.
-            backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.crew``).
-            command: the command line, for the record.
+            **settings: `isolate`, `workers`, `backend` and `command`, as for ``evaluate``.
 
         Raises:
             HeartsError: if an argument is not one of these, the agent is unknown or cannot play the
@@ -119,10 +104,7 @@ class Benchmark:
             [AgentSpec.parse(agent).unversioned(), *self.field],
             self.rules,
             self.seed,
-            isolate=isolate,
-            workers=workers,
-            backend=backend,
-            command=command,
+            **settings,
         )
         self.decisions = self.contest.contenders[0].trained_on
         if decisions is not None:
@@ -156,39 +138,30 @@ class Benchmark:
         }
 
     def run(
-        self, out: Path | None = None, *, resume: bool = False, show: Show = silent
+        self,
+        save: str | os.PathLike[str] | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        show: Show = silent,
     ) -> dict[str, Any]:
-        """Play all of it, and return the record; with `out` it is written too.
+        """Play all of it, and return the record.
 
-        While it is played the finished deals are in a file beside `out` (``unfinished``).
+        Args:
+            save: a file that finished blocks of deals are written to.
+            resume: such a file, to be continued.
+            show: shows the progress.
 
         Raises:
-            HeartsError: if `out` exists; if there is an unfinished file and `resume` is not set,
-                or it is of other settings.
+            HeartsError: if a file cannot be begun, or continued with these settings.
             OSError: if a file cannot be read or written.
-            KeyboardInterrupt: it was stopped; what was finished is in the unfinished file.
+            KeyboardInterrupt: it was stopped; what was finished is in the file.
         """
-        parts = None if out is None else unfinished(out)
-        if out is not None:
-            check_out(out, resume=resume)
-        begun, resumed = (None, parts) if resume else (parts, None)
-        with self.contest.recorded(self.deals, begun, resumed, self.settings()):
-            evaluations = list(self.contest.evaluations(self.deals, self._showing(show)))
-        if evaluations[-1].interrupted:
+        opponents = len(self.field)
+        with self.contest.saved(save, resume, "benchmark", **self.settings()):
+            evaluations = list(self.contest.evaluations(self.deals, show))
+        if len(evaluations) < opponents or evaluations[-1].interrupted:
             raise KeyboardInterrupt
         exact = self.exploitability(show) if self.track.is_exact else None
-        record = sealed(self.result(evaluations, exact), self.circumstances(evaluations))
-        if out is not None and parts is not None:
-            write_whole(out, encoded(record))
-            parts.unlink()
-        return record
-
-    def _showing(self, show: Show) -> ShowPairing:
-        def of_pairing(_: int, place: int) -> AbstractContextManager[Progress]:
-            opponent = versioned(self.field[place - 1])
-            return show(f"{self.name} against {opponent} ({place} of {len(self.field)})")
-
-        return of_pairing
+        return sealed(self.result(evaluations, exact), self.circumstances(evaluations))
 
     def exploitability(self, show: Show = silent) -> dict[str, Any]:
         """What an exact best response wins from the agent, or why that cannot be told."""
@@ -272,28 +245,27 @@ def benchmark(
     split: str = "dev",
     deals: int | None = None,
     *,
-    out: str | os.PathLike[str] | None = None,
-    resume: bool = False,
+    save: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     show: Show = silent,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Play an agent on a track of HeartsBench: the record that ``hearts benchmark`` writes.
+    """Play an agent on a track of HeartsBench: the record that ``hearts benchmark --json`` writes.
 
     Args:
         agent: an agent, or its name or checkpoint for ``make_agent``.
         track: one of the protocol's.
         split: ``dev`` or ``test``.
         deals: duplicate deals; None: as many as the protocol says.
-        out: the file to write; finished deals are beside it until the record is whole.
-        resume: continue the unfinished record of `out`.
+        save: a file that finished blocks of deals are written to.
+        resume: such a file, to be continued; all other arguments as before.
         show: shows the progress; silent by default.
         **settings: the other arguments of ``Benchmark``.
 
     Raises:
         HeartsError: as ``Benchmark`` and its ``run``.
     """
-    bench = Benchmark(agent, track, split, deals, **settings)
-    return bench.run(None if out is None else Path(out), resume=resume, show=show)
+    return Benchmark(agent, track, split, deals, **settings).run(save, resume, show)
 
 
 def exploited(
@@ -322,18 +294,16 @@ def verify(
     record: dict[str, Any],
     agent: Entrant | None = None,
     *,
-    isolate: bool = False,
-    crew: Crew = (None, "local"),
     show: Show = silent,
+    **settings: Any,
 ) -> tuple[dict[str, Any], list[str]]:
     """Play a record again: the new record, and where the results differ; nowhere if it holds.
 
     Args:
         record: as ``read_benchmark`` returns it.
         agent: the agent, where its name or path is another than in the record.
-        isolate: every player in a process of its own.
-        crew: workers and backend (``hearts_train.measure.crew``).
         show: shows the progress.
+        **settings: `isolate`, `workers` and `backend`, as for ``evaluate``.
 
     Raises:
         HeartsError: if it is of a protocol that this package does not have or of another version of
@@ -350,15 +320,8 @@ def verify(
     entrant = result["agent"]["spec"] if agent is None else agent
     if entrant is None:
         raise HeartsError("verify: the agent of the result was made by a program; give the agent")
-    settings = {name: result[name] for name in ("track", "split", "deals", "budget", "decisions")}
-    bench = Benchmark(
-        entrant,
-        **settings,
-        protocol=version,
-        isolate=isolate,
-        workers=crew[0],
-        backend=crew[1],
-    )
+    known = {name: result[name] for name in ("track", "split", "deals", "budget", "decisions")}
+    bench = Benchmark(entrant, **known, protocol=version, **settings)
     found = bench.contest.contenders[0].to_json()
     for name in ("kind", "options", "digest"):
         if found[name] != result["agent"][name]:
@@ -388,41 +351,6 @@ def verdict(result: dict[str, Any]) -> str:
     best, worst = 1 + len(lost), 1 + len(lost) + len(open_)
     place = f"{best}" if best == worst else f"{best} to {worst}"
     return f"{'; '.join(parts)}: place {place} of {len(figures) + 1}"
-
-
-def unfinished(out: Path) -> Path:
-    """The file of the deals that are finished, while a record is not."""
-    return out.with_name(f"{out.name}.part")
-
-
-def check_out(out: Path, *, resume: bool) -> None:
-    """Refuse a file for a record that cannot be begun, or cannot be gone on with.
-
-    Raises:
-        HeartsError: if it is there, was begun already, or with `resume` was not begun.
-    """
-    check_file_name(out, "resume" if resume else "out")
-    parts = unfinished(out)
-    if os.path.lexists(out) and resume:
-        raise HeartsError(
-            f"resume: {str(out)!r} is there, so that nothing is unfinished; check a result with "
-            "--verify",
-            value=out,
-        )
-    if os.path.lexists(out):
-        raise HeartsError(
-            f"out: {str(out)!r} already exists; check it with --verify, or name another file",
-            value=out,
-        )
-    if resume and not parts.exists():
-        raise HeartsError(
-            f"resume: there is no {str(parts)!r}; begin with --save {out}, or check the path"
-        )
-    if not resume and parts.exists():
-        raise HeartsError(
-            f"out: {str(out)!r} was begun; go on with --resume {out}, or remove {str(parts)!r}",
-            value=out,
-        )
 
 
 def rounded(value: float) -> float:

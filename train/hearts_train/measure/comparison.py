@@ -11,24 +11,22 @@ import contextlib
 import itertools
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.arrays import Floats
+from hearts_env.support.progress import silent
+from hearts_train.measure.contenders import Contender, Entrant, named
+from hearts_train.measure.contest import Contest, Pairing, Task, check_deals
 from hearts_train.measure.duel import Block, Example, deals_digest
-from hearts_train.measure.evaluation import (
-    Contest,
-    Entrant,
-    Stretch,
-    check_deals,
-    named,
-    platform_versions,
-)
 from hearts_train.measure.intervals import Interval
+from hearts_train.measure.pictures import short_names
 from hearts_train.measure.sequential import (
     FIRST_LOOK,
     HIGH,
@@ -39,13 +37,14 @@ from hearts_train.measure.sequential import (
     SequentialTest,
     looks,
 )
+from hearts_train.measure.summary import platform_versions
 
 MAX_DEALS = 1_000_000
 _LARGEST_BLOCK = 1024
 _MOST_EXAMPLES = 3
 
-Watch = Callable[[SequentialTest, float], None]
-"""Called with the test so far and the duplicate deals done, part of those being played too."""
+ShowTest = Callable[[str], AbstractContextManager[Any]]
+"""Shows deals done, deals that seem to be needed, and a line of news."""
 
 
 @dataclass(frozen=True)
@@ -175,9 +174,9 @@ def compare(
     opponents: Sequence[Entrant] = (),
     max_deals: int = MAX_DEALS,
     seed: int = 0,
-    out: str | os.PathLike[str] | None = None,
+    save: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
-    watch: Watch | None = None,
+    show: ShowTest = silent,
     **settings: Any,
 ) -> Comparison:
     """Play until it is decided which of two agents is better, and by how much at least.
@@ -192,153 +191,161 @@ def compare(
         opponents: a field: both play these on the same deals; empty: they play each other.
         max_deals: give up after this many duplicate deals.
         seed: what deals and the agents' chance follow from.
-        out: a file that finished blocks of deals are written to.
+        save: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
-        watch: called after every round of play with the test so far and the duplicate deals done.
-        settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for ``Contest``.
+        show: shows the deals done, those that seem to be needed, and where the test stands.
+        **settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for
+            ``evaluate``.
 
     Raises:
         HeartsError: if an agent is unknown or cannot play the rules, or an argument is unusable.
     """
-    trial = Trial([agent, other, *opponents], rules, question or Question(), seed, **settings)
-    with trial.recorded(check_max_deals(max_deals), out, resume):
-        return trial.run(max_deals, watch)
-
-
-def check_max_deals(max_deals: object) -> int:
-    """`max_deals` as a number of duplicate deals after which a test ends.
-
-    Raises:
-        HeartsError: if it is not a whole number from 64 to 10,000,000.
-    """
-    deals = check_deals(max_deals)
-    if deals < FIRST_LOOK:
+    max_deals = check_deals(max_deals, "max_deals")
+    if max_deals < FIRST_LOOK:
         raise HeartsError(
-            f"max_deals: {deals} are fewer than the test needs before its first look, "
+            f"max_deals: {max_deals} are fewer than the test needs before its first look, "
             f"{FIRST_LOOK}; give more, or leave it out"
         )
-    return deals
+    question = question or Question()
+    names = [named(opponent) for opponent in opponents]
+    for name in names:
+        if names.count(name) > 1:
+            raise HeartsError(
+                f"opponents: {name!r} is listed twice; name each opponent once", value=name
+            )
+    contest = Contest(
+        [agent, other, *opponents], rules, seed, pairings=_pairings(names), **settings
+    )
+    contest.most_open = len(contest.pairings)
+    trial = _Trial(contest, question, max_deals)
+    about = {"question": asdict(question), "max_deals": max_deals, "test": TEST_VERSION}
+    for first, second in same_players(contest.contenders[:2]):
+        warnings.warn(
+            f"{first} and {second} are the same player: nothing can differ but luck", stacklevel=2
+        )
+    short = short_names(contest.names)
+    label = " {} ".format("or" if names else "against").join(short[n] for n in contest.names[:2])
+    with contest.saved(save, resume, "compare", **about), show(label) as progress:
+        return trial.run(progress)
 
 
-class Trial(Contest):
-    """A comparison of the first two entrants, against each other or against the rest."""
+def _pairings(opponents: Sequence[str]) -> Callable[[Rules], list[Pairing]]:
+    def of(rules: Rules) -> list[Pairing]:
+        if opponents:
+            return [(i, j) for i in range(2) for j in range(2, 2 + len(opponents))]
+        # With more than two players one of the other among copies of the agent, too.
+        return [(0, 1)] if rules.players == 2 else [(0, 1), (1, 0)]
 
-    def __init__(
-        self,
-        entrants: Sequence[Entrant],
-        rules: Rules | str | None,
-        question: Question | None = None,
-        seed: int = 0,
-        **settings: Any,
-    ) -> None:
-        """Make the agents (see ``Contest``); nothing is played yet.
+    return of
+
+
+def same_players(contenders: Sequence[Contender]) -> Iterator[tuple[str, str]]:
+    """Those who are the same player as an earlier one, by name; the earlier one is first."""
+    known: dict[str, str] = {}
+    for contender in contenders:
+        record = contender.to_json()
+        if record["spec"] is None and record["digest"] is None:  # an object of a program
+            continue
+        who = record["digest"] or contender.spec.name
+        key = f"{record['kind']} {who} {record['options']}"
+        if key in known:
+            yield known[key], contender.name
+        known.setdefault(key, contender.name)
+
+
+class _Trial:
+    """The sequential test of a contest's first two agents, against each other or the rest."""
+
+    def __init__(self, contest: Contest, question: Question, max_deals: int) -> None:
+        """Nothing is played yet.
 
         Raises:
-            HeartsError: as ``Contest``, an opponent is there twice, or a hypothesis is a mean that
-                no margins can have.
+            HeartsError: a hypothesis is a mean that no margins can have.
         """
-        opponents = [named(entrant) for entrant in entrants[2:]]
-        for name in opponents:
-            if opponents.count(name) > 1:
-                raise HeartsError(
-                    f"opponents: {name!r} is there twice; name each opponent once", value=name
-                )
-        super().__init__(entrants, rules, seed, **settings)
-        self.question = question or Question()
-        self.pairings = [(i, j) for i in range(2) for j in range(2, len(entrants))] or [(0, 1)]
-        if not opponents and self.rules.players > 2:
-            self.pairings.append((1, 0))  # one of the other among copies of the agent
-        self.most_open = len(self.pairings)
-        SequentialTest(self.question, self.reach)  # refuses what no margins can have
+        self.contest = contest
+        self.question = question
+        self.max_deals = max_deals
+        self.is_direct = len(contest.contenders) == 2
+        # The largest possible margin of a deal, or difference of two of them.
+        self.reach = float(contest.rules.max_margin) * (1 if self.is_direct else 2)
+        self.test = SequentialTest(question, self.reach)
+        self.found: list[Block] = []
 
-    def settings(self, deals: int) -> dict[str, Any]:
-        """All that the blocks of a file of results, and the verdict, follow from."""
-        return {
-            **super().settings(FIRST_LOOK),
-            "deals": deals,
-            "blocks": list(itertools.islice(map(len, _parts(deals)), 8)),
-            "about": {"compare": asdict(self.question), "test": TEST_VERSION},
-        }
-
-    def run(self, max_deals: int, watch: Watch | None = None) -> Comparison:
+    def run(self, progress: Callable[..., None]) -> Comparison:
         """Play until it is decided, all deals are played, or Ctrl-C is pressed.
 
         Raises:
             KeyboardInterrupt: there was no look yet.
         """
         begin = time.perf_counter()
-        test = SequentialTest(self.question, self.reach)
-        found: list[Block] = []
         interrupted = False
 
         def tell(done: float) -> None:
-            if watch is not None:
-                watch(test, done)
+            if not self.test.states:
+                progress(done, self.max_deals, "no look yet")
+                return
+            state, left = self.test.states[-1], self.test.expected_left()
+            total = min(self.max_deals, max(state.deals + left, done + 1))
+            progress(done, total, f"margin {state.mean:+.3f}, about {left:,.0f} deals left")
 
         try:
-            for margins in self._margins(max_deals, found, tell):
-                if test.add(margins).is_decided:
+            for margins in self._margins(tell):
+                if self.test.add(margins).is_decided:
                     break
         except KeyboardInterrupt:
-            if not test.states:
+            if not self.test.states:
                 raise
             interrupted = True
-        result = self._result(test, max_deals, found, interrupted=interrupted)
-        return replace(result, seconds=time.perf_counter() - begin)
+        return self._result(time.perf_counter() - begin, interrupted=interrupted)
 
-    @property
-    def reach(self) -> float:
-        """The largest possible margin of a pair, or difference of two of them."""
-        return float(self.rules.max_margin) * (2 if len(self.contenders) > 2 else 1)
-
-    def _margins(
-        self, max_deals: int, found: list[Block], tell: Callable[[float], None]
-    ) -> Iterator[Floats]:
-        """The agent's margins over the other, look by look; blocks are added to `found`."""
-        signs = {pairing: 1.0 if pairing[0] == 0 else -1.0 for pairing in self.pairings}
-        share = (1 if len(self.contenders) == 2 else 2) / len(self.pairings)
-        stretches = [
-            Stretch(pairing, part.start, len(part))
-            for part in _parts(max_deals)
-            for pairing in self.pairings
+    def _margins(self, tell: Callable[[float], None]) -> Iterator[Floats]:
+        """The agent's margins over the other, look by look."""
+        pairings = self.contest.pairings
+        signs = {pairing: 1.0 if pairing[0] == 0 else -1.0 for pairing in pairings}
+        share = (1 if self.is_direct else 2) / len(pairings)
+        tasks = [
+            Task(pairing, part.start, len(part))
+            for part in _parts(self.max_deals)
+            for pairing in pairings
         ]
-        ends = set(looks(max_deals))
+        ends = set(looks(self.max_deals))
         parts: list[Floats] = []
-        # Of several pairings that play the same deals in turn, only whole blocks can be told.
-        in_step = self.reporting(tell) if len(self.pairings) == 1 else contextlib.nullcontext()
-        with contextlib.closing(self.played(stretches)) as blocks, in_step:
-            for part in _parts(max_deals):
+
+        def report(task: Task, done: float) -> None:
+            tell(task.first + (pairings.index(task.pairing) * task.deals + done) / len(pairings))
+
+        with contextlib.closing(self.contest.run(tasks, report)) as blocks:
+            for part in _parts(self.max_deals):
                 total = np.zeros(len(part))
-                for place, pairing in enumerate(self.pairings, 1):
-                    found.append(next(blocks))
-                    total += signs[pairing] * found[-1].margins
-                    tell(part.start + len(part) * place / len(self.pairings))
+                for pairing in pairings:
+                    self.found.append(next(blocks))
+                    total += signs[pairing] * self.found[-1].margins
+                tell(part.stop)
                 parts.append(total * share)
                 if part.stop in ends:
                     yield np.concatenate(parts)
                     parts = []
 
-    def _result(
-        self, test: SequentialTest, max_deals: int, found: list[Block], *, interrupted: bool
-    ) -> Comparison:
-        state, question = test.states[-1], self.question
+    def _result(self, seconds: float, *, interrupted: bool) -> Comparison:
+        contest, question, test = self.contest, self.question, self.test
+        state = test.states[-1]
         margin, ci95 = test.estimate()
-        faults = [0] * len(self.contenders)
-        for pairing, block in zip(itertools.cycle(self.pairings), found, strict=False):
+        faults = [0] * len(contest.contenders)
+        for pairing, block in zip(itertools.cycle(contest.pairings), self.found, strict=False):
             for place, count in zip(pairing, block.faults, strict=True):
                 faults[place] += count
-        examples = [example for block in found for example in block.examples]
-        names = [contender.name for contender in self.contenders]
+        examples = [example for block in self.found for example in block.examples]
+        agent, other, *opponents = contest.names
         spread = max(0.0, state.variance * (state.deals + 1) - self.reach**2 - state.mean**2)
         return Comparison(
-            agent=names[0],
-            other=names[1],
-            opponents=tuple(names[2:]),
-            rules=self.rules.name,
+            agent=agent,
+            other=other,
+            opponents=tuple(opponents),
+            rules=contest.rules.name,
             verdict=state.verdict,
             **asdict(question),
             deals=state.deals,
-            max_deals=max_deals,
+            max_deals=self.max_deals,
             fixed_deals=question.fixed_deals(state.variance),
             margin=margin,
             ci95=ci95,
@@ -347,15 +354,15 @@ class Trial(Contest):
             llr=state.llr,
             bounds=question.bounds,
             looks=tuple([(s.deals, s.mean, s.llr) for s in test.states]),
-            seed=self.seed,
-            seconds=0.0,
+            seed=contest.seed,
+            seconds=seconds,
             interrupted=interrupted,
             faults=tuple(faults),
             examples=tuple(_first_of_each(examples)),
-            agents=tuple([contender.to_json() for contender in self.contenders]),
-            rules_in_full=self.rules.to_dict(),
-            deals_digest=deals_digest(self.rules, self.seed, state.deals),
-            command=self.command,
+            agents=tuple([contender.to_json() for contender in contest.contenders]),
+            rules_in_full=contest.rules.to_dict(),
+            deals_digest=deals_digest(contest.rules, contest.seed, state.deals),
+            command=contest.command,
         )
 
 

@@ -93,6 +93,7 @@ class Block:
         faults: How many faults agent and opponents committed.
         examples: Some of them.
         worst: The deals that went worst for the agent, the worst first.
+        took: Seconds of processor time that it took.
     """
 
     first: int
@@ -105,6 +106,7 @@ class Block:
     faults: list[int] = field(default_factory=lambda: [0, 0])
     examples: list[Example] = field(default_factory=list)
     worst: list[WorstDeal] = field(default_factory=list)
+    took: float = 0.0
 
     @property
     def ahead(self) -> Ints:
@@ -144,8 +146,8 @@ class Block:
         deals = int(record["deals"])
         if deals < 1:  # reshape would take -1 for whatever fits
             raise ValueError("deals")
-        seconds = [float(s) for s in record["seconds"]]
-        if not all(map(math.isfinite, seconds)):
+        seconds, took = [float(s) for s in record["seconds"]], float(record["took"])
+        if not all(map(math.isfinite, (*seconds, took))):
             raise ValueError("seconds")
         shape = (deals * players, players)
         return cls(
@@ -159,6 +161,7 @@ class Block:
             faults=[int(n) for n in record["faults"]],
             examples=[Example(**example) for example in record["examples"]],
             worst=[WorstDeal.of(deal) for deal in record["worst"]],
+            took=took,
         )
 
 
@@ -186,7 +189,7 @@ class Duel:
     ) -> Block:
         """Play `deals` deals from number `first` on in every seat.
 
-        `progress` is called with the deals done, including part of those being played.
+        `progress` is called with the deals done of these, including part of those being played.
         """
         n = self.rules.players
         seeds = np.array([derived_seed(self.seed, first + i) for i in range(deals)], np.int64)
@@ -199,7 +202,7 @@ class Duel:
 
             def report(share: float, before: int = seating) -> None:
                 if progress is not None:
-                    progress(first + deals * (before + share) / n)
+                    progress(deals * (before + share) / n)
 
             batch.reset(seeds=seeds)
             self._play_out(batch, seating, block, report)

@@ -25,8 +25,8 @@ from hearts_env.support.arguments import check_number, check_seed
 from hearts_env.support.arrays import Floats, Ints
 from hearts_env.support.progress import Progress
 from hearts_train.measure.contenders import Entrant
+from hearts_train.measure.contest import Contest, check_deals
 from hearts_train.measure.duel import Block
-from hearts_train.measure.evaluation import Contest, blocks, check_deals, stretches_of
 from hearts_train.measure.intervals import Z95
 from hearts_train.measure.pictures import BLUE, save_figure, wrapped
 
@@ -109,7 +109,7 @@ def measure_results(
     rows: list[Ints] = []
     interrupted = False
     try:
-        with contextlib.closing(contest.played(stretches_of([(0, 1)], blocks(deals)))) as stream:
+        with contextlib.closing(contest.run(contest.tasks(deals))) as stream:
             for block in stream:
                 scores = block.scores if contest.rules.settlement == "points" else block.points
                 rows.append(np.column_stack([scores, _dealers(contest.rules, seed, block)]))

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,19 +30,17 @@ from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
 from hearts_env.support.arguments import check_positive, check_seed
 from hearts_env.support.progress import Progress, Show
-from hearts_train.measure import duel, evaluation
+from hearts_train.measure import duel
 from hearts_train.measure.benchmark import exploited
 from hearts_train.measure.contenders import Contender
-from hearts_train.measure.crew import Crew, spread
+from hearts_train.measure.contest import Contest, Task, check_deals
+from hearts_train.measure.duel import deals_digest
 from hearts_train.measure.league_file import (
-    AGENT_FIELDS,
     BINS,
     DIGESTED,
-    Appending,
-    Block,
     Folder,
     GameFile,
-    begin,
+    Sums,
     begin_game,
     block_at,
     boundary,
@@ -53,7 +50,7 @@ from hearts_train.measure.league_file import (
     made_folder,
     read_folder,
 )
-from hearts_train.measure.league_table import Pairing, half_width, won_unit
+from hearts_train.measure.league_table import Pairing, blocks_of, half_width, won_unit
 
 BUILT_IN = tuple(name for name in OWN if name not in ("random", "match"))
 """Each strategy once: `random` is `easy`. `match` plays for a match, not for the deal."""
@@ -115,12 +112,13 @@ def add(
         for name in agents:
             Contender(name, 0, isolate=isolate).close()
     with made_folder(path), locked(path):
-        begin(path, wanted)
-        folder = read_folder(path, exact_version=True)
+        folder = Folder(path, wanted, {})
+        if is_begun(path):
+            folder = read_folder(path, exact_version=True)
         if seed is not None and folder.seed != wanted:
             raise HeartsError(
-                f"seed: the league in {str(path)!r} was begun with the seed {folder.seed}, got "
-                f"{wanted}; omit it, or begin another league"
+                f"seed: the league in {str(path)!r} has the seed {folder.seed}, got {wanted}; omit "
+                "it, or begin another league"
             )
         if games is None:
             games = [game.rules for game in folder.games.values()] or [Rules.make("two_player")]
@@ -158,11 +156,11 @@ def _enter(
         entering.append(contender)
         found.append(Entered(game_name(rules), name, ""))
     if entering:
-        digest = duel.deals_digest(rules, folder.seed, DIGESTED)
-        game = begin_game(folder.path, rules, digest)
-        with contextlib.closing(Appending(game)) as file:
-            for contender in entering:
-                file.append({"line": "agent", **contender.to_json()})
+        if known is None:
+            digest = deals_digest(rules, folder.seed, DIGESTED)
+            known = begin_game(folder.path, rules, folder.seed, digest)
+        for contender in entering:
+            known.append({"line": "agent", **contender.to_json()})
     return found
 
 
@@ -205,43 +203,27 @@ def _check_unchanged(there: dict[str, Any], contender: Contender) -> None:
 
 
 # ---- playing -------------------------------------------------------------------------------------
-class Task(NamedTuple):
-    """A block of deals to be played."""
-
-    pairing: Pairing
-    first: int
-    deals: int
+Block = tuple[Pairing, int]
+"""A pairing, by name, and the number of the first deal."""
 
 
 class Table:
-    """Where a game's agents play: callable with a task, in this process or in another.
+    """The agents of a game, who play its blocks of deals."""
 
-    Attributes:
-        contest: The agents, in the order of entry.
-        names: Their names.
-        report: Called with the deals of the task at hand that are done, if it plays here.
-    """
+    def __init__(self, folder: Folder, game: GameFile, **settings: Any) -> None:
+        """Make all agents of a game again.
 
-    def __init__(self, contest: evaluation.Contest, names: tuple[str, ...]) -> None:
-        """A table for these agents."""
-        self.contest = contest
-        self.names = names
-        self.report: Callable[[Task, float], None] | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Table, (self.contest, self.names)
-
-    @classmethod
-    def of(cls, folder: Folder, game: GameFile, *, isolate: bool = False) -> Table:
-        """All agents of a game, made again.
+        Args:
+            folder: the league.
+            game: its game.
+            **settings: `isolate`, `workers` and `backend`, as for ``Contest``.
 
         Raises:
             HeartsError: if one is not there any more, or has changed, or the deals are others.
         """
-        found = duel.deals_digest(game.rules, folder.seed, DIGESTED)
-        if found != game.deals:
+        if deals_digest(game.rules, folder.seed, DIGESTED) != game.deals:
             raise HeartsError(
-                f"league: this package deals other cards in {game.name} than the league in "
+                f"league: this version deals different cards in {game.name} than the league in "
                 f"{str(folder.path)!r} has played; use the version that began it"
             )
         specs = []
@@ -253,45 +235,48 @@ class Table:
             specs.append(AgentSpec.from_json(agent["spec"]))
             specs[-1].check_allowed(f"league: {str(folder.path)!r}")
         try:
-            contest = evaluation.Contest(specs, game.rules, folder.seed, isolate=isolate)
+            self.contest = Contest(specs, game.rules, folder.seed, **settings)
         except HeartsError as error:
             raise HeartsError(
                 f"{error} (an agent of {game.name} in {str(folder.path)!r}: run the league in the "
                 "folder in which it was added)"
             ) from None
-        for contender, agent in zip(contest.contenders, game.agents.values(), strict=True):
+        self.names = list(game.agents)
+        for contender, agent in zip(self.contest.contenders, game.agents.values(), strict=True):
             _check_unchanged(agent, contender)
-        return cls(contest, tuple(game.agents))
 
-    def __call__(self, task: Task) -> Block:
-        """Play a block."""
-        begun = time.process_time()
-        i, j = (self.names.index(name) for name in task.pairing)
-        ways = [(i, j)] if self.contest.rules.players == 2 else [(i, j), (j, i)]
-        played = []
-        for number, (one, other) in enumerate(ways):
+    def play(
+        self, blocks: Sequence[Block], report: Callable[[Block, float], None] | None = None
+    ) -> Generator[Sums]:
+        """Play blocks, and give the sums of each in turn.
 
-            def report(done: float, number: int = number) -> None:
-                if self.report is not None:
-                    share = (done - task.first) / task.deals
-                    self.report(task, task.deals * (number + share) / len(ways))
+        Args:
+            blocks: what is played.
+            report: called with the block that plays here, and how many of its deals are done.
+        """
+        rules = self.contest.rules
+        tasks: list[Task] = []
+        for pairing, first in blocks:
+            i, j = map(self.names.index, pairing)
+            # With more than two players one among copies of the other, then the reverse.
+            ways = [(i, j)] if rules.players == 2 else [(i, j), (j, i)]
+            tasks += [Task(way, first, block_at(first)) for way in ways]
+        ways_each = len(tasks) // max(1, len(blocks))
 
-            match = duel.Duel(
-                self.contest.contenders[one],
-                self.contest.contenders[other],
-                self.contest.rules,
-                self.contest.seed,
-            )
-            try:
-                played.append(match.play(task.first, task.deals, report))
-            finally:
-                match.close()
-        return _summed(task, self.contest.rules, played, time.process_time() - begun)
+        def tell(task: Task, done: float) -> None:
+            one, other = (self.names[place] for place in sorted(task.pairing))
+            is_back = ways_each == 2 and task.pairing[0] > task.pairing[1]
+            if report is not None:
+                report(((one, other), task.first), (task.deals * is_back + done) / ways_each)
+
+        with contextlib.closing(self.contest.run(tasks, tell)) as stream:
+            for pairing, first in blocks:
+                yield _summed(pairing, first, rules, [next(stream) for _ in range(ways_each)])
 
 
-def _summed(task: Task, rules: Rules, played: Sequence[duel.Block], took: float) -> Block:
+def _summed(pairing: Pairing, first: int, rules: Rules, played: Sequence[duel.Block]) -> Sums:
     """The sums of a block that was played, one way or both."""
-    n, deals = rules.players, task.deals
+    n, deals = rules.players, block_at(first)
     whole = won_unit(rules) // n
     ahead, won = [], []
     for block in played:
@@ -310,9 +295,9 @@ def _summed(task: Task, rules: Rules, played: Sequence[duel.Block], took: float)
             sum(roles[1 - way] for way, roles in enumerate(figures)),
         )
 
-    return Block(
-        task.pairing,
-        task.first,
+    return Sums(
+        pairing,
+        first,
         deals,
         tuple(margins.reshape(BINS, -1).sum(1).tolist()),
         int(np.square(margins).sum()),
@@ -321,7 +306,7 @@ def _summed(task: Task, rules: Rules, played: Sequence[duel.Block], took: float)
         both([block.faults for block in played]),
         both([block.seconds for block in played]),
         both([block.decisions for block in played]),
-        took,
+        sum(block.took for block in played),
     )
 
 
@@ -360,7 +345,7 @@ class Goal:
         if deals is None:
             deals = ENOUGH if until is None else MOST_DEALS
         chosen = None if agents is None else tuple(agents)
-        return cls(evaluation.check_deals(deals), until, minutes, chosen)
+        return cls(check_deals(deals), until, minutes, chosen)
 
     def wanted(self, game: GameFile, pairing: Pairing) -> tuple[int, int]:
         """The deals that a pairing is to have played for now, and those it seems to need in all.
@@ -390,14 +375,19 @@ def pairings_of(game: GameFile, agents: Sequence[str] | None = None) -> list[Pai
 class Play:
     """A game of a league that is being played, block by block."""
 
-    def __init__(self, folder: Folder, game: GameFile, goal: Goal, *, isolate: bool = False):
+    def __init__(self, folder: Folder, game: GameFile, goal: Goal, **settings: Any) -> None:
         """Make the agents; nothing is played yet.
+
+        Args:
+            folder: the league.
+            game: its game.
+            goal: until when it plays.
+            **settings: `isolate`, `workers` and `backend`, as for ``Contest``.
 
         Raises:
             HeartsError: if an agent is missing or has changed, or the goal names one that has not
                 entered.
         """
-        self.folder = folder
         self.game = game
         for name in goal.agents or ():
             if name not in game.agents:
@@ -408,70 +398,62 @@ class Play:
                 )
         self.pairings = pairings_of(game, goal.agents)
         self.goal = goal
-        self.table = Table.of(folder, game, isolate=isolate)
-        self._deadline = math.inf
+        self.table = Table(folder, game, **settings)
 
-    def run(self, crew: Crew, report: Progress) -> int:
+    def run(self, report: Progress) -> int:
         """Play until the goal is reached or time is up; returns the blocks played.
 
         Raises:
             OSError: if a block cannot be written; the earlier ones are there.
         """
-        if self.goal.minutes is not None:
-            self._deadline = clock.now() + 60 * self.goal.minutes
-        self.table.report = lambda task, deals: report(*self.progress(task, deals))
+        minutes = math.inf if self.goal.minutes is None else self.goal.minutes
+        deadline = clock.now() + 60 * minutes
         count = 0
-        with contextlib.closing(Appending(self.game)) as file:
-            while tasks := self._next_tasks():
-                workers, backend = crew
-                playing = spread(self.table, tasks, workers=workers, backend=backend)
-                with contextlib.closing(playing) as stream:
-                    for block in stream:
-                        file.append(block.to_json())
-                        count += 1
-                        report(*self.progress())
-                        if clock.now() > self._deadline:
-                            return count
+        while blocks := self._next_blocks():
+            playing = self.table.play(
+                blocks, lambda block, done: report(*self.progress(block, done))
+            )
+            with contextlib.closing(playing) as stream:
+                for sums in stream:
+                    self.game.append(sums.to_json())
+                    count += 1
+                    report(*self.progress())
+                    if clock.now() > deadline:
+                        return count
         return count
 
-    def _next_tasks(self) -> list[Task]:
-        """Blocks to be played next: first one of each pairing, then those of the fast pairings."""
+    def _next_blocks(self) -> list[Block]:
+        """What is played next: first a block of each pairing, then those of the fast pairings."""
         open_ = {}
         for pairing in self.pairings:
-            tasks = list(self._missing(pairing, self.goal.wanted(self.game, pairing)[0]))
-            if tasks:
-                open_[pairing] = tasks
-        begun = {pairing: self.cost(pairing) for pairing in open_}
-        if fresh := [pairing for pairing, cost in begun.items() if cost is None]:
+            if missing := list(self._missing(pairing, self.goal.wanted(self.game, pairing)[0])):
+                open_[pairing] = missing
+        known = {pairing: self.cost(pairing) for pairing in open_}
+        if fresh := [pairing for pairing, cost in known.items() if cost is None]:
             return [open_[pairing][0] for pairing in fresh]
-        costs = {pairing: cost for pairing, cost in begun.items() if cost is not None}
+        costs = {pairing: cost for pairing, cost in known.items() if cost is not None}
         fast = _ALIKE * min(costs.values(), default=0.0)
         ready = [pairing for pairing, cost in costs.items() if cost <= fast]
-        tasks = [task for pairing in ready for task in open_[pairing]]
-        return sorted(tasks, key=lambda task: task.first)
+        blocks = [block for pairing in ready for block in open_[pairing]]
+        return sorted(blocks, key=lambda block: block[1])
 
-    def _missing(self, pairing: Pairing, end: int) -> Iterator[Task]:
+    def _missing(self, pairing: Pairing, end: int) -> Iterator[Block]:
         first = 0
         while first < end:
-            deals = block_at(first)
             if (*pairing, first) not in self.game.blocks:
-                yield Task(pairing, first, deals)
-            first += deals
+                yield pairing, first
+            first += block_at(first)
 
     def cost(self, pairing: Pairing) -> float | None:
         """Seconds that a deal of a pairing takes, None if it has not played."""
-        took, deals = 0.0, 0
-        end = 0
-        while (block := self.game.blocks.get((*pairing, end))) is not None:
-            took += block.took
-            deals += block.deals
-            end += block.deals
-        return max(took, 1e-9) / deals if deals else None
+        blocks = blocks_of(self.game, pairing)
+        deals = sum(block.deals for block in blocks)
+        return max(sum(block.took for block in blocks), 1e-9) / deals if deals else None
 
-    def progress(self, task: Task | None = None, deals: float = 0.0) -> tuple[float, float]:
+    def progress(self, block: Block | None = None, deals: float = 0.0) -> tuple[float, float]:
         """Seconds of work that are done, and those of all that seems to be needed.
 
-        Of a task that is being played, this many deals are done.
+        Of a block that is being played, this many deals are done.
         """
         done = all_ = 0.0
         known = [cost for pairing in self.pairings if (cost := self.cost(pairing)) is not None]
@@ -479,13 +461,13 @@ class Play:
         for pairing in self.pairings:
             cost = self.cost(pairing) or usual
             played = self.game.played(*pairing)
-            done += (played + (deals if task is not None and task.pairing == pairing else 0)) * cost
+            done += (played + (deals if block is not None and block[0] == pairing else 0)) * cost
             all_ += max(played, self.goal.wanted(self.game, pairing)[1]) * cost
         return done, all_
 
     def is_done(self) -> bool:
         """Whether every pairing has reached the goal."""
-        return not self._next_tasks()
+        return not self._next_blocks()
 
 
 def find_exact(play: Play, show: Show) -> None:
@@ -497,49 +479,30 @@ def find_exact(play: Play, show: Show) -> None:
     if not is_small or not missing:
         return
     tree = Tree(rules)
-    with contextlib.closing(Appending(game)) as file:
-        for contender in missing:
-            with show(f"{game.name}: exploitability of {contender.name}") as report:
-                seed = secret_seed(contest.seed, "exploitability", contender.name)
-                found = exploited(contender, contender.name, tree, seed, report)
-            file.append({"line": "exact", "agent": contender.name, "found": found})
+    for contender in missing:
+        with show(f"{game.name}: exploitability of {contender.name}") as report:
+            seed = secret_seed(contest.seed, "exploitability", contender.name)
+            found = exploited(contender, contender.name, tree, seed, report)
+        game.append({"line": "exact", "agent": contender.name, "found": found})
 
 
 # ---- verifying -----------------------------------------------------------------------------------
 def sample_of(
     folder: Folder, games: Sequence[str], count: int | None, seed: int
-) -> dict[str, list[Block]]:
-    """Blocks to be played again, by game: all, or `count` of them by lot, in the files' order."""
+) -> dict[str, list[Sums]]:
+    """Blocks to be played again, by game: all, or `count` random ones, in the files' order."""
     blocks = [(name, block) for name in games for block in folder.games[name].blocks.values()]
     places: Sequence[int] = range(len(blocks))
     if count is not None and count < len(blocks):
-        lot = np.random.default_rng(check_seed(seed))
-        places = sorted(lot.choice(len(blocks), count, replace=False).tolist())
-    chosen: dict[str, list[Block]] = {}
+        rng = np.random.default_rng(check_seed(seed))
+        places = sorted(rng.choice(len(blocks), count, replace=False).tolist())
+    chosen: dict[str, list[Sums]] = {}
     for name, block in (blocks[place] for place in places):
         chosen.setdefault(name, []).append(block)
     return chosen
 
 
-def differing(known: Block, again: Block) -> list[str]:
+def differing(known: Sums, again: Sums) -> list[str]:
     """The fields in which a block differs from what was found when it was played again."""
     old, new = known.result(), again.result()
     return [name for name in old if old[name] != new[name]]
-
-
-__all__ = [
-    "AGENT_FIELDS",
-    "BUILT_IN",
-    "Entered",
-    "Goal",
-    "Play",
-    "Table",
-    "Task",
-    "add",
-    "differing",
-    "every_game",
-    "find_exact",
-    "pairings_of",
-    "sample_of",
-    "try_out",
-]

@@ -1,13 +1,8 @@
-"""The folder of a league: what was settled when it began, and a file for each game it plays.
+"""The folder of a league: a file for each game that it plays (``hearts_train.store``).
 
-``league.json`` says once what all follows from. ``GAME.jsonl`` has a line of JSON for the rules,
-then one for each agent that entered, one for each block of deals of a pairing, and one for each
-exploitability computed. Lines are appended, never changed, and each carries a digest of itself. A
-last line that was cut short is dropped, and its deals are played again; any other line that is not
-whole was edited or damaged, and is named.
-
-The digest shows accidents, not forgers, who can write a new one. Only playing the deals again shows
-that a line holds.
+The header of ``GAME.jsonl`` has the league's seed, the rules and a digest of the first deals. Each
+record is an agent that entered, a block of deals of a pairing, or an exploitability computed. A
+damaged line is named, and nothing is played until it is removed.
 """
 
 from __future__ import annotations
@@ -15,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -25,24 +19,15 @@ from typing import Any
 
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.errors import quoted
-from hearts_env.support.files import (
-    append_all,
-    held,
-    lock_beside,
-    read_limited,
-    removed_if_unused,
-    write_whole,
-)
-from hearts_train.measure.records import entry_of, sealed_line
+from hearts_env.support.files import held, removed_if_unused
+from hearts_train.store import Kind, Record, Store
 
-FORMAT = "hearts-env league"
 PROTOCOL = 1
-"""Of the lines, of the sizes of blocks and of the players' seeds; with another one, other lines."""
+"""Of the sizes of blocks and of the players' seeds; with another one, other lines."""
+GAME = Kind("hearts-env league", 2, "league", "a game of a league", "get it again")
 BINS = 16
 """Each block's deals are summed in this many bins of equal size."""
 FIRST_BLOCK, LARGEST_BLOCK = 16, 16384
-SETTINGS = "league.json"
-_MOST_BYTES = 2**31
 
 
 def block_at(first: int) -> int:
@@ -64,8 +49,8 @@ def boundary(deals: int) -> int:
 
 
 @dataclass(frozen=True)
-class Block:
-    """What is kept of the duplicate deals that a pairing has played at once.
+class Sums:
+    """What a league has of a block: sums over the duplicate deals that a pairing played at once.
 
     Of two players the sums are those of the pairing's first agent. With more, one agent sat among
     copies of the other and then the reverse; a deal's margin is half the difference of the two.
@@ -115,8 +100,8 @@ class Block:
         }
 
     @classmethod
-    def of(cls, entry: dict[str, Any], players: int) -> Block:
-        """The block that ``to_json`` wrote.
+    def of(cls, entry: dict[str, Any], players: int) -> Sums:
+        """The sums that ``to_json`` wrote.
 
         Raises:
             ValueError, TypeError, KeyError: if `entry` is something else.
@@ -173,35 +158,77 @@ class GameFile:
     """What the file of a game says.
 
     Attributes:
-        path: The file.
+        store: The file.
         rules: The rules.
-        deals: The SHA-256 of the first deals.
         agents: By name, in the order of entry: what distinguishes each (``Contender.to_json``).
         blocks: By pairing and first deal.
         exact: By agent: exploitability, or why there is none.
         lines: The number of each block's line in the file, from 1.
     """
 
-    path: Path
+    store: Store
     rules: Rules
-    deals: str
     agents: dict[str, dict[str, Any]] = field(default_factory=dict)
-    blocks: dict[tuple[str, str, int], Block] = field(default_factory=dict)
+    blocks: dict[tuple[str, str, int], Sums] = field(default_factory=dict)
     exact: dict[str, dict[str, Any]] = field(default_factory=dict)
     lines: dict[tuple[str, str, int], int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """What the game is called: its file without the suffix."""
-        return self.path.stem
+        return self.store.path.stem
 
-    def take(self, entry: dict[str, Any], number: int) -> None:
+    @property
+    def deals(self) -> str:
+        """The SHA-256 of the first deals."""
+        return str(self.store.settings["deals"])
+
+    def append(self, entry: dict[str, Any]) -> None:
+        """Write an entry, and count it.
+
+        Raises:
+            OSError: if it cannot be written; the earlier lines remain.
+        """
+        self.store.append(entry)
+        self._take(self.store.records[-1])
+
+    @classmethod
+    def read(cls, path: Path, *, exact_version: bool = False) -> GameFile:
+        """What the file of a game says; a last line that was cut short does not count.
+
+        Raises:
+            HeartsError: if it is not such a file, or a line is not whole.
+            OSError: if it cannot be read.
+        """
+        store = Store.open(path, GAME, is_exact=exact_version)
+        if store.damaged:
+            raise HeartsError(
+                f"league: line {store.damaged[0]} of {str(path)!r} was edited or damaged: its "
+                "digest is not its own; get the file again, or remove the line, and 'hearts "
+                "tournament --folder DIR' plays its deals again"
+            )
+        if store.settings.get("protocol") != PROTOCOL:
+            raise HeartsError(
+                f"league: {str(path)!r} is of version {quoted(store.settings.get('protocol'))} of "
+                f"the protocol, this package has {PROTOCOL}; use the version of hearts-env that "
+                f"wrote it ({quoted(store.package)})"
+            )
+        seed, deals = store.settings.get("seed"), store.settings.get("deals")
+        if type(seed) is not int or not isinstance(deals, str):
+            raise HeartsError(f"league: the settings in {str(path)!r} are damaged; get it again")
+        game = cls(store, Rules.from_dict(store.settings["rules_in_full"]))
+        for record in store.records:
+            game._take(record)
+        return game
+
+    def _take(self, record: Record) -> None:
         """Count the entry of a line.
 
         Raises:
             HeartsError: if it is of another version, is not whole, or contradicts another one.
         """
-        where = f"line {number} of {str(self.path)!r}"
+        entry = record.entry
+        where = f"line {record.line} of {str(self.store.path)!r}"
         kind = entry.get("line")
         try:
             if kind == "agent":
@@ -212,7 +239,7 @@ class GameFile:
             elif kind == "exact":
                 self.exact[_text(entry["agent"])] = dict(entry["found"])
             elif kind == "block":
-                self._take_block(Block.of(entry, self.rules.players), number, where)
+                self._take_block(Sums.of(entry, self.rules.players), record.line, where)
             else:
                 raise HeartsError(
                     f"league: {where} is of kind {quoted(kind)}, which this version of hearts-env "
@@ -226,7 +253,7 @@ class GameFile:
                 "tournament --folder DIR' plays its deals again"
             ) from None
 
-    def _take_block(self, block: Block, number: int, where: str) -> None:
+    def _take_block(self, block: Sums, number: int, where: str) -> None:
         for name in block.pairing:
             if name not in self.agents:
                 raise HeartsError(
@@ -258,11 +285,10 @@ DIGESTED = 1000
 
 @dataclass(frozen=True)
 class Folder:
-    """A league's folder as it was read: its settings and its games by name."""
+    """A league's folder as it was read: its seed and its games by name."""
 
     path: Path
     seed: int
-    package: str
     games: dict[str, GameFile]
 
 
@@ -279,8 +305,8 @@ def game_name(rules: Rules) -> str:
 
 
 def is_begun(path: Path) -> bool:
-    """Whether there is a league in a folder."""
-    return (path / SETTINGS).exists()
+    """Whether there is a game in a folder, or what seems to be one."""
+    return any(path.glob("*.jsonl"))
 
 
 @contextmanager
@@ -296,24 +322,13 @@ def made_folder(path: Path) -> Iterator[None]:
     is_empty = not path.is_dir() or all(one.name.startswith(".") for one in path.iterdir())
     if not is_empty and not is_begun(path):
         raise HeartsError(
-            f"league: {str(path)!r} is a folder without a {SETTINGS}, but not empty; name a new or "
-            "an empty one"
+            f"league: {str(path)!r} is a folder without a game, but not empty; name a new or an "
+            "empty one"
         )
     was_there = path.exists()
     path.mkdir(parents=True, exist_ok=True)
     with nullcontext() if was_there else removed_if_unused(path):
         yield
-
-
-def begin(path: Path, seed: int) -> None:
-    """Begin a league in a folder that is held, if there is none yet.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
-    if not is_begun(path):
-        settings = {"format": FORMAT, "protocol": PROTOCOL, "package": __version__, "seed": seed}
-        write_whole(path / SETTINGS, sealed_line(settings))
 
 
 def read_folder(path: Path, *, exact_version: bool = False) -> Folder:
@@ -324,77 +339,25 @@ def read_folder(path: Path, *, exact_version: bool = False) -> Folder:
         exact_version: refuse a league of another version of the package, which may play otherwise.
 
     Raises:
-        HeartsError: if it is not such a file, is of another version, or a line in it is not whole.
+        HeartsError: if there is none, a file is none of it or of another version, a line in one is
+            not whole, or the games are of different leagues.
         OSError: if it cannot be read.
     """
-    if not (path / SETTINGS).is_file():
+    games = [
+        GameFile.read(file, exact_version=exact_version) for file in sorted(path.glob("*.jsonl"))
+    ]
+    if not games:
         raise HeartsError(
             f"league: there is no league in {str(path)!r}; begin one with 'hearts tournament "
             f"AGENT... --folder {path}'"
         )
-    data = read_limited(path / SETTINGS, 2**16, "the settings of a league")
-    settings = entry_of(data.removesuffix(b"\n"))
-    if settings is None or settings.get("format") != FORMAT:
+    seeds = {game.store.settings["seed"] for game in games}
+    if len(seeds) > 1:
         raise HeartsError(
-            f"league: {str(path / SETTINGS)!r} was edited or damaged, or is of something else; get "
-            "it again"
+            f"league: the games in {str(path)!r} have the seeds {sorted(seeds)}; keep those of one "
+            "league in a folder"
         )
-    if settings.get("protocol") != PROTOCOL:
-        raise HeartsError(
-            f"league: {str(path)!r} is of version {quoted(settings.get('protocol'))} of the "
-            f"protocol, this package has {PROTOCOL}; use the version of hearts-env that wrote it "
-            f"({quoted(settings.get('package'))})"
-        )
-    if exact_version and settings.get("package") != __version__:
-        raise HeartsError(
-            f"league: {str(path)!r} is of version {quoted(settings.get('package'))} of hearts-env, "
-            f"this is {quoted(__version__)}, which may play differently; go on with the version "
-            "that began it, or begin another league"
-        )
-    seed, package = settings.get("seed"), settings.get("package")
-    if type(seed) is not int or not isinstance(package, str):
-        raise HeartsError(f"league: the settings in {str(path)!r} are damaged; get them again")
-    games = {file.stem: read_game(file) for file in sorted(path.glob("*.jsonl"))}
-    return Folder(path, seed, package, games)
-
-
-def read_game(path: Path) -> GameFile:
-    """What the file of a game says; a last line that was cut short does not count.
-
-    Raises:
-        HeartsError: if it is not such a file, or a line is not whole.
-        OSError: if it cannot be read.
-    """
-    data = read_limited(path, _MOST_BYTES, "a game of a league")
-    lines = data.split(b"\n")[:-1]
-    game: GameFile | None = None
-    for number, line in enumerate(lines, 1):
-        entry = entry_of(line)
-        if entry is None:
-            raise HeartsError(
-                f"league: line {number} of {str(path)!r} was edited or damaged: its digest is not "
-                "its own; get the file again, or remove the line, and 'hearts tournament "
-                "--folder DIR' plays its deals again"
-            )
-        if game is None:
-            game = _game_of(path, entry)
-        else:
-            game.take(entry, number)
-    if game is None:
-        raise HeartsError(
-            f"league: {str(path)!r} is not a game of a league: it has no whole line; get it again"
-        )
-    return game
-
-
-def _game_of(path: Path, entry: dict[str, Any]) -> GameFile:
-    """The game that the first line of a file begins."""
-    if entry.get("line") != "game" or entry.get("protocol") != PROTOCOL:
-        raise HeartsError(
-            f"league: {str(path)!r} does not begin with a game of version {PROTOCOL} of the "
-            "protocol; use the version of hearts-env that wrote it, or get it again"
-        )
-    return GameFile(path, Rules.from_dict(entry["rules_in_full"]), str(entry.get("deals")))
+    return Folder(path, seeds.pop(), {game.name: game for game in games})
 
 
 @contextmanager
@@ -404,53 +367,24 @@ def locked(path: Path) -> Iterator[None]:
     Raises:
         CheckpointError: if another process holds it.
     """
-    with held(lock_beside(path / SETTINGS), f"league: {str(path)!r}"):
+    with held(path / ".league.lock", f"league: {str(path)!r}"):
         yield
 
 
-def begin_game(path: Path, rules: Rules, deals: str) -> GameFile:
-    """The file of a game, made if it is not there yet."""
-    file = path / f"{game_name(rules)}.jsonl"
-    if not file.exists():
-        entry = {
-            "line": "game",
-            "protocol": PROTOCOL,
-            "rules": rules.name,
-            "rules_in_full": rules.to_dict(),
-            "deals": deals,
-        }
-        write_whole(file, sealed_line(entry))
-    return read_game(file)
+def begin_game(path: Path, rules: Rules, seed: int, deals: str) -> GameFile:
+    """Begin the file of a game in a league's folder, which is held.
 
-
-class Appending:
-    """The open file of a game: entries are counted, and written so that they outlive a kill."""
-
-    def __init__(self, game: GameFile) -> None:
-        """Open the file at its end, behind its last whole line: what was cut short is dropped.
-
-        Raises:
-            OSError: if it cannot be written.
-        """
-        self.game = game
-        data = game.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.truncate(game.path, whole)
-        self._number = data[:whole].count(b"\n")
-        self._file = game.path.open("ab", buffering=0)  # what cannot be written is not kept back
-
-    def append(self, entry: dict[str, Any]) -> None:
-        """Write an entry.
-
-        Raises:
-            OSError: if it cannot be written; the earlier lines remain.
-        """
-        append_all(self._file, sealed_line(entry), self.game.path)
-        self._number += 1
-        plain = json.loads(json.dumps(entry))
-        self.game.take(plain, self._number)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+    Args:
+        path: the folder.
+        rules: the game's rules.
+        seed: of the league.
+        deals: the SHA-256 of the first deals.
+    """
+    settings = {
+        "protocol": PROTOCOL,
+        "seed": seed,
+        "rules": rules.name,
+        "rules_in_full": rules.to_dict(),
+        "deals": deals,
+    }
+    return GameFile(Store.create(path / f"{game_name(rules)}.jsonl", GAME, settings), rules)

@@ -190,7 +190,7 @@ def table(folder: Folder, game: GameFile) -> dict[str, Any]:
         "rules": game.rules.name,
         "rules_in_full": game.rules.to_dict(),
         "protocol": PROTOCOL,
-        "package": folder.package,
+        "package": game.store.package,
         "seed": folder.seed,
         "deals_sha256": game.deals,
         "agents": list(game.agents.values()),

@@ -9,8 +9,9 @@ the reverse is played too; the margin between them is then half the difference o
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,22 +21,14 @@ from numpy.typing import NDArray
 
 from hearts_env import HeartsError, Rules, __version__
 from hearts_env.support.errors import needs
-from hearts_env.support.progress import Progress
+from hearts_env.support.progress import Progress, Show, silent
+from hearts_train.measure.contenders import Entrant, named
+from hearts_train.measure.contest import MIN_DEALS, Contest, Pairing, check_deals, num_deals
 from hearts_train.measure.duel import Block
-from hearts_train.measure.evaluation import (
-    MIN_DEALS,
-    Contest,
-    Entrant,
-    Evaluation,
-    blocks,
-    check_deals,
-    mean_and_interval,
-    named,
-    platform_versions,
-    stretches_of,
-)
+from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.pictures import literal, save_figure, short_names, wrapped
 from hearts_train.measure.shown import Shown, format_margin, format_ms
+from hearts_train.measure.summary import Evaluation, platform_versions
 
 _MOST_OPEN = 4
 """With more pairings than this the players' processes are ended after each block."""
@@ -73,7 +66,7 @@ class Tournament:
     rules: str
     deals: int
     seed: int
-    evaluations: dict[tuple[int, int], Evaluation]
+    evaluations: dict[Pairing, Evaluation]
     standings: tuple[Standing, ...]
     interrupted: bool = False
     command: str | None = None
@@ -183,15 +176,11 @@ def tournament(
     rules: Rules | str | None = None,
     deals: int = 1000,
     seed: int = 0,
-    progress: Progress | None = None,
     *,
-    isolate: bool = False,
-    time_limit: float | None = None,
-    out: str | os.PathLike[str] | None = None,
+    save: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
-    backend: str = "local",
-    command: str | None = None,
+    show: Show = silent,
+    **settings: Any,
 ) -> Tournament:
     """Let every agent play every other on `deals` duplicate deals.
 
@@ -202,14 +191,11 @@ def tournament(
         rules: the rules, or a preset's name; None: as for ``evaluate``.
         deals: duplicate deals of each pairing, 2 to 10,000,000.
         seed: what deals and the agents' chance follow from.
-        progress: called with the deals done over all pairings, and all of them.
-        isolate: every player in a process of its own, which gets views only.
-        time_limit: with `isolate`, seconds that a process may take for one answer.
-        out: a file that finished blocks of deals are written to.
+        save: a file that finished blocks of deals are written to.
         resume: such a file, to be continued; all other arguments as before.
-        workers: processes that play; the figures, times aside, are the same with any number.
-        backend: where they run, ``local`` or ``ray`` (``hearts_train.measure.crew``).
-        command: the command line, for the results.
+        show: shows the progress over all pairings; silent by default.
+        **settings: `isolate`, `time_limit`, `workers`, `backend` and `command`, as for
+            ``evaluate``.
 
     Raises:
         HeartsError: if there are too few agents or deals, or an agent is entered twice, unknown, or
@@ -225,52 +211,40 @@ def tournament(
                 f"agents: {name!r} is entered twice; enter each agent once", value=name
             )
     contest = Contest(
-        agents,
-        rules,
-        seed,
-        isolate=isolate,
-        time_limit=time_limit,
-        workers=workers,
-        backend=backend,
-        command=command,
+        agents, rules, seed, pairings=functools.partial(all_pairings, names), **settings
     )
-    contest.pairings = [
-        (i, j)
-        for i in range(len(names))
-        for j in range(len(names))
-        if i < j or (i != j and contest.rules.players > 2)
-    ]
     if len(contest.pairings) <= _MOST_OPEN:
         contest.most_open = _MOST_OPEN
-    with contest.recorded(deals, out, resume):
+    with contest.saved(save, resume, "tournament", deals=deals), show("tournament") as progress:
         return _play(contest, names, deals, progress)
 
 
-def _play(
-    contest: Contest, names: tuple[str, ...], deals: int, progress: Progress | None
-) -> Tournament:
-    pairings, sizes = contest.pairings, blocks(deals)
-    order = sorted(stretches_of(pairings, sizes), key=lambda stretch: stretch.first)
-    found: dict[tuple[int, int], list[Block]] = {pairing: [] for pairing in pairings}
-    played, interrupted = 0, False  # deals of all pairings together
+def all_pairings(names: Sequence[str], rules: Rules) -> list[Pairing]:
+    """Everybody against everybody; with more than two players both ways."""
+    count = range(len(names))
+    return [(i, j) for i in count for j in count if i < j or (i != j and rules.players > 2)]
+
+
+def _play(contest: Contest, names: tuple[str, ...], deals: int, progress: Progress) -> Tournament:
+    pairings = contest.pairings
+    tasks = sorted(contest.tasks(deals), key=lambda task: task.first)
+    found: dict[Pairing, list[Block]] = {pairing: [] for pairing in pairings}
+    interrupted = False
 
     def report(done: float) -> None:
-        if progress is not None:
-            progress(done, deals * len(pairings))
+        progress(sum(map(num_deals, found.values())) + done, deals * len(pairings))
 
     try:
-        with contextlib.closing(contest.played(order)) as stream:
-            for stretch in order:
-                with contest.reporting(_shifted(report, played - stretch.first)):
-                    found[stretch.pairing].append(next(stream))
-                played += stretch.deals
-                report(played)
+        with contextlib.closing(contest.run(tasks, lambda _, done: report(done))) as blocks:
+            for task in tasks:
+                found[task.pairing].append(next(blocks))
+                report(0)
     except KeyboardInterrupt:
         interrupted = True
-        if min(_deals(of_one) for of_one in found.values()) < MIN_DEALS:
+        if min(map(num_deals, found.values())) < MIN_DEALS:
             raise
-    done = min(_deals(of_one) for of_one in found.values())  # all have reached this deal
-    results = {
+    done = min(map(num_deals, found.values()))  # all have reached this deal
+    results: dict[Pairing, Evaluation] = {
         pairing: contest.summary(pairing, of_one, done, interrupted=interrupted)
         for pairing, of_one in found.items()
     }
@@ -286,17 +260,7 @@ def _play(
     )
 
 
-def _shifted(report: Callable[[float], None], by: float) -> Callable[[float], None]:
-    return lambda done: report(done + by)
-
-
-def _deals(blocks: Sequence[Block]) -> int:
-    return sum(block.deals for block in blocks)
-
-
-def _margins(
-    results: dict[tuple[int, int], Evaluation], row: int, column: int
-) -> NDArray[np.float64]:
+def _margins(results: dict[Pairing, Evaluation], row: int, column: int) -> NDArray[np.float64]:
     """The margin of `row` over `column` in each duplicate deal."""
     forth, back = results.get((row, column)), results.get((column, row))
     if forth is None:
@@ -305,9 +269,7 @@ def _margins(
     return forth.margins if back is None else (forth.margins - back.margins) / 2
 
 
-def _rank(
-    names: tuple[str, ...], results: dict[tuple[int, int], Evaluation]
-) -> tuple[Standing, ...]:
+def _rank(names: tuple[str, ...], results: dict[Pairing, Evaluation]) -> tuple[Standing, ...]:
     """The agents by rating; of equal ones the first entered comes first, at the same place."""
     rows = []
     for i, name in enumerate(names):

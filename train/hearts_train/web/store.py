@@ -18,7 +18,8 @@ from typing import Any
 
 from hearts_env import CheckpointError
 from hearts_env.support.files import held, read_limited, write_whole
-from hearts_train.measure.records import entry_of, sealed_line
+from hearts_train.store import sealed as sealed_line
+from hearts_train.store import unsealed as entry_of
 from hearts_train.web.messages import TABLE_ID
 
 _MOST_BYTES = 8 * 2**20

@@ -1,0 +1,440 @@
+"""Some agents who play each other: what is played, by whom, and what has been played already.
+
+Everything that measures agents by play goes through a ``Contest``: its caller says which pairings
+play which duplicate deals (``Task``), in any order, and gets a block of results for each. A block
+follows from the contest's settings and its task alone, wherever it is played. So the results are
+the same on any number of processes, after any number of resumptions, and when they are verified.
+
+The unit is a duplicate deal (``hearts_train.measure.duel``) or a pair of whole matches
+(``hearts_train.measure.match_duel``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+import os
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from hearts_agents.spec import AgentSpec
+from hearts_env import BatchGame, HeartsError, Rules
+from hearts_env.seeds import secret_seed
+from hearts_env.support.arguments import check_choice, check_number, check_positive, check_seed
+from hearts_env.support.interrupts import held_interrupt
+from hearts_env.support.progress import Progress, Show
+from hearts_train.measure.contenders import Contender, Entrant, check_same, rules_for
+from hearts_train.measure.crew import check_crew, spread
+from hearts_train.measure.duel import Block, Duel
+from hearts_train.measure.match_duel import MatchBlock, MatchDuel, MatchResults
+from hearts_train.measure.summary import summarize
+from hearts_train.store import Kind, Store, saving
+
+Pairing = tuple[int, int]
+"""Who plays whom, by place."""
+AnyBlock = Any
+"""A ``Block`` or a ``MatchBlock``, by the contest's unit."""
+Report = Callable[["Task", float], None]
+"""Called with a task that this process plays, and how many of its deals are done."""
+
+UNITS = ("deal", "match")
+MIN_DEALS = 2
+MAX_DEALS = 10_000_000
+"""Duplicate deals; the scores of all of them are kept, 80 bytes a deal with two players."""
+LONGEST_ANSWER = 86_400
+"""Seconds that an answer may be waited for: a day."""
+RESULTS = Kind(
+    "hearts-env results",
+    2,
+    "resume",
+    "a file of results",
+    "give one that --save has written",
+)
+_BLOCKS = {"deal": (16, 2048), "match": (32, 32)}
+"""Of each unit how many are played at once: in the first block, and in the largest."""
+
+
+class Task(NamedTuple):
+    """Some deals of a pairing that are played at once."""
+
+    pairing: Pairing
+    first: int
+    """The number of the first deal."""
+    deals: int
+
+
+class Contest:
+    """Some agents, made once, who play each other under one set of rules.
+
+    It can be sent to another process, where its agents are made again, to play there.
+    """
+
+    def __init__(
+        self,
+        entrants: Sequence[Entrant],
+        rules: Rules | str | None = None,
+        seed: int = 0,
+        *,
+        pairings: Callable[[Rules], Sequence[Pairing]] | None = None,
+        unit: str = "deal",
+        totals: Sequence[int] | None = None,
+        isolate: bool = False,
+        time_limit: float | None = None,
+        most_open: int = 1,
+        workers: int | None = None,
+        backend: str = "local",
+        command: str | None = None,
+    ) -> None:
+        """Make the agents, and ask each whether it can play the rules.
+
+        Args:
+            entrants: agents, or their names or checkpoints.
+            rules: the rules, or a preset's name; None: those that one of the agents was trained
+                for, else ``two_player``.
+            seed: what deals and the agents' chance follow from.
+            pairings: who plays whom under the rules; None: the first against each of the others.
+            unit: ``deal`` or ``match``.
+            totals: of matches, those of seats 0 and 1 at the start; None: of a new match.
+            isolate: every player in a process of its own.
+            time_limit: with `isolate`, seconds that a process may take for one answer.
+            most_open: how many pairings keep their players' processes while others play.
+            workers: processes that play.
+            backend: where they run (``crew.spread``).
+            command: the command line, for the results.
+
+        Raises:
+            HeartsError: if an agent is unknown or cannot play the rules, or an argument is none of
+                these.
+        """
+        self.seed = check_seed(seed)
+        self.unit = check_choice("unit", unit, UNITS)
+        if totals is not None and unit != "match":
+            raise HeartsError('totals: are those of matches; omit them, or give unit="match"')
+        self.isolate = bool(isolate)
+        self.time_limit = _check_time_limit(time_limit, isolate=self.isolate)
+        self.most_open = most_open
+        self._crew = check_crew(workers, backend)
+        self.command = command
+        self.contenders: list[Contender] = []
+        try:
+            for place, entrant in enumerate(entrants):
+                # Not the contest's own seed, from which every deal could be computed.
+                made_from = secret_seed(self.seed, "entered", place)
+                self.contenders.append(Contender(entrant, made_from, isolate=self.isolate))
+            self.rules = rules_for(self.contenders, rules)
+            for contender in self.contenders:
+                contender.check_rules(self.rules)
+        finally:
+            for contender in self.contenders:
+                contender.close()
+        self.totals = None if unit == "deal" else MatchDuel.starting(self.rules, totals)
+        first = [(0, j) for j in range(1, len(entrants))]
+        self.pairings = list(pairings(self.rules)) if pairings is not None else first
+        self._store: Store | None = None
+        self._known: dict[tuple[int, ...], Any] = {}
+        self._report: Report | None = None
+        self._open: dict[Pairing, Duel | MatchDuel] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        entrants = [contender.to_send() for contender in self.contenders]
+        digests = [contender.digest for contender in self.contenders]
+        names = ("rules", "seed", "unit", "totals", "isolate", "time_limit", "most_open")
+        return _made_again, (entrants, digests, {name: getattr(self, name) for name in names})
+
+    @property
+    def names(self) -> list[str]:
+        """What the agents are called in results."""
+        return [contender.name for contender in self.contenders]
+
+    # -- what is played ---------------------------------------------------------------------------
+    def tasks(self, deals: int) -> list[Task]:
+        """`deals` deals of every pairing in blocks, pairing by pairing.
+
+        The blocks are small at first: there are results early if play is stopped, and a slow agent
+        shows progress.
+        """
+        sizes: list[int] = []
+        size, largest = _BLOCKS[self.unit]
+        while (played := sum(sizes)) < deals:
+            sizes.append(min(size, deals - played))
+            size = min(2 * size, largest)
+        firsts = [0, *itertools.accumulate(sizes)]
+        return [
+            Task(pairing, first, size)
+            for pairing in self.pairings
+            for first, size in zip(firsts, sizes, strict=False)
+        ]
+
+    def run(self, tasks: Sequence[Task], report: Report | None = None) -> Generator[AnyBlock]:
+        """The blocks of some tasks, in their order: played, or saved already.
+
+        Args:
+            tasks: what is played.
+            report: called while this process plays.
+        """
+        known = [self._saved_block(task) for task in tasks]
+        wanted = [task for task, block in zip(tasks, known, strict=True) if block is None]
+        if wanted:
+            self._compile()
+        self._report = report
+        workers, backend = self._crew
+        fresh = spread(self.play, wanted, workers=workers, backend=backend)
+        try:
+            for task, saved in zip(tasks, known, strict=True):
+                block = saved
+                if block is None:
+                    block = next(fresh)
+                    if self._store is not None:
+                        pairing = list(task.pairing)
+                        self._store.append({"pairing": pairing, "block": block.to_json()})
+                yield block
+        finally:
+            fresh.close()
+            self._report = None
+            self._close_players(0)
+
+    def play(self, task: Task) -> AnyBlock:
+        """Play some deals: the same block in any process."""
+        duel = self._open.pop(task.pairing, None)
+        if duel is None:
+            self._close_players(self.most_open - 1)
+            pair = self.contenders[task.pairing[0]], self.contenders[task.pairing[1]]
+            if self.totals is None:
+                duel = Duel(*pair, self.rules, self.seed, self.time_limit)
+            else:
+                duel = MatchDuel(*pair, self.rules, self.seed, self.totals, self.time_limit)
+        self._open[task.pairing] = duel
+        report = self._report
+
+        def progress(done: float) -> None:
+            if report is not None:
+                report(task, done)
+
+        began = time.process_time()
+        block = duel.play(task.first, task.deals, progress)
+        block.took = time.process_time() - began
+        return block
+
+    def evaluations(self, deals: int, show: Show, label: str = "{} against {}") -> Iterator[Any]:
+        """Play `deals` deals of the pairings, one after another, and give the figures of each.
+
+        After Ctrl-C the last one has the deals that were finished, marked as interrupted.
+
+        Args:
+            deals: how many each pairing plays.
+            show: shows the progress.
+            label: of the progress, with the names of the two.
+
+        Raises:
+            KeyboardInterrupt: the first pairing was stopped and has fewer than two deals.
+        """
+        tasks = self.tasks(deals)
+        each = len(tasks) // max(1, len(self.pairings))
+        tell: Callable[[float], None]
+        with contextlib.closing(self.run(tasks, lambda task, done: tell(task.first + done))) as got:
+            for place, pairing in enumerate(self.pairings):
+                found: list[AnyBlock] = []
+                interrupted = False
+                try:
+                    with show(label.format(*(self.names[at] for at in pairing))) as progress:
+                        tell = functools.partial(_tell, progress, deals)
+                        for _ in range(each):
+                            found.append(next(got))
+                            tell(num_deals(found))
+                except KeyboardInterrupt:
+                    interrupted = True
+                    if num_deals(found) < MIN_DEALS:
+                        if not place:
+                            raise
+                        return
+                yield self.summary(pairing, found, interrupted=interrupted)
+                if interrupted:
+                    return
+
+    def summary(
+        self,
+        pairing: Pairing,
+        found: Sequence[AnyBlock],
+        deals: int | None = None,
+        *,
+        interrupted: bool = False,
+    ) -> Any:
+        """The ``Evaluation`` or ``MatchResults`` of a pairing, or of its first `deals` deals."""
+        pair = self.contenders[pairing[0]], self.contenders[pairing[1]]
+        of_unit: Any = summarize if self.totals is None else MatchResults.of
+        figures = of_unit(pair, self.rules, self.seed, found, deals, interrupted=interrupted)
+        more = {} if self.totals is None else {"totals": self.totals}
+        return dataclasses.replace(figures, command=self.command, **more)
+
+    def _compile(self) -> None:
+        """Compile what the package's own players need, before anything is timed."""
+        with held_interrupt():  # compilation cannot be interrupted safely
+            batch = BatchGame(self.rules, 1)
+            views = batch.views()
+            for contender in self.contenders:
+                if contender.is_ours:
+                    contender.fresh(0).act_batch(views)
+            batch.play(batch.random_actions())
+
+    def _close_players(self, most: int) -> None:
+        """End the players' processes of all pairings but the last `most` that played."""
+        while len(self._open) > most:
+            self._open.pop(next(iter(self._open))).close()
+
+    # -- what is saved ----------------------------------------------------------------------------
+    def settings(self) -> dict[str, Any]:
+        """All that a block follows from, besides its task."""
+        return {
+            "agents": [contender.to_json() for contender in self.contenders],
+            "pairings": [list(pairing) for pairing in self.pairings],
+            "rules": self.rules.name,
+            "rules_in_full": self.rules.to_dict(),
+            "unit": self.unit,
+            "totals": self.totals,
+            "seed": self.seed,
+            "isolate": self.isolate,
+            "time_limit": self.time_limit,
+        }
+
+    @contextmanager
+    def saved(
+        self,
+        save: str | os.PathLike[str] | None,
+        resume: str | os.PathLike[str] | None,
+        work: str,
+        **about: Any,
+    ) -> Iterator[None]:
+        """Save the blocks that are played in this context to a file, or take them from it.
+
+        Args:
+            save: a file to begin.
+            resume: a file to continue.
+            work: what is done, by the name of its command: ``evaluate``.
+            **about: what else the results follow from; a file to continue must say the same.
+        """
+        settings = {"work": work, **self.settings(), "about": about}
+        with saving(save, resume, RESULTS, settings) as self._store:
+            for record in [] if self._store is None else self._store.records:
+                with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
+                    (i, j), block = record.entry["pairing"], record.entry["block"]
+                    self._known[i, j, block["first"], block["deals"]] = block
+            try:
+                yield
+            finally:
+                self._store, self._known = None, {}
+
+    def _saved_block(self, task: Task) -> AnyBlock | None:
+        """What the file has of a task; None if it is not there, or cannot be what was written."""
+        record = self._known.get((*task.pairing, task.first, task.deals))
+        of_unit = Block.of if self.totals is None else MatchBlock.of
+        try:
+            return None if record is None else of_unit(record, self.rules.players)
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+            return None
+
+
+def _made_again(
+    entrants: Sequence[Entrant], digests: Sequence[str | None], settings: dict[str, Any]
+) -> Contest:
+    """A contest in another process.
+
+    Raises:
+        HeartsError: if an agent is another one there.
+    """
+    contest = Contest(entrants, **settings)
+    check_same(contest.contenders, digests)
+    return contest
+
+
+class Saved(NamedTuple):
+    """What the work in a file of results was begun with."""
+
+    agents: list[AgentSpec]
+    rules: Rules
+    seed: int
+    unit: str
+    totals: list[int] | None
+    isolate: bool
+    time_limit: float | None
+    about: dict[str, Any]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those that ``Contest`` takes, besides agents and rules."""
+        names = ("seed", "unit", "totals", "isolate", "time_limit")
+        return {name: getattr(self, name) for name in names}
+
+
+def read_saved(path: str | os.PathLike[str], work: str | None = None) -> Saved:
+    """What the work in a file of results was begun with, its agents to be made again.
+
+    Args:
+        path: the file.
+        work: whose it must be; None: anybody's, and its agents need not be allowed.
+
+    Raises:
+        HeartsError: if it is not such a file, is of other work, or an agent was made by a program,
+            or runs code and the user does not allow that.
+        OSError: if it cannot be read.
+    """
+    settings = Store.open(path, RESULTS, is_exact=True).settings
+    name = repr(os.fspath(path))
+    try:
+        if work not in (None, settings["work"]):
+            raise HeartsError(
+                f"resume: {name} is not of this command; use hearts {settings['work']} --resume"
+            )
+        specs = [agent["spec"] for agent in settings["agents"]]
+        if not all(isinstance(spec, str) for spec in specs):
+            raise HeartsError(
+                f"resume: {name} has agents that a program made; resume it in that program"
+            )
+        agents = [AgentSpec.from_json(spec) for spec in specs]
+        rest = [settings[field] for field in Saved._fields[2:]]
+        rules = Rules.from_dict(settings["rules_in_full"])
+    except (KeyError, TypeError):
+        raise HeartsError(
+            f"resume: the settings in {name} are damaged; begin another file"
+        ) from None
+    for agent in agents if work is not None else []:
+        agent.check_allowed(f"resume: {name}")
+    return Saved(agents, rules, *rest)
+
+
+def _tell(progress: Progress, deals: int, done: float) -> None:
+    progress(done, deals)
+
+
+def num_deals(blocks: Sequence[AnyBlock]) -> int:
+    """How many deals some blocks have."""
+    return sum(block.deals for block in blocks)
+
+
+def check_deals(deals: object, argument: str = "deals") -> int:
+    """`deals` as a number of duplicate deals that gives an interval and fits in memory.
+
+    Raises:
+        HeartsError: if it is not a whole number from 2 to 10,000,000.
+    """
+    other = " duplicate deals, preferably 1000 or more"
+    return check_number(argument, deals, MIN_DEALS, MAX_DEALS, other=other)
+
+
+def _check_time_limit(time_limit: Any, *, isolate: bool) -> float | None:
+    if time_limit is None:
+        return None
+    if not isolate:
+        raise HeartsError(
+            "time_limit: only a process of its own can be stopped; set isolate (--isolate) too"
+        )
+    limit = check_positive("time_limit", time_limit, ", in seconds, or None")
+    if limit > LONGEST_ANSWER:
+        raise HeartsError(
+            f"time_limit: {limit:g} seconds are more than a day, {LONGEST_ANSWER:,}; give fewer, "
+            "or None"
+        )
+    return limit
