@@ -212,6 +212,9 @@ def describe_agent(name: str) -> dict[str, Any]:
     }
 
 
+RENAMED = {"endings": "endgame_tricks", "noise": "epsilon"}
+"""Options of this package's players that had another name."""
+
 _WORDS = {"true": True, "false": False}
 
 
@@ -222,6 +225,8 @@ def check_options(name: str, factory: Factory, options: Mapping[str, Any]) -> bo
     for option in () if takes_all else options:
         if option not in known:
             fix = did_you_mean(option, known) if known else "its only option is seed"
+            if RENAMED.get(option) in known:
+                fix = f"it is called {RENAMED[option]} now"
             raise HeartsError(f"{option}: the agent {name!r} has no such option; {fix}")
     return takes_all or "seed" in parameters
 
