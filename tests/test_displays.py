@@ -6,8 +6,8 @@ import random
 from xml.etree import ElementTree
 
 from hearts_env import Game, Rules
-from hearts_env.render.picture import picture_of, picture_of_view
 from hearts_env.rules.presets import PRESETS
+from hearts_env.views.picture import picture_of, picture_of_view
 from hearts_train.measure.analysis import analyse
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.shown import Shown

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from hearts_env import DealError, Game, HeartsError, IllegalActionError, Match, Rules, settle
-from hearts_env.game.scoreboard import Scoreboard
+from hearts_env.game.match import Scoreboard
 from hearts_env.rules.explain import match_rules
 from hearts_env.rules.presets import PRESETS
 from tests.lockstep import naive_of

@@ -15,8 +15,8 @@ from pettingzoo.utils import aec_to_parallel, parallel_to_aec, turn_based_aec_to
 
 from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import Game, HeartsError, IllegalActionError, hearts_v0
-from hearts_env.envs.form import MASKS
-from hearts_env.envs.parallel import ParallelHearts
+from hearts_env.envs.interfaces import ParallelHearts
+from hearts_env.envs.observations import MASKS
 from tests.refusals import refused
 
 KINDS: list[dict[str, Any]] = [

@@ -19,8 +19,8 @@ from hearts_agents import HeartsEnv, HeartsVectorEnv
 from hearts_env import Game, HeartsError, Rules, hearts_v0
 from hearts_env.envs import drawing
 from hearts_env.render import SeatPicture, TablePicture
-from hearts_env.render.picture import picture_of
 from hearts_env.rules.presets import PRESETS
+from hearts_env.views.picture import picture_of
 from tests.lockstep import QUICK, SAMPLE
 from tests.refusals import refused
 from tests.reshuffle import reshuffled
