@@ -244,13 +244,6 @@ def check_vector(envs: Any) -> None:
     assert envs.single_observation_space == envs.get_attr("observation_space")[1]
 
 
-def test_learners_environments_list_the_choices_too() -> None:
-    for given in ({"dtype": "int16"}, {"action_mask": "mask"}):
-        for make in (HeartsEnv, lambda **o: HeartsVectorEnv(2, **o)):
-            with refused(HeartsError, *given, *given.values()):
-                make(**given)
-
-
 def test_stable_baselines3_learns_from_every_form() -> None:
     contrib = pytest.importorskip("sb3_contrib")
     from hearts_agents.envs.sb3 import HeartsSB3VecEnv
