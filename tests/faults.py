@@ -38,6 +38,7 @@ class Faults:
         self._replace(pathlib.Path, "open", lambda path, *a, **k: open(path, *a, **k))  # noqa: SIM115
         for name in ("open", "fsync", "replace"):
             self._replace(os, name, self._counted(getattr(os, name)))
+        self._replace(os, "write", self._written(os.write))
         for name in ("unlink", "remove"):
             self._replace(os, name, self._unless_dead(getattr(os, name)))
         unlink = pathlib.Path.unlink
@@ -71,6 +72,17 @@ class Faults:
             return function(*args, **options)
 
         return counted
+
+    def _written(self, write: Any) -> Any:
+        def written(handle: int, data: Any) -> int:
+            try:
+                self._call()
+            except BaseException:
+                write(handle, data[: len(data) // 2])
+                raise
+            return int(write(handle, data))
+
+        return written
 
     def _unless_dead(self, function: Any) -> Any:
         def guarded(*args: Any, **options: Any) -> Any:

@@ -1,0 +1,201 @@
+"""The one file format that survives a kill: header, sealed lines, append only."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from hearts_env import CheckpointError, HeartsError, __version__
+from hearts_env.support.files import held, lock_beside
+from hearts_train.store import Kind, Store, saving, sealed, unsealed
+from tests.faults import KINDS, Died, Faults
+from tests.refusals import refused
+
+KIND = Kind("hearts-env test", 3, "resume", "a file of tests", "give one that a test has written")
+SETTINGS = {"seed": 1, "agents": [{"name": "pro", "digest": "a"}], "sizes": [16, 32]}
+ENTRIES = [{"deals": n, "scores": [1.5, -n]} for n in range(4)]
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file with a header and four records."""
+    store = Store.create(tmp_path / "file.jsonl", KIND, SETTINGS)
+    for entry in ENTRIES:
+        store.append(entry)
+    assert [record.entry for record in store.records] == ENTRIES
+    return store.path
+
+
+def entries(path, **options):
+    return [record.entry for record in Store.open(path, KIND, **options).records]
+
+
+def test_what_was_appended_is_read_again(file):
+    store = Store.open(file, KIND, is_exact=True)
+    assert (store.settings, store.package, store.damaged) == (SETTINGS, __version__, [])
+    assert [record.line for record in store.records] == [2, 3, 4, 5]
+    assert entries(file) == ENTRIES
+    assert store.size == file.stat().st_size
+
+
+def test_a_file_cut_anywhere_keeps_its_whole_lines_and_ends_as_if_never_cut(file):
+    data = file.read_bytes()
+    ends = [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]
+    for length in range(ends[0], len(data) + 1):
+        file.write_bytes(data[:length])
+        store = Store.open(file, KIND)
+        whole = sum(end <= length for end in ends) - 1
+        assert [record.entry for record in store.records] == ENTRIES[:whole]
+        assert file.stat().st_size == length  # reading changes nothing
+        for entry in ENTRIES[whole:]:
+            store.append(entry)
+        assert file.read_bytes() == data
+
+
+def test_a_damaged_line_is_left_out_and_listed(file):
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"1.5", b"2.5")
+    file.write_bytes(b"".join(lines))
+    store = Store.open(file, KIND)
+    assert [record.entry for record in store.records] == [ENTRIES[0], *ENTRIES[2:]]
+    assert (store.damaged, [record.line for record in store.records]) == ([3], [2, 4, 5])
+
+
+@pytest.mark.parametrize("value", [{}, {"a": [1, None, "\n", "ä", {"b": 0.1}]}, {"x": 2**70}])
+def test_sealing_is_undone_and_shows_any_change(value):
+    line = sealed(value)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert unsealed(line[:-1]) == value
+    for place in range(len(line) - 1):
+        changed = bytearray(line[:-1])
+        changed[place] ^= 1
+        assert unsealed(bytes(changed)) is None
+
+
+@pytest.mark.parametrize("line", [b"", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"entry":1}'])
+def test_what_is_no_line_has_no_entry(line):
+    assert unsealed(line) is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("format", "other"),
+        ("version", 2),
+        ("version", "3"),
+        ("package", None),
+        ("settings", None),
+        ("settings", []),
+    ],
+)
+def test_a_file_of_another_kind_or_version_is_refused(file, field, value):
+    first, _, rest = file.read_bytes().partition(b"\n")
+    file.write_bytes(sealed({**unsealed(first), field: value}) + rest)
+    with refused(HeartsError, "resume", file.name):
+        Store.open(file, KIND)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}\n", b"text", b"\xff\xfe\n", json.dumps(SETTINGS).encode()]
+)
+def test_a_file_of_something_else_is_refused(tmp_path, data):
+    (tmp_path / "file").write_bytes(data)
+    with refused(HeartsError, "resume", "file"):
+        Store.open(tmp_path / "file", KIND)
+
+
+def test_another_version_of_the_package_is_refused_where_its_play_counts(file):
+    first, _, rest = file.read_bytes().partition(b"\n")
+    file.write_bytes(sealed({**unsealed(first), "package": "0.0"}) + rest)
+    assert len(Store.open(file, KIND).records) == 4
+    with refused(CheckpointError, "resume", "0.0"):
+        Store.open(file, KIND, is_exact=True)
+
+
+def test_what_is_there_is_not_begun_anew(file):
+    before = file.read_bytes()
+    with pytest.raises(FileExistsError):
+        Store.create(file, KIND, SETTINGS)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_call_fails_the_whole_lines_stay(tmp_path, kind):
+    number = 0
+    while True:
+        number += 1
+        path = tmp_path / str(number)
+        done = []
+        with Faults(number, kind) as faults:
+            try:
+                store = Store.create(path, KIND, SETTINGS)
+                for entry in ENTRIES:
+                    store.append(entry)
+                    done.append(entry)
+            except (OSError, Died) as error:
+                named = getattr(error, "filename", None)
+            else:
+                named = None
+        assert named in (None, str(path))
+        if faults.count < number:
+            assert done == ENTRIES
+            break
+        if not path.exists():
+            assert done == []
+            store = Store.create(path, KIND, SETTINGS)
+        else:
+            store = Store.open(path, KIND)
+        found = [record.entry for record in store.records]
+        assert found[: len(done)] == done  # what was said to be written is there
+        for entry in ENTRIES[len(found) :]:
+            store.append(entry)
+        assert entries(path) == ENTRIES
+
+
+def test_work_is_saved_and_resumed_under_a_lock(tmp_path):
+    path = tmp_path / "results.jsonl"
+    with saving(path, None, KIND, SETTINGS) as store:
+        store.append(ENTRIES[0])
+        with refused(CheckpointError, "results"), saving(None, path, KIND, SETTINGS):
+            pass
+    with saving(None, path, KIND, SETTINGS) as store:
+        assert [record.entry for record in store.records] == ENTRIES[:1]
+    assert os.listdir(tmp_path) == [path.name]
+    with saving(None, None, KIND, SETTINGS) as store:
+        assert store is None
+    with held(lock_beside(path), "x"), refused(CheckpointError, "results"):
+        saving(None, path, KIND, SETTINGS).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"seed": 2}, "seed"),
+        ({"sizes": (16, 33)}, "sizes"),
+        ({"agents": [{"name": "pro", "digest": "b"}]}, "digest"),
+        ({"agents": []}, "agents"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_work_of_other_settings_is_refused(file, change, word):
+    with refused(HeartsError, "resume", word), saving(None, file, KIND, SETTINGS | change):
+        pass
+    with saving(None, file, KIND, SETTINGS | {"sizes": (16, 32)}):
+        pass
+
+
+@pytest.mark.parametrize("name", ["save", "resume"])
+def test_files_that_cannot_be_are_refused(file, tmp_path, name):
+    with refused(HeartsError, "save"), saving(file, file, KIND, SETTINGS):
+        pass
+    if name == "save":
+        for path in (file, tmp_path, tmp_path / "none" / "file", tmp_path / ("x" * 250)):
+            with refused(HeartsError, "save"), saving(path, None, KIND, SETTINGS):
+                pass
+    else:
+        with pytest.raises(FileNotFoundError), saving(None, tmp_path / "none", KIND, SETTINGS):
+            pass
+    assert sorted(os.listdir(tmp_path)) == [file.name]

@@ -1,0 +1,302 @@
+"""Files that survive a kill: a header line, then records, one sealed line each, only ever appended.
+
+Each line is JSON and carries a digest of itself. The header names the kind of file, the version of
+its format, the version of the package that wrote it, and the settings that everything in it follows
+from. A last line that was cut short is dropped. Any other line whose digest is not its own was
+edited or damaged: it is left out of the records and listed. The digest shows accidents, not
+forgers, who can write a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hearts_env import CheckpointError, HeartsError, __version__
+from hearts_env.support.errors import quoted
+from hearts_env.support.files import check_output, held, lock_beside, read_limited, write_whole
+
+MOST_BYTES = 2**31
+_BINARY = getattr(os, "O_BINARY", 0)  # of Windows, which else would write other ends of lines
+_HEADER = ("format", "version", "package", "settings")
+
+
+class Kind(NamedTuple):
+    """What a file holds."""
+
+    name: str
+    """As its header says it: ``hearts-env results``."""
+    version: int
+    """Of the format; a file of another version is refused."""
+    argument: str
+    """Where a user names such a file; it begins messages: ``resume``."""
+    article: str
+    """What it is in a message: ``a file of results``."""
+    advice: str
+    """What to give instead of something else: ``give one that --save has written``."""
+
+
+class Record(NamedTuple):
+    """A line after the header."""
+
+    line: int
+    """Its number in the file; the header is line 1."""
+    entry: dict[str, Any]
+
+
+class Store:
+    """One file: what it holds, and where more is appended.
+
+    Whoever appends holds the file's lock (``saving``) or that of its folder.
+
+    Attributes:
+        path: The file.
+        kind: What it holds.
+        package: The version of the package that wrote it.
+        settings: What everything in it follows from.
+        records: The whole lines after the header, in their order, those appended here too.
+        damaged: The numbers of the lines that are not whole, from 1.
+    """
+
+    def __init__(
+        self, path: Path, kind: Kind, package: str, settings: dict[str, Any], *, is_synced: bool
+    ) -> None:
+        self.path = path
+        self.kind = kind
+        self.package = package
+        self.settings = settings
+        self.records: list[Record] = []
+        self.damaged: list[int] = []
+        self._is_synced = is_synced
+        self._end = 0
+        self._lines = 1
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        kind: Kind,
+        settings: Mapping[str, Any],
+        *,
+        is_synced: bool = True,
+    ) -> Store:
+        """Begin a file, whole or not at all; what is there already stays.
+
+        Args:
+            path: the file.
+            kind: what it is to hold.
+            settings: of types that JSON knows.
+            is_synced: every line outlives a loss of power, not only the end of this process.
+
+        Raises:
+            FileExistsError: if something is there.
+            OSError: if it cannot be written; then there is no file.
+        """
+        store = cls(Path(path), kind, __version__, _plain(settings), is_synced=is_synced)
+        header = dict(zip(_HEADER, (kind.name, kind.version, __version__, settings), strict=True))
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        data = sealed(header)
+        write_whole(store.path, data)
+        store._end = len(data)
+        return store
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        kind: Kind,
+        *,
+        is_exact: bool = False,
+        is_synced: bool = True,
+        limit: int = MOST_BYTES,
+    ) -> Store:
+        """Read a file; what is appended follows its last whole line.
+
+        Args:
+            path: the file.
+            kind: what it must hold.
+            is_exact: refuse a file that another version of the package wrote.
+            is_synced: as for ``create``.
+            limit: the most bytes that it may have.
+
+        Raises:
+            HeartsError: if it is too large, of another kind or another version, or its header is
+                damaged.
+            OSError: if it cannot be read.
+        """
+        path = Path(path)
+        name, where = repr(str(path)), kind.argument
+        data = read_limited(path, limit, kind.article)
+        end = data.rfind(b"\n") + 1
+        lines = data[:end].split(b"\n")[:-1]
+        header = unsealed(lines[0]) if lines else None
+        if header is None or header.get("format") != kind.name:
+            raise HeartsError(f"{where}: {name} is not {kind.article}; {kind.advice}")
+        package = header.get("package")
+        if header.get("version") != kind.version:
+            raise CheckpointError(
+                f"{where}: {name} is of version {quoted(header.get('version'))}, this package "
+                f"reads {kind.version}; use the package that wrote it ({quoted(package)})"
+            )
+        if is_exact and package != __version__:
+            raise CheckpointError(
+                f"{where}: {name} was written by version {quoted(package)} of hearts-env, this is "
+                f"{quoted(__version__)}, which may play differently; use the version that wrote "
+                "it, or begin another file"
+            )
+        settings = header.get("settings")
+        if not isinstance(settings, dict) or not isinstance(package, str):
+            raise CheckpointError(
+                f"{where}: the settings in {name} are damaged; begin another file"
+            )
+        store = cls(path, kind, package, settings, is_synced=is_synced)
+        store._end, store._lines = end, len(lines)
+        for number, line in enumerate(lines[1:], 2):
+            entry = unsealed(line)
+            if entry is None:
+                store.damaged.append(number)
+            else:
+                store.records.append(Record(number, entry))
+        return store
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        """Write a record; when this returns, it outlives this process.
+
+        Raises:
+            OSError: if it cannot be written; then the file is as it was.
+        """
+        data = sealed(entry)
+        try:
+            handle = os.open(self.path, os.O_WRONLY | _BINARY)
+            try:
+                self._write(handle, data)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
+        self._end += len(data)
+        self._lines += 1
+        self.records.append(Record(self._lines, _plain(entry)))
+
+    def _write(self, handle: int, data: bytes) -> None:
+        """Put data behind the last whole line, all of it or nothing."""
+        os.ftruncate(handle, self._end)  # what was cut short before
+        os.lseek(handle, self._end, os.SEEK_SET)
+        left = memoryview(data)
+        try:
+            while left:  # a disk that becomes full takes a part, and refuses the next
+                left = left[os.write(handle, left) :]
+            if self._is_synced:
+                os.fsync(handle)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(handle, self._end)
+            raise
+
+    @property
+    def size(self) -> int:
+        """Bytes up to the end of the last whole line."""
+        return self._end
+
+
+@contextmanager
+def saving(
+    save: str | os.PathLike[str] | None,
+    resume: str | os.PathLike[str] | None,
+    kind: Kind,
+    settings: Mapping[str, Any],
+) -> Iterator[Store | None]:
+    """The file that results are saved to while they are found, locked against other processes.
+
+    Args:
+        save: a file to begin; it must not exist yet.
+        resume: a file to continue, of this version of the package.
+        kind: what it holds.
+        settings: what the results follow from; a file to continue must have the same.
+
+    Raises:
+        HeartsError: if both are given; the file to begin exists or has no folder; the file to
+            continue is of another kind, version or settings; or another process holds it.
+        OSError: if it cannot be read or written.
+    """
+    if save is not None and resume is not None:
+        raise HeartsError("save: resumed work stays in its file; omit save")
+    if save is None and resume is None:
+        yield None
+        return
+    path = Path(save if resume is None else resume)  # type: ignore[arg-type]
+    # Before the lock file is made, which an error would otherwise name or leave behind.
+    if resume is None:
+        check_output(path, "save")
+    else:
+        path.stat()
+    with held(lock_beside(path), f"results: {str(path)!r}"):
+        if resume is not None:
+            store = Store.open(path, kind, is_exact=True)
+            _check_settings(store, _plain(settings))
+        else:
+            try:
+                store = Store.create(path, kind, settings)
+            except FileExistsError:
+                raise HeartsError(
+                    f"save: {str(path)!r} already exists; continue it with resume (--resume), or "
+                    "name another file"
+                ) from None
+        yield store
+
+
+def sealed(entry: Mapping[str, Any]) -> bytes:
+    """An entry as a line of a file, with a digest of itself."""
+    text = json.dumps(dict(entry), allow_nan=False, separators=(",", ":"))
+    digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return f'{{"digest":"{digest}","entry":{text}}}\n'.encode()
+
+
+def unsealed(line: bytes) -> dict[str, Any] | None:
+    """The entry of a line, given without its end; None if it is damaged."""
+    try:
+        entry = json.loads(line)["entry"]
+        return entry if isinstance(entry, dict) and sealed(entry) == line + b"\n" else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    """As it is read again: lists for tuples."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(value)))
+    return plain
+
+
+def _check_settings(store: Store, settings: dict[str, Any]) -> None:
+    """Refuse a file of other settings, naming what differs."""
+    name = repr(str(store.path))
+    for field, value in settings.items():
+        there = store.settings.get(field)
+        if field == "agents" and isinstance(there, list) and len(there) == len(value):
+            for old, new in zip(there, value, strict=True):
+                for what in new:
+                    if isinstance(old, dict) and old.get(what) != new[what]:
+                        raise HeartsError(
+                            f"resume: agents: {new['name']!r} has the {what} {_short(new[what])}, "
+                            f"in {name} it is {_short(old.get(what))}; give the same agent, or "
+                            "begin another file"
+                        )
+        if there != value:
+            raise HeartsError(
+                f"resume: {field} of {name} is {_short(there)}, here it is {_short(value)}; give "
+                "the same, or begin another file"
+            )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 200 else text[:200] + "..."
