@@ -17,7 +17,8 @@ from pathlib import Path
 
 from hearts_agents import Agent, make_agent
 from hearts_agents.base import check_rules
-from hearts_agents.programs.process import LAST_WORDS
+from hearts_agents.guard import TAMPERED, Fault, ask_one
+from hearts_agents.programs.process import CRASHED, ILLEGAL, LAST_WORDS, LATE
 from hearts_env import Game, HeartsError, Match, NotationError, Rules
 from hearts_env.cards import SUITS, parse_card
 from hearts_env.game.notation import Record, parse_games, parse_records
@@ -29,7 +30,6 @@ from hearts_train.command import replay
 from hearts_train.command.announcer import CHOICES, Announcer
 from hearts_train.command.hints import describe
 from hearts_train.command.saved_tables import Keeper, TableState
-from hearts_train.measure.guard import CRASHED, ILLEGAL, LATE, TAMPERED, Fault, ask_one
 from hearts_train.measure.hints import best_hinter, hint
 
 HELP = """\
