@@ -50,11 +50,10 @@ FORBIDDEN = {
     "train/hearts_train/web": ("hearts_train.command", "hearts_train.console", "typer"),
 }
 # stable-baselines3 belongs to one module of the agents, which nothing else there imports, and torch
-# to those that play models made with it, where they are asked for.
+# to that which plays models made with it, where they are asked for.
 ALONE = {
     "sb3.py": {"stable_baselines3"},
-    "sb3_agent.py": {"torch"},
-    "torch_agent.py": {"torch"},
+    "libraries.py": {"torch"},
 }
 
 
