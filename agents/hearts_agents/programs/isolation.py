@@ -315,7 +315,7 @@ class Isolated:
         self.ready()
         assert self._process is not None
         parts = views.vectors, views.players
-        data = b"".join(np.ascontiguousarray(part, "<i8") for part in parts)
+        data = b"".join(part.astype("<i8").tobytes() for part in parts)
         self._process.send(line(kind, rows=len(views), size=len(data)) + data)
         return self._process.reply(due, self._seconds, most)
 
@@ -329,7 +329,7 @@ def _fault(told: Any) -> Failure:
 
 def _text(numbers: Array, dtype: str) -> str:
     """An array in a message."""
-    return base64.b64encode(np.ascontiguousarray(numbers, dtype)).decode()
+    return base64.b64encode(numbers.astype(dtype).tobytes()).decode()
 
 
 def _numbers(text: str, dtype: str) -> Array:
