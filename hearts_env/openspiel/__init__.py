@@ -13,7 +13,7 @@ from typing import Any
 from hearts_env.game.game import Game
 from hearts_env.openspiel.setup import NAME, PARAMETERS, rules_of, rules_word
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.policies import Policy
+from hearts_env.solve.beliefs import Policy
 from hearts_env.support.arguments import check_is
 from hearts_env.support.errors import HeartsError
 
@@ -83,7 +83,7 @@ def spiel_policy(game: Any, policy: Policy) -> Any:
     Returns:
         An ``open_spiel.python.policy.Policy``.
     """
-    return _module("policies").ViewPolicy(_checked(game), policy)
+    return _module("game").ViewPolicy(_checked(game), policy)
 
 
 def action_probs(game: Any, policy: Any) -> Policy:
@@ -98,7 +98,7 @@ def action_probs(game: Any, policy: Any) -> Policy:
     Returns:
         The chances of actions in many views, as an agent's ``action_probs`` gives them.
     """
-    return _module("policies").chances_in_views(_checked(game), policy)
+    return _module("game").chances_in_views(_checked(game), policy)
 
 
 def _checked(game: Any) -> Any:

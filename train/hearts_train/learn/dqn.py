@@ -19,7 +19,7 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from hearts_agents.models.tensors import Tensors
+from hearts_agents.models.checkpoint import Tensors
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arrays import Array, Floats, Ints
 from hearts_train.learn import runs

@@ -21,8 +21,8 @@ import torch
 from numpy.typing import NDArray
 
 from hearts_agents.envs.pool import OpponentPool
+from hearts_agents.models.checkpoint import Tensors
 from hearts_agents.models.network import NetworkAgent
-from hearts_agents.models.tensors import Tensors
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.seeds import secret_seed

@@ -21,7 +21,7 @@ from hearts_agents.search import Memory, Pimc, mean_rows, working_memory
 from hearts_env import BatchGame, Rules
 from hearts_env.encoders import Encoder, make_encoder
 from hearts_env.seeds import derived_seed
-from hearts_env.solve import Table
+from hearts_env.solve import TranspositionTable
 from hearts_env.support.arrays import Array, Floats
 from hearts_train.learn.config import TrainConfig, between
 from hearts_train.learn.replay import seen
@@ -82,7 +82,7 @@ class Teacher:
 
     @cached_property
     def _memory(self) -> Memory:
-        return working_memory(Table(self.rules).vector)
+        return working_memory(TranspositionTable(self.rules).vector)
 
     def __call__(self, number: int) -> Positions:
         """The positions of a block of deals."""
