@@ -17,7 +17,7 @@ import pytest
 import hearts_agents
 import hearts_env
 import hearts_train
-from hearts_env.solve import solve
+from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.dd.position import drop
 from hearts_env.support.jit import _digest, compiles
 
@@ -65,7 +65,7 @@ def test_a_read_only_install_without_a_home_plays_and_says_what_it_waits_for(
     assert shown.stdout.startswith("None [")
     assert told.count("compiling, once") == told.count("hearts warmup") == 1
     named = re.findall(r"^  (\S+) \.\.\. \d+\.\d s\r?$", told, re.MULTILINE)
-    assert named.count("kernel.deal") == named.count("_turn.step") == 1
+    assert named.count("kernel.deal") == named.count("kernel.step") == 1
     assert len(told.splitlines()) == 1 + len(named)
 
 
@@ -135,5 +135,5 @@ def test_only_files_that_take_part_in_compiled_code_change_the_digest(tmp_path: 
 
 def test_an_inner_function_runs_as_it_is_written_when_called_from_python() -> None:
     # Compiled without an entry from Python it would crash.
-    solve(hearts_env.Game.deal("micro", 1))
+    solve_double_dummy(hearts_env.Game.deal("micro", 1))
     assert drop(0b10110, -0b100) == 0b01010

@@ -2,11 +2,12 @@
 
 A name stands wherever an agent can be given: one of ``agent_names()``, a path, code as
 ``FILE.py:NAME`` or ``MODULE:NAME``, or a program as ``exec:COMMAND``; options may follow as
-``?worlds=50&noise=0.2``.
+``?worlds=50&epsilon=0.2``.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import os
@@ -18,28 +19,28 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
-from hearts_agents.base import Adapted, Agent, as_agent
-from hearts_agents.blame import blamed
-from hearts_agents.factories import Factory, check_options, parse_options
-from hearts_agents.programs.program_agent import EXEC, external_factory, program_files
+from hearts_agents.base import Agent, AgentAdapter, as_agent
+from hearts_agents.programs.program_agent import EXEC, ExternalAgent, program_files
 from hearts_agents.registry import (
     CHECKPOINT_SUFFIX,
     FILES,
     OWN,
     VERSIONS,
     WEIGHTS_ALONE,
+    Factory,
     agent_names,
+    check_options,
     find_factory,
     is_entry_point,
     is_registered,
     loaded_from,
     looks_like_path,
     maker_of_model,
+    parse_options,
     split_version,
     versioned,
 )
-from hearts_agents.trust import is_code_allowed
-from hearts_agents.user_code import code_file, declared_files, find_code
+from hearts_agents.user_code import blamed, code_file, declared_files, find_code, is_code_allowed
 from hearts_env import CheckpointError, HeartsError, Rules
 from hearts_env.support.errors import did_you_mean, quoted
 from hearts_env.support.files import kind_of
@@ -211,7 +212,7 @@ class AgentSpec:
             raise HeartsError(
                 f"{where} names the agent {quoted(self.text)}, which can run any code; if you "
                 "trust whoever wrote that file, add --allow-code, or in Python call "
-                "hearts_agents.trust.allow_code()"
+                "hearts_agents.allow_code()"
             )
 
     def _within(self) -> Iterator[AgentSpec]:
@@ -232,7 +233,7 @@ class AgentSpec:
             HeartsError: if it cannot be imported.
         """
         if self.kind is Kind.PROGRAM:
-            return external_factory(self.name.removeprefix(EXEC))
+            return functools.partial(ExternalAgent, self.name.removeprefix(EXEC))
         if self.kind is Kind.CODE:
             return find_code(self.name)
         if self.kind in (Kind.FILE, Kind.RUN):
@@ -276,6 +277,35 @@ class AgentSpec:
         ):
             return as_agent(factory(**options), name)
 
+    def fresh(self, agent: Agent, seed: int, name: str) -> Agent:
+        """A player as `agent`, which it made, is now: a copy, or made again if it has a name.
+
+        Args:
+            agent: the agent, which is not changed.
+            seed: of the player's random numbers.
+            name: what to call it in errors.
+
+        Raises:
+            HeartsError: if the agent can be neither copied nor made again.
+        """
+        try:
+            with blamed(
+                f"agent: {name!r} cannot be copied",
+                "one and the same player must not see a deal from both seats; give it a "
+                "__deepcopy__, or name it as FILE.py:CLASS",
+            ):
+                player = copy.deepcopy(agent)
+        except HeartsError:
+            if not self.is_named:
+                raise
+            player = self.make(seed)
+        with blamed(
+            f"agent: {name!r} cannot be reseeded",
+            "its method is called as reseed(seed), with a whole number",
+        ):
+            player.reseed(seed)
+        return player
+
     # -- what it is -------------------------------------------------------------------------------
     def declared_files(self, agent: Agent) -> dict[str, Path]:
         """The files that the code of `agent`, which it made, says it loads, by their names there.
@@ -283,7 +313,7 @@ class AgentSpec:
         Raises:
             HeartsError: if it does not declare them as it should, or one is not there.
         """
-        player = agent.player if isinstance(agent, Adapted) else agent
+        player = agent.player if isinstance(agent, AgentAdapter) else agent
         return declared_files(player, self.factory if self.kind is Kind.CODE else None)
 
     def digest(

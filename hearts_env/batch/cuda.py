@@ -18,8 +18,7 @@ from numba.cuda.cudadrv.devicearray import is_cuda_ndarray
 from hearts_env import kernel as k
 from hearts_env.batch import kernel as loops
 from hearts_env.encoders import Encoder, make_encoder
-from hearts_env.encoders.bits import BitsEncoder
-from hearts_env.encoders.flat import FlatEncoder, write_row
+from hearts_env.encoders.flat import BitsEncoder, FlatEncoder, write_row
 from hearts_env.rules.rules import Rules
 from hearts_env.support import arguments
 from hearts_env.support.errors import HeartsError, quoted
@@ -34,7 +33,7 @@ DeviceArray = Any
 
 
 # ---- kernels: one thread a game, which hands its own row to a compiled loop ----------------------
-# What CUDA compiles is the source of `batch_kernel` and of all that it calls: no rule and no
+# What CUDA compiles is the source of `batch.kernel` and of all that it calls: no rule and no
 # observation stands here.
 @_kernel
 def read_players(states: DeviceArray, out: DeviceArray) -> None:

@@ -7,8 +7,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from hearts_env import kernel as k
-from hearts_env.encoders.base import BlockEncoder, Stateless
-from hearts_env.encoders.features import Block, pack
+from hearts_env.encoders.base import BatchEncoder
+from hearts_env.encoders.features import Block, bit_at, pack
 from hearts_env.encoders.flat import FlatEncoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
@@ -21,7 +21,7 @@ from hearts_env.views.worlds import Worlds
 _FLAT = FlatEncoder()
 
 
-class BeliefEncoder(Stateless, BlockEncoder):
+class BeliefEncoder(BatchEncoder):
     """``flat`` and a probability for each other seat and card, ``(size,) float32``.
 
     All worlds that play so far allows are taken as equally likely.
@@ -99,7 +99,7 @@ def write_beliefs(
         me = players[i]
         pack(r, s, me, False, words)
         for at in range(start):
-            out[i, at] = words[at >> 6] >> np.uint64(at & 63) & np.uint64(1)
+            out[i, at] = bit_at(words, at)
         waiting = s[k.NUM_PLAYED] == 0 or r[k.R_FIRST_LEAD] == k.ANY_CLUB
         bound = r[k.R_FIRST_LEAD] != k.ELDEST_HAND and s[k.FIRST_LEADER] not in (-1, me)
         if not two or s[k.DODGED] >= 0 or (waiting and bound):

@@ -89,7 +89,7 @@ def analyse_match(
 
 def _check_known(rules: Rules | None, totals: list[int] | None, plot: Path | None) -> None:
     """Refuse what can be refused before any deal is played."""
-    from hearts_env.game.scoreboard import Scoreboard
+    from hearts_env.game.match import Scoreboard
 
     if rules is None:
         return

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hearts_env.encoders import Encoder
 from hearts_env.rules.rules import Rules
-from hearts_env.solve.tree_size import DEFAULT_MEMORY, format_gigabytes
+from hearts_env.solve.tree import DEFAULT_MEMORY, format_gigabytes
 from hearts_env.support.arguments import check_array
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import HeartsError
@@ -163,19 +163,19 @@ class Memory:
 class Reservoir(Memory):
     """A sample of all decisions ever offered, each as likely to be in it (Vitter 1985, alg. R).
 
-    With a least chance above 0 each new decision has at least that to get in, so that those of long
+    With a probability above 0 each new decision has at least that to get in, so that those of long
     ago fade away (exponential averaging: Osborne et al. 2014).
     """
 
     def __init__(
-        self, capacity: int, columns: Mapping[str, Column], least_chance: float = 0.0
+        self, capacity: int, columns: Mapping[str, Column], min_reservoir_prob: float = 0.0
     ) -> None:
         super().__init__(capacity, columns)
-        self.least_chance = least_chance
+        self.min_reservoir_prob = min_reservoir_prob
 
     def _places(self, number: int, rng: np.random.Generator) -> Places:
         before = self.count + np.arange(number)
-        chances = np.maximum(self.capacity / (before + 1), self.least_chance)
+        chances = np.maximum(self.capacity / (before + 1), self.min_reservoir_prob)
         drawn = np.where(
             rng.random(number) < chances, rng.integers(self.capacity, size=number), self.capacity
         )

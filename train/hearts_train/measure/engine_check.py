@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearts_agents import make_agent
-from hearts_agents.programs.bot_process import REFUSED, BotError
+from hearts_agents.guard import NO_ACTION, Fault, ask
+from hearts_agents.programs.process import REFUSED, ProgramError
 from hearts_agents.programs.program_agent import EXEC, ExternalAgent
 from hearts_env import BatchGame, Rules
 from hearts_env import kernel as k
 from hearts_env.batch.views import BatchView
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arguments import check_number, check_seed
-from hearts_train.measure.guard import NO_ACTION, Fault, ask
 
 PRESETS = ("two_player", "mini", 'mini moon="choose"', "classic", "no_pass", "party", "kitty")
 """Between them: two and more players, an exchange, a choice after a moon, an awarded kitty."""
@@ -108,7 +108,7 @@ def _tried(
         begin = time.perf_counter()
         try:
             agent.start(rules)
-        except BotError as error:
+        except ProgramError as error:
             if error.kind != REFUSED:
                 yield Verdict("start", FAULT, str(error))
                 return

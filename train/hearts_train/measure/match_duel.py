@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from hearts_agents.guard import NO_ACTION
 from hearts_env import HeartsError, Match, Rules, __version__
 from hearts_env.batch.views import BatchView
-from hearts_env.game.scoreboard import Scoreboard
+from hearts_env.game.match import Scoreboard
 from hearts_env.seeds import derived_seed, secret_seed
 from hearts_env.support.arrays import Floats
 from hearts_train.measure.contenders import Contender, Seat
 from hearts_train.measure.duel import ROLES
-from hearts_train.measure.guard import NO_ACTION
 from hearts_train.measure.intervals import mean_and_interval
 from hearts_train.measure.summary import platform_versions
 

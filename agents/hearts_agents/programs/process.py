@@ -1,0 +1,410 @@
+"""Programs that this process starts, asks for lines within limits, and ends with all they started.
+
+A child has a session of its own, so that Ctrl-C at the terminal does not reach it, and is ended
+with its whole group. If this process comes to a sudden end (SIGKILL, out of memory), a guard ends
+the groups that are left: a shell that reads from a pipe which group began and which was ended, and
+acts when the pipe is closed. Nothing here knows what the lines say.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+from hearts_env import HeartsError
+from hearts_env.support import clock
+from hearts_env.support.errors import quoted
+
+if sys.platform != "win32":
+    import fcntl
+
+CRASHED, LATE, ILLEGAL = "crashed", "late", "illegal"
+"""What a program can do wrong; ``hearts_agents.guard`` counts by these words."""
+REFUSED = "refused"
+"""What it may do when it is told the rules."""
+LAST_WORDS = "; its last words: "
+"""What stands in a message before what the program wrote to its standard error."""
+
+Failure = tuple[int, str, str]
+"""A row of views that were asked about, `kind` of a ``ProgramError``, and what happened."""
+
+_MOST_KEPT = 4096  # bytes of what it wrote to its standard error
+_MOST_WORDS = 300  # characters of that in a message
+_CHUNK = 1 << 16
+_PIPE = 1 << 20  # bytes of what was sent and not read yet; Linux allows this many
+_LOOK_MILLISECONDS = 50  # how often it is looked at whether it still runs
+_LAST_SECONDS = 1.0  # to end by itself: after `bye`, and to be asked for its exit status
+_GUARD = r"""
+trap '' HUP INT TERM
+groups=' '
+while read -r word group; do
+    case $word in
+        +) groups="$groups$group " ;;
+        -) groups="${groups%% $group *} ${groups#* $group }" ;;
+    esac
+done
+for group in $groups; do kill -9 "-$group"; done
+"""
+_GUARD_SECONDS = 2.0  # to end when this process ends
+
+
+def start_child(
+    command: Sequence[str],
+    *,
+    stderr: int | IO[bytes] | None = None,
+    environment: Mapping[str, str] | None = None,
+    bufsize: int = -1,
+) -> subprocess.Popen[bytes]:
+    """Start a program whose standard input and output are pipes; ``kill_child`` ends it.
+
+    Raises:
+        OSError, ValueError: if it cannot be started.
+    """
+    process = subprocess.Popen(
+        command,
+        bufsize=bufsize,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=environment,
+        start_new_session=True,
+    )
+    _guard.note("+", process.pid)
+    return process
+
+
+def python_environment() -> dict[str, str]:
+    """The environment for a Python that finds the modules that this one finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def kill_child(process: subprocess.Popen[bytes]) -> None:
+    """End a child now, with all that it has started, and wait for it; not twice at once."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    _guard.note("-", process.pid)
+    process.wait()
+
+
+def close_pipes(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipes to a child that was ended, when nobody reads or writes any more."""
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):  # what was written last cannot be sent
+                pipe.close()
+
+
+class _Guard:
+    """The shell that ends what is left when this process is gone."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a child may be found unused, and ended, within `note`
+        self._owner = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._known: set[int] = set()
+
+    def note(self, word: str, group: int) -> None:
+        """Tell it that a group began (``+``) or was ended (``-``); once for each."""
+        if sys.platform == "win32":
+            return
+        with self._lock:
+            if self._owner != os.getpid():  # none yet, or that of the process this is a fork of
+                self._owner, self._known = os.getpid(), set()
+                self._start()
+            if (word == "+") == (group in self._known):
+                return
+            self._known ^= {group}
+            if self._process is not None and self._process.stdin is not None:
+                # At exit the pipe may be closed before the last finalizer ends its child.
+                with contextlib.suppress(OSError, ValueError):
+                    os.write(self._process.stdin.fileno(), f"{word} {group}\n".encode())
+
+    def _start(self) -> None:
+        self._process = None
+        with contextlib.suppress(OSError):  # without it all else works
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _GUARD],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+            )
+            atexit.register(self._close, self._process, self._owner)
+
+    @staticmethod
+    def _close(process: subprocess.Popen[bytes], owner: int) -> None:
+        if owner != os.getpid() or process.stdin is None:
+            return
+        process.stdin.close()
+        try:
+            process.wait(_GUARD_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+_guard = _Guard()
+
+
+class ProgramError(HeartsError):
+    """A program that crashed, was late or answered with nonsense.
+
+    Attributes:
+        kind: `CRASHED`, `LATE`, `ILLEGAL` or `REFUSED`.
+    """
+
+    def __init__(self, message: str, kind: str = CRASHED) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def dump(value: Any) -> str:
+    """A value as JSON in one line, without spaces."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def line(kind: str, /, **fields: Any) -> bytes:
+    """A message: an object with a ``type``, in a line of its own."""
+    return (dump({"type": kind, **fields}) + "\n").encode()
+
+
+class LineProcess:
+    """A program that was started, and answers lines of JSON with lines of JSON."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        keeps_words: bool = True,
+    ) -> None:
+        """Start it, without waiting for it.
+
+        Args:
+            command: the program and its arguments.
+            environment: its environment; None: that of this process.
+            keeps_words: keep the end of what it writes to its standard error, for messages; False:
+                it is written to that of this process.
+
+        Raises:
+            ProgramError: if it cannot be started.
+        """
+        if sys.platform == "win32":
+            raise ProgramError("programs are asked through pipes that Windows has not; use Linux")
+        try:
+            stderr = subprocess.PIPE if keeps_words else None
+            process = start_child(command, stderr=stderr, environment=environment, bufsize=0)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise ProgramError(
+                f"it cannot be started ({reason}); make it executable, or name its interpreter "
+                "too, as in exec:python3 bot.py"
+            ) from None
+        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._to, self._back = process.stdin.fileno(), process.stdout.fileno()
+        self._words = -1 if process.stderr is None else process.stderr.fileno()
+        self._poll = select.poll()
+        for pipe in (self._to, self._back, self._words):
+            if pipe >= 0:
+                os.set_blocking(pipe, False)
+            if pipe not in (-1, self._to):
+                self._poll.register(pipe, select.POLLIN)
+        if hasattr(fcntl, "F_SETPIPE_SZ"):  # so that whole messages can be sent ahead
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(self._to, fcntl.F_SETPIPE_SZ, _PIPE)
+        self._unsent = bytearray()
+        self._due = 0
+        """Answers to lines that were sent, not yet taken."""
+        self._read = bytearray()
+        self._kept = bytearray()
+        self.left_by_itself = False
+        """Whether it ended after its last lines, so that it had not to be killed."""
+        self._end = weakref.finalize(self, _kill, process, os.getpid())
+
+    # -- asking -----------------------------------------------------------------------------------
+    def send(self, lines: bytes, answers: int = 1) -> None:
+        """Send lines that this many lines are to answer; what the pipe does not take is sent later.
+
+        Raises:
+            ProgramError: if it has written a line that nobody asked for. It is ended.
+        """
+        try:
+            if not self._due:
+                self._receive()
+                if self._read:
+                    raise self.failed("wrote a line that nobody asked for")
+            self._due += answers
+            self._unsent += lines
+            self._push()
+        except ProgramError:
+            raise
+        except BaseException:  # Ctrl-C: half a message may have been sent
+            self.kill()
+            raise
+
+    def answer(self, seconds: float, most: int) -> dict[str, Any]:
+        """The message that answers what was sent first of all that is not answered.
+
+        Args:
+            seconds: for it, from now on.
+            most: its bytes.
+
+        Raises:
+            ProgramError: if it ends, is late, or writes a longer line or no JSON. It is ended.
+        """
+        try:
+            text = self._line(clock.now() + seconds, seconds, most)
+        except ProgramError:
+            raise
+        except BaseException:
+            self.kill()
+            raise
+        self._due -= 1
+        try:
+            message = json.loads(text)
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            shown = quoted(text[:200].decode(errors="replace"))
+            raise self.failed(f"wrote {shown}, which is not a JSON object")
+        return message
+
+    def _line(self, deadline: float, seconds: float, most: int) -> bytes:
+        while (end := self._read.find(b"\n")) < 0:
+            if len(self._read) > most:
+                raise self.failed(f"wrote a line of more than {most:,} bytes")
+            left = deadline - clock.now()
+            ready = self._poll.poll(max(0, min(1 + left * 1000, _LOOK_MILLISECONDS)))
+            # What lies ready to be read was not late, however late it is looked at.
+            if left <= 0 and self._back not in [pipe for pipe, _ in ready]:
+                raise self.failed(f"gave no answer within {seconds:g} s", LATE)
+            # What it has started may hold its output open.
+            is_open = bool(ready) or self._process.poll() is None
+            for pipe, _ in ready:
+                if pipe == self._to:
+                    self._push()
+                elif pipe == self._words:
+                    self._listen()
+                else:
+                    is_open = self._receive()
+            if not is_open and b"\n" not in self._read:
+                raise self.failed("its process " + self._how_it_ended(), CRASHED)
+        text = bytes(self._read[:end])
+        del self._read[: end + 1]
+        if len(text) > most:
+            raise self.failed(f"wrote a line of more than {most:,} bytes")
+        return text
+
+    def _push(self) -> None:
+        """Write what the pipe takes."""
+        try:
+            if self._unsent:
+                del self._unsent[: os.write(self._to, self._unsent)]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:  # its end is seen where it is read from
+            self._unsent.clear()
+        if self._unsent:
+            self._poll.register(self._to, select.POLLOUT)
+        else:
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(self._to)
+
+    def _receive(self) -> bool:
+        """Read what there is; whether its output is still open."""
+        try:
+            data = os.read(self._back, _CHUNK)
+        except BlockingIOError:
+            return True
+        self._read += data
+        return bool(data)
+
+    def _listen(self) -> bool:
+        """Keep the end of what it has written to its standard error; whether there was any."""
+        try:
+            data = os.read(self._words, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(self._words)
+            return False
+        self._kept += data
+        del self._kept[:-_MOST_KEPT]
+        return True
+
+    # -- its end ----------------------------------------------------------------------------------
+    def failed(self, what: str, kind: str = ILLEGAL) -> ProgramError:
+        """End it, by default for an answer that makes no sense; returns the error to raise."""
+        for _ in range(16 if self._words >= 0 else 0):  # at most a megabyte, should it never stop
+            if not self._listen():
+                break
+        self.kill()
+        words = self.last_words()
+        return ProgramError(what + (LAST_WORDS + words if words else ""), kind)
+
+    def last_words(self) -> str:
+        """The last lines of its standard error, in one line without control characters."""
+        lines = self._kept.decode(errors="replace").split("\n")
+        text = " / ".join(line.strip() for line in lines[-4:] if line.strip())
+        shown = "".join(c if c.isprintable() else "?" for c in text)
+        return shown if len(shown) <= _MOST_WORDS else "..." + shown[3 - _MOST_WORDS :]
+
+    def _how_it_ended(self) -> str:
+        try:
+            status = self._process.wait(_LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        if status >= 0:
+            return f"ended with status {status}"
+        try:
+            return f"was ended by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"was ended by signal {-status}"
+
+    def close(self, lines: bytes = b"") -> None:
+        """Send last lines, give it a moment to end by itself, and end it."""
+        if not self._end.alive:
+            return
+        self._unsent += lines
+        until = clock.now() + _LAST_SECONDS
+        try:
+            with contextlib.suppress(OSError):
+                self._push()
+                while self._unsent and clock.now() < until:  # it may be slow to read
+                    time.sleep(0.001)
+                    self._push()
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LAST_SECONDS)
+                self.left_by_itself = True
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it now, with all that it has started."""
+        self._end()
+
+
+def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
+    if os.getpid() == owner:  # else a forked copy of this process has ended
+        kill_child(process)
+        close_pipes(process)

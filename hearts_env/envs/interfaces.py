@@ -1,0 +1,296 @@
+"""PettingZoo's interfaces around ``raw_env``: turns in order, and all agents at once.
+
+The loop over turns and the wrapper that enforces the order of calls do what PettingZoo's do.
+Theirs ask for each attribute through ``__getattr__``, several times a turn.
+
+In Hearts one agent acts at a time. As by PettingZoo's ``turn_based_aec_to_parallel``, each step of
+the parallel form plays the action of the agent whose turn it is, and whatever the others give is
+left aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from pettingzoo import AECEnv, ParallelEnv
+from pettingzoo.utils.env import AECIterable
+from pettingzoo.utils.wrappers import OrderEnforcingWrapper
+from pettingzoo.utils.wrappers.order_enforcing import AECOrderEnforcingIterable
+
+from hearts_env.envs.observations import Observation
+from hearts_env.game.game import Game
+from hearts_env.game.match import Match
+from hearts_env.game.state import FloatArray
+from hearts_env.rules.rules import Rules
+from hearts_env.support.arguments import check_flag, only, whole
+from hearts_env.support.errors import HeartsError, IllegalActionError, did_you_mean, quoted
+
+Infos = dict[str, dict[str, Any]]
+Step = tuple[
+    dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]
+]
+
+
+class Turns(AECIterable):  # type: ignore[misc]
+    """PettingZoo's loop over turns, written as a generator, which is quicker."""
+
+    def __iter__(self) -> Iterator[str]:
+        env, left = self.env, self.max_iter
+        while env.agents and left > 0:
+            left -= 1
+            yield env.agent_selection
+
+
+class _TurnsInOrder(AECOrderEnforcingIterable):  # type: ignore[misc]
+    """The same where every turn must have been played before the next."""
+
+    def __iter__(self) -> Iterator[str]:
+        wrapper, env, left = self.env, self.env.env, self.max_iter
+        while env.agents and left > 0:
+            left -= 1
+            agent = env.agent_selection
+            if not wrapper._has_updated:
+                raise AssertionError("need to call step() or reset() in a loop over `agent_iter`")
+            wrapper._has_updated = False
+            yield agent
+
+
+class InOrder(OrderEnforcingWrapper):  # type: ignore[misc]
+    """PettingZoo's wrapper, with short ways to what is asked for at every step.
+
+    Its own way is through ``__getattr__``, several times for each ``last()``. A property that
+    raises AttributeError hands over to just that, and so to its message.
+    """
+
+    @property
+    def agents(self) -> list[str]:
+        """Who is still in the episode."""
+        if not self._has_reset:
+            raise AttributeError
+        return self.env.agents
+
+    @property
+    def agent_selection(self) -> str:
+        """Whose turn it is."""
+        if not self._has_reset:
+            raise AttributeError
+        return self.env.agent_selection
+
+    def agent_iter(self, max_iter: int = 2**63) -> AECOrderEnforcingIterable:
+        """Whose turn it is, for a loop with a ``step`` each time, until nobody is left."""
+        if not self._has_reset:
+            return super().agent_iter(max_iter)
+        return _TurnsInOrder(self, max_iter)
+
+    def last(
+        self,
+        observe: bool = True,  # noqa: FBT001, FBT002  # as PettingZoo has it
+    ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Observation, reward since the last turn, termination, truncation and info."""
+        if not self._has_reset:
+            return super().last(observe)
+        return self.env.last(observe)
+
+    def __str__(self) -> str:
+        return str(self.env)
+
+    def step(self, action: int | None) -> None:
+        """Do the action of the agent whose turn it is."""
+        if self._has_reset and self.env.agents:
+            self._has_updated = True
+            self.env.step(action)
+        else:
+            super().step(action)
+
+
+class ParallelHearts(ParallelEnv):  # type: ignore[misc]
+    """``hearts_v0.raw_env``, with a dictionary of all agents: see ``hearts_v0.parallel_env``.
+
+    Observations, rewards, ends and infos of every agent come with each step, and the last ones with
+    the last. Infos have one key more, ``active_agent``: whose turn it is, "" at the end (unless
+    infos are without texts).
+
+    With `noop` there is one more action, the last: it is the only legal one for whoever waits, and
+    for all when the episode is over, so that no mask is empty. Whoever does it in turn does an
+    illegal action.
+
+    It does what PettingZoo's conversion does, but is no wrapper of another environment: its
+    ``unwrapped`` is itself, and has its spaces. ``aec_env`` is the ``raw_env`` inside; ``rules``,
+    ``game``, ``match`` and ``episode_seed`` of it are attributes here too.
+    """
+
+    def __init__(self, table: AECEnv, *, noop: bool = False) -> None:
+        """The parallel form of `table`, a ``hearts_v0.raw_env``."""
+        self.has_noop = check_flag("noop", noop)
+        self.aec_env = table
+        self.possible_agents = table.possible_agents
+        self.agents = table.agents[:]
+        self.state_space = table.state_space
+        self.metadata = {**table.metadata, "is_parallelizable": True}
+        self._n = table.rules.num_actions
+        n = self._n + self.has_noop
+        self._action_spaces = {agent: spaces.Discrete(n) for agent in self.agents}
+        space = table.observation_format.space(n)
+        self._observation_spaces = dict.fromkeys(self.agents, space)
+
+    @property
+    def rules(self) -> Rules:
+        """What is played."""
+        rules: Rules = self.aec_env.rules
+        return rules
+
+    @property
+    def game(self) -> Game:
+        """The deal being played, or the last one; everything known."""
+        game: Game = self.aec_env.game
+        return game
+
+    @property
+    def match(self) -> Match | None:
+        """The match around it; None in deal episodes."""
+        match: Match | None = self.aec_env.match
+        return match
+
+    @property
+    def episode_seed(self) -> int | None:
+        """The seed of this episode, which reveals every card."""
+        seed: int | None = self.aec_env.episode_seed
+        return seed
+
+    @property
+    def action_spaces(self) -> dict[str, spaces.Discrete]:
+        """The action space of every agent."""
+        return self._action_spaces
+
+    @property
+    def observation_spaces(self) -> dict[str, spaces.Space[Any]]:
+        """The observation space of every agent."""
+        return self._observation_spaces
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        """``Discrete(n)``, or ``Discrete(n + 1)`` with `noop`."""
+        self.aec_env.action_space(agent)  # refuses unknown agents
+        return self._action_spaces[agent]
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """As that of ``hearts_v0.env``; with `noop` masks have a place more."""
+        self.aec_env.observation_space(agent)  # refuses unknown agents
+        return self._observation_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Observation], Infos]:
+        """Begin an episode, as ``hearts_v0.env`` does: observations and infos of all agents.
+
+        Raises:
+            HeartsError: if the seed, an option or the deal is invalid; nothing has changed then.
+        """
+        self.aec_env.reset(seed=seed, options=options)
+        self.agents = self.aec_env.agents[:]
+        return self._observations(), self._infos()
+
+    def step(self, actions: Mapping[str, Any]) -> Step:
+        """Do the action of the agent whose turn it is; those of others are left aside.
+
+        Returns:
+            Observations, rewards, terminations, truncations and infos, each of all agents; five
+            empty dictionaries when the episode is over.
+
+        Raises:
+            IllegalActionError: if there is none for the agent in turn, or it is not an action at
+                all, or, under ``illegal_action="raise"``, one that the rules do not allow.
+            HeartsError: if `actions` is not a dictionary, or has an agent that does not exist.
+        """
+        table = self.aec_env
+        action = self._action_of(actions, table)
+        if not self.agents:
+            return {}, {}, {}, {}, {}
+        table.step(action)
+        result = (
+            self._observations(),
+            {agent: float(reward) for agent, reward in table.rewards.items()},
+            table.terminations.copy(),
+            table.truncations.copy(),
+            self._infos(),
+        )
+        while table.agents and any(result[ends][table.agent_selection] for ends in (2, 3)):
+            table.step(None)
+        self.agents = table.agents[:]
+        return result
+
+    def state(self) -> FloatArray:
+        """Everything, hidden cards too: for centralised critics."""
+        state: FloatArray = self.aec_env.state()
+        return state
+
+    @property
+    def render_mode(self) -> str | None:
+        """How ``render`` draws; None: not at all."""
+        mode: str | None = self.aec_env.render_mode
+        return mode
+
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """The table, as ``hearts_v0.env`` draws it in this render mode."""
+        picture: str | NDArray[np.uint8] | None = self.aec_env.render()
+        return picture
+
+    def close(self) -> None:
+        """Close the window, where there is one."""
+        self.aec_env.close()
+
+    def _action_of(self, actions: object, table: AECEnv) -> object:
+        """The action for `table` of the agent in turn."""
+        game = table.game  # refuses to play before a reset
+        if not isinstance(actions, Mapping):
+            raise HeartsError(
+                f"actions: {quoted(actions)} is not a dictionary; give one of agents' actions",
+                value=actions,
+            )
+        for agent in actions:
+            if agent not in table.possible_agents:
+                near = did_you_mean(str(agent), table.possible_agents)
+                raise HeartsError(f"actions: {quoted(agent)} is not an agent; {near}", value=agent)
+        agent = table.agent_selection
+        if self.agents and agent not in actions:
+            raise IllegalActionError(f"actions: none for {agent}, whose turn it is; add it")
+        action = actions.get(agent)
+        if not self.has_noop or not self.agents or whole(only(action)) != self._n:
+            return action
+        if table.illegal_action == "raise":
+            raise IllegalActionError(
+                f"action: {self._n} is for those who wait, and it is the turn of {agent}; give an "
+                "action of its mask"
+            )
+        legal = game.legal_mask
+        return next(illegal for illegal in range(self._n) if not legal >> illegal & 1)
+
+    def _observations(self) -> dict[str, Observation]:
+        """What every agent sees."""
+        table = self.aec_env
+        seen: dict[str, Observation] = {agent: table.observe(agent) for agent in table.agents}
+        if self.has_noop:
+            for one in seen.values():
+                if isinstance(one, dict):
+                    one["action_mask"] = _with_noop(one["action_mask"])
+        return seen
+
+    def _infos(self) -> Infos:
+        """Every agent's info, dictionaries of its own."""
+        table, infos = self.aec_env, {}
+        is_over = any(table.terminations.values()) or any(table.truncations.values())
+        for agent in table.agents:
+            info = infos[agent] = table.infos[agent].copy()
+            if table.text_infos:
+                info["active_agent"] = "" if is_over else table.agent_selection
+            if self.has_noop and table.observation_format.mask_in_info:
+                info["action_mask"] = _with_noop(info["action_mask"])
+        return infos
+
+
+def _with_noop(mask: NDArray[np.int8]) -> NDArray[np.int8]:
+    """`mask` with a place more, which has a one where nothing else is legal."""
+    return np.append(mask, np.int8(not mask.any()))

@@ -1,0 +1,269 @@
+"""The table as pixels: an array, drawn with Pillow, and a window that shows frames, with pygame.
+
+Everything is drawn several times too large and then averaged down, which smooths all edges alike.
+The empty table, which never changes, is cached by size. Both libraries, of the extra `render`, are
+imported when they are first needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from functools import lru_cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+import numpy as np
+import numpy.typing as npt
+
+from hearts_env.render.layout import HEIGHT_OF_TABLE, WIDTH, background, table_drawing
+from hearts_env.render.scene import TablePicture
+from hearts_env.render.shapes import Contour, Group, Item, Path, Rect, Text, rect_contour
+from hearts_env.support.errors import needs
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageFont
+
+MIN_WIDTH, MAX_WIDTH = 160, 4096
+
+_OVERSAMPLING = 3
+_CURVE_STEPS = 8
+_KNOWN = frozenset("…·")
+"""What Pillow's built-in font can draw beside ASCII."""
+
+
+def render_rgb(picture: TablePicture, width: int = 960) -> npt.NDArray[np.uint8]:
+    """Returns the table as (height, width, 3) uint8 RGB; the height is three quarters of `width`.
+
+    Raises:
+        ImportError: Pillow is not installed.
+        ValueError: `width` is out of bounds.
+    """
+    if not MIN_WIDTH <= width <= MAX_WIDTH:
+        raise ValueError(f"width: {width} is not within {MIN_WIDTH}..{MAX_WIDTH} pixels")
+    canvas = _Canvas(_empty_table(width).copy(), width * _OVERSAMPLING / WIDTH)
+    canvas.draw(table_drawing(picture).items)
+    return np.array(canvas.image.reduce(_OVERSAMPLING), dtype=np.uint8)
+
+
+@lru_cache(maxsize=4)
+def _empty_table(width: int) -> Image.Image:
+    """The oversampled background; copy it before drawing."""
+    image_module = _pillow("Image")
+    size = (width * _OVERSAMPLING, round(width * HEIGHT_OF_TABLE / WIDTH) * _OVERSAMPLING)
+    canvas = _Canvas(image_module.new("RGB", size), width * _OVERSAMPLING / WIDTH)
+    canvas.draw(background())
+    return canvas.image
+
+
+class _Canvas:
+    """Draws shapes on an image whose pixels are `scale` to the unit."""
+
+    def __init__(self, image: Image.Image, scale: float) -> None:
+        self.image = image
+        self._scale = scale
+        self._draw = _pillow("ImageDraw").Draw(image, "RGBA")
+
+    def draw(self, items: Iterable[Item]) -> None:
+        """Draws the items, from back to front, in place."""
+        for item in items:
+            if isinstance(item, Group):
+                self.draw(item.items)
+            elif isinstance(item, Rect):
+                self._rect(item)
+            elif isinstance(item, Path):
+                for contour in item.contours:
+                    self._polygon(_flattened(contour), item.fill, item.opacity)
+            else:
+                self._text(item)
+
+    def _polygon(self, points: list[tuple[float, float]], fill: str, opacity: float = 1.0) -> None:
+        scaled = [(x * self._scale, y * self._scale) for x, y in points]
+        self._draw.polygon(scaled, fill=(*_rgb(fill), round(255 * opacity)))
+
+    def _rect(self, rect: Rect) -> None:
+        if rect.fill is not None:
+            self._polygon(_outset(rect, 0.0), rect.fill, rect.opacity)
+        if rect.stroke is not None:
+            # One polygon: around the outer edge, across, and back along the inner edge.
+            outer = _outset(rect, rect.stroke_width / 2)
+            inner = _outset(rect, -rect.stroke_width / 2)
+            ring = [*outer, outer[0], inner[0], *reversed(inner)]
+            self._polygon(ring, rect.stroke)
+
+    def _text(self, text: Text) -> None:
+        string = _drawable(text.text)
+        font = _font(round(text.size * self._scale, 2))
+        weight = round(text.size * self._scale * 0.02) if text.bold else 0
+        x, y = text.x * self._scale, text.y * self._scale
+        if not text.upside_down:
+            anchor = {"start": "ls", "middle": "ms", "end": "rs"}[text.anchor]
+            self._draw.text(
+                (x, y), string, fill=_rgb(text.fill), font=font, anchor=anchor, stroke_width=weight
+            )
+            return
+        # Only single ranks are turned around, so a square of four times the size holds them.
+        half = round(2 * text.size * self._scale)
+        mask = _pillow("Image").new("L", (2 * half, 2 * half))
+        _pillow("ImageDraw").Draw(mask).text(
+            (half, half), string, fill=255, font=font, anchor="ms", stroke_width=weight
+        )
+        mask = mask.transpose(_pillow("Image").Transpose.ROTATE_180)
+        self.image.paste(_rgb(text.fill), (round(x) - half, round(y) - half), mask)
+
+
+def _outset(rect: Rect, by: float) -> list[tuple[float, float]]:
+    """The outline of a rectangle grown by `by` on every side."""
+    radius = max(0.0, rect.radius + by) if rect.radius else 0.0
+    return _flattened(
+        rect_contour(rect.x - by, rect.y - by, rect.w + 2 * by, rect.h + 2 * by, radius)
+    )
+
+
+def _flattened(contour: Contour) -> list[tuple[float, float]]:
+    """The contour as points, its curves cut into short lines."""
+    x0, y0 = contour[0]
+    points = [(x0, y0)]
+    for step in contour[1:]:
+        if len(step) == 2:
+            points.append((step[0], step[1]))
+        else:
+            x1, y1, x2, y2, x3, y3 = step
+            for i in range(1, _CURVE_STEPS + 1):
+                t = i / _CURVE_STEPS
+                a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+                points.append(
+                    (a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3)
+                )
+        x0, y0 = points[-1]
+    return points
+
+
+@lru_cache(maxsize=64)
+def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    font: ImageFont.FreeTypeFont | ImageFont.ImageFont = _pillow("ImageFont").load_default(size)
+    return font
+
+
+@lru_cache(maxsize=4096)
+def _drawable(text: str) -> str:
+    """The text in characters that the built-in font has: accents dropped, others as ``?``."""
+    plain = []
+    for char in text:
+        if char.isascii() or char in _KNOWN:
+            plain.append(char)
+        else:
+            plain.append(normalize("NFKD", char).encode("ascii", "ignore").decode() or "?")
+    return "".join(plain)
+
+
+@lru_cache(maxsize=64)
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _pillow(module: str) -> Any:
+    return _require(f"PIL.{module}", "Pillow", "Drawing the table as pixels")
+
+
+class Window:
+    """A window on the screen; it opens with the first frame.
+
+    Once the user has closed it, it stays closed: later frames are ignored, so that a running
+    game is not disturbed. pygame knows one window per process; the newest `Window` has it.
+    """
+
+    _owner: Window | None = None
+
+    def __init__(self, caption: str = "Hearts", fps: float | None = None) -> None:
+        """Makes a window that is not open yet.
+
+        Args:
+            caption: The text in the window's title bar.
+            fps: the most frames shown in a second: `show` waits for it; None: it never waits.
+        """
+        self._caption = caption
+        self._fps = fps
+        self._size: tuple[int, int] | None = None
+        self._clock: Any = None
+        self._was_quit = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the window is on the screen."""
+        return Window._owner is self
+
+    @property
+    def was_quit(self) -> bool:
+        """Whether the user has closed the window."""
+        return self._was_quit
+
+    def show(self, frame: npt.NDArray[np.uint8]) -> None:
+        """Shows a frame, (height, width, 3) uint8 RGB, and answers the window's events.
+
+        Raises:
+            ImportError: pygame is not installed.
+            ValueError: The frame has another shape or type.
+        """
+        if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8:
+            raise ValueError(
+                f"frame: expected (height, width, 3) uint8, got {frame.shape} {frame.dtype}"
+            )
+        if self._was_quit:
+            return
+        pygame = _require("pygame", "pygame", "Showing the table in a window")
+        size = (frame.shape[1], frame.shape[0])
+        if not self.is_open or size != self._size:
+            self._open(pygame, size)
+        self._answer_events(pygame)
+        if not self.is_open:
+            return
+        surface = pygame.image.frombuffer(np.ascontiguousarray(frame).tobytes(), size, "RGB")
+        pygame.display.get_surface().blit(surface, (0, 0))
+        pygame.display.flip()
+        if self._fps is not None:
+            self._clock.tick(self._fps)
+
+    def close(self) -> None:
+        """Closes the window; one that is not open is left as it is."""
+        if not self.is_open:
+            return
+        Window._owner = None
+        self._size = None
+        _require("pygame", "pygame", "Closing the window").display.quit()
+
+    def _open(self, pygame: Any, size: tuple[int, int]) -> None:
+        pygame.display.init()
+        pygame.display.set_mode(size)
+        pygame.display.set_caption(self._caption)
+        self._clock = pygame.time.Clock()
+        self._size = size
+        Window._owner = self
+
+    def _answer_events(self, pygame: Any) -> None:
+        """Empties the event queue, and closes the window where the user asked for it."""
+        for event in pygame.event.get():
+            if event.type == pygame.QUIT:
+                self._was_quit = True
+        if self._was_quit:
+            self.close()
+
+
+def _require(module: str, library: str, what: str) -> ModuleType:
+    """Imports a module of the ``render`` extra.
+
+    Args:
+        module: The module's import name, e.g. ``"PIL.Image"``.
+        library: The library's name for people, e.g. ``"Pillow"``.
+        what: What needs it, at the start of the message, e.g. ``"Drawing pixels"``.
+
+    Raises:
+        ImportError: The library is not installed; the message says how to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{what} {needs('render')} ({library} is missing)", name=module
+        ) from error

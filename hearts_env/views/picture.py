@@ -1,0 +1,190 @@
+"""From a game to a `TablePicture`: the one place that decides what a viewer is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from hearts_env import kernel as k
+from hearts_env.cards import SUITS, list_of
+from hearts_env.render.scene import SeatPicture, TablePicture, count_text
+from hearts_env.support.arguments import check_player
+from hearts_env.support.errors import HeartsError, did_you_mean
+from hearts_env.views.position import Position
+
+MOVER, ALL = "current_player", "all"
+
+
+def picture_of(
+    game: Position,
+    render_for: int | str = MOVER,
+    *,
+    names: Sequence[str] | None = None,
+    totals: Sequence[int | Fraction] | None = None,
+    message: str = "",
+    is_over: bool = False,
+) -> TablePicture:
+    """What `render_for` sees of `game`.
+
+    A seat's picture is made from that seat's view, and an onlooker's from nobody's hand, so that
+    closed cards are not even looked at; only ``"all"`` shows them.
+
+    Args:
+        game: the game to show.
+        render_for: a seat; ``"current_player"``, whoever is to act (an onlooker when nobody is); or
+            ``"all"``.
+        names: of the players; None: ``player_0`` and so on.
+        totals: scores before this deal; None: those of the game, if it has any.
+        message: said across the table, before the result.
+        is_over: play has been stopped, nobody is to act any more.
+
+    Raises:
+        HeartsError: if `render_for` is anything else.
+    """
+    if isinstance(render_for, str) and render_for not in (MOVER, ALL):
+        raise HeartsError(
+            f"render_for: {render_for!r}; {did_you_mean(render_for, (MOVER, ALL))}",
+            value=render_for,
+        )
+    mover = None if is_over else _mover(game)
+    viewer = mover if render_for == MOVER else render_for
+    if totals is None and any(game.totals):
+        totals = game.totals
+    source = _seen(game, viewer) if isinstance(viewer, int) else game
+    known = names or [f"player_{seat}" for seat in range(game.rules.players)]
+    return _picture(source, viewer, mover, known, totals, message)
+
+
+def picture_of_view(view: Position, player: int) -> TablePicture:
+    """What `player` sees, from its own view."""
+    names = [f"player_{seat}" for seat in range(view.rules.players)]
+    totals = view.totals if any(view.totals) else None
+    return _picture(view, player, _mover(view), names, totals)
+
+
+def _picture(
+    source: Position,
+    viewer: int | str | None,
+    mover: int | None,
+    names: Sequence[str],
+    totals: Sequence[int | Fraction] | None,
+    message: str = "",
+) -> TablePicture:
+    """What `viewer` sees, where `source` holds nothing that it may not know."""
+    rules, vector = source.rules, source.vector
+    seats = tuple(
+        SeatPicture(
+            name=names[seat],
+            hand=_cards(source, k.HANDS, seat)
+            if viewer in (seat, ALL)
+            else source.cards_left(seat),
+            points=int(vector[k.POINTS + k.SEAT * seat]),
+            tricks=int(vector[k.TRICKS + k.SEAT * seat]),
+            taken=tuple(c for c in source.taken(seat) if rules.card_points.get(c)),
+            voids=tuple(s for i, s in enumerate(SUITS) if vector[k.VOIDS + k.SEAT * seat] >> i & 1),
+            total=None if totals is None else totals[seat],
+            passed=_cards(source, k.PASSED, seat) if viewer in (seat, ALL) else (),
+            received=_cards(source, k.RECEIVED, seat) if viewer in (seat, ALL) else (),
+            played=source.played(seat) if source.phase == "over" else (),
+        )
+        for seat in range(rules.players)
+    )
+    shows_legal = mover is not None and viewer in (mover, ALL)
+    legal = list_of(int(k.legal_mask(rules.vector, vector))) if shows_legal else []
+    last = source.tricks[-1] if source.tricks else ()
+    shows_kitty = viewer == ALL or source.kitty_taker is not None
+    kitty: tuple[str, ...] | int = source.kitty if shows_kitty else rules.kitty_size
+    if source.phase == "over" and len(source.history) == rules.players * rules.hand_size:
+        seen = {card for _, card in source.history}  # all cards but those of the kitty
+        kitty = tuple(card for card in rules.deck if card not in seen)
+    return TablePicture(
+        title=rules.name,
+        seats=seats,
+        phase=source.phase,
+        viewer=viewer if isinstance(viewer, int) else None,
+        current_player=mover,
+        legal=tuple(rules.deck[action] for action in legal if action < len(rules.deck)),
+        trick=source.trick,
+        last_trick=last,
+        last_taker=source.trick_takers[-1] if last else None,
+        kitty=kitty,
+        hearts_broken=source.hearts_broken,
+        trump=rules.trump,
+        message="\n".join(line for line in (message, *_news(source, names, viewer)) if line),
+        winners=_winners(source),
+    )
+
+
+def _mover(position: Position) -> int | None:
+    """The seat whose turn it is."""
+    seat = int(position.vector[k.PLAYER])
+    return None if seat < 0 else seat
+
+
+def _seen(game: Position, seat: int) -> Position:
+    """What a seat may know of `game`, and nothing else.
+
+    Raises:
+        HeartsError: if there is no such seat.
+    """
+    seen = Position()
+    seen.rules, seen.vector = game.rules, np.empty(len(game.vector), np.int64)
+    seat = check_player(seat, game.rules.players)
+    k.write_view(game.rules.vector, game.vector, seat, seen.vector)
+    return seen
+
+
+def _cards(position: Position, field: int, seat: int) -> tuple[str, ...]:
+    """The cards of a seat in this field of the state."""
+    deck = position.rules.deck
+    return tuple([deck[i] for i in list_of(int(position.vector[field + k.SEAT * seat]))])
+
+
+def _scores(position: Position) -> list[int]:
+    """The scores by seat, of a deal that is over."""
+    scores = np.empty(position.rules.players, np.int64)
+    k.write_scores(position.rules.vector, position.vector, scores)
+    return [int(score) for score in scores]
+
+
+def _winners(position: Position) -> tuple[int, ...]:
+    """The seats with the lowest score, once the deal is over."""
+    if position.phase != "over":
+        return ()
+    scores = _scores(position)
+    return tuple(seat for seat, score in enumerate(scores) if score == min(scores))
+
+
+def _news(game: Position, names: Sequence[str], viewer: int | str | None) -> list[str]:
+    """What there is to say: an exchange, a moon and its choice, a revoke, the result."""
+    rules = game.rules
+    lines = []
+    if game.phase == "pass":
+        lines.append(_exchange(game, names, viewer))
+    if game.shooter is not None:
+        lines.append(f"{names[game.shooter]} has shot the moon")
+    if game.revoker is not None:
+        lines.append(f"{names[game.revoker]} pays for an illegal action")
+    if game.phase == "moon":
+        choices = [
+            f"{rules.action_name(a)} is {a}" for a in range(len(rules.deck), rules.num_actions)
+        ]
+        lines.append("to choose: " + ", ".join(choices))
+    elif game.phase == "over":
+        winners = [names[seat] for seat in _winners(game)]
+        shared = f"{', '.join(winners[:-1])} and {winners[-1]} share the lowest score"
+        lines.append(shared if len(winners) > 1 else f"{winners[0]} wins")
+        scores = zip(names, _scores(game), strict=True)
+        lines.append(", ".join(f"{name} {count_text(score, 'point')}" for name, score in scores))
+    return lines
+
+
+def _exchange(game: Position, names: Sequence[str], viewer: int | str | None) -> str:
+    """Who passes how many cards to whom."""
+    count = count_text(game.rules.pass_count, "card")
+    if not isinstance(viewer, int):
+        return f"everybody passes {count} {game.direction}"
+    target = (viewer + int(game.vector[k.EXCHANGE])) % game.rules.players
+    return f"{names[viewer]} passes {count} {game.direction}, to {names[target]}"

@@ -1,0 +1,194 @@
+"""Endgames solved inside a player: safe against every hand, and the same whoever asks."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from hearts_agents import endgame_agent, make_agent
+from hearts_agents.champion import weights_of
+from hearts_agents.endgame_agent import EndgameAgent
+from hearts_agents.models.network import load_agent
+from hearts_env import BatchGame, BatchView, Game, HeartsError, Rules
+from hearts_env.solve.best_response import asked_chances, best_response, exploit
+from hearts_env.solve.endgame import Endgame, SafeSolver
+from hearts_env.solve.equilibrium import solve
+from tests.refusals import refused
+from tests.test_champion import policy
+
+
+def hand_values(tree: Endgame, player: int, chances: np.ndarray) -> np.ndarray:
+    """What a best response of `player` wins with each of its hands."""
+    return best_response(tree, player, chances).hand_values
+
+
+def late(seed: int, tricks: int = 1) -> Game:
+    """A deal of mini after its first tricks."""
+    player, game = make_agent("easy", seed=seed), Game.deal("mini", seed)
+    while game.trick_number < tricks:
+        game.play(player.act(game.view(game.player)))
+    return game
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("player", [0, 1])
+def test_no_hand_of_the_other_wins_more_than_it_would_have_won_by_leaving(player: int) -> None:
+    agent = policy("mini", seed=3)
+    agent.greedy = False
+    for seed in range(2):
+        end = Endgame(late(seed), (agent.action_probs, agent.action_probs), epsilon=0.01)
+        before = asked_chances(end, player, agent.action_probs)
+        left = hand_values(end, 1 - player, before)
+        solver = SafeSolver(end, player, before, guessed=0.0)
+        for _ in range(400):
+            solver.step()
+        gained = hand_values(end, 1 - player, solver.chances()[player]) - left
+        assert gained.max() < 0.01 * np.abs(left).max()
+        assert gained.min() < -0.01 * np.abs(left).max()  # and with some it wins less
+
+
+@pytest.mark.slow
+def test_guessing_alone_is_the_equilibrium_of_the_ranges() -> None:
+    end = Endgame(late(5))
+    solver = SafeSolver(end, 0, end.sides[0].uniform(), guessed=1.0)
+    for _ in range(400):
+        solver.step()
+    worst = -float(hand_values(end, 1, solver.chances()[0]) @ end.sides[1].reach)
+    assert worst == pytest.approx(solve(end, target=1e-3).value, abs=0.02)
+
+
+@pytest.mark.slow
+def test_a_wrong_range_costs_who_only_guesses() -> None:
+    """The other player is taken to hold its likeliest hand nearly always, and holds another."""
+    agent = policy("mini", seed=3)
+    agent.greedy = False
+    end = Endgame(late(1), (None, agent.action_probs))
+    before = asked_chances(end, 0, agent.action_probs)
+    left, found = hand_values(end, 1, before), {}
+    for guessed in (0.0, 1.0):
+        solver = SafeSolver(end, 0, before, guessed=guessed)
+        for _ in range(400):
+            solver.step()
+        found[guessed] = (hand_values(end, 1, solver.chances()[0]) - left).max()
+    assert found[1.0] > 10 * max(found[0.0], 1e-4)
+
+
+@pytest.mark.slow
+def test_a_network_that_solves_the_last_tricks_is_less_exploitable() -> None:
+    agent = policy("micro", seed=1)
+    agent.greedy = False
+    alone, solving = (exploit(a, "micro").exploitability for a in (agent, EndgameAgent(agent, 2)))
+    assert solving < 0.7 * alone
+
+
+def test_before_the_last_tricks_it_plays_as_its_policy() -> None:
+    network = load_agent(weights_of("two_player"))
+    agent, early = EndgameAgent(network, 2, seed=1), make_agent("easy", seed=4)
+    batch = BatchGame("two_player", 20, seed=3)
+    for _ in range(16):
+        batch.play(batch.random_actions())
+    views = batch.views()
+    assert (agent.act_batch(views) == network.act_batch(views)).all()
+    other = EndgameAgent(network, 2, early=early, seed=1)
+    np.testing.assert_array_equal(other.action_probs(views), early.action_probs(views))
+
+
+@pytest.mark.slow
+def test_chances_do_not_depend_on_what_was_asked_before_or_beside() -> None:
+    agent = make_agent("champion?endgame_tricks=3", seed=1)
+    batch = BatchGame("two_player", 12, seed=3)
+    for step in range(25):
+        views = batch.views()
+        if step >= 20:
+            together = agent.action_probs(views)
+            assert np.allclose(together.sum(1), 1.0)
+            alone = make_agent("champion?endgame_tricks=3", seed=2).action_probs(
+                views.subset(np.array([7]))
+            )
+            np.testing.assert_array_equal(alone[0], together[7])
+        batch.play(batch.random_actions())
+
+
+@pytest.mark.slow
+def test_copies_draw_the_same_and_remember_nothing() -> None:
+    agent = EndgameAgent(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
+    views = BatchView.of([game.view(game.player) for game in (late(s, 2) for s in range(6))])
+    agent.action_probs(views)
+    assert agent._solved
+    twins = [copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))]
+    assert not any(twin._solved for twin in twins)
+    drawn = [[player.act_batch(views).tolist() for _ in range(5)] for player in (agent, *twins)]
+    assert drawn[0] == drawn[1] == drawn[2]
+    assert len({tuple(actions) for actions in drawn[0]}) > 1
+
+
+def test_whole_deals_follow_from_the_seed() -> None:
+    def played(seed: int) -> list[tuple[int, str]]:
+        player, cards = make_agent("champion?endgame_tricks=3", seed=seed), []
+        for number in range(5):
+            game = Game.deal("mini", number)
+            while game.player is not None:
+                game.play(player.act(game.view(game.player)))
+            cards += game.history
+        return cards
+
+    assert played(1) == played(1) != played(2)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endgame_agent, "_MEMORY", 0.0)
+    agent = EndgameAgent(load_agent(weights_of("mini"), greedy=False), 3, seed=1)
+    for seed in range(3):
+        agent.act(late(seed, 2).view(late(seed, 2).player))
+    assert len(agent._solved) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("champion?endgame_tricks=0", "endgame_tricks"),
+        ("champion?endgame_tricks=5", "endgame_tricks"),
+        ("champion?endgame_tricks=two", "endgame_tricks"),
+    ],
+)
+def test_numbers_of_tricks_that_cannot_be_solved(name: str, words: str) -> None:
+    with refused(HeartsError, words):
+        make_agent(name)
+
+
+def test_the_last_tricks_may_be_all_of_them() -> None:
+    agent = EndgameAgent(policy("micro", seed=1), 4, seed=1)
+    for seed in range(4):
+        game = Game.deal("micro", seed)
+        while game.player is not None:
+            game.play(agent.act(game.view(game.player)))
+
+
+def test_deals_that_only_the_kitty_tells_apart_have_solutions_of_their_own() -> None:
+    rules = Rules.preset("micro").replace(kitty_to="first_trick")
+    agent = EndgameAgent(policy(rules, seed=1), 2, seed=1)
+    for seed in range(12):
+        game = Game.deal(rules, seed)
+        while game.player is not None:
+            game.play(agent.act(game.view(game.player)))
+
+
+def test_it_solves_after_a_search() -> None:
+    agent = make_agent("champion?search=4&endgame_tricks=2&match=true", seed=1)
+    game = Game.deal("two_player", 3)
+    while game.player is not None:
+        game.play(agent.act(game.view(game.player)))
+
+
+def test_what_cannot_work_is_refused_before_the_deal() -> None:
+    network = policy("mini")
+    with refused(HeartsError, "epsilon"):
+        EndgameAgent(network, 2, epsilon=0.0)
+    large = Rules.preset("two_player").replace(removed=(), hand_size=13)
+    with refused(HeartsError, "tricks", 3):
+        EndgameAgent(network, 3).check_rules(large)
+    with refused(HeartsError, "x.npz"):
+        SafeSolver(Endgame(late(1)), 0, Endgame(late(1)).sides[0].uniform()).save("x.npz")

@@ -1,0 +1,312 @@
+"""MaskablePPO: minibatches, every setting, opponents, a game's known value, its networks."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+
+from hearts_agents import make_agent
+from hearts_agents.models.network import Network
+from hearts_env.solve.best_response import best_response, policy_of
+from hearts_env.solve.tree import Tree
+from hearts_train.learn.actor_critic import TorchNetwork
+from hearts_train.learn.config import EnvConfig, NetworkConfig, PPOConfig
+from hearts_train.learn.maskable import (
+    CompactRolloutBuffer,
+    HeartsPolicy,
+    policy_kwargs,
+    policy_tensors,
+)
+from hearts_train.learn.recipes import load_config
+from hearts_train.learn.training import Trainer
+
+
+def smoke(*overrides: str):
+    return load_config("smoke", ["algorithm=maskable_ppo", "threads=1", *overrides])
+
+
+# ---- advantages and minibatches ------------------------------------------------------------------
+BOX, ACTIONS = spaces.Box(0, 127, (2,), np.int8), spaces.Discrete(3)
+
+
+def fill(buffer: MaskableRolloutBuffer, steps: int, games: int, seed: int = 0) -> None:
+    """The same random rollout in any buffer; an observation begins with its row's number."""
+    rng = np.random.default_rng(seed)
+    for step in range(steps):
+        own = (step * games + np.arange(games)).astype(np.int8)
+        buffer.add(
+            np.stack([own, rng.integers(0, 100, games, np.int8)], axis=1),
+            rng.integers(0, 3, (games, 1)),
+            rng.normal(size=games).astype(np.float32),
+            rng.random(games) < 0.3,
+            torch.from_numpy(rng.normal(size=(games, 1)).astype(np.float32)),
+            torch.from_numpy(rng.normal(size=games).astype(np.float32)),
+            action_masks=rng.integers(0, 2, (games, 3)),
+        )
+    last = torch.from_numpy(rng.normal(size=(games, 1)).astype(np.float32))
+    buffer.compute_returns_and_advantage(last, rng.random(games) < 0.5)
+
+
+def buffers(steps: int = 6, games: int = 5) -> tuple[CompactRolloutBuffer, MaskableRolloutBuffer]:
+    ours = CompactRolloutBuffer(steps, BOX, ACTIONS, "cpu", 0.8, 0.9, games, seed=3)
+    theirs = MaskableRolloutBuffer(steps, BOX, ACTIONS, "cpu", 0.8, 0.9, games)
+    for buffer in (ours, theirs):
+        buffer.reset()
+        fill(buffer, steps, games)
+    return ours, theirs
+
+
+def test_minibatches_have_what_sb3_contribs_have_field_by_field_and_row_by_row():
+    ours, theirs = buffers()
+    mine, other = next(ours.get()), next(theirs.get())
+    for name in other._fields:
+        a, b = (
+            getattr(rows, name).reshape(30, -1)[rows.observations[:, 0].argsort()].float()
+            for rows in (mine, other)
+        )
+        torch.testing.assert_close(a, b, msg=name)
+        # No two fields are the same here: none can stand in for another.
+    assert not torch.allclose(mine.advantages, mine.returns)
+    assert not torch.allclose(mine.old_values.flatten(), mine.old_log_prob)
+
+
+def test_every_epoch_has_each_row_once_in_a_new_order_that_follows_from_the_seed():
+    ours, _ = buffers()
+    epochs = [[batch.observations[:, 0].tolist() for batch in ours.get(8)] for _ in range(3)]
+    orders = [list(itertools.chain(*epoch)) for epoch in epochs]
+    assert [[len(batch) for batch in epoch] for epoch in epochs] == 3 * [[8, 8, 8, 6]]
+    assert all(sorted(order) == list(range(30)) for order in orders)
+    assert len({*map(tuple, orders), tuple(range(30))}) == 4
+    again, _ = buffers()
+    assert [b.observations[:, 0].tolist() for b in again.get(8)] == epochs[0]
+    other = CompactRolloutBuffer(6, BOX, ACTIONS, "cpu", 0.8, 0.9, 5, seed=4)
+    fill(other, 6, 5)
+    assert next(other.get()).observations[:, 0].tolist() != orders[0]
+
+
+# Every setting of `ppo` apart from its default, all numbers different.
+PPO = {
+    "num_steps": 6,
+    "batch_size": 48,
+    "num_epochs": 3,
+    "learning_rate": 0.011,
+    "learning_rate_end": 0.007,
+    "gamma": 0.6,
+    "gae_lambda": 0.3,
+    "clip_range": 0.17,
+    "clip_range_vf": 0.23,
+    "normalize_advantage": False,
+    "ent_coef": 0.041,
+    "ent_coef_end": 0.019,
+    "vf_coef": 0.77,
+    "max_grad_norm": 0.31,
+    "target_kl": 0.53,
+}
+
+
+@pytest.fixture
+def seen(monkeypatch) -> list[dict[str, Any]]:
+    """What the model of each update had, as the update itself saw it."""
+    rows: list[dict[str, Any]] = []
+    update = MaskablePPO.train
+
+    def watched(self: Any) -> None:
+        update(self)
+        rows.append(
+            {
+                "num_steps": self.rollout_buffer.buffer_size,
+                "batch_size": self.batch_size,
+                "num_epochs": self.n_epochs,
+                "learning_rate": self.policy.optimizer.param_groups[0]["lr"],
+                "gamma": self.rollout_buffer.gamma,
+                "gae_lambda": self.rollout_buffer.gae_lambda,
+                "clip_range": self.clip_range(1.0),
+                "clip_range_vf": self.clip_range_vf and self.clip_range_vf(1.0),
+                "normalize_advantage": self.normalize_advantage,
+                "ent_coef": self.ent_coef,
+                "vf_coef": self.vf_coef,
+                "max_grad_norm": self.max_grad_norm,
+                "target_kl": self.target_kl,
+            }
+        )
+
+    monkeypatch.setattr(MaskablePPO, "train", watched)
+    return rows
+
+
+def ppo_overrides(**changed: Any) -> list[str]:
+    values = PPO | changed
+    return [f"ppo.{name}={str(value).lower()}" for name, value in values.items()]
+
+
+def at_share(trainer: Trainer, share: float) -> None:
+    assert trainer.config.budget.decisions is not None
+    trainer.counters.decisions = int(share * trainer.config.budget.decisions)
+    trainer.learner.model.num_timesteps = trainer.counters.decisions
+
+
+def test_every_setting_of_ppo_arrives_in_the_update(seen):
+    ours = {"magnet", "magnet_coef", "magnet_coef_end"}  # of our own trainer alone
+    assert PPO.keys() == PPOConfig.model_fields.keys() - ours
+    defaults = PPOConfig()
+    assert all(value != getattr(defaults, name) for name, value in PPO.items())
+    trainer = Trainer(smoke("env.num_envs=16", "budget.decisions=1000", *ppo_overrides()))
+    for share in (0.0, 0.5, 1.0):
+        at_share(trainer, share)
+        trainer.learner.update()
+    for row, rates in zip(seen, [(0.011, 0.041), (0.009, 0.03), (0.007, 0.019)], strict=True):
+        expected = {k: v for k, v in PPO.items() if not k.endswith("_end")}
+        expected |= {"learning_rate": rates[0], "ent_coef": rates[1]}
+        assert row == pytest.approx(expected)
+
+
+def test_every_setting_of_the_games_arrives_in_the_environment():
+    settings = {
+        "rules": "mini",
+        "players": 2,
+        "observation": "planes",
+        "reward": "win",
+        "seat": 1,
+        "num_envs": 48,
+        "skip_forced": False,
+    }
+    assert settings.keys() == EnvConfig.model_fields.keys()
+    config = smoke(*(f"env.{name}={str(value).lower()}" for name, value in settings.items()))
+    arena = Trainer(config).learner.env.arena
+    assert (arena.rules.name, arena.rules.players) == ("mini", 2)
+    assert arena.rewarder.kind == "win"
+    assert type(arena.batch.encoder).__name__ == "PlanesEncoder"
+    assert (arena.seat, arena.num_envs, arena.skip_forced) == (1, 48, False)
+    assert (arena.learner == 1).all()
+
+
+# ---- opponents -----------------------------------------------------------------------------------
+def test_kept_snapshots_are_the_player_as_it_was():
+    trainer = Trainer(
+        smoke(
+            "schedule=[{opponents: {self: 1}}]",
+            "self_play={every: 2, keep: 3, keep_every: 1}",
+            "env.num_envs=32",
+        )
+    )
+    past = []
+    for update in range(1, 11):
+        trainer.learner.update()
+        if update % 2 == 0:
+            past.append(policy_tensors(trainer.learner.model.policy))
+    # Five were taken; three places: the fourth and fifth have taken the first two.
+    kept = [agent.network.tensors() for agent in trainer.learner.snapshots.agents]
+    for network, number in zip(kept, (4, 3, 4, 2), strict=True):
+        for name, array in past[number].items():
+            assert np.array_equal(network[name], array), (number, name)
+    assert not np.array_equal(past[2]["policy.0.weight"], past[3]["policy.0.weight"])
+
+
+def test_opponents_are_drawn_as_the_schedule_weighs_them():
+    trainer = Trainer(
+        smoke(
+            "schedule=[{until: 0.5, opponents: {easy: 1}}, {opponents: {easy: 3, standard: 1}}]",
+            "env.num_envs=4000",
+            "env.seat=0",
+            "ppo.batch_size=4000",
+        )
+    )
+    assert set(trainer.learner.env.arena.cast[:, 1].tolist()) == {0}
+    at_share(trainer, 0.5)
+    trainer.learner._set_rates()
+    trainer.learner._begin_games()
+    share = trainer.learner.env.arena.cast[:, 1].mean()  # of standard: 1/4, deviation 0.007
+    assert abs(share - 0.25) < 0.035
+
+
+# ---- a known value -------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def micro_values() -> tuple[Tree, float]:
+    """The tree of `micro`, and the most that anybody can win against `easy`, both seats' mean."""
+    tree = Tree("micro")
+    easy, _ = policy_of(make_agent("easy", seed=0), tree)
+    return tree, sum(best_response(tree, p, easy[1 - p]).value for p in range(2)) / 2
+
+
+def exact_margin(tree: Tree, agent: Any) -> float:
+    """What `agent` wins against `easy` a deal on average, both seats' mean, without sampling."""
+    own, _ = policy_of(agent, tree)
+    easy, _ = policy_of(make_agent("easy", seed=0), tree)
+    return (tree.value(own[0], easy[1]) - tree.value(easy[0], own[1])) / 2
+
+
+def test_a_tiny_game_is_learnt_to_its_known_value(micro_values):
+    tree, best = micro_values
+    config = smoke(
+        "budget.decisions=120000",
+        "env={rules: micro, reward: trick, num_envs: 512}",
+        "ppo={num_steps: 4, batch_size: 512, learning_rate: 0.005, ent_coef: 0.02}",
+        "network={trunk: [], policy: [64], value: [64]}",
+        "evaluation.times=0",
+    )
+    learner = Trainer(config).learner
+    while learner.progress < 1.0:
+        learner.update()
+    margin = exact_margin(tree, learner.agent())
+    assert best > 1.5  # `easy` itself wins 0 against `easy`, `pro` 1.35
+    assert 0.95 * best < margin <= best + 1e-9
+
+
+# ---- networks ------------------------------------------------------------------------------------
+def test_policy_agrees_with_sb3_contrib():
+    """The lean policy gives the same numbers as the one it derives from."""
+    policy = policy_of_size(10, 6, trunk=[7], policy=[5], value=[5])
+    for parameter in policy.parameters():
+        torch.nn.init.normal_(parameter)
+    rng = np.random.default_rng(0)
+    obs = torch.from_numpy(rng.integers(0, 2, (64, 10)).astype(np.int8))
+    mask = rng.integers(0, 2, (64, 6)).astype(np.int8)
+    mask[np.arange(64), rng.integers(0, 6, 64)] = 1
+    chosen, values, log_probs = policy(obs, action_masks=mask)
+    assert mask[np.arange(64), chosen.numpy()].all()
+    theirs = MaskableActorCriticPolicy.evaluate_actions(policy, obs, chosen, torch.tensor(mask))
+    ours = policy.evaluate_actions(obs, chosen, torch.tensor(mask))
+    for one, two in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, two)
+    torch.testing.assert_close(values, theirs[0])
+    torch.testing.assert_close(log_probs, theirs[1])
+    best, _, _ = policy(obs, deterministic=True, action_masks=mask)
+    expected, _ = policy.predict(obs.numpy(), deterministic=True, action_masks=mask)
+    assert best.tolist() == expected.tolist()
+
+
+def policy_of_size(inputs: int, actions: int, **sizes: list[int]) -> HeartsPolicy:
+    torch.manual_seed(1)
+    box, numbers = spaces.Box(0, 1, (inputs,), np.int8), spaces.Discrete(actions)
+    return HeartsPolicy(box, numbers, lambda _: 1e-3, **policy_kwargs(NetworkConfig(**sizes)))
+
+
+def test_draws_follow_the_policy():
+    policy = policy_of_size(3, 4, trunk=[], policy=[], value=[])
+    bias = torch.tensor([0.0, 1.0, 2.0, 5.0])
+    policy.action_net.load_state_dict({"weight": torch.zeros(4, 3), "bias": bias})
+    n = 20_000
+    mask = np.tile(np.array([1, 1, 1, 0], np.int8), (n, 1))
+    chosen, _, _ = policy(torch.zeros((n, 3), dtype=torch.int8), action_masks=mask)
+    drawn = torch.bincount(chosen, minlength=4) / n
+    expected = torch.softmax(torch.tensor([0.0, 1.0, 2.0, -torch.inf]), 0)
+    assert (drawn - expected).abs().max() < 0.02
+
+
+def test_torch_and_numpy_forward_agree():
+    policy = policy_of_size(10, 6, trunk=[9], policy=[8, 7], value=[3])
+    tensors = policy_tensors(policy)
+    obs = np.random.default_rng(0).integers(0, 2, (50, 10)).astype(np.int8)
+    one, two = Network(tensors).logits(obs), TorchNetwork(tensors).logits(obs)
+    assert Network(tensors).sizes == (10, 9, 8, 7, 6)
+    np.testing.assert_allclose(one, two, atol=1e-5)
+    best, _ = policy.predict(obs, deterministic=True, action_masks=np.ones((50, 6), np.int8))
+    assert one.argmax(1).tolist() == best.tolist()

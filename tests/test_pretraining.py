@@ -1,0 +1,297 @@
+"""Lessons: what they say, that they follow from the seed, and that a network learns them."""
+
+import signal
+
+import numpy as np
+import pytest
+import torch
+
+from hearts_agents import make_agent
+from hearts_agents.models.checkpoint import Checkpoint, save_checkpoint
+from hearts_agents.models.network import Network
+from hearts_agents.search import mean_rows, working_memory
+from hearts_env import BatchGame, Game, HeartsError, Rules
+from hearts_env.encoders import encode, make_encoder
+from hearts_env.solve import TranspositionTable
+from hearts_train.learn import runs
+from hearts_train.learn.config import OF_VALUES, ConfigError, TrainConfig
+from hearts_train.learn.learner import DivergenceError
+from hearts_train.learn.pretraining import Positions, Pretraining, Teacher
+from hearts_train.learn.training import make_learner, train
+from hearts_train.measure.crew import spread
+from tests.refusals import refused
+from tests.training_runs import on_update
+from tests.training_runs import quick as quick
+
+MICRO = Rules.make("micro")
+RECIPE = {
+    "name": "taught",
+    "threads": 2,
+    "env": {"rules": "micro", "num_envs": 16},
+    "network": {"trunk": [32], "policy": [16], "value": [16]},
+    "pretraining": {"positions": 2000, "passes": 7, "batch_size": 100, "learning_rate": 0.01},
+    "ppo": {"num_steps": 8, "batch_size": 64},
+    "budget": {"decisions": 1000},
+    "ema_decay": 0.5,
+}
+
+
+def recipe(**changes):
+    return TrainConfig.model_validate(RECIPE | changes)
+
+
+@pytest.mark.parametrize("preset", ["micro", "two_player"])
+def test_the_teacher_says_what_pimc_thinks(preset):
+    rules = Rules.make(preset)
+    batch, pimc = BatchGame(rules, 6, 4, autodeal=False), make_agent("pimc")
+    memory = working_memory(TranspositionTable(rules).vector)
+    for _ in range(5):
+        batch.play(batch.random_actions())
+        views = batch.views()
+        means = np.full((len(views), rules.num_actions), np.nan)
+        mean_rows(rules.vector, views.vectors, views.players, memory, means)
+        for view, row in zip(views, means, strict=True):
+            np.testing.assert_allclose(row[view.legal_actions()], pimc.margins(view))
+            assert np.isfinite(row).sum() == len(view.legal_actions())
+
+
+@pytest.mark.slow
+def test_lessons_are_of_positions_with_a_choice_and_follow_from_the_seed():
+    teaching = Teacher(MICRO, seed=3, deals=20)
+    lessons = teaching(1)
+    assert (np.isfinite(lessons.values).sum(1) > 1).all()
+    assert lessons.observations.shape == (
+        len(lessons.values),
+        *make_encoder("flat").space(MICRO).shape,
+    )
+    for again, is_same in ((Teacher(MICRO, seed=3, deals=20)(1), True), (teaching(2), False)):
+        assert np.array_equal(again.values, lessons.values, equal_nan=True) == is_same
+        assert np.array_equal(again.observations, lessons.observations) == is_same
+    parts = list(spread(teaching, range(1, 3), workers=2))
+    together, alone = Positions.joined(parts), Positions.joined([lessons, teaching(2)])
+    assert np.array_equal(together.values, alone.values, equal_nan=True)
+    assert np.array_equal(together.observations, alone.observations)
+
+
+def test_games_that_the_teacher_cannot_play_are_refused():
+    with refused(HeartsError, "rules"):
+        make_learner(recipe(env={"rules": "classic", "num_envs": 16}))
+    with pytest.raises(ValueError, match=r"ema_decay: .*maskable_ppo"):
+        recipe(algorithm="maskable_ppo", pretraining={})
+
+
+@pytest.mark.slow
+def test_each_pass_takes_every_lesson_once():
+    course = Pretraining(recipe(), MICRO, make_encoder("flat"))
+    assert course.size == 7 * 20
+    passes = [[course.rows(20 * number + i) for i in range(20)] for number in (0, 1, 0)]
+    rows = [np.concatenate(one).tolist() for one in passes]
+    assert sorted(rows[0]) == sorted(rows[1]) == list(range(2000))
+    assert rows[0] == rows[2] != rows[1]
+    packed = Pretraining(recipe(), MICRO, make_encoder("flat"))
+    assert packed.positions.observations.dtype == np.uint8
+    seen = packed.observations(np.arange(50))
+    plain = Teacher(MICRO, seed=packed._teacher.seed, temperature=0.5, random=0.05)(0)
+    np.testing.assert_array_equal(seen, plain.observations[:50])
+
+
+@pytest.mark.slow
+def test_a_network_learns_them_then_plays_and_is_resumed_to_the_bit():
+    whole = make_learner(recipe())
+    errors = [whole.update()["pretraining_error"] for _ in range(3)]
+    assert errors[2] < 0.5 * errors[0]
+    assert whole.counters.pretraining_steps == 7 * 20
+    assert whole.counters.decisions == 0
+    stopped = make_learner(recipe())
+    stopped.update()
+    resumed = make_learner(recipe(), stopped.state())
+    for _ in range(3):
+        resumed.update()
+    whole.update()
+    assert whole.counters.decisions == resumed.counters.decisions > 0
+    for name, array in whole.state().tensors.items():
+        if not name.startswith("games/"):
+            np.testing.assert_array_equal(array, resumed.state().tensors[name], err_msg=name)
+
+
+@pytest.mark.slow
+def test_imitation_teaches_the_card_that_pimc_plays():
+    given = {"positions": 2000, "passes": 40, "batch_size": 100, "target": "action"}
+    learner = make_learner(recipe(pretraining=given))
+    course = learner.pretraining
+    preferred = np.nanargmax(course.positions.values, 1)
+    rows = np.arange(2000)
+    observations = torch.from_numpy(course.observations(rows))
+    while learner.counters.pretraining_steps < course.size:
+        learner.update()
+    with torch.no_grad():
+        logits, _ = learner.averaged.networks[0](observations.float())
+    legal = torch.from_numpy(~np.isnan(course.positions.values))
+    found = logits.masked_fill(~legal, -torch.inf).argmax(1).numpy()
+    assert (found == preferred).mean() > 0.9
+    views = BatchGame(MICRO, 500, seed=9).views()
+    played = learner.agent().act_batch(views)
+    assert (played == make_agent("pimc").act_batch(views)).mean() > 0.9
+
+
+def test_the_player_is_the_average_of_the_weights():
+    learner = make_learner(recipe(pretraining={}, ema_decay=0.75))
+    before = learner.replicas.weights.clone()
+    assert np.array_equal(learner.averaged.weights, before)
+    learner.update()
+    expected = 0.75 * before + 0.25 * learner.replicas.weights
+    np.testing.assert_allclose(learner.averaged.weights, expected, rtol=1e-5, atol=1e-7)
+    last = make_learner(recipe(pretraining={}, ema_decay=0.0))
+    last.update()
+    name = "policy.0.weight"
+    assert not np.array_equal(learner.tensors()[name], last.tensors()[name])
+
+
+def test_minutes_of_a_budget_are_those_of_play(tmp_path, clock, quick, monkeypatch):
+    """Lessons that take longer than the budget are learnt whole, and play has all of it."""
+    evaluation = {"times": 2, "opponents": ["easy"], "deals": 10}
+    config = recipe(budget={"minutes": 1.0}, evaluation=evaluation)
+    learner = make_learner(config)
+    learner.counters.seconds = learner.counters.pretraining_seconds = 100.0
+    assert learner.progress == 0.0
+    learner.counters.seconds += 30.0
+    assert learner.progress == pytest.approx(0.5)
+
+    def pass_time(learner):  # an update of lessons takes two budgets, one of play a quarter
+        clock.time += 15.0 if learner.counters.decisions else 120.0
+
+    on_update(monkeypatch, pass_time)
+    result = train(config, tmp_path / "run", progress=False)
+    rows = runs.read_metrics(result.run_dir)
+    updates = [row for row in rows if row["kind"] == "update"]
+    taught = [row for row in updates if "pretraining" in row]
+    assert taught[-1]["pretraining"] == 1.0
+    assert len(updates) == len(taught) + 4
+    state = runs.load_state(result.run_dir / runs.STATE_NAME)
+    assert state.counters.pretraining_seconds == taught[-1]["seconds"] == 120.0 * len(taught)
+    assert {row["decisions"] for row in rows if row["kind"] == "evaluation"} > {0}
+
+
+@pytest.mark.slow
+def test_lessons_that_diverge_name_their_own_settings():
+    learner = make_learner(recipe())
+    learner.warm_up()
+    with torch.no_grad():
+        learner.network.policy[-1].bias[0] = torch.nan
+    with refused(DivergenceError, "update 1", "pretraining.learning_rate"):
+        learner.update()
+
+
+@pytest.mark.slow
+def test_a_magnet_holds_the_policy_near_the_average():
+    """As far as it goes in the same steps, the stronger the magnet the less far."""
+    far = []
+    for coef in (0.0, 0.2, 3.0):
+        ppo = RECIPE["ppo"] | {"magnet_coef": coef, "num_epochs": 8, "learning_rate": 0.01}
+        learner = make_learner(recipe(pretraining={}, ema_decay=0.99, ppo=ppo))
+        for _ in range(6):
+            figures = learner.update()
+        batch = BatchGame("micro", 200, seed=2)
+        rows = torch.from_numpy(batch.observe()).float()
+        with torch.no_grad():
+            new, old = (
+                torch.log_softmax(network(rows)[0], 1)
+                for network in (learner.network, learner.averaged.networks[0])
+            )
+        far.append(float((new.exp() * (new - old)).sum(1).mean()))
+        assert figures["magnet_kl"] > 0 if coef else figures["magnet_kl"] == 0
+    assert far[0] > 1.5 * far[1] > 2 * far[2]
+
+
+def test_a_magnet_needs_an_average():
+    with pytest.raises(ValueError, match=r"ppo.magnet_coef: .*0.99"):
+        recipe(ema_decay=0.0, ppo={"magnet_coef": 0.1, "batch_size": 64})
+    with pytest.raises(ValueError, match=r"ppo.magnet_coef: .*0.99"):
+        recipe(ema_decay=0.0, ppo={"magnet_coef_end": 0.1, "batch_size": 64})
+
+
+@pytest.mark.parametrize("encoder", ["flat", "ranked", "belief"])
+def test_totals_that_no_deal_has_shown_do_not_sway_a_match(encoder):
+    env = {"rules": "micro", "num_envs": 16, "observation": encoder}
+    learner = make_learner(recipe(pretraining={}, env=env))
+    learner.update()
+    game, late = Game.deal("micro", seed=5), Game.deal("micro", seed=5, totals=[3, 90])
+    views = [some.view(some.player) for some in (game, late)]
+    agent = learner.agent()
+    seen = [encode(make_encoder(encoder), view) for view in views]
+    assert not np.array_equal(*seen)
+    logits = agent.weigh(np.stack(seen))
+    np.testing.assert_allclose(logits[0], logits[1], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_trained_player_can_be_the_magnet(tmp_path):
+    """It is imitated: from a policy far from it to one near it, by nothing but the pull."""
+    teacher = make_learner(recipe(ema_decay=0.0))
+    for _ in range(4):
+        teacher.update()
+    path = tmp_path / "teacher.safetensors"
+    network = Network(teacher.tensors())
+    save_checkpoint(path, teacher.tensors(), Checkpoint(MICRO, "flat", network.sizes, "relu"))
+    ppo = RECIPE["ppo"] | {"magnet": str(path), "magnet_coef": 3.0, "learning_rate": 0.01}
+    learner = make_learner(recipe(pretraining={}, ema_decay=0.0, network={"trunk": [24]}, ppo=ppo))
+    away = [learner.update()["magnet_kl"] for _ in range(12)]
+    assert away[-1] < 0.3 * away[0]
+    rows = torch.from_numpy(BatchGame("micro", 50, seed=3).observe())
+    np.testing.assert_allclose(
+        learner._magnet(rows), network.logits(rows.numpy()), rtol=0.05, atol=0.05
+    )
+
+
+def test_a_magnet_that_cannot_be_one_is_refused():
+    ppo = {"magnet_coef": 1.0, "batch_size": 64}
+    for name, message in (
+        ("pro", "ppo.magnet pro"),
+        ("champion", "ppo.magnet two_player"),
+        ("no-such", "ppo.magnet"),
+    ):
+        with refused(ConfigError, *message.split()):
+            make_learner(recipe(pretraining={}, ppo=ppo | {"magnet": name}))
+    with refused(ConfigError, "ppo.magnet", value="champion"):
+        make_learner(
+            recipe(
+                pretraining={},
+                env={"rules": "mini", "num_envs": 16},
+                ppo=ppo | {"magnet": "champion"},
+            )
+        )
+
+
+@pytest.mark.parametrize("algorithm", OF_VALUES)
+def test_a_player_of_action_values_is_no_magnet(tmp_path, algorithm):
+    values = make_learner(recipe(pretraining={}, ema_decay=0.0, algorithm=algorithm))
+    assert not values.is_mixed
+    path, tensors = tmp_path / "values.safetensors", values.tensors()
+    training = {"config": values.config.model_dump(mode="json")}
+    layers = Network(tensors).sizes
+    save_checkpoint(path, tensors, Checkpoint(MICRO, "flat", layers, "relu", training))
+    ppo = {"magnet": str(path), "magnet_coef": 1.0, "batch_size": 64}
+    with refused(ConfigError, "ppo.magnet", algorithm):
+        make_learner(recipe(pretraining={}, ppo=ppo))
+
+
+@pytest.mark.slow
+def test_a_signal_while_lessons_are_gathered_ends_the_run_there(tmp_path, monkeypatch, capsys):
+    taught, blocks = Teacher.__call__, []
+
+    def interrupted(teaching, number):
+        blocks.append(number)
+        if len(blocks) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return taught(teaching, number)
+
+    monkeypatch.setattr(Teacher, "__call__", interrupted)
+    lessons = RECIPE["pretraining"] | {"positions": 20_000, "passes": 1}
+    config = recipe(threads=1, pretraining=lessons, evaluation={"times": 0})
+    result = train(config, tmp_path / "run")
+    assert len(blocks) == 2
+    assert result.signal_number == signal.SIGINT
+    assert not result.is_finished
+    assert result.updates == 0
+    assert " left" in capsys.readouterr().err.partition("gathering positions ")[2]
+    assert train(resume=tmp_path / "run").is_finished

@@ -1,0 +1,423 @@
+"""Games in which the learner plays itself or opponents of a pool, and all that it decides.
+
+Decisions of all seats go into one list, a row each, in the order in which they are made. ``nexts``
+links each row with the next decision of the same seat in the same deal, so that rewards, returns
+and advantages follow every seat by itself, however many there are and whoever moves in between.
+The loops over games and rows are compiled: below, after `SelfPlayGames`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearts_agents.base import generator_state, restore_generator
+from hearts_agents.envs.arena_kernel import OPPONENT, SEAT, draw, draw_place, unit
+from hearts_agents.envs.options import check_seat
+from hearts_agents.envs.pool import OpponentPool
+from hearts_agents.user_code import describe
+from hearts_env import kernel as k
+from hearts_env.batch.batch import BatchGame
+from hearts_env.encoders import Encoder
+from hearts_env.envs.rewards import Rewarder, earned, is_due
+from hearts_env.rules.rules import Rules
+from hearts_env.seeds import secret_seed
+from hearts_env.support.arguments import check_array
+from hearts_env.support.arrays import Bytes, Floats, Floats32, Ints, Numbers
+from hearts_env.support.bits import lowest
+from hearts_env.support.errors import HeartsError
+from hearts_env.support.jit import jit
+from hearts_train.learn.config import LATEST, TrainConfig
+
+Arrays = dict[str, NDArray[Any]]
+Network = Callable[[slice], tuple[NDArray[np.float32], NDArray[np.float32]]]
+
+MAX_FORCED_DEALS = 10_000
+
+PENDING, END = -1, -2
+"""Of ``nexts``: the seat's next decision is still to come; the deal has ended."""
+
+LEARNS, WAITS, ENDED = range(3)
+"""Where a game stands: at a decision of the learner, at one of an opponent, at its end."""
+
+LEARNER = -1
+"""Who sits in a seat: the learner, or (from 0) the opponent at this place in the pool."""
+
+
+class Table(NamedTuple):
+    """What the loops read and write of each game."""
+
+    states: Ints
+    """``(games, STATE_SIZE)``, those of a ``BatchGame``; so is ``legal``, ``(games,)``."""
+    legal: Ints
+    cast: Ints
+    """``(games, players)``: who sits there, `LEARNER` or a place in the pool."""
+    last: Ints
+    """``(games, players)``: the row of the seat's last decision in this deal; -1: none yet."""
+    paid: Ints
+    """``(games, players)``: what the seat has been paid in this deal, in units of ``earned``."""
+    stand: Ints
+    """``(games,)``: `LEARNS`, `WAITS` or `ENDED`."""
+
+
+class Rows(NamedTuple):
+    """The list of decisions, ``(rows,)`` each except `masks`."""
+
+    masks: Bytes
+    """``(rows, actions)``: what was legal."""
+    actions: Ints
+    """What was done."""
+    log_probs: Floats32
+    """The logarithm of the chance that it had."""
+    values: Floats32
+    """What the value head expected of the position."""
+    rewards: Floats32
+    """What the seat earned up to its next decision, or to the end of the deal."""
+    nexts: Ints
+    """The row of that decision, `PENDING` or `END`."""
+    advantages: Floats32
+    returns: Floats32
+    """What the value head is to learn."""
+
+
+class SelfPlayGames:
+    """Some games side by side, at each of which the learner is to decide, and a list of decisions.
+
+    A seat whose opponent is `LATEST` is the learner's own, so that in pure self-play it decides for
+    all of them, and learns from all.
+
+    Decisions whose seat has not decided again yet stay in the list for the next update: what they
+    led to is not known. All others are learnt from once.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        rules: Rules,
+        encoder: Encoder,
+        pool: OpponentPool,
+        num_games: int,
+        seed: int,
+        empty: Callable[[tuple[int, ...], Any], NDArray[Any]] = np.empty,
+    ) -> None:
+        """Games that wait for ``begin``.
+
+        Args:
+            config: the recipe.
+            rules: of the games.
+            encoder: what the learner sees.
+            pool: the opponents; only these games draw from it.
+            num_games: how many.
+            seed: of the order of minibatches and of the actions drawn.
+            empty: makes the arrays of the list, of a shape and dtype.
+        """
+        self.rules, self.pool, self.num_games = rules, pool, num_games
+        self.rewarder = Rewarder(rules, config.env.reward)
+        self.seat = check_seat(rules, config.env.seat)
+        self.skip_forced = config.env.skip_forced
+        self.encoder = encoder
+        self.order = np.random.default_rng(seed)
+        self.random = self.order.integers(2**64, size=num_games, dtype=np.uint64)
+        capacity = num_games * (config.ppo.num_steps + rules.players)
+        space = encoder.space(rules)
+        self.observations = empty((capacity, *space.shape), space.dtype)
+        self.rows = Rows(
+            masks=empty((capacity, rules.num_actions), np.int8),
+            actions=np.zeros(capacity, np.int64),
+            log_probs=np.zeros(capacity, np.float32),
+            values=np.zeros(capacity, np.float32),
+            rewards=np.zeros(capacity, np.float32),
+            nexts=np.zeros(capacity, np.int64),
+            advantages=np.zeros(capacity, np.float32),
+            returns=np.zeros(capacity, np.float32),
+        )
+        self.size = 0
+        """Rows of the list that are in use."""
+        self._all = np.arange(num_games)
+
+    def begin(self, seed: int) -> None:
+        """Deal new games, and forget all decisions."""
+        n, players = self.num_games, self.rules.players
+        self.seed = seed
+        self.pool.reseed(secret_seed(seed, "opponents"))
+        self.batch = BatchGame(self.rules, n, seed, observation=self.encoder, autodeal=False)
+        self.table = Table(
+            self.batch.states,
+            self.batch.legal,
+            cast=np.full((n, players), LEARNER),
+            last=np.full((n, players), -1),
+            paid=np.zeros((n, players), np.int64),
+            stand=np.zeros(n, np.int64),
+        )
+        self.size = 0
+        self._draw_cast(self._all)
+        self._advance(self._all)
+
+    # -- playing ---------------------------------------------------------------------------------
+    def collect(self, network: Network, steps: int) -> None:
+        """Decide `steps` times in each game by `network`, which gets the place of the rows."""
+        rows = self.rows
+        for _ in range(steps):
+            own = slice(self.size, self.size + self.num_games)
+            self.batch.observe(self.observations[own])
+            self.batch.masks(rows.masks[own])
+            note(self.table, rows, self.size)
+            logits, rows.values[own] = network(own)
+            actions = rows.actions[own]
+            choose(logits, self.batch.legal, self.random, actions, rows.log_probs[own])
+            self.size += self.num_games
+            play(self.rules.vector, self.table, actions)
+            self._advance(self._all)
+
+    def _advance(self, games: NDArray[np.int64]) -> None:
+        """Play on in `games` to the learner's next decisions, into new deals where one ends."""
+        number, scale = self.rewarder.number, self.rewarder.scale
+        for _ in range(MAX_FORCED_DEALS):
+            advance(
+                self.rules.vector, self.table, self.rows, games, number, scale, self.skip_forced
+            )
+            stand = self.table.stand[games]
+            ended, waiting = games[stand == ENDED], games[stand == WAITS]
+            if len(ended):
+                self.batch.reset(games=ended)
+                self._draw_cast(ended)
+            if len(waiting):
+                self._move_opponents(waiting)
+            games = np.concatenate([ended, waiting])
+            if not len(games):
+                return
+        raise HeartsError("skip_forced: these rules leave nothing to decide; omit it")
+
+    def _draw_cast(self, games: NDArray[np.int64]) -> None:
+        """Draw who sits where in the deals that begin in `games`."""
+        pool, deals = self.pool, self.batch.seeds
+        latest = pool.place(LATEST) if LATEST in pool.names else -1
+        r, cast = self.rules.vector, self.table.cast
+        draw_cast(r, games, deals, self.seat, pool.cumulative, latest, cast)
+
+    def _move_opponents(self, games: NDArray[np.int64]) -> None:
+        """Do one action of the opponent to move in each of `games`."""
+        places = self.table.cast[games, self.batch.player[games]]
+        for place in np.unique(places).tolist():
+            some = games[places == place]
+            entry = self.pool.entries[place]
+            try:
+                actions = np.asarray(entry.agent.act_batch(self.batch.views(some)))
+                self.batch.play(actions, games=some)
+            except HeartsError as error:
+                raise type(error)(f"opponent {entry.name!r}: {error}") from None
+            except Exception as error:
+                raise HeartsError(
+                    f"opponent {entry.name!r}: it raised {describe(error)}; "
+                    "correct it, and go on with "
+                    "hearts train --resume"
+                ) from error
+
+    # -- learning --------------------------------------------------------------------------------
+    def estimate(self, gamma: float, gae_lambda: float) -> NDArray[np.int64]:
+        """Write advantages and returns; returns the rows that can be learnt from."""
+        estimate(self.rows, self.size, gamma, gae_lambda)
+        return np.flatnonzero(self.rows.nexts[: self.size] != PENDING)
+
+    def drop_learnt(self) -> None:
+        """Keep of the list only the decisions that wait for what they lead to."""
+        rows = np.flatnonzero(self.rows.nexts[: self.size] == PENDING)
+        for array in self._kept().values():
+            array[: len(rows)] = array[rows]
+        places = np.full(self.size + 1, -1)  # the last for seats without a decision
+        places[rows] = np.arange(len(rows))
+        self.table.last[:] = places[self.table.last]
+        self.size = len(rows)
+
+    def _kept(self) -> Arrays:
+        """The parts of the list that an update does not make anew."""
+        names = ("masks", "actions", "log_probs", "values", "rewards", "nexts")
+        return {"observations": self.observations} | {n: getattr(self.rows, n) for n in names}
+
+    # -- saving ----------------------------------------------------------------------------------
+    def state(self) -> Arrays:
+        """Everything that the games need to go on, new arrays by name; between two updates."""
+        state = {f"games/{name}": array for name, array in self.batch.state().items()}
+        state |= {f"rows/{name}": array[: self.size].copy() for name, array in self._kept().items()}
+        state |= {name: array.copy() for name, array in self._arrays().items()}
+        state |= {f"opponents/{name}": array for name, array in self.pool.state().items()}
+        return state | {"seed": np.array(self.seed), "order": generator_state(self.order)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what ``state`` gave, in games with the same arguments.
+
+        Raises:
+            HeartsError: if arrays are missing, of other shapes, or hold impossible values; the
+                games must then begin anew.
+        """
+        seed = check_array("seed", state.get("seed"), np.array(0))
+        if seed < 0:
+            raise HeartsError("seed: it is not a whole number from 0; take another checkpoint")
+        self.begin(int(seed))
+        own = self._arrays()
+        given = {name: check_array(name, state.get(name), like) for name, like in own.items()}
+        waiting = np.sort(given["last"][given["last"] >= 0])
+        if not np.array_equal(waiting, np.arange(len(waiting))) or given["last"].min() < -1:
+            raise HeartsError("last: not the rows of decisions, each once; take another checkpoint")
+        if not ((given["cast"] >= LEARNER) & (given["cast"] < len(self.pool))).all():
+            raise HeartsError(f"cast: not all in [-1, {len(self.pool)}); take another checkpoint")
+        for name, array in self._kept().items():
+            rows = state.get(f"rows/{name}")
+            array[: len(waiting)] = check_array(f"rows/{name}", rows, array[: len(waiting)])
+        actions, nexts = self.rows.actions[: len(waiting)], self.rows.nexts[: len(waiting)]
+        if not ((actions >= 0) & (actions < self.rules.num_actions) & (nexts == PENDING)).all():
+            raise HeartsError(
+                "rows: not decisions that wait for what follows; take another checkpoint"
+            )
+        restore_generator(self.order, state.get("order", np.zeros(0, np.uint64)))
+        self.batch.restore(part_of(state, "games/"))
+        self.pool.restore(part_of(state, "opponents/"))
+        for name, array in own.items():
+            array[...] = given[name]
+        self.size = len(waiting)
+
+    def _arrays(self) -> Arrays:
+        table = self.table
+        return {"cast": table.cast, "last": table.last, "paid": table.paid, "random": self.random}
+
+
+def part_of(state: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}
+
+
+# ---- compiled loops ------------------------------------------------------------------------------
+
+
+@jit
+def draw_cast(
+    r: k.Vector, games: Ints, deals: Ints, seat: int, chances: Floats, latest: int, cast: Ints
+) -> None:
+    """Draw who sits where in the deals that begin in `games`, as their seeds have it.
+
+    One seat (`seat`; -1: any) is the learner's. Each other one draws from the pool, where place
+    `latest` stands for the learner too.
+    """
+    for g in games:
+        players = r[k.R_PLAYERS]
+        own = np.int64(draw(deals[g], SEAT) % np.uint64(players)) if seat < 0 else seat
+        for p in range(players):
+            place = draw_place(deals[g], OPPONENT + p, chances)
+            cast[g, p] = LEARNER if p == own or place == latest else place
+
+
+@jit
+def choose(
+    logits: Floats32, legal: Ints, random: Numbers, actions: Ints, log_probs: Floats32
+) -> None:
+    """Draw a legal action of each row from the softmax of its logits, in place.
+
+    Args:
+        logits: ``(rows, actions)``.
+        legal: ``(rows,)``, bit masks over actions.
+        random: ``(rows,)``, a stream of random numbers each, in place.
+        actions: ``(rows,)``, written.
+        log_probs: ``(rows,)``, written: the logarithm of the chance that the action had.
+    """
+    for i in range(len(legal)):
+        highest, mask = np.float32(-np.inf), legal[i]
+        while mask:
+            highest = max(highest, logits[i, lowest(mask)])
+            mask &= mask - 1
+        total, mask = 0.0, legal[i]
+        while mask:
+            total += np.exp(logits[i, lowest(mask)] - highest)
+            mask &= mask - 1
+        random[i] += np.uint64(0x9E3779B97F4A7C15)
+        left = unit(k.mix(random[i])) * total
+        mask = legal[i]
+        while mask:
+            actions[i] = lowest(mask)
+            left -= np.exp(logits[i, actions[i]] - highest)
+            if left < 0.0:
+                break
+            mask &= mask - 1
+        log_probs[i] = logits[i, actions[i]] - highest - np.log(total)
+
+
+@jit
+def note(table: Table, rows: Rows, first: int) -> None:
+    """Begin the rows of the decisions that all games stand at: game g has row `first` + g."""
+    for g in range(len(table.states)):
+        row, p = first + g, table.states[g, k.PLAYER]
+        rows.rewards[row] = 0.0
+        rows.nexts[row] = PENDING
+        if table.last[g, p] >= 0:
+            rows.nexts[table.last[g, p]] = row
+        table.last[g, p] = row
+
+
+@jit
+def play(r: k.Vector, table: Table, actions: Ints) -> None:
+    """Do an action in each game; all must be legal."""
+    for g in range(len(actions)):
+        k.play(r, table.states[g], actions[g])
+
+
+@jit
+def advance(
+    r: k.Vector, table: Table, rows: Rows, games: Ints, kind: int, scale: float, skip: int
+) -> None:
+    """Play the forced cards of `games` up to a decision or the end of the deal, and pay all seats.
+
+    Args:
+        r: the rules.
+        table: all but ``cast`` changes.
+        rows: rewards go to the last decision of each seat, in place.
+        games: the numbers of the games.
+        kind: ``Rewarder.number``.
+        scale: ``Rewarder.scale``.
+        skip: whether forced cards of the learner are played too; those of opponents always are.
+    """
+    for g in games:
+        s = table.states[g]
+        while True:
+            mask = k.legal_mask(r, s)
+            if mask == 0:
+                table.stand[g] = ENDED
+                break
+            learns = table.cast[g, s[k.PLAYER]] == LEARNER
+            if mask & (mask - 1) == 0 and (skip or not learns):
+                k.play(r, s, lowest(mask))
+                continue
+            table.stand[g] = LEARNS if learns else WAITS
+            break
+        table.legal[g] = mask
+        is_over = mask == 0
+        for p in range(r[k.R_PLAYERS]):
+            row = table.last[g, p]
+            if is_due(kind, is_over):
+                now = earned(r, s, kind, p)
+                if row >= 0:  # what comes before the first decision teaches nothing
+                    rows.rewards[row] += (now - table.paid[g, p]) / scale
+                table.paid[g, p] = 0 if is_over else now
+            if is_over and row >= 0:
+                rows.nexts[row] = END
+                table.last[g, p] = -1
+
+
+@jit
+def estimate(rows: Rows, size: int, gamma: float, gae_lambda: float) -> None:
+    """Write advantages and returns of the first `size` rows (Schulman et al. 2016, eq. 16).
+
+    The advantage of a `PENDING` row is 0: its reward is not known yet, only its value is used, by
+    the decision before.
+    """
+    for i in range(size - 1, -1, -1):
+        after, value = rows.nexts[i], rows.values[i]
+        if after == PENDING:
+            rows.advantages[i] = 0.0
+        elif after == END:
+            rows.advantages[i] = rows.rewards[i] - value
+        else:
+            delta = rows.rewards[i] + gamma * rows.values[after] - value
+            rows.advantages[i] = delta + gamma * gae_lambda * rows.advantages[after]
+        rows.returns[i] = rows.advantages[i] + value

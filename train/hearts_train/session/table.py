@@ -1,0 +1,646 @@
+"""A table: its seats, the deal or match that is played at it, and the log of what happened.
+
+It knows nothing of terminals, connections and threads, and changes only by its commands, each of
+which is written to the table's file before it is done. So a table is what its file says, and
+playing the lines of the file again gives the same table, event numbers included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Protocol
+
+from hearts_env import CheckpointError, Game, HeartsError, Match, Rules
+from hearts_env.game.notation import Record
+from hearts_env.seeds import derived_seed, secret_seed
+from hearts_env.support.arguments import check_choice, check_flag, check_is, check_seed
+from hearts_train.store import Kind, Store
+
+KIND = Kind("hearts-env table", 1, "table", "the file of a table", "remove it")
+MOST_BYTES = 8 * 2**20
+"""Of a table's file; some 100,000 cards."""
+TABLE_ID = re.compile(r"[0-9a-f]{16}")
+"""The name of a server's table."""
+HELP = ("off", "warn", "values", "odds")
+"""How much help a table allows, from none to all."""
+_PLAYS = 2**62  # seeds of the deals and matches that follow one of a known seed count from here
+
+Line = Mapping[str, Any]
+
+
+class Refusal(Exception):
+    """A request that is not done: a code for programs, a sentence for people, and what it was."""
+
+    def __init__(self, code: str, text: str, request_id: str | int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+        self.id = request_id
+
+
+class Journal(Protocol):
+    """Where a table's lines are written: a ``Store``, or what writes to one when it can."""
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+
+    def append(self, entry: Line) -> None:
+        """Write a line; it outlives the end of this process."""
+
+
+@dataclass
+class Seat:
+    """Who sits in a place: an agent, a person, or nobody yet.
+
+    Attributes:
+        agent: The agent's name in the list of the server; "" where a person sits or may sit.
+        owner: The digest of the person's token; "" where nobody sits.
+        name: The person's name.
+    """
+
+    agent: str = ""
+    owner: str = ""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        check_is("agent", self.agent, str, "give a name")
+        check_is("owner", self.owner, str, "give a digest")
+        check_is("name", self.name, str, "give a name")
+
+    @property
+    def kind(self) -> str:
+        """``agent``, ``person`` or ``open``."""
+        return "agent" if self.agent else "person" if self.owner else "open"
+
+
+@dataclass
+class Entry:
+    """One event of the log.
+
+    Attributes:
+        seq: Its number, from 1.
+        kind: What happened.
+        facts: What everybody may know of it, as JSON has it.
+        game: The game after it, from which each seat is told what it may see.
+        is_last: Whether no other event of the same action follows, so that somebody may act.
+    """
+
+    seq: int
+    kind: str
+    facts: Mapping[str, Any]
+    game: Game
+    is_last: bool = True
+
+
+@dataclass
+class _Position:
+    """What undo goes back to."""
+
+    play: Game | Match
+    done: int
+    deals: int
+    sheet: int
+
+
+@dataclass
+class Table:
+    """A table.
+
+    Attributes:
+        id: Its name in links.
+        rules: What is played.
+        is_match: Whether deals are played to the end score.
+        seed: The secret from which the agents' random numbers follow, and the deals.
+        dealt_by: The seed that the creator gave for the deals instead; None: none.
+        seats: Who sits where.
+        help: How much help is allowed, one of `HELP`.
+        is_free: Whether cards can be taken back when all have been shown, as suits one person
+            who plays alone.
+        note: What whoever made it keeps beside it, as JSON has it.
+        journal: Its file; None: it is kept nowhere.
+        number: How many deals or matches are finished and put away.
+        seq: The number of the last event.
+        since: That of the first event after which the position was what it is now.
+        log: The events of the present deal, from the last one that took something back.
+        ended: The deal that has just ended, until the next one is dealt.
+        deals: The finished deals of this match, or the one deal.
+        sheet: The score sheet of this match (or of this table, deal by deal).
+        is_closed: Whether nobody will play on.
+    """
+
+    id: str
+    rules: Rules
+    is_match: bool
+    seed: int
+    dealt_by: int | None
+    seats: list[Seat]
+    help: str = "off"
+    is_free: bool = False
+    note: dict[str, Any] = field(default_factory=dict)
+    journal: Journal | None = None
+    number: int = 0
+    seq: int = 0
+    since: int = 0
+    log: list[Entry] = field(default_factory=list)
+    ended: Game | None = None
+    deals: list[Game] = field(default_factory=list)
+    sheet: list[dict[str, Any]] = field(default_factory=list)
+    is_closed: bool = False
+    _done: list[tuple[int, int, int, tuple[str, ...]]] = field(default_factory=list)
+    _past: list[_Position] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.play = self._deal()
+
+    # -- beginning and resuming --------------------------------------------------------------------
+    def begin(self, path: Path) -> None:
+        """Begin the table's file.
+
+        Raises:
+            OSError: if it is there already, or cannot be written; then there is none.
+        """
+        self.journal = Store.create(path, KIND, self.head(), is_synced=False)
+
+    def head(self) -> dict[str, Any]:
+        """The settings at the head of its file."""
+        return {
+            "table": self.id,
+            "rules": self.rules.name,
+            "match": self.is_match,
+            "seed": self.seed,
+            "dealt_by": self.dealt_by,
+            "help": self.help,
+            "seats": [vars(seat) for seat in self.seats],
+            "free": self.is_free,
+            "note": self.note,
+        }
+
+    @classmethod
+    def resume(
+        cls,
+        path: Path,
+        before: Callable[[Table, Line], None] = lambda _table, _line: None,
+        *,
+        is_synced: bool = False,
+    ) -> Table:
+        """The table that a file describes, which can then be continued.
+
+        Args:
+            path: the file. A last line that was cut short when the process ended was told to
+                nobody, and does not count.
+            before: called before each line is followed.
+            is_synced: as for ``Store.open``.
+
+        Raises:
+            HeartsError: if the file is damaged, of another format or version, or describes what
+                these rules do not allow.
+            OSError: if it cannot be read.
+        """
+        store = Store.open(path, KIND, is_exact=True, is_synced=is_synced, limit=MOST_BYTES)
+        try:
+            if store.damaged:
+                raise HeartsError(f"table: line {store.damaged[0]} is damaged; remove the file")
+            check_choice("table", store.settings["table"], [path.stem])
+            table = cls(**_checked(store.settings))
+            for record in store.records:
+                before(table, record.entry)
+                table._follow(record.entry)
+        except Exception as error:  # one odd file must not keep people from their other tables
+            raise CheckpointError(
+                f"table: {str(path)!r} is damaged; remove it, or start another table"
+            ) from error
+        store.records.clear()
+        table.journal = store
+        return table
+
+    def _write(self, line: Line) -> None:
+        """Write a line to the file; if it cannot be written, nothing is done.
+
+        Raises:
+            OSError: if it cannot be written; then the file is as it was.
+        """
+        if self.journal is not None:
+            self.journal.append(line)
+            if isinstance(self.journal, Store):
+                self.journal.records.clear()  # a long table need not be in memory twice
+
+    def _follow(self, line: Mapping[str, Any]) -> None:
+        """Do what a line of the journal says."""
+        if "do" in line:
+            self._act(line["do"], line.get("fault"))
+        elif "sit" in line:
+            self._check_open(line["sit"])
+            self.seats[line["sit"]] = Seat(owner=line["owner"], name=line["name"])
+        elif "undo" in line:
+            self._undo()
+        elif "next" in line:
+            self._next()
+        elif "close" in line:
+            self.is_closed = True
+        else:
+            raise HeartsError("table: a line says nothing that is known; start another table")
+
+    # -- what there is -----------------------------------------------------------------------------
+    @property
+    def game(self) -> Game:
+        """The deal on the table: the one being played, or the one that has just ended."""
+        if self.ended is not None:
+            return self.ended
+        return self.play.game if isinstance(self.play, Match) else self.play
+
+    @property
+    def turn(self) -> int | None:
+        """The seat that is to act; None between deals and after the end."""
+        return None if self.ended is not None or self.is_closed else self.play.player
+
+    @property
+    def is_match_over(self) -> bool:
+        """Whether a match has come to its end."""
+        return isinstance(self.play, Match) and self.play.is_over
+
+    def seat_of(self, owner: str) -> int | None:
+        """Where a person sits; None: nowhere."""
+        return next((p for p, seat in enumerate(self.seats) if owner and seat.owner == owner), None)
+
+    @property
+    def persons(self) -> list[int]:
+        """The seats that are not agents'."""
+        return [p for p, seat in enumerate(self.seats) if not seat.agent]
+
+    def others(self, owner: str) -> list[int]:
+        """The seats that other people have; open ones are nobody's."""
+        return [p for p, seat in enumerate(self.seats) if seat.owner not in ("", owner)]
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether something is left to play."""
+        if self.is_closed:
+            return False
+        return self.ended is None or (self.is_match and not self.is_match_over)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether a person can take something back: not what all cards have been shown after."""
+        is_over = self.is_closed or (self.ended is not None and not self.is_free)
+        return bool(self._past) and len(self.persons) == 1 and not is_over
+
+    def totals(self) -> list[int | float]:
+        """What each seat has: in the match, or over the deals of this table."""
+        if isinstance(self.play, Match):
+            return [plain_number(total) for total in self.play.totals]
+        seats = range(self.rules.players)
+        return [plain_number(sum(deal["net"][p] for deal in self.sheet)) for p in seats]
+
+    def agent_seed(self) -> int:
+        """The seed of the decision that is next; the table's secret does not follow from it."""
+        place = 1000 * len(self.deals) + len(self.game.actions)
+        return secret_seed(self.seed, "act", self.number, place)
+
+    @property
+    def play_seed(self) -> int:
+        """The seed of this deal or match; if nobody gave one, it tells nothing of the others'."""
+        if self.dealt_by is None:
+            return secret_seed(self.seed, "deal", self.number)
+        return (
+            self.dealt_by if not self.number else derived_seed(self.dealt_by, _PLAYS + self.number)
+        )
+
+    def after(self, seq: int) -> list[Entry] | None:
+        """The events after `seq`; None: they are not in the log."""
+        first = self.log[0].seq if self.log else self.seq + 1
+        if not first - 1 <= seq <= self.seq:
+            return None
+        return [entry for entry in self.log if entry.seq > seq]
+
+    # -- commands ----------------------------------------------------------------------------------
+    def repeated(self, seat: int, seq: int, names: tuple[str, ...]) -> bool:
+        """Whether a seat has done just this at that number."""
+        return any(
+            who == seat and since <= seq <= until and what == names
+            for who, since, until, what in self._done
+        )
+
+    def act(self, seat: int, seq: int, names: tuple[str, ...]) -> list[Entry]:
+        """Do what a person chose, having seen the events up to `seq`; returns the new events.
+
+        Raises:
+            Refusal: if it is stale, not this seat's turn, or not legal.
+            OSError: if it cannot be written; then nothing was done.
+        """
+        self.check_turn(seat, seq)
+        game, view = self.game, self.game.view(seat)
+        legal = {self.rules.action_name(action): action for action in view.legal_actions()}
+        left = self.rules.pass_count - len(view.passed) if game.phase == "pass" else 1
+        for name in names:
+            if name not in legal:
+                what = (
+                    f"{name} cannot be played now"
+                    if name in view.hand
+                    else f"{name!r} is not an action"
+                )
+                raise Refusal("illegal", f"action: {what}; choose from {', '.join(legal)}")
+        if len(set(names)) < len(names) or len(names) > left:
+            raise Refusal("illegal", f"actions: choose {left} different at most")
+        actions = [legal[name] for name in names]
+        self._write({"do": actions})
+        return self._act(actions, None)
+
+    def act_for_agent(self, action: int, fault: str | None) -> list[Entry]:
+        """Do what an agent chose, or what is done for it after a fault; returns the new events.
+
+        Raises:
+            ValueError: if it is not an agent's turn, or the action is not legal.
+            OSError: if it cannot be written; then nothing was done.
+        """
+        seat = self.turn
+        if seat is None or not self.seats[seat].agent or action not in self.game.legal_actions():
+            raise ValueError(f"action {action} at {self.seq} is not an agent's")
+        line: dict[str, Any] = {"do": [action]}
+        self._write(line if fault is None else {**line, "fault": fault})
+        return self._act([action], fault)
+
+    def check_turn(self, seat: int, seq: int) -> None:
+        """Refuse a request about a decision that is not the seat's own present one.
+
+        Raises:
+            Refusal: its code is ``stale`` or ``not_your_turn``.
+        """
+        self.check_seq(seq)
+        if self.turn != seat:
+            why = "the deal is over" if self.ended is not None else f"seat {self.turn} is to act"
+            why = "the table is closed" if self.is_closed else why
+            raise Refusal("not_your_turn", f"it is not your turn: {why}")
+
+    def check_seq(self, seq: int) -> None:
+        """Refuse a request that was made from another position than the present one.
+
+        Raises:
+            Refusal: its code is ``stale``.
+        """
+        if not self.since <= seq <= self.seq:
+            raise Refusal(
+                "stale",
+                f"seq: the table is at {self.seq}, not at {seq}; here is what it looks like now",
+            )
+
+    def undo(self, seq: int) -> list[Entry]:
+        """Take back everything since the person's last decision; returns the new event.
+
+        Raises:
+            Refusal: if there is nothing to take back, or others would have to agree.
+            OSError: if it cannot be written; then nothing was done.
+        """
+        self.check_seq(seq)
+        if len(self.persons) > 1:
+            raise Refusal("not_allowed", "undo: other people sit here; only agents take cards back")
+        if not self.can_undo:
+            raise Refusal("not_allowed", "undo: there is nothing to take back")
+        self._check_length("undo")
+        self._write({"undo": 1})
+        return self._undo()
+
+    def next(self) -> list[Entry]:
+        """Put the finished deal away and deal the next one; returns the new event.
+
+        Raises:
+            Refusal: if the journal is full.
+            OSError: if it cannot be written; then nothing was done.
+        """
+        self._check_length("next")
+        self._write({"next": 1})
+        return self._next()
+
+    def _check_length(self, what: str) -> None:
+        """Refuse what would make a full journal longer; the deal on the table has room to end.
+
+        Raises:
+            Refusal: if the journal is full.
+        """
+        if self.journal is not None and self.journal.size > MOST_BYTES // 2:
+            raise Refusal(
+                "not_allowed", f"{what}: this table has no room for more; start another table"
+            )
+
+    def sit(self, seat: int, owner: str, name: str) -> None:
+        """Give an open seat to a person.
+
+        Raises:
+            Refusal: if it is not open.
+            OSError: if it cannot be written; then nothing was done.
+        """
+        self._check_open(seat)
+        self._write({"sit": seat, "owner": owner, "name": name})
+        self.seats[seat] = Seat(owner=owner, name=name)
+
+    def _check_open(self, seat: int) -> None:
+        """Refuse a seat that is not open.
+
+        Raises:
+            Refusal: its code is ``seat_taken``.
+        """
+        if not 0 <= seat < len(self.seats):
+            raise Refusal(
+                "seat_taken", f"seat: there is no seat {seat}; take 0 to {len(self.seats) - 1}"
+            )
+        if self.seats[seat].kind != "open":
+            raise Refusal("seat_taken", f"seat: seat {seat} is taken; choose an open one, or watch")
+
+    def close(self) -> None:
+        """Play no more here.
+
+        Raises:
+            OSError: if it cannot be written; then nothing was done.
+        """
+        self._write({"close": 1})
+        self.is_closed = True
+
+    # -- how they are done -------------------------------------------------------------------------
+    def _deal(self) -> Game | Match:
+        if self.is_match:
+            return Match(self.rules, self.play_seed)
+        return Game.deal(self.rules, self.play_seed)
+
+    def _act(self, actions: Sequence[int], fault: str | None) -> list[Entry]:
+        first = len(self.log)
+        seat = self.turn
+        if seat is None:
+            raise HeartsError("table: nobody is to act; remove the line")
+        if fault is not None:
+            self._note("fault", {"seat": seat, "text": fault}, self.game.clone())
+        if not self.seats[seat].agent:
+            names = tuple(map(self.rules.action_name, actions))
+            counts = len(self._done), len(self.deals), len(self.sheet)
+            self._past.append(_Position(self.play.clone(), *counts))
+            self._done.append((seat, self.since, self.seq, names))
+        for action in actions:
+            if self.turn != seat:
+                raise HeartsError(f"table: more actions than seat {seat} has; remove the line")
+            self._do(seat, action)
+        for entry in self.log[first:-1]:
+            entry.is_last = False
+        return self.log[first:]
+
+    def _do(self, seat: int, action: int) -> None:
+        game, before = self.game, self.game.clone()
+        self.play.play(action)  # a match has then begun its next deal, if this one is over
+        if game.is_over:
+            self.ended = game
+            self.deals.append(game)
+            self._enter(game)
+        now = game.clone()
+        self.since = self.seq + 1
+        for kind, facts in _happened(before, now, seat, action):
+            self._note(kind, facts, now)
+        if game.is_over:
+            self._note("over", {**self.result(), **self.score()}, now)
+        if self.is_match_over:
+            assert isinstance(self.play, Match)
+            self._note("match", {"winner": self.play.winner, "totals": self.totals()}, now)
+
+    def _enter(self, game: Game) -> None:
+        """Write a finished deal on the score sheet."""
+        net: Sequence[int | float | Fraction] = game.scores()
+        if isinstance(self.play, Match):
+            net = self.play.last_net
+        elif self.rules.settlement != "points":
+            net = game.chips()
+        scores = {"scores": game.scores(), "net": [plain_number(number) for number in net]}
+        self.sheet.append(scores)
+
+    def _undo(self) -> list[Entry]:
+        if not self.can_undo:
+            raise HeartsError("table: there is nothing to take back; remove the line")
+        place = self._past.pop()
+        self.play, self.ended = place.play, None
+        del self._done[place.done :]
+        del self.deals[place.deals :]
+        del self.sheet[place.sheet :]
+        self.log.clear()  # else it grows for ever, a card played and taken back in turn
+        self.since = self.seq + 1
+        return [self._note("undo", {**self.score()}, self.game.clone())]
+
+    def _next(self) -> list[Entry]:
+        if self.ended is None or self.is_closed:
+            raise HeartsError("table: there is no next deal yet; remove the line")
+        self.ended = None
+        self._done.clear()
+        self.log.clear()
+        if self.play.player is None or not self.is_free:
+            self._past.clear()
+        if self.play.player is None:
+            self.deals.clear()
+            self.number += 1
+            if self.is_match:
+                self.sheet.clear()
+            self.play = self._deal()
+        self.since = self.seq + 1
+        return [self._note("deal", self.score(), self.game.clone())]
+
+    def _note(self, kind: str, facts: Mapping[str, Any], game: Game) -> Entry:
+        self.seq += 1
+        entry = Entry(self.seq, kind, facts, game)
+        self.log.append(entry)
+        return entry
+
+    # -- what is told ------------------------------------------------------------------------------
+    def score(self) -> dict[str, Any]:
+        """The score sheet."""
+        return {
+            "number": self.game.deal_number
+            if self.is_match
+            else len(self.sheet) - bool(self.ended),
+            "totals": self.totals(),
+            "sheet": [dict(deal) for deal in self.sheet],
+        }
+
+    def result(self) -> dict[str, Any]:
+        """How the deal on the table ended, all cards open."""
+        game = self.game
+        if not game.is_over:  # it would tell what nobody may know
+            raise HeartsError("table: the deal is not over; remove the line")
+        start = game.start()
+        seats = range(self.rules.players)
+        tags = {f"Player {p}": self.name_of(p) for p in seats}
+        return {
+            "points": game.points(),
+            "scores": game.scores(),
+            "net": self.sheet[-1]["net"],
+            "shooter": game.shooter,
+            "hands": [list(start.hand(p)) for p in seats],
+            "passed": [list(game.passed(p)) for p in seats],
+            "kitty": list(start.kitty),
+            "deal": Record(game, {"Event": "hearts serve", **tags}).to_text(),
+        }
+
+    def name_of(self, seat: int) -> str:
+        """What whoever sits there is called."""
+        found = self.seats[seat]
+        return found.agent or found.name or f"player {seat}"
+
+
+def _checked(head: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Table` is made from, of the first line of a journal.
+
+    Raises:
+        Exception: of one kind or another, if a field is missing or wrong.
+    """
+    rules = Rules.from_text(head["rules"])
+    seats = [Seat(**seat) for seat in head["seats"]]
+    if len(seats) != rules.players:
+        raise HeartsError(f"seats: {len(seats)} are given; {rules.name} is for {rules.players}")
+    dealt_by, note = head["dealt_by"], head["note"]
+    check_is("note", note, dict, "give an object")
+    return {
+        "id": head["table"],
+        "rules": rules,
+        "is_match": check_flag("match", head["match"]),
+        "seed": check_seed(head["seed"]),
+        "dealt_by": None if dealt_by is None else check_seed(dealt_by),
+        "help": check_choice("help", head["help"], HELP),
+        "seats": seats,
+        "is_free": check_flag("free", head["free"]),
+        "note": note,
+    }
+
+
+def plain_number(number: int | float | Fraction) -> int | float:
+    """Points or chips as JSON has them: whole where they are."""
+    return int(number) if number == int(number) else float(number)
+
+
+def _happened(before: Game, now: Game, seat: int, action: int) -> list[tuple[str, dict[str, Any]]]:
+    """What an action brought about, as events that everybody may know."""
+    rules, name = now.rules, now.rules.action_name(action)
+    if before.phase == "pass":
+        return _passed(before, now, seat)
+    if before.phase == "moon":
+        return [("moon", {"seat": seat, "choice": name.partition(":")[2]})]
+    found: list[tuple[str, dict[str, Any]]] = [("play", {"seat": seat, "action": name})]
+    if now.hearts_broken and not before.hearts_broken:
+        found.append(("broken", {"seat": seat}))
+    if now.trick_number > before.trick_number:
+        cards = now.history[-rules.players :]
+        points = now.points()
+        taken = [n - b for n, b in zip(now.points(), before.points(), strict=True)]
+        taker = now.trick_takers[-1]
+        facts = {"taker": taker, "cards": [list(play) for play in cards], "points": points}
+        found.append(("trick", {**facts, "worth": taken[taker]}))
+    if now.kitty_taker is not None and before.kitty_taker is None:
+        found.append(("kitty", {"seat": now.kitty_taker, "cards": list(now.kitty)}))
+    if now.shooter is not None and before.shooter is None:
+        found.append(("shot", {"seat": now.shooter}))
+    return found
+
+
+def _passed(before: Game, now: Game, seat: int) -> list[tuple[str, dict[str, Any]]]:
+    """An action of the exchange: which card it was, only its seat's view tells."""
+    count = len(before.passed(seat)) + 1
+    found: list[tuple[str, dict[str, Any]]] = [("passed", {"seat": seat, "count": count})]
+    if now.phase != "pass":
+        found.append(("received", {"direction": now.direction}))
+    return found
