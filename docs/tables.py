@@ -63,7 +63,7 @@ from hearts_train.command import league_tables
 from hearts_train.measure.equity import match_equity
 from hearts_train.measure.exploit import TRAINED
 from hearts_train.measure.field import read_field
-from hearts_train.measure.league_file import read_folder
+from hearts_train.measure.league_file import is_begun, read_folder
 from hearts_train.measure.league_table import tables as tables_of
 from hearts_train.measure.protocol import SPLITS, TRACKS
 from hearts_train.measure.shown import format_interval, format_margin
@@ -683,7 +683,7 @@ def game_sizes() -> str:
 @functools.cache
 def leagues(folder: Path) -> dict[str, dict[str, Any]]:
     """The tables of the league that ``docs/leagues.py`` has played, by game; empty without one."""
-    if not (folder / "league.json").exists():
+    if not is_begun(folder):
         return {}
     return {record["result"]["game"]: record for record in tables_of(read_folder(folder))}
 

@@ -36,7 +36,7 @@ def found(folder: Path) -> Any:
     """The table of a league, without what the clock said; its blocks are there once each."""
     league = read_folder(folder)
     (game,) = league.games.values()
-    lines = game.path.read_bytes().count(b'"line":"block"')
+    lines = game.store.path.read_bytes().count(b'"line":"block"')
     assert lines == len(game.blocks), f"{lines} lines for {len(game.blocks)} blocks"
     return [record["result"] for record in tables(league)]
 

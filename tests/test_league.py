@@ -6,9 +6,7 @@ import itertools
 import json
 import math
 import os
-import pickle
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +16,12 @@ from hearts_env import HeartsError, Rules
 from hearts_env.rules.presets import PRESETS
 from hearts_train.command.league_page import league_page
 from hearts_train.measure import league, league_file, league_table
-from hearts_train.measure.league import Goal, Play, Table, Task, every_game
+from hearts_train.measure.contest import Contest
+from hearts_train.measure.league import Goal, Play, Table, every_game
 from hearts_train.measure.league_file import block_at, boundary, locked, read_folder
 from hearts_train.measure.league_ratings import bradley_terry, cycles, nash_average
-from hearts_train.measure.records import entry_of, sealed_line
 from hearts_train.measure.tournament import tournament
+from hearts_train.store import sealed, unsealed
 from tests.refusals import mistake, refused
 from tests.test_benchmark import Shape
 from tests.test_cli import command
@@ -57,7 +56,7 @@ def play(path, goal, name=None):
     folder = read_folder(path, exact_version=True)
     game = folder.games[name or next(iter(folder.games))]
     playing = Play(folder, game, goal)
-    playing.run((None, "local"), lambda done, total: None)
+    playing.run(lambda done, total: None)
     return playing
 
 
@@ -75,8 +74,7 @@ def copied(kept, tmp_path):
     """The same, to be changed."""
     path = tmp_path / "copied"
     path.mkdir()
-    for name in ("league.json", "micro.jsonl"):
-        (path / name).write_bytes((kept / name).read_bytes())
+    (path / "micro.jsonl").write_bytes((kept / "micro.jsonl").read_bytes())
     return path
 
 
@@ -187,7 +185,7 @@ def test_the_covariance_of_unequal_numbers_of_deals_is_over_the_larger():
 
 def simulated(rng, truth, deals):
     """A game of four agents whose margins have these means, and depend on the deals in common."""
-    game = league_file.GameFile(Path("x"), Rules.make("micro"), "", {n: {} for n in "abcd"})
+    game = league_file.GameFile(None, Rules.make("micro"), {n: {} for n in "abcd"})
     luck = dict(zip("abcd", rng.normal(size=(4, max(deals.values()))) * 3, strict=True))
     for (one, other), count in deals.items():
         noise = rng.normal(size=count) * 2
@@ -198,7 +196,7 @@ def simulated(rng, truth, deals):
             part = margins[first : first + block_at(first)]
             sums = tuple(part.reshape(league_file.BINS, -1).sum(1).tolist())
             squares = int((part**2).sum())
-            block = league_file.Block(
+            block = league_file.Sums(
                 (one, other), first, len(part), sums, squares, (sums,), (0, 0), (0, 0)
             )
             game.blocks[one, other, first] = block
@@ -268,26 +266,11 @@ def test_a_table_follows_from_the_lines_in_any_order(kept, copied):
     assert table_of(copied) == table_of(kept)
 
 
-@pytest.mark.slow
-def test_a_file_cut_anywhere_is_gone_on_with(kept, copied):
-    file = copied / "micro.jsonl"
-    whole = file.read_bytes()
-    lines = lines_of(file)
-    expected = table_of(kept)
-    begin = sum(map(len, lines[:4]))  # game and agents
-    for cut in (begin + 1, begin + len(lines[4]) - 1, len(whole) - 1):
-        file.write_bytes(whole[:cut])
-        play(copied, Goal.of(deals=100))
-        assert run(copied, "run", *FEW).exit_code == 0  # and the exploitabilities
-        assert table_of(copied) == expected, cut
-    assert len(lines_of(file)) == len(lines)  # nothing twice
-
-
 KILLED = """
 import os, signal
-from hearts_train.measure.league import Table
+from hearts_train.measure.contest import Contest
 
-play, played = Table.__call__, []
+play, played = Contest.play, []
 
 def killed(self, task):
     played.append(task)
@@ -295,7 +278,7 @@ def killed(self, task):
         os.kill(os.getpid(), signal.SIGKILL)
     return play(self, task)
 
-Table.__call__ = killed
+Contest.play = killed
 """
 
 
@@ -316,28 +299,29 @@ def test_a_league_killed_at_work_ends_as_one_that_nothing_hit(kept, tmp_path):
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, monkeypatch):
     path = tmp_path / "stopped"
     run(path, "add", *THREE, "--rules", "micro")
-    played = Table.__call__
+    played = Contest.play
 
     def pressed(self, task):
         if task.first:
             raise KeyboardInterrupt
         return played(self, task)
 
-    monkeypatch.setattr(Table, "__call__", pressed)
+    monkeypatch.setattr(Contest, "play", pressed)
     result = run(path, "run", *FEW)
     assert result.exit_code == 130
     assert "stopped" in result.stderr
-    assert "go on with: hearts" in result.stderr
+    assert "continue with: " in result.stderr
     assert table_of(path)[0]["pairings"][0]["deals"] == 16
 
 
 def test_a_block_is_the_same_in_another_process_and_beside_other_agents(tmp_path, kept):
     league.add(tmp_path / "other", ["pro", "easy", "standard"], [Rules.make("micro")])
     folder = read_folder(tmp_path / "other")
-    table = Table.of(folder, folder.games["micro"])
     known = read_folder(kept).games["micro"].blocks["easy", "standard", 16]
-    for one in (table, pickle.loads(pickle.dumps(table))):
-        assert one(Task(("easy", "standard"), 16, 32)).result() == known.result()
+    for workers in (None, 1, 2):
+        table = Table(folder, folder.games["micro"], workers=workers)
+        (found,) = table.play([(("easy", "standard"), 16)])
+        assert found.result() == known.result()
 
 
 @pytest.mark.slow
@@ -381,10 +365,10 @@ def test_slow_pairings_play_last(tmp_path, monkeypatch):
     cost = {("easy", "standard"): 1.0, ("easy", "standard_trump"): 90.0}
     cost["standard", "standard_trump"] = 3.0
     monkeypatch.setattr(Play, "cost", lambda self, pairing: None)
-    assert [task.first for task in playing._next_tasks()] == [0, 0, 0]
+    assert [first for _, first in playing._next_blocks()] == [0, 0, 0]
     monkeypatch.setattr(Play, "cost", lambda self, pairing: cost[pairing])
     fast = [("easy", "standard"), ("standard", "standard_trump")]
-    assert [task.pairing for task in playing._next_tasks()] == fast * 3
+    assert [pairing for pairing, _ in playing._next_blocks()] == fast * 3
 
 
 def test_minutes_end_a_game_after_the_block_at_hand(tmp_path):
@@ -441,7 +425,8 @@ def test_mistakes_are_explained(args, words, copied):
     mistake(run(copied, *args), *words)
 
 
-def test_what_is_no_league_is_refused(tmp_path):
+def test_what_is_no_league_is_refused(tmp_path, copied):
+    mistake(run(copied, "table", "--html", copied / "micro.jsonl"), "--html")
     mistake(run(tmp_path / "none", "table"), "league", "AGENT")
     (tmp_path / "mine.txt").write_text("mine")
     mistake(run(tmp_path, "add", "easy"), "league")
@@ -460,28 +445,6 @@ def test_a_failed_first_add_begins_no_league(tmp_path):
     assert not (tmp_path / "new").exists()
     assert run(tmp_path / "new", "add", "easy", "--seed", "5", "--rules", "micro").exit_code == 0
     mistake(run(tmp_path / "new", "verify"), str(tmp_path / "new"))
-
-
-def test_a_page_overwrites_no_file_of_a_league(copied):
-    for name in ("league.json", "micro.jsonl"):
-        mistake(run(copied, "table", "--html", copied / name), "--html")
-    assert run(copied, "table").exit_code == 0
-
-
-def test_a_full_disk_names_the_file_and_keeps_what_was_written(copied, monkeypatch):
-    game = copied / "micro.jsonl"
-    before = game.read_bytes()
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("hearts_env.support.files.os.fsync", full)
-        result = run(copied, "run", "--deals", "300")
-    assert result.exit_code == 2
-    assert "micro.jsonl: No space" in result.stderr
-    assert game.read_bytes().startswith(before)
-    assert run(copied, "table").exit_code == 0
 
 
 def test_two_processes_do_not_share_a_league(copied):
@@ -512,9 +475,9 @@ def test_a_changed_and_a_missing_agent_are_named(tmp_path, monkeypatch):
 def rewritten(file, number, change):
     """A line (from 0) with another entry, its digest made anew, as a forger would."""
     lines = lines_of(file)
-    entry = entry_of(lines[number].rstrip(b"\n"))
+    entry = unsealed(lines[number].rstrip(b"\n"))
     change(entry)
-    lines[number] = sealed_line(entry)
+    lines[number] = sealed(entry)
     file.write_bytes(b"".join(lines))
 
 
@@ -549,8 +512,9 @@ def test_an_edited_line_is_named(copied):
 @pytest.mark.parametrize(
     ("number", "change", "words"),
     [
-        (0, {"protocol": 2}, ["league", "1"]),
-        (0, {"line": "agent"}, ["league"]),
+        (0, {"version": 1}, ["league", "2"]),
+        (0, {"settings": {"protocol": 2}}, ["league", "2", "1"]),
+        (0, {"settings": {"protocol": 1}}, ["league", "settings"]),
         (4, {"line": "dance"}, ["league", "line 5", "'dance'"]),
         (4, {"first": 3}, ["league", "line 5"]),
         (4, {"margins": [1]}, ["league", "line 5"]),
@@ -567,27 +531,23 @@ def test_lines_of_another_kind_are_named(number, change, words, copied):
 
 def test_two_lines_that_contradict_each_other_are_named(copied):
     file = copied / "micro.jsonl"
-    entry = entry_of(lines_of(file)[4].rstrip(b"\n"))
+    entry = unsealed(lines_of(file)[4].rstrip(b"\n"))
     entry["squares"] += 1
     with file.open("ab") as end:
-        end.write(sealed_line(entry))
+        end.write(sealed(entry))
     number = len(lines_of(file))
     mistake(run(copied, "table"), "league", f"line {number}", "5")
 
 
-@pytest.mark.slow
-def test_leagues_of_other_versions_are_refused(copied):
-    settings = copied / "league.json"
-    whole = settings.read_bytes()
-    entry = entry_of(whole.rstrip(b"\n"))
-    settings.write_bytes(sealed_line(entry | {"protocol": 2}))
-    mistake(run(copied, "table"), "league", "2", "1")
-    settings.write_bytes(sealed_line(entry | {"package": "9.9"}))
+def test_games_of_other_leagues_and_versions_are_refused(copied):
+    file = copied / "micro.jsonl"
+    whole = file.read_bytes()
+    rewritten(file, 0, lambda entry: entry.update(package="9.9"))
     mistake(run(copied, "run"), "league", "9.9")
     assert run(copied, "table").exit_code == 0  # reading needs no player
-    for bad in (b"", b"{}", whole.replace(b'"seed":0', b'"seed":1'), sealed_line({"format": "x"})):
-        settings.write_bytes(bad)
-        mistake(run(copied, "table"), "league")
+    rewritten(file, 0, lambda entry: entry["settings"].update(seed=1))
+    (copied / "mini.jsonl").write_bytes(whole)
+    mistake(run(copied, "table"), "league", "seeds")
 
 
 def test_a_full_disk_is_named_and_the_lines_before_remain(copied, monkeypatch):
@@ -596,10 +556,11 @@ def test_a_full_disk_is_named_and_the_lines_before_remain(copied, monkeypatch):
     def full(number):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(league_file.os, "fsync", full)
-    result = run(copied, "run", "--deals", "240")
-    mistake(result, str(copied / "micro.jsonl"))
-    assert lines_of(copied / "micro.jsonl")[: len(before)] == before
+    with monkeypatch.context() as patch:
+        patch.setattr("hearts_train.store.os.fsync", full)
+        mistake(run(copied, "run", "--deals", "240"), str(copied / "micro.jsonl"))
+    assert lines_of(copied / "micro.jsonl") == before
+    assert run(copied, "table").exit_code == 0
 
 
 # ---- tables and page -----------------------------------------------------------------------------

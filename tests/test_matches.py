@@ -18,7 +18,9 @@ from hearts_env.solve import solve_double_dummy
 from hearts_env.solve.deal_results import DealResults, shipped_results
 from hearts_env.solve.match_equity import MatchEquity
 from hearts_train.command.cli import app
-from hearts_train.measure.match_duel import Matches, Stretch, play_matches
+from hearts_train.measure.contest import Contest, Task
+from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.match_duel import MatchBlock
 from tests.refusals import mistake, refused
 
 RULES = Rules.preset("mini")
@@ -154,8 +156,9 @@ def test_what_match_refuses(tmp_path) -> None:
 
 # ---- duplicate matches ---------------------------------------------------------------------------
 def test_a_pair_of_matches_is_played_with_the_seats_swapped() -> None:
-    work = Matches(("standard", "pro"), "mini", 3, None)
-    block = work(Stretch(4, 2))
+    work = Contest(["standard", "pro"], "mini", 3, unit="match")
+    task = Task((0, 1), 4, 2)
+    block = work.play(task)
     for row in range(2):
         for seating in range(2):
             match = Match(RULES, derived_seed(3, 4 + row))
@@ -164,11 +167,12 @@ def test_a_pair_of_matches_is_played_with_the_seats_swapped() -> None:
                 agent = agents[match.player != seating]
                 match.play(agent.act(match.game.view(match.player)))
             assert block.won[row, seating] == (match.winner == seating)
-            assert block.deals[row, seating] == match.num_deals
+            assert block.lengths[row, seating] == match.num_deals
             lead = match.totals[1 - seating] - match.totals[seating]
             assert block.ahead[row, seating] == lead
-    again = pickle.loads(pickle.dumps(work))(Stretch(4, 2))
-    assert all(np.array_equal(a, b) for a, b in zip(block, again, strict=True))
+    again = pickle.loads(pickle.dumps(work)).play(task)
+    assert {**again.to_json(), "took": 0} == {**block.to_json(), "took": 0}
+    assert MatchBlock.of(json.loads(json.dumps(block.to_json()))).to_json() == block.to_json()
 
 
 class Spy:
@@ -190,7 +194,7 @@ class Faulty:
 
 def test_players_know_the_totals_and_matches_begin_with_those_given() -> None:
     register_agent("spy", Spy)
-    result = play_matches("spy", "easy", "micro", pairs=2, totals=(70, 40))
+    result = evaluate("spy", "easy", "micro", deals=2, unit="match", totals=(70, 40))
     assert set(Spy.seen[:1]) == {(70, 40)}
     assert all(max(totals) >= 70 for totals in Spy.seen)
     assert len(set(Spy.seen)) > 3
@@ -207,36 +211,38 @@ class Last:
 
 def test_an_agent_registered_here_plays_in_other_processes_too() -> None:
     register_agent("last of the test", lambda seed=None: Last())
-    work = Matches(("last of the test", "easy"), "micro", 0)
+    work = Contest(["last of the test", "easy"], "micro", unit="match")
     there = pickle.loads(pickle.dumps(work))
     assert not there.contenders[0].spec.is_named  # its name is not known there
     assert isinstance(there.contenders[0].agent.player, Last)
-    stretch = Stretch(0, 8)
-    for one, other in zip(work(stretch), there(stretch), strict=True):
-        assert np.array_equal(one, other)
+    here, again = (one.play(Task((0, 1), 0, 8)) for one in (work, there))
+    assert np.array_equal(here.ahead, again.ahead)
 
 
-def test_an_agent_changed_meanwhile_is_refused(tmp_path) -> None:
-    file = tmp_path / "mine.py"
-    text = "class Mine:\n    def act(self, view):\n        return view.legal_actions()[0]\n"
-    file.write_text(text)
-    work = Matches((f"{file}:Mine", "easy"), "micro", 0)
-    pickle.loads(pickle.dumps(work))
-    file.write_text(text.replace("[0]", "[-1]"))
-    with refused(HeartsError, "agent"):
-        pickle.loads(pickle.dumps(work))
+def test_matches_are_the_same_with_workers_isolated_and_resumed(tmp_path) -> None:
+    def play(**settings):
+        record = evaluate("standard", "easy", "micro", deals=70, unit="match", **settings)
+        return {**record.to_json(), "isolated": None}
+
+    whole = play(save=tmp_path / "whole")
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    assert len(lines) == 1 + 3  # blocks of 32, 32 and 6
+    (tmp_path / "cut").write_bytes(b"".join(lines[:2]))
+    assert play(resume=tmp_path / "cut", workers=2) == whole
+    assert (tmp_path / "cut").read_bytes().count(b"\n") == 4
+    assert play(isolate=True, time_limit=600) == whole
 
 
 def test_a_faulty_player_loses_and_the_matches_go_on() -> None:
     register_agent("faulty", Faulty)
-    result = play_matches("easy", "faulty", "micro", pairs=3)
+    result = evaluate("easy", "faulty", "micro", deals=3, unit="match")
     assert (result.won, result.swept, result.faults) == (1, 1, 0)
     assert result.opponent_faults > 6
     assert result.ahead > 90
 
 
 def test_a_player_against_itself_wins_half() -> None:
-    result = play_matches("standard", "standard", "mini", pairs=40, seed=1)
+    result = evaluate("standard", "standard", "mini", deals=40, seed=1, unit="match")
     assert (result.won, result.ci95, result.split) == (0.5, (0.5, 0.5), 1)
     assert result.ahead == 0
     assert 100 / 16 < result.deals < 30
@@ -290,9 +296,8 @@ def test_the_command_plays_matches() -> None:
         (["--totals", "1;2"], "--totals '1;2'"),
         (["--totals", "100,1"], "totals 100"),
         (["--deals", "1"], "deals 1 2 10,000,000"),
-        (["--isolate"], "--isolate --unit"),
-        (["--save", "x"], "--save --unit"),
-        (["--unit", "trick"], "--unit 'trick'"),
+        (["--plot", "x.png"], "--plot --unit"),
+        (["--unit", "trick"], "unit 'trick'"),
     ]:
         mistake(run("evaluate", *words[:5], *wrong), *said.split())
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hearts_train.measure.records import read_settings
+from hearts_train.measure.contest import read_saved
 from tests.solve_kills import HITS, SIGNALS, Count, begin, ready
 
 ENTERED = ("easy", "standard", "pro")
@@ -75,7 +75,7 @@ def kill_tournament(kills: int, seed: int) -> Count:
                     count.kills += 1
                     count.by_signal[name] = count.by_signal.get(name, 0) + 1
                     if file.exists() and file.stat().st_size:
-                        read_settings(file)
+                        read_saved(file)
                         count.files += 1
                 else:
                     break
@@ -84,7 +84,7 @@ def kill_tournament(kills: int, seed: int) -> Count:
             done = [(ready(one).communicate(), one.returncode) for one in both]
             for (_, told), status in done:
                 if status:  # whoever came second, unless the first had ended already
-                    assert "in use by process" in told or "is already there" in told, told
+                    assert "in use by process" in told or "already exists" in told, told
                     count.refused += 1
             (out, _), _ = next(one for one in done if not one[1])
             assert timeless(json.loads(out)) == expected
