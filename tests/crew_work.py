@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.waiting import HANG, wait_until
@@ -13,38 +13,44 @@ from tests.waiting import HANG, wait_until
 
 @dataclass(frozen=True)
 class Work:
-    """Squares a number; some numbers do more than that."""
+    """Squares a number, and notes in its folder who began and who did it."""
 
     folder: Path
-    killed: int = -1
-    """At this number the process is killed, the first time."""
-    always_killed: int = -1
-    slow: int = -1
-    """At this number it waits until another process has done one."""
-    endless: int = -1
-    wrong: int = -1
+    at: dict[int, str] = field(default_factory=dict)
+    """What happens at a number: ``wait`` until another process has done one, ``hang``, ``raise``,
+    ``die``, or ``die once``."""
 
     def __call__(self, number: int) -> tuple[int, int]:
         """The square, and the process that computed it."""
-        with (self.folder / "begun").open("a") as file:
-            file.write(f"{number} {os.getpid()}\n")
-        if number == self.wrong:
-            raise KeyError(f"number {number}")
-        if number == self.slow:
-            wait_until(lambda: bool(self._done_by() - {os.getpid()}))
-        if number == self.endless:
-            time.sleep(10 * HANG)
-        mark = self.folder / "killed"
-        if number == self.always_killed or (number == self.killed and not mark.exists()):
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        with (self.folder / "done").open("a") as file:
-            file.write(f"{os.getpid()}\n")
+        self._note("begun", f"{number} {os.getpid()}")
+        match self.at.get(number):
+            case "wait":
+                wait_until(lambda: bool(self._done_by() - {os.getpid()}))
+            case "hang":
+                time.sleep(10 * HANG)
+            case "raise":
+                raise KeyError(f"number {number}")
+            case "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "die once" if not (self.folder / "died").exists():
+                (self.folder / "died").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        self._note("done", str(os.getpid()))
         return number**2, os.getpid()
+
+    def begun(self) -> list[tuple[int, int]]:
+        """The numbers that were begun, each with the process."""
+        file = self.folder / "begun"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [(int(number), int(process)) for number, process in map(str.split, lines)]
 
     def _done_by(self) -> set[int]:
         done = self.folder / "done"
         return set(map(int, done.read_text().split())) if done.exists() else set()
+
+    def _note(self, name: str, text: str) -> None:
+        with (self.folder / name).open("a") as file:
+            file.write(text + "\n")
 
 
 class Unsendable(Exception):

@@ -41,7 +41,7 @@ import numpy as np
 
 from hearts_agents import make_agent
 from hearts_agents.models.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
-from hearts_env import Game, HeartsError, Rules
+from hearts_env import Game, HeartsError, Rules, __version__
 from hearts_env.cards import ALL_CARDS, parse_card
 from hearts_env.game.notation import parse_records
 from hearts_env.rules.presets import PRESETS
@@ -53,8 +53,9 @@ from hearts_train.command.replay import read_games
 from hearts_train.learn import log, runs
 from hearts_train.learn.config import TrainConfig
 from hearts_train.learn.recipes import load_config, shipped_configs
-from hearts_train.measure import records
+from hearts_train.measure.contest import RESULTS
 from hearts_train.measure.duel import Block
+from hearts_train.store import Store, saving, sealed
 
 Data = str | bytes
 
@@ -647,8 +648,9 @@ def results_samples() -> list[Data]:
         {"pairing": [0, 1], "block": Block(first, 2, scores, scores, shooters).to_json()}
         for first in (0, 2)
     ]
-    lines = [records._header(SETTINGS), *blocks]
-    return [b"".join(map(records.sealed_line, lines))]
+    header = {"format": RESULTS.name, "version": RESULTS.version, "package": __version__}
+    lines = [header | {"settings": SETTINGS}, *blocks]
+    return [b"".join(map(sealed, lines))]
 
 
 def change_results(data: bytes, rng: random.Random) -> bytes:
@@ -657,20 +659,23 @@ def change_results(data: bytes, rng: random.Random) -> bytes:
     at = rng.randrange(len(lines))
     changed = json.loads(_change_json(json.dumps(json.loads(lines[at])["entry"]), rng))
     with contextlib.suppress(ValueError):  # what cannot be written
-        lines[at] = records.sealed_line(changed)
+        lines[at] = sealed(changed)
     return b"".join(lines)
 
 
 def read_results(data: Data, folder: Path) -> None:
     path = write(data, folder / "results.jsonl")
-    with records.results_file(None, path, SETTINGS) as results:
-        assert results is not None
-        block = results.get((0, 1), 0, 2)
-        if block is not None:
-            results.append((0, 1), block)
-            assert block.scores.shape == (2 * block.deals, 2)
-    kept = records.read_settings(path)
-    assert all(kept[name] == value for name, value in SETTINGS.items())
+    with saving(None, path, RESULTS, SETTINGS) as store:
+        assert store is not None
+        for record in store.records:
+            with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
+                block = Block.of(record.entry["block"], 2)
+                assert block.scores.shape == (2 * block.deals, 2)
+        size = len(store.records)
+        store.append({"pairing": [0, 1]})
+    again = Store.open(path, RESULTS)
+    assert len(again.records) == size + 1
+    assert all(again.settings[name] == value for name, value in SETTINGS.items())
 
 
 def metrics_samples() -> list[Data]:

@@ -69,7 +69,7 @@ def run(*args):
 def kept(tmp_path_factory):
     """The file of a small result."""
     out = tmp_path_factory.mktemp("results") / "standard.json"
-    assert run("standard", *FEW, "--save", out).exit_code == 0
+    assert run("standard", *FEW, "--json", out).exit_code == 0
     return out
 
 
@@ -178,7 +178,7 @@ def test_a_result_of_version_1_holds():
 def test_an_older_version_is_played_and_gone_on_with(tmp_path, monkeypatch):
     few = ("--track", "two_player", "--deals", 2)
     newest, out = tmp_path / "newest.json", tmp_path / "first.json"
-    assert run("standard", *few, "--save", newest).exit_code == 0
+    assert run("standard", *few, "--json", newest).exit_code == 0
     play = bench.Contest.play
 
     def stop_at_the_third(contest, stretch):
@@ -188,9 +188,10 @@ def test_an_older_version_is_played_and_gone_on_with(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(bench.Contest, "play", stop_at_the_third)
-        assert run("standard", *few, "--protocol", 1, "--save", out).exit_code == 130
-    mistake(run("--resume", out, "--protocol", 1), "--protocol")
-    assert run("--resume", out).exit_code == 0
+        saved = tmp_path / "first.jsonl"
+        assert run("standard", *few, "--protocol", 1, "--save", saved).exit_code == 130
+    mistake(run("--resume", saved, "--protocol", 1), "--protocol")
+    assert run("--resume", saved, "--json", out).exit_code == 0
     first = read_benchmark(out)["result"]
     assert first == read_benchmark(OLD)["result"] | {"package": __version__}
     # The margins against whom both have met are the same; only the mean over the field is not.
@@ -268,12 +269,11 @@ def test_exploitability_is_exact_where_the_agent_can_be_asked(tmp_path):
 
 def test_played_again_the_result_is_the_same_to_the_byte(kept, tmp_path):
     out = tmp_path / "again.json"
-    played = run("standard", *FEW, "--save", out)
+    played = run("standard", *FEW, "--json", out)
     assert played.exit_code == 0
     assert str(out) in played.stderr
     first, again = (json.loads(path.read_bytes()) for path in (kept, out))
     assert encoded(first | {"run": again["run"]}) == out.read_bytes()
-    assert not bench.unfinished(out).exists()
     verdict = run("--verify", out, "--json")
     assert verdict.exit_code == 0
     assert "holds" in verdict.stderr
@@ -312,7 +312,7 @@ def test_other_weights_of_the_same_code_are_another_agent(tmp_path):
     code, weights, out = (tmp_path / name for name in ("mine.py", "weights.bin", "mine.json"))
     code.write_text(WEIGHED)
     weights.write_bytes(b"\0")
-    assert run(f"{code}:Mine", *FEW, "--save", out).exit_code == 0
+    assert run(f"{code}:Mine", *FEW, "--json", out).exit_code == 0
     agent = read_benchmark(out)["result"]["agent"]
     assert agent["files"] == ["weights.bin"]
     assert run("--verify", out, f"{code}:Mine", "--isolate").exit_code == 0
@@ -449,19 +449,18 @@ def test_a_result_of_another_version_is_refused(kept, tmp_path, field, value, wo
     mistake(run("--verify", path), "verify", field, repr(value), words)
 
 
-def test_what_was_begun_under_a_version_that_is_not_here_is_refused(tmp_path):
-    about = {"protocol": "HeartsBench v7", "track": "micro", "split": "dev", "deals": 2}
-    contest = bench.Contest(["easy", "easy"], "micro", 0)
-    with contest.recorded(2, tmp_path / "x.json.part", None, about):
+def test_what_was_saved_under_a_version_that_is_not_here_is_refused(tmp_path):
+    about = Benchmark("easy", "micro", deals=2).settings() | {"protocol": "HeartsBench v7"}
+    with bench.Contest(["easy", "easy"], "micro").saved(tmp_path / "x", None, "benchmark", **about):
         pass
-    mistake(run("--resume", tmp_path / "x.json"), "resume", "'HeartsBench v7'", "v1")
+    mistake(run("--resume", tmp_path / "x"), "resume", "'HeartsBench v7'", "v1")
 
 
 @pytest.mark.slow
 def test_another_agent_is_refused_and_the_same_one_elsewhere_is_not(tmp_path):
     code, moved, out = tmp_path / "mine.py", tmp_path / "moved.py", tmp_path / "mine.json"
     code.write_text(MINE.format(0))
-    assert run(f"{code}:Mine", "--track", "micro", "--deals", 2, "--save", out).exit_code == 0
+    assert run(f"{code}:Mine", "--track", "micro", "--deals", 2, "--json", out).exit_code == 0
     code.rename(moved)
     assert run("--verify", out, f"{moved}:Mine").exit_code == 0
     moved.write_text(MINE.format(-1))
@@ -476,62 +475,30 @@ def test_differences_are_named_by_their_place():
     assert len(differences(list(range(20)), list(range(1, 21)))) == 11
 
 
-# ---- going on ------------------------------------------------------------------------------------
-def test_a_stopped_benchmark_goes_on_to_the_same_result(kept, tmp_path, monkeypatch):
-    out = tmp_path / "stopped.json"
+# ---- resuming ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["SIGINT", "SIGTERM"])
+def test_a_stopped_benchmark_continues_to_the_same_result(kept, tmp_path, monkeypatch, kind):
+    saved, out = tmp_path / "stopped.jsonl", tmp_path / "result.json"
     play = bench.Contest.play
 
-    def stop_at_the_third(contest, stretch):
-        if stretch.pairing == (0, 3):
-            raise KeyboardInterrupt
-        return play(contest, stretch)
+    def stop_at_the_third(contest, task):
+        if task.pairing == (0, 3):
+            os.kill(os.getpid(), getattr(signal, kind))
+        return play(contest, task)
 
-    monkeypatch.setattr(bench.Contest, "play", stop_at_the_third)
-    stopped = run("standard", *FEW, "--save", out)
-    assert stopped.exit_code == 130
-    assert f"hearts benchmark --resume {out}" in stopped.stderr
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.Contest, "play", stop_at_the_third)
+        stopped = run("standard", *FEW, "--save", saved, "--json", out)
+    assert stopped.exit_code == 128 + getattr(signal, kind)
+    assert f"hearts benchmark --resume {saved}" in stopped.stderr
     assert not out.exists()
-    mistake(run("standard", *FEW, "--save", out), "out")
-    mistake(run("--resume", out, "--deals", 3), "--deals")
-    monkeypatch.setattr(bench.Contest, "play", play)
-    resumed = run("--resume", out)
+    mistake(run("standard", *FEW, "--save", saved), "save")
+    mistake(run("--resume", saved, "--deals", 3), "--deals")
+    resumed = run("--resume", saved, "--json", out)
     assert resumed.exit_code == 0, resumed.stderr
     assert json.loads(out.read_bytes())["result"] == json.loads(kept.read_bytes())["result"]
-    mistake(run("--resume", out), "resume")
-
-
-def test_a_full_disk_at_the_end_loses_no_deal(kept, tmp_path, monkeypatch):
-    out = tmp_path / "full.json"
-
-    def full(path, data):
-        raise OSError(28, "No space left on device", str(path))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(bench, "write_whole", full)
-        result = run("standard", *FEW, "--save", out)
-    assert result.exit_code == 2
-    assert "No space left" in result.stderr
-    assert not out.exists()
-    with monkeypatch.context() as patch:
-        patch.setattr("hearts_train.measure.duel.Duel.play", None)  # nothing is played again
-        assert run("--resume", out).exit_code == 0
-    assert json.loads(out.read_bytes())["result"] == json.loads(kept.read_bytes())["result"]
-
-
-def test_sigterm_ends_it_with_its_own_status(tmp_path, monkeypatch):
-    out = tmp_path / "ended.json"
-    play = bench.Contest.play
-
-    def ended(contest, stretch):
-        block = play(contest, stretch)
-        if stretch.pairing == (0, 2):
-            os.kill(os.getpid(), signal.SIGTERM)
-        return block
-
-    monkeypatch.setattr(bench.Contest, "play", ended)
-    stopped = run("standard", *FEW, "--save", out)
-    assert stopped.exit_code == 143
-    assert f"--resume {out}" in stopped.stderr
+    monkeypatch.setattr("hearts_train.measure.duel.Duel.play", None)  # nothing is played again
+    assert run("--resume", saved).exit_code == 0
 
 
 @pytest.mark.slow
@@ -544,18 +511,17 @@ def test_what_cannot_be_benchmarked_is_refused(kept, tmp_path):
     mistake(run("pro", "--track", "micro", "--deals", 5001), "deals", "5,000")
     mistake(run("nobody"), "agent", "nobody")
     mistake(run("pimc", "--track", "classic"), "rules")
-    mistake(run("pro", "--save", kept), "out")
-    mistake(run("pro", "--save", tmp_path / "no" / "x.json"), "--save")
-    mistake(run("--resume", tmp_path / "x.json"), "resume")
+    mistake(run("pro", "--json", kept), "--json")
+    mistake(run("pro", *FEW, "--save", tmp_path / "no" / "x.jsonl"), "save")
+    mistake(run("--resume", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", tmp_path / "x.json"), str(tmp_path / "x.json"))
     mistake(run("--verify", kept, "--track", "mini"), "--track")
     mistake(run("--verify", kept, "--resume", kept), "--verify")
 
 
 def test_a_file_of_evaluate_is_not_resumed(tmp_path):
-    out = tmp_path / "x.json"
-    evaluate("easy", "standard", "micro", deals=2, out=bench.unfinished(out))
-    mistake(run("--resume", out), "resume", "--resume")
+    evaluate("easy", "standard", "micro", deals=2, save=tmp_path / "x")
+    mistake(run("--resume", tmp_path / "x"), "resume", "--resume")
 
 
 def test_progress_names_every_opponent():
@@ -567,7 +533,7 @@ def test_progress_names_every_opponent():
         yield lambda done, total: None
 
     Benchmark("easy", "micro", deals=2).run(show=show)
-    assert labels[1] == "easy-v1 against standard-v1 (2 of 6)"
+    assert labels[1] == "easy against standard"
     assert labels[-1] == "easy-v1, exploitability"
 
 
@@ -690,7 +656,7 @@ def test_a_result_of_an_agent_that_runs_code_is_played_again_only_if_it_is_trust
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MINE.format(0))
-    assert run("mine.py:Mine", *FEW, "--save", "mine.json").exit_code == 0
+    assert run("mine.py:Mine", *FEW, "--json", "mine.json").exit_code == 0
     (tmp_path / "mine.py").write_text("raise SystemExit('ran')")
     mistake(run("--verify", "mine.json"), "verify", "'mine.json'", "--allow-code")
     for name in ("exec:./bot", "pimc_belief?model=exec:./bot", "pimc_belief?model=mine.py:Mine"):
@@ -750,7 +716,7 @@ def test_the_shipped_table_of_mini_has_the_champion_as_it_plays():
 def test_faults_are_told_with_their_reason(tmp_path):
     code, out = tmp_path / "mine.py", tmp_path / "r.json"
     code.write_text("class Mine:\n    def act(self, view):\n        raise OSError('no plan')\n")
-    words = ["benchmark", f"{code}:Mine", "--track", "micro", "--deals", "4", "--save", str(out)]
+    words = ["benchmark", f"{code}:Mine", "--track", "micro", "--deals", "4", "--json", str(out)]
     told = CliRunner().invoke(app, words)
     assert told.exit_code == 0, told.stderr
     assert "48 deals" in told.stderr

@@ -5,7 +5,6 @@ import pickle
 import signal
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,40 +13,32 @@ from typer.testing import CliRunner
 from hearts_agents import register_agent
 from hearts_env import HeartsError
 from hearts_train.command.cli import app
-from hearts_train.measure.contest import Contest, Stretch
+from hearts_train.measure.contest import Contest, Task
 from hearts_train.measure.crew import spread
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.tournament import tournament
 from tests.crew_work import Work, raise_unsendable
-from tests.refusals import refused
+from tests.refusals import mistake, refused
+from tests.tournament_kills import timeless
 from tests.waiting import is_running, wait_until
 
 SQUARES = [number**2 for number in range(12)]
 
 
-def begun(folder):
-    return [int(line.split()[0]) for line in (folder / "begun").read_text().splitlines()]
-
-
 def test_results_come_in_the_order_of_the_tasks(tmp_path):
-    found = list(spread(Work(tmp_path, slow=0), range(12), workers=2))
+    found = list(spread(Work(tmp_path, {0: "wait"}), range(12), workers=2))
     assert [square for square, _ in found] == SQUARES
-    assert len({process for _, process in found}) == 2
-    assert os.getpid() not in {process for _, process in found}
+    assert len({process for _, process in found} - {os.getpid()}) == 2
     here = list(spread(Work(tmp_path), range(12)))
     assert here == [(square, os.getpid()) for square in SQUARES]
 
 
 @pytest.mark.slow
-def test_the_task_of_a_killed_worker_is_done_again(tmp_path):
-    found = list(spread(Work(tmp_path, killed=5), range(12), workers=2))
-    assert [square for square, _ in found] == SQUARES
-    assert sorted(begun(tmp_path)) == sorted([*range(12), 5])
-
-
-@pytest.mark.slow
-def test_a_task_that_ends_every_process_is_given_up(tmp_path):
-    found = spread(Work(tmp_path, always_killed=1), range(12), workers=2)
+def test_the_task_of_a_killed_worker_is_done_again_but_not_for_ever(tmp_path):
+    work = Work(tmp_path, {5: "die once"})
+    assert [square for square, _ in spread(work, range(12), workers=2)] == SQUARES
+    assert sorted(number for number, _ in work.begun()) == sorted([*range(12), 5])
+    found = spread(Work(tmp_path, {1: "die"}), range(12), workers=2)
     assert next(found)[0] == 0
     with refused(HeartsError, "workers", 3, "-9"):
         next(found)
@@ -55,7 +46,7 @@ def test_a_task_that_ends_every_process_is_given_up(tmp_path):
 
 @pytest.mark.slow
 def test_an_error_is_raised_when_its_turn_has_come(tmp_path):
-    found = spread(Work(tmp_path, wrong=3), range(12), workers=2)
+    found = spread(Work(tmp_path, {3: "raise"}), range(12), workers=2)
     assert [next(found)[0] for _ in range(3)] == [0, 1, 4]
     with pytest.raises(KeyError, match="number 3") as caught:
         next(found)
@@ -65,24 +56,14 @@ def test_an_error_is_raised_when_its_turn_has_come(tmp_path):
 
 
 @pytest.mark.slow
-def test_no_more_is_done_than_is_asked_for(tmp_path):
-    found = spread(Work(tmp_path), iter(range(10**9)), workers=2)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_more_is_done_than_is_asked_for(tmp_path, workers):
+    work = Work(tmp_path)
+    found = spread(work, range(10**9), workers=workers)
     assert next(found)[0] == 0
     found.close()
-    assert len(begun(tmp_path)) <= 8
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_results_can_be_closed_before_their_end(tmp_path, workers):
-    with closing(spread(Work(tmp_path), range(12), workers=workers)) as found:
-        assert next(found)[0] == 0
     assert list(found) == []
-
-
-def test_work_that_cannot_be_sent_is_named():
-    with refused(HeartsError, "workers"):
-        list(spread(lambda task: task, [1], workers=2))
+    assert len(work.begun()) <= 8
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, "two", 1025])
@@ -91,12 +72,11 @@ def test_numbers_of_workers_that_are_none(workers):
         spread(abs, [1], workers=workers)
 
 
-def test_a_backend_that_there_is_not():
+def test_backends_and_work_that_cannot_be_are_refused(monkeypatch):
     with refused(HeartsError, "backend", value="dask"):
         evaluate("easy", "standard", deals=2, backend="dask")
-
-
-def test_without_ray_it_is_said_how_to_install_it(monkeypatch):
+    with refused(HeartsError, "workers"):
+        list(spread(lambda task: task, [1], workers=2))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with refused(HeartsError, "backend", "ray"):
         spread(abs, [1], backend="ray")
@@ -114,12 +94,7 @@ def test_ray_that_cannot_start_is_one_line_and_nothing_of_it_is_left(error, monk
     monkeypatch.setattr(ray, "init", init)
     monkeypatch.setattr(ray, "shutdown", lambda: ended.append(True))
     args = ["evaluate", "easy", "--rules", "micro", "--deals", "4", "--backend", "ray"]
-    shown = CliRunner().invoke(app, args)
-    assert shown.exit_code == 2
-    assert shown.stderr.splitlines()[-1].startswith("error: backend: ")
-    for word in (type(error).__name__, "--backend ray"):
-        assert word in shown.stderr.splitlines()[-1]
-    assert "Traceback" not in shown.stderr
+    mistake(CliRunner().invoke(app, args), "backend", type(error).__name__, "--backend ray")
     assert ended
 
 
@@ -129,51 +104,48 @@ from pathlib import Path
 from hearts_train.measure.crew import spread
 from tests.crew_work import Work
 if __name__ == "__main__":
-    list(spread(Work(Path(sys.argv[1]), endless=0), [0, 0], workers=2))
+    list(spread(Work(Path(sys.argv[1]), {0: "hang"}), [0, 0], workers=2))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 def test_workers_end_with_a_killed_parent(tmp_path):
-    script = tmp_path / "script.py"
+    script, work = tmp_path / "script.py", Work(tmp_path)
     script.write_text(ORPHANS)
     root = Path(__file__).parent.parent
     paths = os.pathsep.join(map(str, [root, root / "agents", root / "train"]))
     environment = {**os.environ, "PYTHONPATH": paths}
     process = subprocess.Popen([sys.executable, script, tmp_path], env=environment)
-    wait_until(lambda: (tmp_path / "begun").exists() and len(begun(tmp_path)) == 2)
-    workers = [int(line.split()[1]) for line in (tmp_path / "begun").read_text().splitlines()]
+    wait_until(lambda: len(work.begun()) == 2)
+    workers = [process for _, process in work.begun()]
     assert all(map(is_running, workers))
     process.send_signal(signal.SIGKILL)
     process.wait()
     wait_until(lambda: not any(map(is_running, workers)))
 
 
-# ---- what is played ------------------------------------------------------------------------------
+# ---- what is played (matches: tests/test_matches.py) ---------------------------------------------
 @pytest.mark.slow
-def test_workers_go_on_with_a_file_that_one_process_began(tmp_path):
+def test_workers_continue_a_file_that_one_process_began(tmp_path):
     def play(**options):
         found = evaluate("easy", "pro", "micro", 100, 3, **options)
-        figures = found.to_json()
-        for name in ("ms_per_decision", "opponent_ms_per_decision"):
-            del figures[name]
-        return figures, found.margins.tolist(), found.worst
+        return timeless(found.to_json()), found.margins.tolist(), found.worst
 
-    alone = play(out=tmp_path / "file")
-    lines = (tmp_path / "file").read_bytes().splitlines(keepends=True)
-    (tmp_path / "file").write_bytes(b"".join(lines[:2]))
-    assert play(resume=tmp_path / "file", workers=2) == alone
-    assert len((tmp_path / "file").read_bytes().splitlines()) == len(lines)
+    file = tmp_path / "file"
+    alone = play(save=file)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:2]))
+    assert play(resume=file, workers=2) == alone
+    assert len(file.read_bytes().splitlines()) == len(lines)
 
 
 @pytest.mark.slow
 def test_a_tournament_is_the_same_with_two_workers():
-    def ranked(**crew):
-        table = tournament(["easy", "standard", "pro"], "micro", 40, **crew)
-        return [(s.agent, s.rating, s.ci95, s.won) for s in table.standings]
+    def played(**crew):
+        return timeless(tournament(["easy", "standard", "pro"], "micro", 40, **crew).to_json())
 
-    assert ranked(workers=2) == ranked()
+    assert played(workers=2) == played()
 
 
 def sent(contest):
@@ -191,8 +163,8 @@ class Remembered:
 def test_an_agent_registered_here_is_sent_as_it_is():
     register_agent("remembered by the test", lambda seed=None: Remembered())
     contest = Contest(["remembered by the test", "easy"], "micro", 0)
-    stretch = Stretch((0, 1), 0, 10)
-    here, there = contest.play(stretch), sent(contest).play(stretch)
+    task = Task((0, 1), 0, 10)
+    here, there = contest.play(task), sent(contest).play(task)
     assert (here.scores == there.scores).all()
     assert here.faults == there.faults == [0, 0]
 
@@ -226,11 +198,14 @@ def two_nodes():
 
 @pytest.mark.slow
 def test_on_ray_results_are_the_same_and_a_killed_task_is_done_again(two_nodes, tmp_path):
-    found = list(spread(Work(tmp_path, killed=5, slow=0), range(12), backend="ray"))
+    found = list(spread(Work(tmp_path, {0: "wait", 5: "die once"}), range(12), backend="ray"))
     assert [square for square, _ in found] == SQUARES
     assert len({process for _, process in found}) >= 2
-    alone = evaluate("easy", "pro", "micro", 60, 3)
-    on_ray = evaluate("easy", "pro", "micro", 60, 3, backend="ray")
-    assert (alone.margins == on_ray.margins).all()
+    for unit in ("deal", "match"):
+        alone, on_ray = (
+            timeless(evaluate("easy", "pro", "micro", 40, unit=unit, backend=name).to_json())
+            for name in ("local", "ray")
+        )
+        assert alone == on_ray
     with pytest.raises(KeyError, match="number 3"):
-        list(spread(Work(tmp_path, wrong=3), range(12), backend="ray", workers=2))
+        list(spread(Work(tmp_path, {3: "raise"}), range(12), backend="ray", workers=2))

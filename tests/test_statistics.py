@@ -33,7 +33,7 @@ from hearts_train.measure.aggregates import (
     mean,
     performance_profile,
 )
-from hearts_train.measure.comparison import Trial, compare
+from hearts_train.measure.comparison import _parts, compare
 from hearts_train.measure.duel import Duel
 from hearts_train.measure.evaluation import evaluate
 from hearts_train.measure.intervals import bootstrap_interval, mean_and_interval
@@ -355,7 +355,7 @@ def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
         return play(self, first, deals, progress)
 
     monkeypatch.setattr(Duel, "play", stop)
-    some = compare("easy", "easy", "micro", question, max_deals=900, seed=3, out=kept)
+    some = compare("easy", "easy", "micro", question, max_deals=900, seed=3, save=kept)
     assert some.interrupted
     assert some.verdict == "open"
     assert some.looks == wanted.looks[: len(some.looks)]
@@ -367,10 +367,11 @@ def test_a_stopped_comparison_goes_on_to_the_same_result(tmp_path, monkeypatch):
 
 
 def test_blocks_end_where_the_test_looks():
-    trial = Trial(["standard", "pro"], "micro", seed=0)
-    settings = trial.settings(1000)
-    assert settings["blocks"][:3] == [64, 32, 32]
-    assert settings["about"]["compare"] == {"low": 0.0, "high": 0.1, "alpha": 0.05, "beta": 0.05}
+    parts = list(_parts(100_000))
+    assert [len(part) for part in parts[:3]] == [64, 32, 32]
+    assert {part.stop for part in parts} >= set(sequential.looks(100_000))
+    assert all(one.stop == other.start for one, other in itertools.pairwise(parts))
+    assert max(map(len, parts)) <= comparison._LARGEST_BLOCK
 
 
 @pytest.mark.parametrize(
@@ -405,7 +406,7 @@ def test_too_few_or_too_many_pairs_are_refused(deals):
 
 def test_what_was_kept_for_another_test_is_refused(tmp_path, monkeypatch):
     kept = tmp_path / "kept.jsonl"
-    compare("easy", "easy", "micro", max_deals=64, out=kept)
+    compare("easy", "easy", "micro", max_deals=64, save=kept)
     compare("easy", "easy", "micro", max_deals=64, resume=kept)
     monkeypatch.setattr(comparison, "TEST_VERSION", comparison.TEST_VERSION + 1)
     with refused(HeartsError, "resume"):
@@ -527,7 +528,7 @@ def test_mistakes_are_told_in_a_line(words, told):
 
 def test_a_file_of_another_command_is_refused(tmp_path):
     kept = tmp_path / "kept.jsonl"
-    evaluate("standard", "easy", "micro", 20, out=kept)
+    evaluate("standard", "easy", "micro", 20, save=kept)
     result = run("compare", "--resume", kept)
     assert result.exit_code == 2
     assert "resume: " in result.stderr
@@ -698,7 +699,7 @@ def test_scores_that_are_none_are_refused(scores, told):
 def test_groups_of_runs_play_their_own_deals_against_the_field(tmp_path):
     kept = tmp_path / "kept.jsonl"
     runs, others, field = ["pro", "standard"], ["standard_trump", "pro_trump"], ["standard", "pro"]
-    result = compare_runs(runs, others, field, "micro", 40, seed=5, out=kept)
+    result = compare_runs(runs, others, field, "micro", 40, seed=5, save=kept)
     for name, row in ((runs[0], result.scores[0]), (others[0], result.other_scores[0])):
         margins = [evaluate(name, other, "micro", 40, seed=5).margin for other in field]
         assert row == pytest.approx(margins)
@@ -714,9 +715,11 @@ def test_groups_of_runs_play_their_own_deals_against_the_field(tmp_path):
     assert again["difference"]["value"] == result.difference[0]
 
 
+@pytest.mark.filterwarnings("always::UserWarning")
 def test_a_player_that_is_compared_with_itself_is_told_of():
     told = run("compare", "pro", "pro-v1", "--rules", "micro", "--max-deals", "200")
     assert "pro and pro-v1" in told.stderr
+    assert "Warning" not in told.stderr
     words = ["pro", "pro-v1", "vs", "easy", "pro?worlds=20"]
     told = run("compare", *words, "--rules", "micro", "--deals", "4", "--opponents", "standard")
     assert told.stderr.count("one run") == 1

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -110,6 +111,7 @@ class Commands(typer.core.TyperGroup):
         """Run a command line and leave with its exit status."""
         try:
             prepare_streams()
+            warnings.showwarning = _note_warning
             code = super().main(
                 args=_completed(sys.argv[1:] if args is None else args),
                 prog_name=prog_name or "hearts",
@@ -175,6 +177,12 @@ class Commands(typer.core.TyperGroup):
                 return super().invoke(ctx)
         except KeyboardInterrupt as error:
             raise _Stopped from error
+
+
+def _note_warning(message: Warning | str, kind: type[Warning], *where: Any) -> None:
+    """Show a warning of the package as a note; those of libraries are for whoever debugs."""
+    if kind is UserWarning:
+        note(f"warning: {message}")
 
 
 def _completed(words: Sequence[str]) -> list[str]:

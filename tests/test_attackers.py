@@ -26,12 +26,11 @@ from hearts_env.solve.beliefs import Tracker, belief
 from hearts_env.solve.best_response import best_response, exploit
 from hearts_env.solve.response import ALL, Responses, _thinned, whole_game
 from hearts_env.solve.tree import Tree
-from hearts_train.command.attack_command import show
 from hearts_train.command.cli import app
-from hearts_train.measure import evaluation
-from hearts_train.measure.attack import Assault, is_small, play_of
-from hearts_train.measure.contest import Contest, Stretch
+from hearts_train.command.exploit_command import show
+from hearts_train.measure.contest import _BLOCKS, Contest, Task
 from hearts_train.measure.evaluation import evaluate
+from hearts_train.measure.exploit import Exploiter, is_small, play_of
 from tests.refusals import mistake, refused
 from tests.reshuffle import reshuffled
 from tests.test_exploit import all_deals, random_policy
@@ -215,7 +214,7 @@ def micro():
 
 
 def gains(agent, rules="micro", **options):
-    found = Assault(agent, list(METHODS), rules, **options).exactly()
+    found = Exploiter(agent, list(METHODS), rules, **options).exactly()
     return found, {gain.attacker: gain.margin for gain in found.gains}
 
 
@@ -334,10 +333,10 @@ def test_an_agent_that_tells_no_chances_is_found_out():
     assert play_of(Draws(), rules) == (False, True)
     assert play_of(make_agent("easy", seed=0), rules) == (True, False)
     assert play_of(make_agent("standard", seed=0), rules) == (False, False)
-    assault = Assault(Draws(), ["belief"])
-    assert assault.is_one_draw
-    assert assault.noise > 0
-    assert Assault("standard", ["belief"]).noise == 0
+    exploiter = Exploiter(Draws(), ["belief"])
+    assert exploiter.is_one_draw
+    assert exploiter.noise > 0
+    assert Exploiter("standard", ["belief"]).noise == 0
     # Of a small deck one draw is attacked: the same for all, and for the best response.
     found, won = gains(Draws())
     assert found.is_one_draw
@@ -359,7 +358,7 @@ def test_who_can_be_attacked_and_by_whom():
         ("nobody", ["lbr"], {}, "agent nobody"),
     ]:
         with refused(HeartsError, *said.split()):
-            Assault(agent, attackers, **options)
+            Exploiter(agent, attackers, **options)
     for options, said in [
         ({"method": "x"}, "method"),
         ({"tricks": -1}, "tricks"),
@@ -392,8 +391,8 @@ def test_a_block_is_the_same_whatever_was_played_before(most, monkeypatch):
     attacker = Attacker(Drawing(), "belief", epsilon=0.1)
 
     def played(*firsts):
-        contest = Contest([Drawing(), attacker], "mini", 3, pairings=[(1, 0)])
-        return [contest.play(Stretch((1, 0), first, 8)).scores for first in firsts][-1]
+        contest = Contest([Drawing(), attacker], "mini", 3, pairings=lambda _: [(1, 0)])
+        return [contest.play(Task((1, 0), first, 8)).scores for first in firsts][-1]
 
     assert np.array_equal(played(0, 8, 16), played(16))
     assert np.array_equal(played(40, 16), played(16))
@@ -401,7 +400,7 @@ def test_a_block_is_the_same_whatever_was_played_before(most, monkeypatch):
 
 
 def test_no_block_has_more_decisions_than_are_remembered():
-    assert evaluation._LARGEST_BLOCK * k.MAX_CARDS // 2 <= beliefs._MOST_KEPT
+    assert _BLOCKS["deal"][1] * k.MAX_CARDS // 2 <= beliefs._MOST_KEPT
 
 
 def test_a_reseeded_attacker_remembers_nothing():
@@ -443,11 +442,11 @@ def test_nobody_who_was_asked_is_left_running():
     assert Opened.began == 1
     assert not Opened.running
     kept = [Opened(), Opened()]  # so that no two have the same id
-    assault = Assault(kept[0], ["belief", kept[1]], "micro")
+    exploiter = Exploiter(kept[0], ["belief", kept[1]], "micro")
     assert not Opened.running
-    assault.exactly()
+    exploiter.exactly()
     assert not Opened.running
-    assault.over_deals(4)
+    exploiter.over_deals(4)
     assert not Opened.running
 
 
@@ -493,11 +492,11 @@ def test_the_command_shows_the_truth_beside_what_was_found():
 def test_a_search_for_a_time_is_not_attacked():
     for name in ("champion?search=5ms", "champion?search=1s&endgame_tricks=2"):
         with refused(HeartsError, "agent", "search=16"):
-            Assault(name, ["belief"])
+            Exploiter(name, ["belief"])
 
 
 def test_a_stopped_attack_says_so(capsys):
-    found = Assault("standard", ["belief"], tricks=2).over_deals(4)
+    found = Exploiter("standard", ["belief"], tricks=2).over_deals(4)
     show(found, to_stderr=False)
     assert "stopped early" not in capsys.readouterr().out
     show(dataclasses.replace(found, interrupted=True), to_stderr=False)
