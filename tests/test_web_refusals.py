@@ -10,8 +10,7 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from hearts_train.store import Store
-from hearts_train.web.app import Connection
-from hearts_train.web.gate import Bucket
+from hearts_train.web.app import Bucket, Connection
 from hearts_train.web.hosting import Limits
 from tests.web import wait_until
 from tests.web_browser import SOCKET, Browser, browsing, serving, take_turns
