@@ -277,21 +277,6 @@ def test_tables_of_one_person_are_limited_and_finished_or_closed_ones_do_not_cou
         assert browser.ask(type="next", table=first)["code"] == "not_allowed"
 
 
-def test_at_a_closed_table_nothing_is_taken_back(client):
-    with browsing(client) as browser:
-        table = browser.create("two_player", "easy")["table"]
-        for _ in range(2):
-            browser.act()
-        while browser.state["turn"] != 0:
-            browser.read()
-        assert browser.ask(type="leave", table=table, close=True)["type"] == "done"
-        told = browser.ask(type="watch", table=table)
-        assert (told["closed"], told["undo"]) == (True, False)
-        refused = browser.ask(type="undo", table=table, seq=told["seq"])
-        assert refused["code"] == "not_allowed"
-        assert browser.ask(type="watch", table=table)["view"] == told["view"]
-
-
 def test_a_table_with_an_open_seat_can_be_closed(tmp_path):
     with serving(tmp_path, limits=Limits(own=1)) as client, browsing(client) as browser:
         seats = [{"me": True}, {"open": True}]
