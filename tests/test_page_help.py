@@ -135,7 +135,9 @@ def test_odds_of_unseen_cards_are_those_of_the_worlds(browser, address) -> None:
     assert len(rows) == len(unseen) == 15
     # Of 15 cards not seen the other holds 13 and two are dead.
     assert {tuple(row.split("\t")[1:]) for row in rows} == {("87 %", "13 %")}
-    expect(page.locator(".odds caption")).to_have_text("Over all 105 ways the unseen cards can lie.")
+    expect(page.locator(".odds caption")).to_have_text(
+        "Over all 105 ways the unseen cards can lie."
+    )
     person.play()
     page.get_by_label("If the others play like").select_option("standard")
     page.wait_for_function("() => document.querySelectorAll('.odds tbody tr').length < 15")
