@@ -25,10 +25,10 @@ from hearts_agents.models.checkpoint import (
     save_checkpoint,
 )
 from hearts_agents.models.network import Network, NetworkAgent, load_agent, snapshot
-from hearts_agents.models.tensors import DIGEST, read_tensors, write_tensors
 from hearts_agents.programs.subprocesses import python_environment
 from hearts_env import BatchGame, CheckpointError, Game, Rules
 from hearts_env.encoders import encode, make_encoder
+from hearts_env.support.tensors import DIGEST, read_tensors, write_tensors
 from hearts_env.views.view import PlayerView
 from tests.refusals import refused
 
@@ -79,7 +79,7 @@ def test_round_trip(path):
 WRITES = """
 import sys
 from pathlib import Path
-from hearts_agents.models.tensors import read_tensors, write_tensors
+from hearts_env.support.tensors import read_tensors, write_tensors
 write_tensors(Path(sys.argv[2]), *read_tensors(Path(sys.argv[1])))
 """
 

@@ -15,9 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from hearts_agents.models.checkpoint import read_checkpoint
-from hearts_agents.models.tensors import read_tensors, write_tensors
 from hearts_agents.trust import TRUST
 from hearts_env import CheckpointError, HeartsError
+from hearts_env.support.tensors import read_tensors, write_tensors
 from hearts_train.command.cli import app
 from hearts_train.learn import runs
 from hearts_train.learn.config import ConfigError

@@ -30,12 +30,12 @@ from typing import Any
 
 import numpy as np
 
-from hearts_agents.models.tensors import DIGEST, digest_of, read_tensors, write_tensors
 from hearts_env.encoders import ENCODERS, Encoder, make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arrays import Array
 from hearts_env.support.errors import CheckpointError, HeartsError, did_you_mean, quoted
 from hearts_env.support.files import kind_of
+from hearts_env.support.tensors import DIGEST, digest_of, read_tensors, write_tensors
 
 FORMAT = "hearts-env player"
 VERSION = 1

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_agents.models.tensors import Tensors
 from hearts_env.seeds import derived_seed
 from hearts_env.support.arrays import Array
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.action_values import ActionValueLearner

@@ -17,12 +17,12 @@ import torch
 
 from hearts_agents.envs.pool import OpponentPool
 from hearts_agents.models.network import NetworkAgent
-from hearts_agents.models.tensors import Tensors
 from hearts_env.encoders import make_encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.solve.tree import Tree
 from hearts_env.support import clock
 from hearts_env.support.errors import CheckpointError, HeartsError
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import TorchNetwork
 from hearts_train.learn.algorithms import ALGORITHMS

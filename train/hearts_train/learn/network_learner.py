@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from hearts_agents.models.tensors import Tensors
 from hearts_env.encoders import Encoder
 from hearts_env.rules.rules import Rules
 from hearts_env.support.arguments import check_array
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn.actor_critic import (
     ActorCritic,

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hearts_agents.models.tensors import Tensors
 from hearts_env.support.arrays import Floats32
+from hearts_env.support.tensors import Tensors
 from hearts_train.learn import runs
 from hearts_train.learn import selfplay_kernel as sk
 from hearts_train.learn.actor_critic import Adam, Replicas, policy_tensors

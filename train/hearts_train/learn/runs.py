@@ -34,10 +34,10 @@ from hearts_agents.models.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
-from hearts_agents.models.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_agents.spec import AgentSpec
 from hearts_env.support.errors import CheckpointError, quoted
 from hearts_env.support.files import held, is_held, remove_leftovers, write_whole
+from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.event_file import EventFile
 from hearts_train.learn.recipes import load_config
