@@ -37,7 +37,13 @@ from hearts_agents.models.checkpoint import (
 from hearts_agents.spec import AgentSpec
 from hearts_env.support.errors import CheckpointError, quoted
 from hearts_env.support.files import held, is_held, remove_leftovers, write_whole
-from hearts_env.support.tensors import DIGEST, Tensors, digest_of, read_tensors, write_tensors
+from hearts_env.support.tensors import (
+    DIGEST,
+    Tensors,
+    digest_of,
+    read_tensors,
+    write_tensors,
+)
 from hearts_train.learn.config import ConfigError, TrainConfig
 from hearts_train.learn.event_file import EventFile
 from hearts_train.learn.recipes import load_config
