@@ -186,7 +186,7 @@ class _Reader:
             )
         try:
             if int.from_bytes(start, "little") > min(size, MOST_HEADER):
-                raise CheckpointError("header too large")
+                raise CheckpointError("header: it is too large; give another file")
             self.tensors, header = read_tensors(Path(path))
         except CheckpointError as error:
             raise self._bad(
