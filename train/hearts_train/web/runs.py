@@ -30,7 +30,6 @@ from hearts_train.learn.report import (
 )
 from hearts_train.learn.runs import RunFolder, began, has_player, read_run, run_folders
 from hearts_train.session.table import Refusal
-from hearts_train.web.run_shelf import RunShelf, rules_of
 
 _LOOK = 2.0  # seconds between two looks for new folders
 
