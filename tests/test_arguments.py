@@ -7,6 +7,7 @@ TypeError from somewhere inside would be one that nobody can read.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -178,7 +179,13 @@ def subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
         "revoke": some,
     }
     yield from methods(new_batch, state_of_batch, batch_goods)
-    more = {"observation": "flat", "autodeal": True, "num_threads": 1, "device": "cpu"}
+    more = {
+        "observation": "flat",
+        "autodeal": True,
+        "num_threads": 1,
+        "device": "cpu",
+        "freeze": False,
+    }
     yield plain("BatchGame", BatchGame, {"rules": "micro", "num_games": 2, "seed": 1} | more)
 
     yield plain("Rules", Rules, Rules.preset("kitty").to_dict())
@@ -200,24 +207,42 @@ DEALT: dict[str, Any] = {"deal_number": 0, "dealer": 0, "totals": [0, 0]}
 SUBJECTS = dict(subjects())
 
 
+# What else a message begins with: a part of the value, or another argument that does not fit it.
+ALSO = {
+    "rules": ("players", "chips"),
+    "text": ("history", "line 1", "rules", "players"),
+    "fields": ("rules",),
+    "name": ("rules",),
+    "hand_size": ("pass_count",),
+    "method": ("settlement",),
+    "game": ("deal",),
+    "games": ("out", "actions", "seeds"),
+    "tags": ("",),
+}
+
+
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_an_odd_value_is_refused_in_words_or_answered(name: str) -> None:
+    """The message begins with the argument and says what to do."""
     made = SUBJECTS[name]
     made().call(**made().good)
     for argument in made().good:
         for odd in ODD:
             subject = made()
             before = subject.look()
-            message = None
+            refusal = None
             try:
                 subject.call(**{**subject.good, argument: odd})
             except HeartsError as error:
-                message = str(error)
+                refusal = error
             except Exception as error:
                 raise AssertionError(f"{argument}={quoted(odd)}: {error!r}") from error
-            if message is not None:
+            if refusal is not None:
                 assert subject.look() == before, (argument, quoted(odd))
-                assert 0 < len(message) < 1500, (argument, quoted(odd))
+                begin = re.split(r"[[.]", refusal.argument)[0]
+                assert begin in (argument, *ALSO.get(argument, ())), (argument, str(refusal))
+                assert refusal.hint, str(refusal)
+                assert len(str(refusal)) < 1500, (argument, quoted(odd))
 
 
 def test_all_that_is_public_is_thrown_at() -> None:

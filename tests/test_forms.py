@@ -88,25 +88,6 @@ def test_battery_of_pettingzoo(dtype: str, mask: str) -> None:
     seed_test(lambda: hearts_v0.env("mini", dtype=dtype, action_mask=mask), num_cycles=4)
 
 
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [
-        ({"dtype": "float64"}, "'float64'"),
-        ({"dtype": float}, "float"),
-        ({"dtype": np.floating}, "floating"),
-        ({"dtype": 8}, "8"),
-        ({"action_mask": "infos"}, "'infos'"),
-        ({"action_mask": None}, "None"),
-    ],
-)
-def test_unknown_forms_list_the_choices(given: dict[str, Any], shown: str) -> None:
-    (name,) = given
-    known = KNOWN if name == "dtype" else "observation, info"
-    for make in (hearts_v0.raw_env, hearts_v0.env):
-        with refused(HeartsError, name, shown, hint=known):
-            make(**given)
-
-
 def test_the_mask_is_in_the_observation_in_the_info_or_in_both() -> None:
     envs: Any = {mask: hearts_v0.raw_env("classic", action_mask=mask) for mask in MASKS}
     both = envs["both"]
