@@ -197,6 +197,8 @@ class raw_env(AECEnv):  # type: ignore[misc]  # PettingZoo's name for it
         infos: by agent, as ``rewards``, ``terminations`` and ``truncations``: current after every
             ``reset`` and ``step``.
         state_space: the space of ``state()``.
+        observation_spaces: by agent, as ``action_spaces``.
+        drawer: what ``render`` draws with, and the window.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  # as PettingZoo has it

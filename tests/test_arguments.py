@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearts_env import BatchGame, DealError, Game, HeartsError, Match, Rules, chips_of, settle
+from hearts_env import (
+    BatchGame,
+    DealError,
+    Game,
+    HeartsError,
+    Match,
+    Rules,
+    chips_of,
+    hearts_v0,
+    settle,
+)
 from hearts_env.rules.rules import FIELDS
 from hearts_env.support.arguments import (
     check_chance,
@@ -346,3 +356,25 @@ def test_arrays_of_whole_numbers_come_out_alike() -> None:
         assert made.tolist() == [0, 1, 2]
     for wrong in ([0.0], [True], ["0"], [[1], [2, 3]], None, np.array([2**63], np.uint64)):
         assert whole_numbers(wrong) is None
+
+
+OBJECTS = {
+    "Game": lambda: Game.deal("micro", 1),
+    "PlayerView": lambda: Game.deal("micro", 1).view(0),
+    "Match": lambda: Match("micro", 1),
+    "Scoreboard": lambda: Match("micro", 1).board,
+    "BatchGame": lambda: BatchGame("micro", 2),
+    "BatchView": lambda: BatchGame("micro", 2).views(),
+    "raw_env": hearts_v0.raw_env,
+    "parallel_env": hearts_v0.parallel_env,
+    "ObservationFormat": lambda: hearts_v0.raw_env().observation_format,
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_help_lists_every_attribute(name: str) -> None:
+    one = OBJECTS[name]()
+    found = {*getattr(one, "__dict__", ())}
+    found |= {slot for kind in type(one).__mro__ for slot in getattr(kind, "__slots__", ())}
+    listed = set(re.findall(r"\w+", (type(one).__doc__ or "").partition("Attributes:")[2]))
+    assert {field for field in found if not field.startswith("_")} <= listed

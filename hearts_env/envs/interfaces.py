@@ -119,8 +119,15 @@ class ParallelHearts(ParallelEnv):  # type: ignore[misc]
     illegal action.
 
     It does what PettingZoo's conversion does, but is no wrapper of another environment: its
-    ``unwrapped`` is itself, and has its spaces. ``aec_env`` is the ``raw_env`` inside; ``rules``,
-    ``game``, ``match`` and ``episode_seed`` of it are attributes here too.
+    ``unwrapped`` is itself, and has its spaces.
+
+    Attributes:
+        aec_env: the ``raw_env`` inside; its ``rules``, ``game``, ``match`` and ``episode_seed`` are
+            attributes here too.
+        has_noop: whether there is the action of those who wait.
+        possible_agents: the names of all seats; ``agents`` are those still in the episode.
+        state_space: the space of ``state()``.
+        metadata: as ``raw_env`` has it.
     """
 
     def __init__(self, table: AECEnv, *, noop: bool = False) -> None:
